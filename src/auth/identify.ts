@@ -1,0 +1,42 @@
+/** Who asks: headers become a Caller, or nobody. Knows neither Express nor sockets. */
+import type { Accounts } from '../db/accounts.js';
+import type { Caller } from '../model/access.js';
+import type { Sessions } from './sessions.js';
+import type { Tokens } from './tokens.js';
+
+export interface Proof {
+  readonly authorization?: string | undefined;
+  readonly cookie?: string | undefined;
+}
+
+/** Null for nobody: no proof, or one that is not (or no longer) good. Throws 503 when that cannot be told. */
+export type Identify = (proof: Proof) => Promise<Caller | null>;
+
+/** A bearer token goes before a cookie: a bad one is not made good by a session. */
+export function createIdentify(parts: { accounts: Accounts; sessions: Sessions; tokens: Tokens }): Identify {
+  return async ({ authorization, cookie }) => {
+    if (authorization !== undefined && authorization !== '') return fromToken(parts, authorization);
+    if (cookie !== undefined && cookie !== '') return fromCookie(parts, cookie);
+    return null;
+  };
+}
+
+async function fromToken(parts: { accounts: Accounts; tokens: Tokens }, authorization: string): Promise<Caller | null> {
+  // Some clients send the bare token.
+  const claims = parts.tokens.verify(authorization.replace(/^bearer\s+/i, '').trim());
+  if (claims === null) return null;
+  const record = await parts.accounts.findToken(claims.tokenId);
+  if (record === null || record.userId !== claims.userId) return null;
+  const account = await parts.accounts.findAccount(claims.userId);
+  if (account === null) return null;
+  const token = { id: claims.tokenId, expiresAtMs: claims.expiresAtMs };
+  return { ...account, scopes: record.scopes, session: null, token };
+}
+
+async function fromCookie(parts: { accounts: Accounts; sessions: Sessions }, cookie: string): Promise<Caller | null> {
+  const session = await parts.sessions.find(cookie);
+  if (session === null) return null;
+  const account = await parts.accounts.findAccount(session.userId);
+  if (account === null) return null;
+  return { ...account, scopes: null, session: { id: session.id, expiresAtMs: session.expiresAtMs }, token: null };
+}

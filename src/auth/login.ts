@@ -1,0 +1,90 @@
+/** Checks a login and a password, and issues tokens. */
+
+import { findBranch, findLogin } from '../db/accounts.js';
+import type { Database } from '../db/connect.js';
+import { createEntity, newId } from '../db/entities.js';
+import { badRequest, unauthorized } from '../errors.js';
+import { type Caller, scopeOf } from '../model/access.js';
+import { type Entity, isId } from '../model/entity.js';
+import { isObject, type JsonObject } from '../model/json.js';
+import { LIMITS } from '../model/limits.js';
+import { builtInStore } from '../model/stores.js';
+import type { Attempts } from './attempts.js';
+import type { Passwords } from './password.js';
+import type { Tokens } from './tokens.js';
+
+export interface Credentials {
+  readonly login: string;
+  readonly password: string;
+}
+
+/** A login body, JSON or form: `username` stands for `login` too. Throws a 400 that names the missing field. */
+export function readCredentials(body: unknown): Credentials {
+  const { login, username, password } = isObject(body) ? body : ({} as JsonObject);
+  const name = login ?? username;
+  if (typeof name !== 'string' || name === '') throw badRequest('login: required');
+  if (typeof password !== 'string' || password === '') throw badRequest('password: required');
+  return { login: name, password };
+}
+
+/** The `_id` of the user these credentials are of. Throws 401, the same and after the same work for any failure, or 429. */
+export async function checkLogin(
+  parts: { database: Database; passwords: Passwords; attempts: Attempts },
+  { login, password }: Credentials,
+  address: string,
+): Promise<string> {
+  await parts.attempts.check(login, address);
+  const known =
+    login.length <= LIMITS.nameCharacters && login.isWellFormed() ? await findLogin(parts.database, login) : null;
+  const fits = await parts.passwords.verify(
+    known?.passwordHash ?? null,
+    password.slice(0, LIMITS.passwordCharactersMax + 1),
+  );
+  if (!fits || known === null || !isId(known.userId)) {
+    await parts.attempts.failed(login, address);
+    throw unauthorized();
+  }
+  await parts.attempts.succeeded(login, address);
+  return known.userId;
+}
+
+export interface TokenRequest {
+  readonly name: string;
+  readonly scopes: readonly string[] | null;
+  readonly lifetimeMs: number;
+  /** Fields of the entity beside the service's. */
+  readonly fields?: JsonObject;
+  readonly group?: string | null;
+}
+
+/** A token of the caller's, stored in `tokens` and in force from now on; `entity` never holds the token itself. */
+export async function issueToken(
+  parts: { database: Database; tokens: Tokens; now: () => number },
+  caller: Pick<Caller, 'userId' | 'groupId'>,
+  request: TokenRequest,
+): Promise<{ token: string; entity: Entity }> {
+  const nowMs = parts.now();
+  // JSON Web Tokens count whole seconds: what is told in ms is what is signed.
+  const issuedAt = Math.floor(nowMs / 1_000) * 1_000;
+  const expiresAt = Math.floor((issuedAt + request.lifetimeMs) / 1_000) * 1_000;
+  const group = request.group ?? caller.groupId;
+  const branch = await findBranch(parts.database, scopeOf(caller), group);
+  if (branch === null) throw badRequest('group: not a group of yours');
+  const entity: Entity = {
+    ...request.fields,
+    _id: newId(),
+    name: request.name,
+    scopes: request.scopes === null ? null : [...request.scopes],
+    user: caller.userId,
+    issuedAt,
+    expiresAt,
+    owner: caller.userId,
+    group,
+    branch,
+    access: [],
+    time: nowMs,
+  };
+  const stored = await createEntity(parts.database, builtInStore('tokens'), entity);
+  const claims = { userId: caller.userId, tokenId: stored._id, expiresAtMs: expiresAt };
+  return { token: parts.tokens.sign(claims, issuedAt), entity: stored };
+}

@@ -1,0 +1,55 @@
+/** Password hashes: argon2id, a bounded number at once, and the same work whether or not a user exists. */
+import { randomBytes } from 'node:crypto';
+import { hash, verify } from '@node-rs/argon2';
+import { unavailable } from '../errors.js';
+import { LIMITS } from '../model/limits.js';
+
+/** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, 2 passes, 1 lane. */
+const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+
+export interface Passwords {
+  /** The hash to store. Throws 503 when too many are waiting. */
+  hash(password: string): Promise<string>;
+  /** Whether the password fits the stored hash; null stands for a user who is not there and takes as long. */
+  verify(stored: string | null, password: string): Promise<boolean>;
+}
+
+/** Hashing takes a core each: more at once than there are cores would starve everything else. */
+export async function createPasswords(): Promise<Passwords> {
+  const run = createQueue(LIMITS.passwordHashesAtOnce, LIMITS.passwordHashesWaiting);
+  const nobody = await hash('nobody has this password', PARAMETERS);
+  return {
+    hash: (password) => run(() => hash(password, PARAMETERS)),
+    verify: (stored, password) =>
+      run(async () => {
+        const fits = await verify(stored ?? nobody, password).catch(() => false);
+        return fits && stored !== null;
+      }),
+  };
+}
+
+function createQueue(atOnce: number, most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= atOnce) {
+      if (waiting.length >= most) throw unavailable('too many logins at once');
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else {
+      running++;
+    }
+    try {
+      return await work();
+    } finally {
+      // The place passes to the next in line without ever being free.
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  };
+}
+
+/** A password for a user who was given none: 120 random bits. */
+export function generatePassword(): string {
+  return randomBytes(15).toString('base64url');
+}

@@ -1,0 +1,74 @@
+/** Access tokens: JSON Web Tokens that name a user and an entry of the store `tokens`, which alone keeps them in force. */
+import { createSecretKey } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { LRUCache } from 'lru-cache';
+import { isId } from '../model/entity.js';
+import { LIMITS } from '../model/limits.js';
+
+const ALGORITHM = 'HS256';
+const ISSUER = 'vigil';
+
+/** What a token says; `expiresAtMs` in ms since the epoch, a whole second (RFC 7519 counts seconds). */
+export interface Claims {
+  readonly userId: string;
+  readonly tokenId: string;
+  readonly expiresAtMs: number;
+}
+
+export interface Tokens {
+  sign(claims: Claims, issuedAtMs: number): string;
+  /** The claims of a token of ours that has not expired, or null. */
+  verify(token: string): Claims | null;
+}
+
+/** The first secret signs, every one verifies: secrets can be replaced without ending what is in force. */
+export function createTokens(secrets: readonly string[], now: () => number): Tokens {
+  // A KeyObject made once: from a string, jsonwebtoken would make it for every token.
+  const keys = secrets.map((secret) => createSecretKey(Buffer.from(secret, 'utf8')));
+  const verified = new LRUCache<string, Claims>({ max: LIMITS.cachedTokens });
+  return {
+    sign({ userId, tokenId, expiresAtMs }, issuedAtMs) {
+      const payload = { type: 'access', iat: issuedAtMs / 1_000, exp: expiresAtMs / 1_000 };
+      const options = {
+        algorithm: ALGORITHM,
+        issuer: ISSUER,
+        audience: ISSUER,
+        subject: userId,
+        jwtid: tokenId,
+      } as const;
+      return jwt.sign(payload, keys[0] as (typeof keys)[number], options);
+    },
+    verify(token) {
+      const known = verified.get(token);
+      if (known !== undefined) return known.expiresAtMs > now() ? known : null;
+      if (token.length > LIMITS.tokenCharacters) return null;
+      for (const key of keys) {
+        const claims = verifyWith(key, token, now());
+        if (claims === null) continue;
+        verified.set(token, claims);
+        return claims;
+      }
+      return null;
+    },
+  };
+}
+
+function verifyWith(key: ReturnType<typeof createSecretKey>, token: string, nowMs: number): Claims | null {
+  try {
+    const { header, payload } = jwt.verify(token, key, {
+      algorithms: [ALGORITHM],
+      issuer: ISSUER,
+      audience: ISSUER,
+      clockTimestamp: Math.floor(nowMs / 1_000),
+      complete: true,
+    });
+    if (typeof payload === 'string' || 'crit' in header) return null;
+    const { sub, jti, exp, iat, type } = payload;
+    if (type !== 'access' || !isId(sub) || !isId(jti) || typeof exp !== 'number' || typeof iat !== 'number')
+      return null;
+    if (iat * 1_000 > nowMs + 1_000) return null;
+    return { userId: sub, tokenId: jti, expiresAtMs: exp * 1_000 };
+  } catch {
+    return null;
+  }
+}

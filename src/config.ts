@@ -1,0 +1,144 @@
+/** The environment becomes a Config: names, defaults, checks. Pure; all problems are reported at once. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { LIMITS } from './model/limits.js';
+import { readDuration } from './model/time.js';
+
+export interface Config {
+  readonly production: boolean;
+  readonly http: {
+    readonly port: number;
+    readonly host: string;
+    /** Hops, or networks, in front of us whose `X-Forwarded-*` headers are believed. */
+    readonly trustProxy: number | string[];
+    readonly corsOrigins: readonly string[];
+  };
+  /** A MongoDB of the operator's; null for the embedded one. */
+  readonly mongodbUri: string | null;
+  readonly mongodBinary: string | null;
+  readonly dataFolder: string;
+  readonly searchPath: string;
+  /** Where a fetched mongod is kept. */
+  readonly cacheFolder: string;
+  readonly admin: { readonly login: string; readonly password: string | null };
+  readonly auth: {
+    /** The first signs, every one verifies; null for one that is generated and kept in the data folder. */
+    readonly secrets: readonly string[] | null;
+    readonly sessionLifetimeMs: number;
+    readonly tokenLifetimeMs: number;
+  };
+  readonly log: { readonly level: string; readonly format: 'pretty' | 'json' };
+}
+
+const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const SECRET_CHARACTERS = 32;
+const SECRET_VARIETY = 10;
+
+const duration = (most: number) =>
+  z.string().transform((text, context) => {
+    const durationMs = readDuration(text);
+    if (durationMs !== null && durationMs >= 1_000 && durationMs <= most) return durationMs;
+    context.addIssue(`expected a duration from 1s on, such as 30m, 12h, "90 days" or milliseconds`);
+    return z.NEVER;
+  });
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+
+const secrets = list.check((context) => {
+  for (const secret of context.value) {
+    if (secret.length >= SECRET_CHARACTERS && new Set(secret).size >= SECRET_VARIETY) continue;
+    const message = `each secret needs at least ${SECRET_CHARACTERS} characters, not a few repeated ones`;
+    context.issues.push({ code: 'custom', input: '', message });
+  }
+});
+
+const origins = list.check((context) => {
+  for (const origin of context.value) {
+    if (URL.canParse(origin) && new URL(origin).origin === origin && origin !== 'null') continue;
+    context.issues.push({ code: 'custom', input: '', message: 'expected whole origins, such as https://crm.example' });
+  }
+});
+
+/** Every name that the service reads from its environment: README "Configuration" and .env.example list the same. */
+const VARIABLES = z.object({
+  PORT: z.coerce.number('expected a port').int().min(0).max(65_535).default(8_080),
+  HOST: z.string().default('127.0.0.1'),
+  DATA_DIR: z.string().default('./data'),
+  MONGODB_URI: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\//, 'expected mongodb:// or mongodb+srv://')
+    .optional(),
+  MONGOD_BINARY: z.string().optional(),
+  ADMIN_LOGIN: z.string().max(LIMITS.nameCharacters).default('admin'),
+  ADMIN_PASSWORD: z
+    .string()
+    .min(LIMITS.passwordCharactersMin, `needs at least ${LIMITS.passwordCharactersMin} characters`)
+    .max(LIMITS.passwordCharactersMax, `at most ${LIMITS.passwordCharactersMax} characters`)
+    .optional(),
+  SECRET: secrets.optional(),
+  SESSION_LIFETIME: duration(LIMITS.sessionLifetimeMaxMs).default(12 * 3_600_000),
+  TOKEN_LIFETIME: duration(LIMITS.tokenLifetimeMaxMs).default(24 * 3_600_000),
+  TRUST_PROXY: list.optional(),
+  CORS_ORIGINS: origins.default([]),
+  LOG_LEVEL: z.enum(LEVELS, `expected one of ${LEVELS.join(', ')}`).default('info'),
+  LOG_FORMAT: z.enum(['pretty', 'json'], 'expected pretty or json').optional(),
+});
+
+export const CONFIG_NAMES: readonly string[] = Object.keys(VARIABLES.shape);
+
+/** Reads and checks everything; throws one Error whose message lists every problem, a line each. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  // An empty variable is one that was not given: .env files and compose files write them so.
+  const given = Object.fromEntries(
+    CONFIG_NAMES.filter((name) => (env[name] ?? '').trim() !== '').map((name) => [name, env[name]?.trim()]),
+  );
+  const result = VARIABLES.safeParse(given);
+  const problems = result.error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+  const production = env.NODE_ENV === 'production';
+  if (production && given.MONGODB_URI !== undefined && given.SECRET === undefined) {
+    problems.push('SECRET: required in production with MONGODB_URI, the same for every instance');
+  }
+  const trustProxy = readTrustProxy(result.data?.TRUST_PROXY ?? []);
+  if (trustProxy === null) problems.push('TRUST_PROXY: expected a number of proxies, or their addresses or networks');
+  if (result.data === undefined || trustProxy === null || problems.length > 0) {
+    throw new Error(`The configuration is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+  return toConfig(result.data, { env, production, trustProxy });
+}
+
+function toConfig(
+  values: z.output<typeof VARIABLES>,
+  { env, production, trustProxy }: { env: NodeJS.ProcessEnv; production: boolean; trustProxy: number | string[] },
+): Config {
+  return {
+    production,
+    http: { port: values.PORT, host: values.HOST, trustProxy, corsOrigins: values.CORS_ORIGINS },
+    mongodbUri: values.MONGODB_URI ?? null,
+    mongodBinary: values.MONGOD_BINARY ?? null,
+    dataFolder: values.DATA_DIR,
+    searchPath: env.PATH ?? '',
+    cacheFolder: join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vigil'),
+    admin: { login: values.ADMIN_LOGIN, password: values.ADMIN_PASSWORD ?? null },
+    auth: {
+      secrets: values.SECRET ?? null,
+      sessionLifetimeMs: values.SESSION_LIFETIME,
+      tokenLifetimeMs: values.TOKEN_LIFETIME,
+    },
+    log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT ?? (production ? 'json' : 'pretty') },
+  };
+}
+
+// A number of hops, or addresses; never `true`, which would believe whatever a client writes.
+function readTrustProxy(parts: readonly string[]): number | string[] | null {
+  const [first] = parts;
+  if (first === undefined || first === 'false') return 0;
+  if (parts.length === 1 && /^\d{1,2}$/.test(first)) return Number(first);
+  const known = /^(loopback|linklocal|uniquelocal|[0-9a-f.:]+(\/\d{1,3})?)$/i;
+  return parts.every((part) => known.test(part)) ? [...parts] : null;
+}

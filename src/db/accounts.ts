@@ -1,0 +1,117 @@
+/** Users, their rights, their tokens and sessions: what identifying a caller needs, cached and kept true by changes. */
+import { type Document, ObjectId } from 'mongodb';
+import type { Scope } from '../model/access.js';
+import type { Change } from '../model/change.js';
+import { LIMITS } from '../model/limits.js';
+import type { Database } from './connect.js';
+import { translated } from './documents.js';
+import { createKnown } from './known.js';
+
+/** A user who may act, and what the role permits. */
+export interface Account {
+  readonly userId: string;
+  readonly login: string;
+  readonly groupId: string;
+  readonly roleId: string | null;
+  readonly credentials: readonly string[];
+}
+
+/** A token that is in force; `scopes` null narrows nothing. */
+export interface TokenRecord {
+  readonly id: string;
+  readonly userId: string;
+  readonly scopes: readonly string[] | null;
+  readonly expiresAtMs: number;
+}
+
+export interface Accounts {
+  /** The account of a user who exists and is active, or null. */
+  findAccount(userId: string): Promise<Account | null>;
+  findToken(tokenId: string): Promise<TokenRecord | null>;
+  /** Forgets what a change made untrue: at once for our own writes, by the change stream for those of others. */
+  forget(change: Pick<Change, 'store' | 'id'>): void;
+}
+
+/** `isLive` says whether changes of other instances are arriving; while they are not, nothing is taken from a cache. */
+export function createAccounts(database: Database, isLive: () => boolean): Accounts {
+  const accounts = createKnown(LIMITS.cachedAccounts, isLive, (userId) => loadAccount(database, userId));
+  const tokens = createKnown(LIMITS.cachedTokens, isLive, (tokenId) => loadToken(database, tokenId));
+  return {
+    findAccount: accounts.find,
+    findToken: tokens.find,
+    forget({ store, id }) {
+      if (store === 'users') accounts.forget(id);
+      if (store === 'roles') accounts.forgetAll();
+      if (store === 'tokens') tokens.forget(id);
+    },
+  };
+}
+
+async function loadAccount(database: Database, userId: string): Promise<Account | null> {
+  const user = await findOne(database, 'users', { _id: new ObjectId(userId) });
+  if (user === null || user.active === false) return null;
+  const role = user.role instanceof ObjectId ? await findOne(database, 'roles', { _id: user.role }) : null;
+  return {
+    userId,
+    login: user.login,
+    groupId: user.group.toHexString(),
+    roleId: role === null ? null : role._id.toHexString(),
+    credentials: role?.credentials ?? [],
+  };
+}
+
+async function loadToken(database: Database, tokenId: string): Promise<TokenRecord | null> {
+  const token = await findOne(database, 'tokens', { _id: new ObjectId(tokenId) });
+  if (token === null) return null;
+  return {
+    id: tokenId,
+    userId: token.user.toHexString(),
+    scopes: token.scopes ?? null,
+    expiresAtMs: token.expiresAt,
+  };
+}
+
+/** A user by login, with the stored password hash; null when there is none or it was disabled. */
+export async function findLogin(
+  database: Database,
+  login: string,
+): Promise<{ userId: string; passwordHash: string } | null> {
+  const user = await findOne(database, 'users', { login });
+  if (user === null || user.active === false || typeof user._password !== 'string') return null;
+  return { userId: user._id.toHexString(), passwordHash: user._password };
+}
+
+/** The chain of groups from the root down to this one, or null when the scope does not reach the group. */
+export async function findBranch(database: Database, scope: Scope, groupId: string): Promise<string[] | null> {
+  const group = await findOne(database, 'groups', {
+    _id: new ObjectId(groupId),
+    branch: new ObjectId(scope.groupId),
+  });
+  return group === null ? null : group.branch.map((id: ObjectId) => id.toHexString());
+}
+
+/** Ends one session. */
+export async function endSession(database: Database, sessionId: string): Promise<void> {
+  await translated(() => database.db.collection<{ _id: string }>('sessions').deleteOne({ _id: sessionId }));
+}
+
+/** Revokes one token. */
+export async function revokeToken(database: Database, tokenId: string): Promise<void> {
+  await translated(() => database.db.collection('tokens').deleteOne({ _id: new ObjectId(tokenId) }));
+}
+
+/** Ends every session and revokes every token of a user. */
+export async function endAccess(database: Database, userId: string): Promise<void> {
+  await translated(() =>
+    Promise.all([
+      database.db.collection('sessions').deleteMany({ 'session.user': userId }),
+      database.db.collection('tokens').deleteMany({ user: new ObjectId(userId) }),
+    ]),
+  );
+}
+
+function findOne(database: Database, collection: string, filter: Document): Promise<Document | null> {
+  return translated(() =>
+    database.db.collection(collection).findOne(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
+  );
+}

@@ -1,0 +1,101 @@
+/** The connection to MongoDB: client, collections, indexes, pre-images; and its end. */
+import { type Collection, type Db, type IndexDescription, MongoClient, MongoServerError } from 'mongodb';
+import { LIMITS } from '../model/limits.js';
+import { STORES, type Store } from '../model/stores.js';
+import { translated } from './documents.js';
+
+export interface Database {
+  readonly client: MongoClient;
+  readonly db: Db;
+}
+
+const NAMESPACE_EXISTS = 48;
+
+/** A client whose every wait is bounded; majority, journaled writes: an acknowledged write survives any kill. */
+export function createClient(uri: string): MongoClient {
+  return new MongoClient(uri, {
+    appName: 'vigil',
+    writeConcern: { w: 'majority', journal: true },
+    readPreference: 'primary',
+    retryWrites: true,
+    retryReads: true,
+    serverSelectionTimeoutMS: LIMITS.databaseSelectionMs,
+    waitQueueTimeoutMS: LIMITS.databaseSelectionMs,
+    connectTimeoutMS: LIMITS.databaseSelectionMs,
+    socketTimeoutMS: LIMITS.databaseOperationMs,
+    heartbeatFrequencyMS: 2_000,
+    maxPoolSize: LIMITS.databaseConnections,
+    ignoreUndefined: true,
+  });
+}
+
+/** Connects, and makes every collection and index that is not there yet. */
+export async function connectDatabase(uri: string): Promise<Database> {
+  const client = createClient(uri);
+  const database = { client, db: client.db() };
+  try {
+    await translated(() => client.connect().then(() => prepareCollections(database.db)));
+    return database;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+/** The collection of a store; stores of administrators stand apart from everything of the service's. */
+export function collectionOf(database: Database, store: Pick<Store, 'name'>): Collection {
+  return database.db.collection(collectionName(store.name));
+}
+
+export function collectionName(storeName: string): string {
+  return STORES.has(storeName) ? storeName : `custom.${storeName}`;
+}
+
+async function prepareCollections(db: Db): Promise<void> {
+  const present = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
+  for (const store of STORES.values()) await prepareCollection(db, store, present);
+  // Packets and sessions are never changed: the image before the change would be paid for and never read.
+  await prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, images: false });
+  await prepare(db, 'sessions', [{ key: { 'session.user': 1 } }], { present, images: false });
+  await prepare(db, 'installation', [], { present, images: false });
+}
+
+/** Makes the collection of a store, with its indexes, unless it is there. */
+export async function prepareCollection(db: Db, store: Store, present: ReadonlySet<string> = new Set()): Promise<void> {
+  await prepare(db, collectionName(store.name), indexesOf(store), { present, images: true });
+}
+
+async function prepare(
+  db: Db,
+  name: string,
+  indexes: IndexDescription[],
+  { present, images }: { present: ReadonlySet<string>; images: boolean },
+): Promise<void> {
+  if (!present.has(name)) await createCollection(db, name, images);
+  if (indexes.length > 0) await db.collection(name).createIndexes(indexes);
+}
+
+async function createCollection(db: Db, name: string, images: boolean): Promise<void> {
+  try {
+    await db.createCollection(name, images ? { changeStreamPreAndPostImages: { enabled: true } } : {});
+  } catch (error) {
+    // Another instance was quicker.
+    if (!(error instanceof MongoServerError && error.code === NAMESPACE_EXISTS)) throw error;
+  }
+}
+
+function indexesOf(store: Store): IndexDescription[] {
+  const indexes: IndexDescription[] = [
+    { key: { branch: 1, _id: 1 } },
+    { key: { owner: 1, _id: 1 } },
+    { key: { access: 1, _id: 1 } },
+  ];
+  if (store.builtIn) indexes.push({ key: { _builtin: 1, _id: 1 } });
+  for (const field of store.unique) {
+    indexes.push({ key: { [field]: 1 }, unique: true, partialFilterExpression: { [field]: { $exists: true } } });
+  }
+  if (store.name === 'tokens') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 }, { key: { user: 1 } });
+  if (store.name === 'users') indexes.push({ key: { role: 1 } });
+  if (store.name === 'commands') indexes.push({ key: { object: 1, _id: 1 } });
+  return indexes;
+}

@@ -1,0 +1,157 @@
+/** The border to MongoDB: entity to document and back, a list query as a filter, a driver's error as an ApiError. */
+import { type Document, type Filter, MongoError, MongoServerError, ObjectId } from 'mongodb';
+import { ApiError, badRequest, conflict, tooLarge, unavailable } from '../errors.js';
+import type { Scope } from '../model/access.js';
+import { type Entity, isId } from '../model/entity.js';
+import type { Json, JsonObject } from '../model/json.js';
+import type { Selection } from '../model/list.js';
+import type { Store } from '../model/stores.js';
+
+/** What the border has to know of a store (packets are no store, but are read the same way). */
+export type Layout = Pick<Store, 'references' | 'texts' | 'hidden' | 'derived' | 'builtIn'>;
+
+/** An entity's fields with its references as ObjectIds. */
+export function toDocument(layout: Layout, fields: JsonObject): Document {
+  const document: Document = { ...fields };
+  if (isId(document._id)) document._id = new ObjectId(document._id);
+  for (const path of layout.references) convert(document, path.split('.'));
+  return document;
+}
+
+function convert(document: Document, [name, ...rest]: string[]): void {
+  if (name === undefined || !Object.hasOwn(document, name)) return;
+  const value = document[name];
+  if (rest.length > 0) {
+    if (typeof value !== 'object' || value === null) return;
+    document[name] = { ...value };
+    convert(document[name], rest);
+  } else {
+    document[name] = Array.isArray(value) ? value.map(toReference) : toReference(value);
+  }
+}
+
+const toReference = (value: unknown): unknown => (isId(value) ? new ObjectId(value) : value);
+
+/** A document as its owner may see it: ObjectIds as text, hidden fields gone. */
+export function toEntity(layout: Pick<Layout, 'hidden'>, document: Document): Entity {
+  const entity = toPlain(document) as Entity;
+  for (const name of layout.hidden) delete entity[name];
+  return entity;
+}
+
+/** Any BSON value as JSON. */
+export function toPlain(value: unknown): Json {
+  if (value instanceof ObjectId) return value.toHexString();
+  if (value instanceof Date) return value.getTime();
+  if (Array.isArray(value)) return value.map(toPlain);
+  if (typeof value !== 'object' || value === null) return value as Json;
+  const plain: JsonObject = {};
+  for (const name of Object.keys(value)) plain[name] = toPlain((value as Document)[name]);
+  return plain;
+}
+
+/** contract, "Visibility": the entity's branch holds the caller's group, or the caller owns it or it is shared. */
+export function scopeFilter(layout: Layout, scope: Scope): Filter<Document> {
+  const user = new ObjectId(scope.userId);
+  const rules: Filter<Document>[] = [{ branch: new ObjectId(scope.groupId) }, { owner: user }, { access: user }];
+  if (layout.builtIn) rules.push({ _builtin: true });
+  return { $or: rules };
+}
+
+/** The conditions of a list query, each one to be met. `search` names the fields that a text is looked for in. */
+export function selectionFilter(layout: Layout, selection: Selection, search: readonly string[]): Filter<Document>[] {
+  const conditions: Filter<Document>[] = [];
+  const { fromMs, toMs } = selection;
+  if (fromMs !== null || toMs !== null) {
+    conditions.push({ time: { ...(fromMs !== null && { $gte: fromMs }), ...(toMs !== null && { $lte: toMs }) } });
+  }
+  for (const filter of selection.filters) {
+    checkReadable(layout, filter.path);
+    conditions.push({ [filter.path]: { $in: filter.values.map((given) => toOperand(layout, filter.path, given)) } });
+  }
+  if (selection.search !== null) {
+    const pattern = literalPattern(selection.search);
+    conditions.push({ $or: search.map((field) => ({ [field]: { $regex: pattern, $options: 'i' } })) });
+  }
+  return conditions;
+}
+
+/** What only the service knows is no more filtered or sorted by than shown: the answer would tell it. */
+export function checkReadable(layout: Layout, path: string): void {
+  const first = path.split('.')[0] ?? '';
+  if (layout.hidden.includes(first)) throw badRequest(`${path}: no such field`);
+  if (layout.derived.includes(first)) throw badRequest(`${path}: is shown with the entity, but cannot be searched by`);
+}
+
+function toOperand(layout: Layout, path: string, given: Selection['filters'][number]['values'][number]): unknown {
+  if (given.value === null) return null;
+  if ((path === '_id' || layout.references.includes(path)) && isId(given.text)) return new ObjectId(given.text);
+  return layout.texts.includes(path) ? given.text : given.value;
+}
+
+// Every character by its code point: no character of a client's text can mean anything to the matcher.
+function literalPattern(text: string): string {
+  return Array.from(text, (character) => `\\x{${(character.codePointAt(0) ?? 0).toString(16)}}`).join('');
+}
+
+/** Which fields the database sends: those asked for and `_id`, or all, but never hidden ones. */
+export function projectionOf(layout: Layout, only: readonly string[] | null): Document | undefined {
+  if (only !== null) {
+    const shown = only.filter((path) => !layout.hidden.includes(path.split('.')[0] ?? ''));
+    return { _id: 1, ...Object.fromEntries(shown.map((path) => [path, 1])) };
+  }
+  if (layout.hidden.length === 0) return undefined;
+  return Object.fromEntries(layout.hidden.map((name) => [name, 0]));
+}
+
+/**
+ * A PATCH as one update expression of the database: plain objects are merged leaf by leaf, also over what is no object
+ * yet, everything else is set as it is. No name of a client ever becomes a path or an operator.
+ */
+export function toMergeUpdate(patch: Document): Document {
+  return Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, mergeExpression(`$${name}`, value)]));
+}
+
+function mergeExpression(path: string, value: unknown): unknown {
+  if (!isPlain(value)) return { $literal: value };
+  const members = Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, mergeExpression(`${path}.${name}`, member)]),
+  );
+  return { $mergeObjects: [{ $cond: [{ $eq: [{ $type: path }, 'object'] }, path, {}] }, members] };
+}
+
+function isPlain(value: unknown): value is Document {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+const DUPLICATE = 11_000;
+const TOO_LARGE: ReadonlySet<unknown> = new Set([10_334, 17_419, 17_420]);
+/** Time-outs, elections, shutdowns, overload: the database could not say what it did. */
+const AWAY: ReadonlySet<unknown> = new Set([
+  6, 7, 24, 50, 64, 89, 91, 112, 133, 175, 189, 202, 262, 317, 9_001, 10_058, 10_107, 11_600, 11_601, 11_602, 13_435,
+  13_436, 18, 462,
+]);
+
+/** Any error of the driver as what a client may know of it; errors of other origin come back as they are. */
+export function toDatabaseError(error: unknown): unknown {
+  if (error instanceof ApiError || !(error instanceof MongoError)) return error;
+  if (error.code === DUPLICATE) {
+    const field = Object.keys((error as MongoServerError).keyPattern ?? {})[0] ?? '_id';
+    return conflict(`${field}: already taken`);
+  }
+  if (TOO_LARGE.has(error.code)) return tooLarge('the entity would become larger than the service stores');
+  const overloaded = error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('SystemOverloadedError');
+  if (!(error instanceof MongoServerError) || AWAY.has(error.code) || overloaded) {
+    return unavailable('the database did not answer in time; a write may or may not have been applied', error);
+  }
+  return error;
+}
+
+/** Runs one operation and translates what the driver throws. */
+export async function translated<T>(operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    throw toDatabaseError(error);
+  }
+}

@@ -1,0 +1,51 @@
+/** The first start on an empty database: the root group, what is built in, and the first administrator. */
+import { ADMINISTRATOR_ROLE_ID, BUILT_IN_MODELS, BUILT_IN_ROLES, ROOT_GROUP_ID } from '../model/builtin.js';
+import type { JsonObject } from '../model/json.js';
+import { builtInStore } from '../model/stores.js';
+import { collectionOf, type Database } from './connect.js';
+import { toDatabaseError, toDocument, translated } from './documents.js';
+
+export interface FirstUser {
+  readonly login: string;
+  /** Hashes the password; asked for only when the user has to be made. */
+  readonly passwordHash: () => Promise<string>;
+}
+
+const DUPLICATE = 11_000;
+const FIRST_USER_ID = '000000000000000000000002';
+const MARK = { _id: 'first start' } as const;
+
+/**
+ * Makes what an installation needs, once in its life; true when this call made the first administrator. Every step can
+ * be repeated and taken by several instances at a time; the mark that it is done comes last.
+ */
+export async function prepareInstallation(database: Database, user: FirstUser, nowMs: number): Promise<boolean> {
+  const marks = database.db.collection<{ _id: string; time: number }>('installation');
+  if ((await translated(() => marks.findOne(MARK))) !== null) return false;
+  const common = { owner: FIRST_USER_ID, group: ROOT_GROUP_ID, branch: [ROOT_GROUP_ID], access: [], time: nowMs };
+  await insertMissing(database, 'groups', { _id: ROOT_GROUP_ID, name: 'root', parent: null, ...common });
+  for (const model of BUILT_IN_MODELS) await insertMissing(database, 'models', { ...model, ...common, _builtin: true });
+  for (const role of BUILT_IN_ROLES) await insertMissing(database, 'roles', { ...role, ...common, _builtin: true });
+  const made = await insertMissing(database, 'users', {
+    _id: FIRST_USER_ID,
+    login: user.login,
+    name: user.login,
+    role: ADMINISTRATOR_ROLE_ID,
+    active: true,
+    ...common,
+    _password: await user.passwordHash(),
+  });
+  await translated(() => marks.updateOne(MARK, { $set: { time: nowMs } }, { upsert: true }));
+  return made;
+}
+
+async function insertMissing(database: Database, storeName: string, entity: JsonObject): Promise<boolean> {
+  const store = builtInStore(storeName);
+  try {
+    await collectionOf(database, store).insertOne(toDocument(store, entity));
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === DUPLICATE) return false;
+    throw toDatabaseError(error);
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * BSON bytes to JSON bytes without JavaScript objects in between: the hot path of every list. The text equals
+ * `JSON.stringify(deserialize(bytes))` of the `bson` package, save that members stay in their stored order (integer-like
+ * names too), repeated names are repeated and a DBRef is a plain document. Types never stored here (binary, regular
+ * expression, code, symbol, timestamp, Decimal128, DBPointer, MinKey, MaxKey) throw a TypeError, lengths out of range a
+ * RangeError; a writer is then as it was before the call.
+ */
+
+export type Batch = { cursorId: bigint; namespace: string; documents: Uint8Array[] };
+export type JsonWriter = ReturnType<typeof createJsonWriter>;
+
+const [DOUBLE, STRING, DOCUMENT, ARRAY] = [1, 2, 3, 4] as const;
+const [UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL] = [6, 7, 8, 9, 10] as const;
+const [INT32, INT64] = [16, 18] as const;
+const [QUOTE, COMMA, BRACE] = [0x22, 0x2c, 0x7b] as const;
+
+/** The bytes of a value by its type; -1: the value tells its length, or the type is not supported. */
+const SIZES = Int8Array.of(-1, 8, -1, -1, -1, -1, 0, 12, 1, 8, 0, -1, -1, -1, -1, -1, 4, 8, 8, 16);
+const pair = (n: number, radix: number): number => Buffer.from(n.toString(radix).padStart(2, '0')).readUInt16LE();
+const HEX = Uint16Array.from({ length: 256 }, (_, n) => pair(n, 16));
+const DECIMAL = Uint16Array.from({ length: 100 }, (_, n) => pair(n, 10));
+const double = new Float64Array(1);
+const doubleHalves = new Int32Array(double.buffer);
+let day = { time: Number.NaN, text: '' };
+
+const byteAt = (bytes: Uint8Array, at: number): number => bytes[at] as number;
+const int32 = (bytes: Uint8Array, at: number): number =>
+  byteAt(bytes, at) | (byteAt(bytes, at + 1) << 8) | (byteAt(bytes, at + 2) << 16) | (byteAt(bytes, at + 3) << 24);
+const int64 = (bytes: Uint8Array, at: number): number => int32(bytes, at + 4) * 2 ** 32 + (int32(bytes, at) >>> 0);
+const part = (bytes: Uint8Array, start: number, end: number): Buffer =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+
+function valueStart(bson: Uint8Array, nameStart: number): number {
+  let at = nameStart;
+  while (byteAt(bson, at) !== 0) at++;
+  return at + 1;
+}
+
+/** Every length is checked here, so that the writers need no checks of their own. */
+function valueEnd(bson: Uint8Array, type: number, start: number, limit: number): number {
+  const size = SIZES[type] ?? -1;
+  if (size >= 0 && start + size <= limit) return start + size;
+  if (size < 0 && type !== STRING && type !== DOCUMENT && type !== ARRAY) throw new TypeError(`BSON type ${type}`);
+  const end = size < 0 ? start + int32(bson, start) + (type === STRING ? 4 : 0) : limit + 1;
+  if (end < start + 5 || end > limit || bson[end - 1] !== 0) throw new RangeError(`bad BSON length at byte ${start}`);
+  return end;
+}
+
+function writeAscii(out: DataView, start: number, text: string): number {
+  for (let i = 0; i < text.length; i++) out.setUint8(start + i, text.charCodeAt(i));
+  return start + text.length;
+}
+
+function writeByte(out: DataView, pos: number, byte: number): number {
+  out.setUint8(pos, byte);
+  if (byte >= 0x20 && byte !== QUOTE && byte !== 0x5c) return pos + 1;
+  return writeAscii(out, pos, JSON.stringify(String.fromCharCode(byte)).slice(1, -1));
+}
+
+function writeString(out: DataView, start: number, bson: Uint8Array, from: number, end: number): number {
+  // From about this length on the engine's own text functions beat a loop over bytes.
+  if (end - from >= 200) {
+    return start + Buffer.from(out.buffer, start).write(JSON.stringify(part(bson, from, end).toString()));
+  }
+  let pos = writeAscii(out, start, '"');
+  for (let at = from; at < end; at++) pos = writeByte(out, pos, byteAt(bson, at));
+  return writeAscii(out, pos, '"');
+}
+
+function writeObjectId(out: DataView, start: number, bson: Uint8Array, at: number): number {
+  out.setUint8(start, QUOTE);
+  for (let i = 0; i < 12; i++) out.setUint16(start + 1 + i * 2, HEX[byteAt(bson, at + i)] as number, true);
+  return writeAscii(out, start + 25, '"');
+}
+
+/** Writes the last digits (an even number of them) of an int32. */
+function writeDigits(out: DataView, start: number, value: number, digits: number): number {
+  let rest = value;
+  for (let pos = start + digits - 2; pos >= start; pos -= 2) {
+    const next = (rest / 100) | 0;
+    out.setUint16(pos, DECIMAL[rest - next * 100] as number, true);
+    rest = next;
+  }
+  return start + digits;
+}
+
+/** The integer is at most 2^53. */
+function writeInteger(out: DataView, start: number, value: number): number {
+  const size = Math.abs(value);
+  const high = size < 1e8 ? size : Math.floor(size / 1e8);
+  let pos = value < 0 ? writeAscii(out, start, '-') : start;
+  let digits = 1;
+  let bound = 10;
+  for (; high >= bound; bound *= 10) digits++;
+  if (digits & 1) out.setUint8(pos++, 0x30 + ((high / (bound / 10)) | 0));
+  pos = writeDigits(out, pos, high, digits & ~1);
+  return size < 1e8 ? pos : writeDigits(out, pos, size - high * 1e8, 8);
+}
+
+function writeInt64(out: DataView, start: number, bson: Uint8Array, at: number): number {
+  const value = int64(bson, at);
+  const low = int32(bson, at);
+  if (Math.abs(value) <= 2 ** 53 - (low === 0 ? 0 : 1)) return writeInteger(out, start, value);
+  return writeAscii(out, start, `{"low":${low},"high":${int32(bson, at + 4)},"unsigned":false}`);
+}
+
+function writeDouble(out: DataView, start: number, bson: Uint8Array, at: number): number {
+  doubleHalves[0] = int32(bson, at);
+  doubleHalves[1] = int32(bson, at + 4);
+  const value = double[0] as number;
+  const size = Math.abs(value);
+  const whole = Math.floor(size);
+  if (whole === size && size < 2 ** 53) return writeInteger(out, start, value);
+  // A decimal of at most 15 digits that gives the value back is the shortest form; below 1e-6 that has an exponent.
+  const scaled = Math.round(size * 1e7);
+  if (!(size >= 1e-6 && size < 1e8 && scaled / 1e7 === size)) return writeAscii(out, start, JSON.stringify(value));
+  let pos = writeInteger(out, value < 0 ? writeAscii(out, start, '-') : start, whole);
+  out.setUint8(pos, 0x2e);
+  pos = writeDigits(out, pos + 1, (scaled - whole * 1e7) * 10, 8);
+  while (out.getUint8(pos - 1) === 0x30) pos--;
+  return pos;
+}
+
+function writeDate(out: DataView, start: number, bson: Uint8Array, at: number): number {
+  const time = int64(bson, at);
+  if (Math.abs(time) > 8.64e15) return writeAscii(out, start, 'null');
+  const midnight = Math.floor(time / 864e5) * 864e5;
+  if (midnight !== day.time) day = { time: midnight, text: JSON.stringify(new Date(midnight)) };
+  const end = writeAscii(out, start, day.text);
+  const passed = time - midnight;
+  writeDigits(out, end - 14, (passed / 36e5) | 0, 2);
+  writeDigits(out, end - 11, ((passed / 6e4) | 0) % 60, 2);
+  writeDigits(out, end - 8, ((passed / 1e3) | 0) % 60, 2);
+  out.setUint8(end - 5, 0x30 + (((passed / 100) | 0) % 10));
+  writeDigits(out, end - 4, passed, 2);
+  return end;
+}
+
+function writeValue(out: DataView, pos: number, type: number, bson: Uint8Array, at: number): number {
+  if (type === DOUBLE) return writeDouble(out, pos, bson, at);
+  if (type === STRING) return writeString(out, pos, bson, at + 4, at + 3 + int32(bson, at));
+  if (type === DOCUMENT || type === ARRAY) return writeContainer(out, pos, type, bson, at);
+  if (type === OBJECT_ID) return writeObjectId(out, pos, bson, at);
+  if (type === BOOLEAN) return writeAscii(out, pos, bson[at] === 0 ? 'false' : 'true');
+  if (type === DATE) return writeDate(out, pos, bson, at);
+  if (type === NULL || type === UNDEFINED) return writeAscii(out, pos, 'null');
+  if (type === INT32) return writeInteger(out, pos, int32(bson, at));
+  if (type === INT64) return writeInt64(out, pos, bson, at);
+  throw new TypeError(`BSON type ${type} has no JSON form`);
+}
+
+function writeContainer(out: DataView, start: number, container: number, bson: Uint8Array, from: number): number {
+  const named = container === DOCUMENT;
+  const end = from + int32(bson, from) - 1;
+  out.setUint8(start, named ? BRACE : 0x5b);
+  let pos = start + 1;
+  for (let at = from + 4; at < end; ) {
+    const before = pos;
+    const type = byteAt(bson, at++);
+    if (named) out.setUint8(pos++, QUOTE);
+    for (let byte = byteAt(bson, at++); byte !== 0; byte = byteAt(bson, at++)) {
+      if (named) pos = writeByte(out, pos, byte);
+    }
+    if (named) pos = writeAscii(out, pos, '":');
+    const value = at;
+    at = valueEnd(bson, type, value, end);
+    pos = named && type === UNDEFINED ? before : writeValue(out, pos, type, bson, value);
+    if (pos > before) out.setUint8(pos++, COMMA);
+  }
+  return writeAscii(out, pos > start + 1 ? pos - 1 : pos, named ? '}' : ']');
+}
+
+/** Room enough for a document's text: no element's text takes more than six times the bytes of the element. */
+const roomFor = (bson: Uint8Array): number => 16 + 6 * valueEnd(bson, DOCUMENT, 0, bson.length);
+
+export function createJsonWriter(initialBytes = 16_384) {
+  let out = new DataView(new ArrayBuffer(0));
+  let pos = 0;
+  const reserve = (more: number): void => {
+    if (pos + more <= out.byteLength) return;
+    const written = new Uint8Array(out.buffer, 0, pos);
+    out = new DataView(new ArrayBuffer(Math.max(initialBytes, out.byteLength * 2, pos + more)));
+    new Uint8Array(out.buffer).set(written);
+  };
+  return {
+    /** How many bytes were written since the last `take`. */
+    get length(): number {
+      return pos;
+    },
+    /** Appends the document as an object. */
+    document(bson: Uint8Array): void {
+      reserve(roomFor(bson));
+      pos = writeContainer(out, pos, DOCUMENT, bson, 0);
+    },
+    /** Appends the document's members without braces, after a comma unless the last byte written is `{`. */
+    members(bson: Uint8Array): void {
+      reserve(roomFor(bson));
+      const start = pos > 0 && out.getUint8(pos - 1) === BRACE ? pos - 1 : pos;
+      const end = writeContainer(out, start, DOCUMENT, bson, 0) - 1;
+      if (start === pos) out.setUint8(pos, COMMA);
+      if (end > start + 1) pos = end;
+    },
+    /** Appends JSON text (ASCII) as it is. */
+    raw(text: string): void {
+      reserve(text.length);
+      pos = writeAscii(out, pos, text);
+    },
+    /** Hands out what was written, and starts anew; little is copied, so that the memory serves again. */
+    take(): Buffer {
+      const written = Buffer.from(out.buffer, 0, pos);
+      pos = 0;
+      if (written.length < 4096) return Buffer.from(written);
+      out = new DataView(new ArrayBuffer(0));
+      return written;
+    },
+  };
+}
+
+const single = createJsonWriter();
+
+export function toJson(bson: Uint8Array): Buffer {
+  single.document(bson);
+  return single.take();
+}
+
+/** The bytes of a top-level member's value in the same memory; null: there is none of that type. */
+export function findField(bson: Uint8Array, name: string, wanted: number): Uint8Array | null {
+  const limit = valueEnd(bson, DOCUMENT, 0, bson.length) - 1;
+  const nameBytes = Buffer.from(`${name}\0`);
+  for (let at = 4; at < limit; ) {
+    const type = byteAt(bson, at++);
+    const start = valueStart(bson, at);
+    const found = type === wanted && nameBytes.compare(bson, at, start) === 0;
+    at = valueEnd(bson, type, start, limit);
+    if (found) return bson.subarray(start, at);
+  }
+  return null;
+}
+
+/** The hex digits of the `_id`, if that is an ObjectId. */
+export function readObjectId(bson: Uint8Array): string | null {
+  const id = findField(bson, '_id', OBJECT_ID);
+  return id && part(id, 0, 12).toString('hex');
+}
+
+/** Reads the reply to a raw `find`, `aggregate` or `getMore`; the documents are parts of its memory. */
+export function readBatch(reply: Uint8Array): Batch {
+  const cursor = findField(reply, 'cursor', DOCUMENT);
+  const batch = cursor && (findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY));
+  const id = cursor && findField(cursor, 'id', INT64);
+  const ns = cursor && findField(cursor, 'ns', STRING);
+  if (!batch || !id || !ns) throw new TypeError('the reply has no cursor');
+  const documents: Uint8Array[] = [];
+  for (let at = 4; at < batch.length - 1; ) {
+    const start = valueStart(batch, at + 1);
+    at = valueEnd(batch, DOCUMENT, start, batch.length - 1);
+    documents.push(batch.subarray(start, at));
+  }
+  const namespace = part(ns, 4, ns.length - 1).toString();
+  return { cursorId: part(id, 0, 8).readBigInt64LE(), namespace, documents };
+}

@@ -1,0 +1,110 @@
+/** Raw reads: documents leave the database as bytes and become JSON bytes; nothing in between is built. */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { ClientSession, Document } from 'mongodb';
+import { tooLarge } from '../errors.js';
+import { LIMITS } from '../model/limits.js';
+import type { Database } from './connect.js';
+import { translated } from './documents.js';
+import { type Batch, createJsonWriter, type JsonWriter, readBatch, readObjectId } from './json.js';
+
+/** A page of a list as it goes to the client: a JSON array, one element per line. */
+export interface JsonPage {
+  readonly body: Buffer;
+  readonly count: number;
+  readonly lastId: string | null;
+}
+
+/** What is written into a document's object after its own members. */
+export type Extra = (writer: JsonWriter, id: string) => void;
+
+/** Looks up, for a batch of documents by `_id`, what is written into each. */
+export type PrepareExtra = (ids: string[]) => Promise<Extra>;
+
+/** How many documents are turned into JSON before others get their turn of the event loop. */
+const SLICE = 250;
+
+/** Reads every batch of a `find` or `aggregate` command. */
+export async function* rawBatches(database: Database, command: Document): AsyncGenerator<Uint8Array[]> {
+  // A cursor belongs to the session that opened it.
+  const session = database.client.startSession();
+  let batch = await runRaw(database, { ...command, maxTimeMS: LIMITS.databaseOperationMs }, session);
+  const collection = batch.namespace.slice(batch.namespace.indexOf('.') + 1);
+  try {
+    yield batch.documents;
+    while (batch.cursorId !== 0n) {
+      batch = await runRaw(database, { getMore: batch.cursorId, collection }, session);
+      yield batch.documents;
+    }
+  } finally {
+    if (batch.cursorId !== 0n) {
+      const kill = { killCursors: collection, cursors: [batch.cursorId] };
+      await database.db.command(kill, { session }).catch(() => undefined);
+    }
+    await session.endSession();
+  }
+}
+
+async function runRaw(database: Database, command: Document, session?: ClientSession): Promise<Batch> {
+  const reply = await translated(() => database.db.command(command, { raw: true, ...(session && { session }) }));
+  return readBatch(reply.cursor);
+}
+
+/** Every document of the command as one JSON array; `extra` (by page of documents) adds members to each. */
+export async function readPage(database: Database, command: Document, prepareExtra?: PrepareExtra): Promise<JsonPage> {
+  const writer = createJsonWriter();
+  let count = 0;
+  let lastId: string | null = null;
+  writer.raw('[\n');
+  for await (const documents of rawBatches(database, command)) {
+    const extra = prepareExtra && (await prepareExtra(documents.map(idOf)));
+    for (const document of documents) {
+      if (count > 0) writer.raw(',\n');
+      writeDocument(writer, document, extra);
+      if (++count % SLICE === 0) await yieldWithin(writer);
+    }
+    const last = documents.at(-1);
+    if (last !== undefined) lastId = readObjectId(last);
+  }
+  writer.raw(count === 0 ? ']\n' : '\n]\n');
+  return { body: writer.take(), count, lastId };
+}
+
+async function yieldWithin(writer: JsonWriter): Promise<void> {
+  if (writer.length > LIMITS.listAnswerBytes) {
+    throw tooLarge('the answer would be too large: ask for less with limit, or for fewer fields with only');
+  }
+  await turn();
+}
+
+/** One document of the command as JSON, or null when there is none. */
+export async function readOne(
+  database: Database,
+  command: Document,
+  prepareExtra?: PrepareExtra,
+): Promise<Buffer | null> {
+  const { documents } = await runRaw(database, {
+    ...command,
+    limit: 1,
+    batchSize: 1,
+    singleBatch: true,
+    maxTimeMS: LIMITS.databaseOperationMs,
+  });
+  const [document] = documents;
+  if (document === undefined) return null;
+  const writer = createJsonWriter(1_024);
+  writeDocument(writer, document, prepareExtra && (await prepareExtra(documents.map(idOf))));
+  return writer.take();
+}
+
+function writeDocument(writer: JsonWriter, document: Uint8Array, extra: Extra | undefined): void {
+  if (extra === undefined) {
+    writer.document(document);
+    return;
+  }
+  writer.raw('{');
+  writer.members(document);
+  extra(writer, idOf(document));
+  writer.raw('}');
+}
+
+const idOf = (document: Uint8Array): string => readObjectId(document) ?? '';

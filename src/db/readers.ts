@@ -1,0 +1,40 @@
+/** Who reads an object's packets: found once, and kept true by the changes of objects as they pass. */
+import { LRUCache } from 'lru-cache';
+import { ObjectId } from 'mongodb';
+import { type Guarded, readersOf } from '../model/access.js';
+import type { Change } from '../model/change.js';
+import { LIMITS } from '../model/limits.js';
+import type { Database } from './connect.js';
+import { toPlain, translated } from './documents.js';
+
+export interface Readers {
+  /** The addresses of those who may see the object; null when there is no such object (any more). */
+  find(objectId: string): readonly string[] | null | Promise<readonly string[] | null>;
+  apply(change: Change): void;
+  forgetAll(): void;
+}
+
+/** Only for the one who reads changes in their order: between `find` and `apply` no change is skipped. */
+export function createReaders(database: Database): Readers {
+  const known = new LRUCache<string, readonly string[]>({ max: LIMITS.cachedReaders });
+  const load = async (objectId: string): Promise<readonly string[] | null> => {
+    const object = await translated(() =>
+      database.db
+        .collection('objects')
+        .findOne({ _id: new ObjectId(objectId) }, { projection: { owner: 1, branch: 1, access: 1 } }),
+    );
+    if (object === null) return null;
+    const readers = readersOf(toPlain(object) as unknown as Guarded);
+    known.set(objectId, readers);
+    return readers;
+  };
+  return {
+    find: (objectId) => known.get(objectId) ?? load(objectId),
+    apply({ store, kind, id, after }) {
+      if (store !== 'objects') return;
+      if (kind === 'removed' || after === null) known.delete(id);
+      else known.set(id, readersOf(after as unknown as Guarded));
+    },
+    forgetAll: () => known.clear(),
+  };
+}

@@ -1,0 +1,89 @@
+/** The one error type of the service, its makers, and the one conversion from any thrown value to it. */
+
+export interface ErrorBody {
+  success: false;
+  code: string;
+  message: string;
+  tags: string[];
+  helper?: { message: string };
+}
+
+/** README "Errors": one row per status; the message is the standard reason phrase. */
+const KINDS = {
+  400: { message: 'Bad Request', tags: ['error_bad_request'] },
+  401: { message: 'Unauthorized', tags: ['error_unauthorized'] },
+  403: { message: 'Forbidden', tags: ['error_credentials', 'error_forbidden'] },
+  404: { message: 'Not Found', tags: ['error_not_found'] },
+  405: { message: 'Method Not Allowed', tags: ['error_method_not_allowed'] },
+  409: { message: 'Conflict', tags: ['error_conflict'] },
+  413: { message: 'Payload Too Large', tags: ['error_too_large'] },
+  415: { message: 'Unsupported Media Type', tags: ['error_unsupported_media_type'] },
+  429: { message: 'Too Many Requests', tags: ['error_too_many_requests'] },
+  500: { message: 'Internal Server Error', tags: ['error_internal'] },
+  503: { message: 'Service Unavailable', tags: ['error_unavailable'] },
+} as const;
+
+export type ErrorStatus = keyof typeof KINDS;
+
+/** Every status an error answer can have, with its message and tags: README's table is tested against it. */
+export const ERROR_KINDS: Readonly<Record<ErrorStatus, { message: string; tags: readonly string[] }>> = KINDS;
+
+/** An error that a client may see: its status, what helps a person, and headers that belong to it. */
+export class ApiError extends Error {
+  readonly status: ErrorStatus;
+  readonly help: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: ErrorStatus, help?: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
+    super(help ?? KINDS[status].message, { cause: options.cause });
+    this.name = 'ApiError';
+    this.status = status;
+    this.help = help;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** 400: `why` names the field and what was expected. */
+export const badRequest = (why: string): ApiError => new ApiError(400, why);
+export const unauthorized = (): ApiError => new ApiError(401);
+export const forbidden = (why?: string): ApiError => new ApiError(403, why);
+/** 404 never says more, so that what is missing and what may not be seen cannot be told apart. */
+export const notFound = (): ApiError => new ApiError(404);
+export const methodNotAllowed = (allowed: readonly string[]): ApiError =>
+  new ApiError(405, `allowed here: ${allowed.join(', ')}`, { headers: { Allow: allowed.join(', ') } });
+export const conflict = (why: string): ApiError => new ApiError(409, why);
+export const tooLarge = (why: string): ApiError => new ApiError(413, why);
+export const unsupportedMediaType = (why: string): ApiError => new ApiError(415, why);
+export const tooManyRequests = (retryAfterS: number, why?: string): ApiError =>
+  new ApiError(429, why, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterS))) } });
+/** 503: the database is away or the service is overloaded; `why` says what is known of the outcome of a write. */
+export const unavailable = (why?: string, cause?: unknown, retryAfterS = 1): ApiError =>
+  new ApiError(503, why, { headers: { 'Retry-After': String(retryAfterS) }, cause });
+
+/** What the framework throws for a request it cannot take (http-errors: `status`, `type`). */
+interface RequestFault {
+  status?: unknown;
+  type?: unknown;
+}
+
+/** Any thrown value as an ApiError; what nobody expected becomes a 500 that tells no reason and keeps its cause. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const { status, type } = (typeof error === 'object' && error !== null ? error : {}) as RequestFault;
+  if (type === 'entity.parse.failed') return badRequest('the body is not valid JSON');
+  if (type === 'entity.too.large') return tooLarge('the body is larger than this path takes (README, "Limits")');
+  if (status === 415) return unsupportedMediaType('the body must be plain UTF-8 JSON, not compressed');
+  if (status === 413) return tooLarge('the request is too large');
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return badRequest('the request is malformed');
+  }
+  return new ApiError(500, undefined, { cause: error });
+}
+
+/** interface, "Error body": `code` is the status as text. */
+export function errorBody(error: ApiError): ErrorBody {
+  const { message, tags } = KINDS[error.status];
+  const body: ErrorBody = { success: false, code: String(error.status), message, tags: [...tags] };
+  if (error.help !== undefined && error.status !== 500) body.helper = { message: error.help };
+  return body;
+}

@@ -1,0 +1,53 @@
+/** The API door on one screen: what every request passes, and which router answers it. */
+import cors from 'cors';
+import express, { type Express, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import type { Identify } from '../auth/identify.js';
+import { sendJson } from './answer.js';
+import { type AuthParts, createAuthRouter, createLoginRouter } from './auth.js';
+import { admit, refuseForeignPages } from './caller.js';
+import { createEntityRouter, type EntityParts } from './entities.js';
+import { answerError, only, unknownPath } from './failure.js';
+import { createCommandRouter, createObjectRouter, type ObjectParts } from './objects.js';
+import { logRequests, nameRequest } from './requests.js';
+
+export interface AppParts extends AuthParts, ObjectParts, EntityParts {
+  readonly identify: Identify;
+  readonly log: Logger;
+  readonly trustProxy: number | string[];
+  readonly corsOrigins: readonly string[];
+}
+
+export function createApp(parts: AppParts): Express {
+  const app = express();
+  app.disable('x-powered-by').disable('etag').set('trust proxy', parts.trustProxy).set('query parser', 'simple');
+
+  app.use(nameRequest(), logRequests(parts.log), helmet(), allowOrigins(parts.corsOrigins));
+  app.route(['/', '/api/v1']).get(greet).all(only('GET'));
+
+  app.use('/api/v1', createLoginRouter(parts, refuseForeignPages(parts.corsOrigins)));
+  app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins));
+  app.use('/api/v1', createAuthRouter(parts), createObjectRouter(parts), createEntityRouter(parts));
+  // interface, "Object endpoints": the command path is stated without the prefix as well.
+  app.use(createCommandRouter(parts));
+
+  app.use(unknownPath, answerError(parts.log));
+  return app;
+}
+
+const greet: RequestHandler = (_req, res) => {
+  sendJson(res, JSON.stringify({ success: true, name: 'Vigil', version: 1, api: '/api/v1' }));
+};
+
+/** Pages of the listed origins may call with their user's cookie; no other page of a foreign origin may read an answer. */
+function allowOrigins(origins: readonly string[]): RequestHandler {
+  const answer = cors({
+    origin: [...origins],
+    credentials: true,
+    exposedHeaders: ['Link', 'Location', 'Retry-After', 'X-Request-Id'],
+    maxAge: 600,
+  });
+  // Without listed origins there is nobody to tell.
+  return origins.length === 0 ? (_req, _res, next) => next() : answer;
+}

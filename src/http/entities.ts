@@ -1,0 +1,149 @@
+/** The generic interface: the same routes for every store, built-in or added. */
+import { type RequestHandler, type Response, Router } from 'express';
+import type { Database } from '../db/connect.js';
+import {
+  changeEntity,
+  createEntity,
+  getEntity,
+  listEntities,
+  readEntity,
+  removeEntity,
+  shareEntity,
+  summarizeEntities,
+} from '../db/entities.js';
+import { readState } from '../db/packets.js';
+import { badRequest, methodNotAllowed, notFound } from '../errors.js';
+import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
+import { type JsonObject, readObject } from '../model/json.js';
+import { LIMITS } from '../model/limits.js';
+import type { Store } from '../model/stores.js';
+import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
+import { readJson } from './body.js';
+import { callerOf, scopeIn } from './caller.js';
+import { only } from './failure.js';
+import { readListQuery, readOnly } from './query.js';
+import { type Rule, toNewEntity } from './rules.js';
+
+export interface EntityParts {
+  readonly database: Database;
+  readonly findStore: (name: string) => Promise<Store | null>;
+  readonly rules: ReadonlyMap<string, Rule>;
+  /** Tells that an entity was written, so that what was derived from it is forgotten before the answer. */
+  readonly written: (store: string, id: string) => void;
+  readonly now: () => number;
+}
+
+type Handler = (parts: EntityParts) => RequestHandler;
+
+export function createEntityRouter(parts: EntityParts): Router {
+  const router = Router();
+  const body = readJson(LIMITS.entityBodyBytes);
+  router.use('/:store', async (req, res, next) => {
+    const store = await parts.findStore(req.params.store.toLowerCase());
+    if (store === null) throw notFound();
+    if (store.readOnly && req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD']);
+    res.locals.store = store;
+    next();
+  });
+  router.route('/:store').get(list(parts)).post(body, create(parts)).all(only('GET', 'POST'));
+  router
+    .route('/:store/:id')
+    .get(read(parts))
+    .patch(body, change(parts))
+    .delete(remove(parts))
+    .all(only('GET', 'PATCH', 'DELETE'));
+  router.route('/:store/:id/access').post(body, share(parts)).all(only('POST'));
+  router.route('/:store/:id/access/:user').delete(unshare(parts)).all(only('DELETE'));
+  return router;
+}
+
+const storeIn = (res: Response): Store => res.locals.store as Store;
+
+const list: Handler = (parts) => async (req, res) => {
+  const query = readListQuery(req.query);
+  const [store, scope] = [storeIn(res), scopeIn(res)];
+  if (query.kind === 'summary') sendJson(res, await summarizeEntities(parts.database, store, scope, query));
+  else sendPage(req, res, query, await listEntities(parts.database, store, scope, query));
+};
+
+const read: Handler = (parts) => async (req, res) => {
+  const only = readOnly(req.query);
+  sendEntityJson(res, await readEntity(parts.database, storeIn(res), scopeIn(res), String(req.params.id), only));
+};
+
+const create: Handler = (parts) => async (req, res) => {
+  const [store, caller] = [storeIn(res), callerOf(res)];
+  const rule = parts.rules.get(store.name);
+  const wanted = readNew(store, req.body ?? {});
+  const created = rule?.create
+    ? await rule.create(caller, wanted)
+    : await createPlain(parts, store, rule, { caller, ...wanted });
+  parts.written(store.name, String(created._id));
+  sendEntity(res, created);
+};
+
+async function createPlain(
+  parts: EntityParts,
+  store: Store,
+  rule: Rule | undefined,
+  wanted: { caller: ReturnType<typeof callerOf>; fields: JsonObject; group: string | null },
+): Promise<Entity> {
+  const { caller, group } = wanted;
+  const fields = rule?.prepareNew ? await rule.prepareNew(caller, wanted.fields) : wanted.fields;
+  return createEntity(parts.database, store, await toNewEntity(parts, caller, fields, group));
+}
+
+const change: Handler = (parts) => async (req, res) => {
+  const [store, scope, key] = [storeIn(res), scopeIn(res), String(req.params.id)];
+  const rule = parts.rules.get(store.name);
+  const given = readPatch(store, req.body ?? {});
+  const patch = rule?.preparePatch ? await rule.preparePatch(callerOf(res), key, given) : given;
+  const changed = await changeEntity(parts.database, store, scope, key, { patch, nowMs: parts.now() });
+  await rule?.afterChange?.(changed, patch);
+  await sendWritten(parts, res, changed);
+};
+
+const remove: Handler = (parts) => async (req, res) => {
+  const [store, scope, key] = [storeIn(res), scopeIn(res), String(req.params.id)];
+  const rule = parts.rules.get(store.name);
+  await rule?.beforeRemove?.(callerOf(res), key);
+  const removed = await removeEntity(parts.database, store, scope, key);
+  parts.written(store.name, removed._id);
+  const answer = await withState(parts, store, removed);
+  await rule?.afterRemove?.(removed);
+  sendEntity(res, answer);
+};
+
+const share: Handler = (parts) => async (req, res) => {
+  const { user } = readObject(req.body ?? {});
+  if (!isId(user)) throw badRequest('user: expected the _id of a user');
+  await shareWith(parts, res, String(req.params.id), user.toLowerCase(), true);
+};
+
+const unshare: Handler = (parts) => async (req, res) => {
+  const user = String(req.params.user).toLowerCase();
+  if (!isId(user)) throw notFound();
+  await shareWith(parts, res, String(req.params.id), user, false);
+};
+
+async function shareWith(parts: EntityParts, res: Response, key: string, userId: string, shared: boolean) {
+  const [store, scope] = [storeIn(res), scopeIn(res)];
+  if (!shared) {
+    const { access } = await getEntity(parts.database, store, scope, key);
+    if (!access.includes(userId)) throw notFound();
+  }
+  const changed = await shareEntity(parts.database, store, scope, key, { userId, shared, nowMs: parts.now() });
+  await sendWritten(parts, res, changed);
+}
+
+async function sendWritten(parts: EntityParts, res: Response, entity: Entity): Promise<void> {
+  const store = storeIn(res);
+  parts.written(store.name, entity._id);
+  sendEntity(res, await withState(parts, store, entity));
+}
+
+/** An answer is the whole entity: an object's with its state, which is not stored with it. */
+async function withState(parts: EntityParts, store: Store, entity: Entity): Promise<JsonObject> {
+  const state = store.name === 'objects' ? await readState(parts.database, entity._id) : null;
+  return state === null ? entity : { ...entity, state };
+}

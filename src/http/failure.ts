@@ -1,0 +1,46 @@
+/** The end of every request that nobody answered: 404 for the unknown, 405 for the wrong method, an error's body. */
+import type { Socket } from 'node:net';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
+import type { Logger } from 'pino';
+import { badRequest, errorBody, methodNotAllowed, notFound, toApiError } from '../errors.js';
+import { sendJson } from './answer.js';
+
+export const unknownPath: RequestHandler = () => {
+  throw notFound();
+};
+
+/** For the last handler of a route: the path is known, the method is not. */
+export function only(...methods: string[]): RequestHandler {
+  const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+  return () => {
+    throw methodNotAllowed(allowed);
+  };
+}
+
+/** Expected errors are one line of the log; those nobody expected come with their stack. */
+export function answerError(log: Logger): ErrorRequestHandler {
+  return (thrown, _req, res, _next) => {
+    const error = toApiError(thrown);
+    const { requestId } = res.locals;
+    if (error.status === 500) log.error({ requestId, err: error.cause }, 'a fault of ours');
+    else if (error.status === 503) log.warn({ requestId, reason: error.message, err: error.cause }, 'unavailable');
+    else if (error.help !== undefined) log.debug({ requestId, status: error.status, reason: error.help }, 'refused');
+    if (res.headersSent) {
+      res.destroy();
+      return;
+    }
+    for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
+    sendJson(res, JSON.stringify(errorBody(error)), error.status);
+  };
+}
+
+/** For what is no HTTP request that could be answered in the usual way: too large a header, a broken line, a stall. */
+export function answerClientError(_error: Error, socket: Socket): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = JSON.stringify(errorBody(badRequest('not a well-formed HTTP request')));
+  const head = ['HTTP/1.1 400 Bad Request', 'Connection: close', 'Content-Type: application/json; charset=utf-8'];
+  socket.end(`${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}

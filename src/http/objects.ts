@@ -1,0 +1,101 @@
+/** Control objects beyond the generic interface: their packets in and out, and commands to them. */
+import { type RequestHandler, Router } from 'express';
+import type { Database } from '../db/connect.js';
+import { createEntity, getEntity, newId } from '../db/entities.js';
+import type { ModelFinder } from '../db/models.js';
+import { type Ingest, listPackets, readPacket, summarizePackets } from '../db/packets.js';
+import type { Scope } from '../model/access.js';
+import { newCommand, readCommand } from '../model/command.js';
+import type { Entity } from '../model/entity.js';
+import { LIMITS } from '../model/limits.js';
+import { type PacketSource, readMessages } from '../model/packet.js';
+import { builtInStore } from '../model/stores.js';
+import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
+import { readJson } from './body.js';
+import { callerOf, scopeIn } from './caller.js';
+import { only } from './failure.js';
+import { readListQuery, readOnly } from './query.js';
+
+export interface ObjectParts {
+  readonly database: Database;
+  readonly models: ModelFinder;
+  readonly ingest: Ingest;
+  readonly now: () => number;
+}
+
+const OBJECTS = builtInStore('objects');
+
+export function createObjectRouter(parts: ObjectParts): Router {
+  const router = Router();
+  router
+    .route('/objects/:id/packets')
+    .get(list(parts))
+    .post(readJson(LIMITS.packetsBodyBytes), receive(parts))
+    .all(only('GET', 'POST'));
+  router.route('/objects/:id/packets/:packetID').get(read(parts)).all(only('GET'));
+  router.use(createCommandRouter(parts));
+  return router;
+}
+
+/** interface, "Object endpoints": the command path exists with the prefix api/v1 and without it. */
+export function createCommandRouter(parts: ObjectParts): Router {
+  const router = Router();
+  router
+    .route('/objects/:id/commands/:command')
+    .post(readJson(LIMITS.entityBodyBytes), command(parts))
+    .all(only('POST'));
+  return router;
+}
+
+type Handler = (parts: ObjectParts) => RequestHandler;
+
+const getObject = (parts: ObjectParts, scope: Scope, key: unknown): Promise<Entity> =>
+  getEntity(parts.database, OBJECTS, scope, String(key));
+
+const sourceOf = (object: Entity): PacketSource => ({
+  objectId: object._id,
+  ownId: object.id as string,
+  groupId: object.group,
+});
+
+const list: Handler = (parts) => async (req, res) => {
+  const query = readListQuery(req.query);
+  const object = await getObject(parts, scopeIn(res), req.params.id);
+  if (query.kind === 'summary') sendJson(res, await summarizePackets(parts.database, object._id, query));
+  else sendPage(req, res, query, await listPackets(parts.database, object._id, query));
+};
+
+const read: Handler = (parts) => async (req, res) => {
+  const only = readOnly(req.query);
+  const object = await getObject(parts, scopeIn(res), req.params.id);
+  sendEntityJson(res, await readPacket(parts.database, object._id, String(req.params.packetID), only));
+};
+
+const receive: Handler = (parts) => async (req, res) => {
+  const object = await getObject(parts, scopeIn(res), req.params.id);
+  const declared = await parts.models.declarationsOf(object.model as string);
+  const messages = readMessages(req.body, declared, parts.now());
+  const { packets } = await parts.ingest(sourceOf(object), messages);
+  const [first] = packets;
+  if (Array.isArray(req.body) || first === undefined) {
+    sendJson(res, JSON.stringify({ success: true, count: packets.length }));
+  } else {
+    sendEntity(res, first);
+  }
+};
+
+const command: Handler = (parts) => async (req, res) => {
+  const [caller, nowMs] = [callerOf(res), parts.now()];
+  const object = await getObject(parts, scopeIn(res), req.params.id);
+  const declared = await parts.models.declarationsOf(object.model as string);
+  const wanted = readCommand(String(req.params.command), req.body, declared);
+  const { group, branch, access } = object;
+  // Who sees the object sees what was commanded to it.
+  const common = { _id: newId(), owner: caller.userId, group, branch, access, time: nowMs };
+  const stored = await createEntity(parts.database, builtInStore('commands'), {
+    ...newCommand(object._id, wanted, nowMs),
+    ...common,
+  });
+  res.setHeader('Location', `/api/v1/commands/${stored._id}`);
+  sendJson(res, JSON.stringify({ success: true }));
+};

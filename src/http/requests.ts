@@ -1,0 +1,47 @@
+/** What every request has: an id, headers that keep browsers safe, and one line in the log when it ends. */
+import { randomUUID } from 'node:crypto';
+import type { RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import type { Caller } from '../model/access.js';
+
+const REQUEST_ID = /^[A-Za-z0-9_.:-]{8,128}$/;
+
+/** The id a client or balancer gave the request, if it is sound, or a new one; told in `X-Request-Id`. */
+export function nameRequest(): RequestHandler {
+  return (req, res, next) => {
+    const given = req.get('x-request-id');
+    res.locals.requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
+    res.setHeader('X-Request-Id', res.locals.requestId);
+    res.setHeader('Cache-Control', 'no-store');
+    next();
+  };
+}
+
+/** Method, route, status, time, caller: never a body, a cookie, a token or a query string. */
+export function logRequests(log: Logger): RequestHandler {
+  return (req, res, next) => {
+    const startMs = performance.now();
+    res.once('close', () => {
+      const caller = res.locals.caller as Caller | undefined;
+      log.info(
+        {
+          requestId: res.locals.requestId,
+          method: req.method,
+          route: routeOf(res),
+          status: res.statusCode,
+          ms: Math.round((performance.now() - startMs) * 10) / 10,
+          ...(caller && { user: caller.userId }),
+          ...(!res.writableFinished && { aborted: true }),
+        },
+        'request',
+      );
+    });
+    next();
+  };
+}
+
+// The pattern of the route, so that a log or a metric has as many values as there are routes.
+function routeOf({ req }: Response): string {
+  const prefix = /^\/api\/v1(?=\/|$)/i.test(req.originalUrl) ? '/api/v1' : '';
+  return typeof req.route?.path === 'string' ? `${prefix}${req.route.path}` : 'none';
+}

@@ -1,0 +1,25 @@
+/** The entities that every installation has from its first start: they are read by everyone and changed by nobody. */
+import type { JsonObject } from './json.js';
+
+/** Fixed, so that every instance that starts on an empty database makes the same ones. */
+export const ROOT_GROUP_ID = '000000000000000000000001';
+export const DEFAULT_MODEL_ID = '000000000000000000000010';
+export const ADMINISTRATOR_ROLE_ID = '000000000000000000000020';
+export const OPERATOR_ROLE_ID = '000000000000000000000021';
+export const VIEWER_ROLE_ID = '000000000000000000000022';
+export const DEVICE_ROLE_ID = '000000000000000000000023';
+
+export const BUILT_IN_ROLES: readonly JsonObject[] = [
+  { _id: ADMINISTRATOR_ROLE_ID, name: 'administrator', credentials: ['* /*'] },
+  {
+    _id: OPERATOR_ROLE_ID,
+    name: 'operator',
+    credentials: ['GET /*', 'PATCH /objects/*', 'POST /objects/*/commands/*'],
+  },
+  { _id: VIEWER_ROLE_ID, name: 'viewer', credentials: ['GET /*'] },
+  { _id: DEVICE_ROLE_ID, name: 'device', credentials: ['GET /objects/*', 'POST /objects/*/packets'] },
+];
+
+export const BUILT_IN_MODELS: readonly JsonObject[] = [
+  { _id: DEFAULT_MODEL_ID, name: 'default', data: { id: 'default', name: 'Default', type: 'subsystem', children: [] } },
+];

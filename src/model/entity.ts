@@ -1,0 +1,69 @@
+/** What every entity of every store has, and how a body becomes the fields of a new entity or a change of one. */
+import { badRequest } from '../errors.js';
+import { isObject, type JsonObject, readObject } from './json.js';
+import type { Store } from './stores.js';
+
+/** The common fields, as contract and README "Entities" list them; times in ms since the epoch. */
+export interface Common {
+  _id: string;
+  owner: string;
+  group: string;
+  branch: string[];
+  access: string[];
+  time: number;
+  _at?: number;
+}
+export type Entity = Common & JsonObject;
+
+const ID = /^[0-9a-f]{24}$/i;
+
+/** Ignored in every body: clients read an entity, edit it and send it back whole. `group` is read on creation alone. */
+const SERVICE_FIELDS: ReadonlySet<string> = new Set(['access', 'owner', 'group', 'branch', 'time', 'success']);
+
+/** Whether text has the form of an entity's `_id`: 24 hexadecimal digits. */
+export function isId(text: unknown): text is string {
+  return typeof text === 'string' && ID.test(text);
+}
+
+/** What a client wants of a new entity: its own fields, and the group it shall belong to, if one is named. */
+export interface NewEntity {
+  fields: JsonObject;
+  group: string | null;
+}
+
+/** A POST body as the fields of a new entity of the store, defaults filled in; a 400 names the field at fault. */
+export function readNew(store: Store, body: unknown): NewEntity {
+  const object = readObject(body);
+  const group = object.group ?? null;
+  if (group !== null && !isId(group)) throw badRequest('group: expected the _id of a group');
+  const fields = { ...store.defaults, ...ownFields(store, object) };
+  store.checkNew(fields);
+  return { fields, group: group === null ? null : group.toLowerCase() };
+}
+
+/** A PATCH body as the fields to merge; what only the service sets is left out, not refused. */
+export function readPatch(store: Store, body: unknown): JsonObject {
+  const fields = ownFields(store, readObject(body));
+  for (const name of store.fixed) delete fields[name];
+  store.checkPatch(fields);
+  return fields;
+}
+
+/** The fields of a body, or of an entity, that are not the service's. Every name with a leading underscore is. */
+export function ownFields(store: Pick<Store, 'service'>, object: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(object).filter(
+      ([name]) => !name.startsWith('_') && !SERVICE_FIELDS.has(name) && !store.service.includes(name),
+    ),
+  );
+}
+
+/** `before` with `patch` merged into it: plain objects leaf by leaf, everything else replaced (contract, "PATCH merges"). */
+export function merge(before: JsonObject, patch: JsonObject): JsonObject {
+  const after: JsonObject = { ...before };
+  for (const [name, value] of Object.entries(patch)) {
+    const old = after[name];
+    after[name] = isObject(value) ? merge(isObject(old) ? old : {}, value) : value;
+  }
+  return after;
+}

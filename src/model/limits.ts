@@ -1,0 +1,92 @@
+/** Every number of the service, named, with its unit. README's table "Limits" is tested against this file. */
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
+
+export const LIMITS = {
+  // Lists. interface, "Limits": at most 10000 entities in one list response.
+  listEntities: 10_000,
+  listOffset: 10_000_000,
+  listAnswerBytes: 64 * MIB,
+  listsAtOnce: 4,
+  listsWaiting: 200,
+  onlyNames: 50,
+  whereFilters: 20,
+  whereValues: 100,
+  searchCharacters: 128,
+  queryParameters: 64,
+
+  // Bodies and what is in them.
+  entityBodyBytes: 1 * MIB,
+  packetsBodyBytes: 16 * MIB,
+  loginBodyBytes: 4 * KIB,
+  entityStoredBytes: 1 * MIB,
+  packetBytes: 64 * KIB,
+  packetsPerRequest: 10_000,
+  jsonDepth: 20,
+  jsonKeys: 500,
+  jsonStringCharacters: 64 * KIB,
+  jsonArrayItems: 10_000,
+  keyCharacters: 128,
+  headerBytes: 16 * KIB,
+  urlCharacters: 8 * KIB,
+
+  // Time.
+  packetAheadMs: DAY_MS,
+  tokenLifetimeMaxMs: 3_650 * DAY_MS,
+  sessionLifetimeMaxMs: 366 * DAY_MS,
+
+  // Names and accounts.
+  nameCharacters: 256,
+  idCharacters: 128,
+  passwordCharactersMin: 8,
+  passwordCharactersMax: 256,
+  credentials: 100,
+  sharedUsers: 100,
+  branchDepth: 32,
+  customStores: 1_000,
+  schemaBytes: 64 * KIB,
+
+  // Login.
+  tokenCharacters: 4 * KIB,
+  passwordHashesAtOnce: 2,
+  passwordHashesWaiting: 100,
+  loginFailuresPerAccount: 10,
+  loginFailuresPerAddress: 100,
+  loginFailureWindowMs: 15 * MINUTE_MS,
+
+  // Caches: entries.
+  cachedAccounts: 10_000,
+  cachedTokens: 10_000,
+  cachedModels: 1_000,
+  cachedReaders: 100_000,
+
+  // Writes: packets that wait for the write under way and go into the next one together.
+  packetsPerWrite: 1_000,
+  packetsWaiting: 20_000,
+
+  // Live. interface, "Limits": client ping interval 25 s, ping answer time-out 60 s.
+  pingIntervalMs: 25 * SECOND_MS,
+  pingTimeoutMs: 60 * SECOND_MS,
+  inboundFrameBytes: 16 * KIB,
+  socketsPerProcess: 10_000,
+  subscribedObjects: 1_000,
+  timerMs: DAY_MS,
+
+  // HTTP server and database.
+  headersTimeoutMs: 10 * SECOND_MS,
+  requestTimeoutMs: 60 * SECOND_MS,
+  keepAliveTimeoutMs: 65 * SECOND_MS,
+  connections: 20_000,
+  databaseSelectionMs: 3 * SECOND_MS,
+  databaseOperationMs: 15 * SECOND_MS,
+  databaseConnections: 50,
+  watcherWaitMs: 500,
+  watcherSilenceMs: 2 * SECOND_MS,
+  watcherPauseMaxMs: 2 * SECOND_MS,
+  stopMs: 10 * SECOND_MS,
+} as const;

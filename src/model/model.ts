@@ -1,0 +1,61 @@
+/** An object's model: the tree of nodes that declares a packet's parameters and the commands an object takes. */
+import { z } from 'zod';
+import { isObject, type JsonObject } from './json.js';
+
+const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'] as const;
+export type DataType = (typeof DATA_TYPES)[number];
+
+const PARAMETER_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+export const COMMAND_NAME = /^[A-Za-z0-9_.:-]{1,64}$/;
+
+const shape = {
+  id: z.string().max(64).nullish(),
+  name: z.string().max(256).nullish(),
+  type: z.string().max(32).nullish(),
+  dataType: z.enum(DATA_TYPES).nullish(),
+  unit: z.string().max(32).nullish(),
+  reference: z.string().max(1_024).nullish(),
+  params: z.record(z.string(), z.unknown()).nullish(),
+};
+const node: z.ZodType = z.lazy(() =>
+  z.looseObject({ ...shape, children: z.array(node).max(1_000).nullish() }).superRefine(({ type, id }, context) => {
+    const pattern = type === 'argument' ? PARAMETER_NAME : type === 'action' ? COMMAND_NAME : null;
+    if (pattern === null || (typeof id === 'string' && pattern.test(id))) return;
+    context.addIssue({ code: 'custom', path: ['id'], message: `an ${type} needs an id of the form ${pattern.source}` });
+  }),
+);
+
+/** The tree: `argument` declares a parameter of a packet, `action` a command, `subsystem` is a folder. */
+export const modelData = z.looseObject({ ...shape, children: z.array(node).max(1_000).nullish() });
+
+/** What a model declares, found by name. */
+export interface Declarations {
+  readonly parameters: ReadonlyMap<string, DataType>;
+  readonly actions: ReadonlyMap<string, JsonObject>;
+}
+
+/** The declarations of a model's `data`, wherever in the tree they stand. */
+export function declarationsOf(data: unknown): Declarations {
+  const parameters = new Map<string, DataType>();
+  const actions = new Map<string, JsonObject>();
+  const visit = (at: unknown): void => {
+    if (!isObject(at)) return;
+    if (at.type === 'argument' && typeof at.id === 'string' && typeof at.dataType === 'string') {
+      parameters.set(at.id, at.dataType as DataType);
+    }
+    if (at.type === 'action' && typeof at.id === 'string') actions.set(at.id, isObject(at.params) ? at.params : {});
+    if (Array.isArray(at.children)) at.children.forEach(visit);
+  };
+  visit(data);
+  return { parameters, actions };
+}
+
+/** Whether a value is of a declared type; null always is, it says that nothing is known. */
+export function isOfType(value: unknown, type: DataType): boolean {
+  if (value === null) return true;
+  if (type.endsWith('[]')) {
+    const item = type.slice(0, -2) as DataType;
+    return Array.isArray(value) && value.every((one) => one !== null && isOfType(one, item));
+  }
+  return type === 'object' ? isObject(value) : typeof value === type;
+}

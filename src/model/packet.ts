@@ -1,0 +1,105 @@
+/** What a device sends becomes a packet: checked against the object's model, stamped with the server's time. */
+import { badRequest } from '../errors.js';
+import { isId } from './entity.js';
+import { checkJson, isObject, type JsonObject } from './json.js';
+import { LIMITS } from './limits.js';
+import { type Declarations, isOfType } from './model.js';
+import { isTimeMs, readTime } from './time.js';
+
+/** A message of a device, checked: `timeMs` null where the server's time is to be taken. */
+export interface Message {
+  /** Given by the device to make the packet idempotent; null where the service assigns one. */
+  readonly id: string | null;
+  readonly timeMs: number | null;
+  readonly online: boolean;
+  readonly parameters: JsonObject;
+}
+
+/** The object that a packet is of. */
+export interface PacketSource {
+  readonly objectId: string;
+  readonly ownId: string;
+  readonly groupId: string;
+}
+
+/** interface, "Data packet"; times: `_ts` in µs, `time` in ms. */
+export type Packet = JsonObject & {
+  _id: string;
+  _ts: number;
+  time: number;
+  online: boolean;
+  _oid: string;
+  id: string;
+  _gid: string;
+};
+
+const SERVICE_FIELDS: ReadonlySet<string> = new Set(['time', 'online', 'id', 'success']);
+
+/** A body as messages: one JSON object, or an array of them. Throws a 400 that names the item and field at fault. */
+export function readMessages(body: unknown, declared: Declarations, nowMs: number): Message[] {
+  if (!Array.isArray(body)) return [readMessage(body, '', declared, nowMs)];
+  if (body.length > LIMITS.packetsPerRequest) {
+    throw badRequest(`the body: more than ${LIMITS.packetsPerRequest} packets`);
+  }
+  return body.map((item, at) => readMessage(item, `[${at}]`, declared, nowMs));
+}
+
+/** One message of a device. `place` stands before the field in an error. */
+export function readMessage(body: unknown, place: string, declared: Declarations, nowMs: number): Message {
+  if (!isObject(body)) throw badRequest(`${place || 'the body'}: expected a JSON object`);
+  checkJson(body, place);
+  const dot = place === '' ? '' : `${place}.`;
+  const { _id = null, time = null, online = true } = body;
+  if (_id !== null && !isId(_id)) throw badRequest(`${dot}_id: expected 24 hexadecimal digits`);
+  if (typeof online !== 'boolean') throw badRequest(`${dot}online: expected a boolean`);
+  return {
+    id: _id === null ? null : (_id as string).toLowerCase(),
+    timeMs: time === null ? null : readPacketTime(time, dot, nowMs),
+    online,
+    parameters: readParameters(body, dot, declared),
+  };
+}
+
+function readPacketTime(time: unknown, dot: string, nowMs: number): number {
+  const timeMs = typeof time === 'string' ? readTime(time) : time;
+  if (!isTimeMs(timeMs)) throw badRequest(`${dot}time: expected milliseconds since the epoch, or an ISO 8601 time`);
+  if (timeMs > nowMs + LIMITS.packetAheadMs) throw badRequest(`${dot}time: more than a day in the future`);
+  return timeMs;
+}
+
+function readParameters(body: JsonObject, dot: string, declared: Declarations): JsonObject {
+  const parameters: JsonObject = {};
+  for (const name of Object.keys(body)) {
+    if (name.startsWith('_') || SERVICE_FIELDS.has(name)) continue;
+    const value = body[name] as JsonObject[string];
+    const type = declared.parameters.get(name);
+    if (type !== undefined && !isOfType(value, type)) {
+      throw badRequest(`${dot}${name}: expected ${type}, as the object's model declares it`);
+    }
+    parameters[name] = value;
+  }
+  return parameters;
+}
+
+/** The packet as it is stored and shown, its fields in the order of README "Packets". */
+export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {
+  return {
+    _id: id,
+    _ts: stampUs,
+    time: message.timeMs ?? Math.floor(stampUs / 1_000),
+    online: message.online,
+    _oid: source.objectId,
+    id: source.ownId,
+    _gid: source.groupId,
+    ...message.parameters,
+  };
+}
+
+/** A clock of the server's time in µs that strictly increases, also when the system's clock stands or steps back. */
+export function createStampClock(nowMs: () => number): () => number {
+  let lastUs = 0;
+  return () => {
+    lastUs = Math.max(nowMs() * 1_000, lastUs + 1);
+    return lastUs;
+  };
+}

@@ -1,0 +1,176 @@
+/** THE table of stores: what each holds, what it requires, what is unique, what is hidden and who sets what. */
+import { z } from 'zod';
+import { badRequest } from '../errors.js';
+import { isCredential } from './access.js';
+import type { JsonObject } from './json.js';
+import { LIMITS } from './limits.js';
+import { modelData } from './model.js';
+import { readDuration } from './time.js';
+
+export interface Store {
+  readonly name: string;
+  /** Fields with one value once in the installation. */
+  readonly unique: readonly string[];
+  /** Stored, never returned, never filtered or sorted by. */
+  readonly hidden: readonly string[];
+  /** Shown, but not stored with the entity: never filtered or sorted by. */
+  readonly derived: readonly string[];
+  /** Set by the service: ignored in every body. */
+  readonly service: readonly string[];
+  /** Set on creation: ignored in a PATCH. */
+  readonly fixed: readonly string[];
+  /** Fields (paths) that hold the `_id` of another entity. */
+  readonly references: readonly string[];
+  /** Fields that hold text: a filter compares them as text. */
+  readonly texts: readonly string[];
+  readonly defaults: JsonObject;
+  /** Has entities that everyone reads and nobody changes. */
+  readonly builtIn: boolean;
+  /** Written by the service alone: the generic interface only reads it. */
+  readonly readOnly: boolean;
+  /** Throws a 400 that names the field. */
+  readonly checkNew: (fields: JsonObject) => void;
+  readonly checkPatch: (fields: JsonObject) => void;
+  /** Where a change is to be judged by the whole entity that it would make. */
+  readonly checkWhole: ((fields: JsonObject) => void) | null;
+}
+
+const text = (most: number = LIMITS.nameCharacters) => z.string().max(most);
+const name = text().min(1);
+const id = z.string().regex(/^[0-9a-f]{24}$/i, 'expected 24 hexadecimal digits');
+const credentials = z
+  .array(z.string().refine(isCredential, 'expected "METHOD /path/pattern", such as "GET /objects/*"'))
+  .max(LIMITS.credentials);
+const duration = z
+  .union([z.string(), z.number()])
+  .refine((value) => isTokenLifetime(readDuration(value)), 'expected a duration such as "90 days" or milliseconds');
+// `+`, `#`, `/` and control characters would change the meaning of a path or of an MQTT topic.
+const objectId = z
+  .string()
+  .min(1)
+  .max(LIMITS.idCharacters)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  .regex(/^[^+#/\u0000-\u001f\u007f]+$/, 'may not contain +, #, / or control characters');
+const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
+const record = z.record(z.string(), z.unknown());
+
+const isTokenLifetime = (ms: number | null): boolean => ms !== null && ms >= 1_000 && ms <= LIMITS.tokenLifetimeMaxMs;
+
+interface Definition {
+  fields: z.ZodRawShape;
+  unique?: string[];
+  hidden?: string[];
+  derived?: string[];
+  service?: string[];
+  fixed?: string[];
+  references?: string[];
+  texts?: string[];
+  defaults?: JsonObject;
+  builtIn?: boolean;
+  readOnly?: boolean;
+}
+
+const DEFINITIONS: Readonly<Record<string, Definition>> = {
+  objects: {
+    fields: {
+      id: objectId,
+      name,
+      model: id.optional(),
+      status: text().nullish(),
+      active: z.boolean().optional(),
+      config: record.nullish(),
+      description: text(LIMITS.jsonStringCharacters).nullish(),
+    },
+    unique: ['id'],
+    derived: ['state'],
+    service: ['models', 'state'],
+    references: ['model', 'models.id'],
+    texts: ['id', 'name', 'status', 'description'],
+    defaults: { status: '', active: true },
+  },
+  models: { fields: { name, data: modelData.nullish() }, builtIn: true },
+  users: {
+    fields: {
+      login: text().min(1),
+      password,
+      email: z.email().max(LIMITS.nameCharacters).optional(),
+      name: text().nullish(),
+      role: id.optional(),
+      active: z.boolean().optional(),
+    },
+    unique: ['login', 'email'],
+    hidden: ['_password'],
+    references: ['role'],
+    texts: ['login', 'email', 'name'],
+    defaults: { active: true },
+  },
+  groups: { fields: { name, parent: id.optional() }, fixed: ['parent'], references: ['parent'] },
+  roles: { fields: { name, credentials }, builtIn: true },
+  tokens: {
+    fields: { name, expiresIn: duration.optional(), scopes: credentials.nullish() },
+    hidden: ['_expires'],
+    service: ['token', 'issuedAt', 'expiresAt', 'user'],
+    fixed: ['expiresIn', 'scopes'],
+    references: ['user'],
+  },
+  commands: { fields: {}, references: ['object'], readOnly: true },
+  geofences: { fields: { name: text().nullish() } },
+  labels: { fields: { name: text().nullish() } },
+  handlers: { fields: { name: text().nullish(), url: z.url({ protocol: /^https?$/ }).nullish() } },
+  stores: {
+    fields: {
+      name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens, at most 64'),
+      schema: record.optional(),
+    },
+    unique: ['name'],
+    fixed: ['name'],
+  },
+};
+
+/** Every built-in store by name: a Map, so that `constructor` and its like are names nobody has. */
+export const STORES: ReadonlyMap<string, Store> = new Map(
+  Object.entries(DEFINITIONS).map(([storeName, definition]) => [storeName, toStore(storeName, definition)]),
+);
+
+/** A built-in store that is known to exist. */
+export function builtInStore(storeName: string): Store {
+  const store = STORES.get(storeName);
+  if (store === undefined) throw new Error(`no built-in store ${storeName}`);
+  return store;
+}
+
+/** A store that an administrator added: `check` holds its entities to their JSON Schema. */
+export function customStore(storeName: string, check: (fields: JsonObject) => void): Store {
+  return { ...toStore(storeName, { fields: {} }), texts: [], checkNew: check, checkWhole: check };
+}
+
+function toStore(storeName: string, definition: Definition): Store {
+  const schema = z.looseObject(definition.fields);
+  const patch = schema.partial();
+  return {
+    name: storeName,
+    unique: definition.unique ?? [],
+    hidden: definition.hidden ?? [],
+    derived: definition.derived ?? [],
+    service: definition.service ?? [],
+    fixed: definition.fixed ?? [],
+    references: ['owner', 'group', 'branch', 'access', ...(definition.references ?? [])],
+    texts: definition.texts ?? ['name'],
+    defaults: definition.defaults ?? {},
+    builtIn: definition.builtIn ?? false,
+    readOnly: definition.readOnly ?? false,
+    checkNew: (fields) => checkAgainst(schema, fields),
+    checkPatch: (fields) => checkAgainst(patch, fields),
+    checkWhole: null,
+  };
+}
+
+function checkAgainst(schema: z.ZodType, fields: JsonObject): void {
+  const result = schema.safeParse(fields, { reportInput: true });
+  const issue = result.error?.issues[0];
+  if (issue === undefined) return;
+  const field = issue.path.join('.');
+  throw badRequest(
+    issue.input === undefined && issue.code === 'invalid_type' ? `${field}: required` : `${field}: ${issue.message}`,
+  );
+}

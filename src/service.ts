@@ -1,0 +1,251 @@
+/** The composition root: every part of the service is made here, and nowhere else; its ending is the start backwards. */
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { DestinationStream, Logger } from 'pino';
+import { createAttempts } from './auth/attempts.js';
+import { createIdentify } from './auth/identify.js';
+import { createPasswords, generatePassword, type Passwords } from './auth/password.js';
+import { keepSecret } from './auth/secret.js';
+import { createSessions } from './auth/sessions.js';
+import { createTokens } from './auth/tokens.js';
+import type { Config } from './config.js';
+import { type Accounts, createAccounts } from './db/accounts.js';
+import { startWatcher } from './db/changes.js';
+import { connectDatabase, createClient, type Database } from './db/connect.js';
+import { createStoreFinder, type StoreFinder } from './db/custom-stores.js';
+import { startEmbedded } from './db/embedded.js';
+import { findObjectIds } from './db/entities.js';
+import { prepareInstallation } from './db/installation.js';
+import { createModelFinder, type ModelFinder } from './db/models.js';
+import { createIngest } from './db/packets.js';
+import { createReaders } from './db/readers.js';
+import { createApp } from './http/app.js';
+import { answerClientError } from './http/failure.js';
+import { createRules } from './http/rules.js';
+import { toEvents } from './live/events.js';
+import { createHub, type Hub } from './live/hub.js';
+import { createLog } from './log.js';
+import type { Change } from './model/change.js';
+import { LIMITS } from './model/limits.js';
+import { createStampClock } from './model/packet.js';
+
+export interface ServiceOptions {
+  readonly now?: () => number;
+  /** Told of every change after the sockets were. */
+  readonly onChange?: (change: Change) => void;
+  /** Where log lines go; standard output when not given. */
+  readonly logTo?: DestinationStream;
+}
+
+export interface Service {
+  readonly url: string;
+  /** Given once: when this start made the first administrator with a password of its own. */
+  readonly generatedPassword: string | null;
+  /** Resolves with the reason when the service cannot go on by itself. */
+  readonly failed: Promise<string>;
+  stop(): Promise<void>;
+}
+
+type Ending = () => unknown;
+
+/** Starts every part, listening last. A start that fails ends what it had begun; `stop` can be called again. */
+export async function startService(config: Config, options: ServiceOptions = {}): Promise<Service> {
+  const endings: Ending[] = [];
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= runBackwards(endings);
+    return stopped;
+  };
+  try {
+    return { ...(await start(config, options, endings)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function runBackwards(endings: Ending[]): Promise<void> {
+  for (let ending = endings.pop(); ending !== undefined; ending = endings.pop()) await ending();
+}
+
+async function start(config: Config, options: ServiceOptions, endings: Ending[]): Promise<Omit<Service, 'stop'>> {
+  const now = options.now ?? Date.now;
+  const log = createLog(config.log, options.logTo);
+  const secrets = config.auth.secrets ?? [await keepSecret(config.dataFolder)];
+  const { uri, failed } = await findDatabase(config, log, endings);
+  const database = await connectDatabase(uri);
+  endings.push(() => database.client.close());
+
+  const passwords = await createPasswords();
+  const generatedPassword = await prepareFirstUser({ config, database, passwords, now });
+  let isLive = (): boolean => false;
+  const live = (): boolean => isLive();
+  const known = {
+    accounts: createAccounts(database, live),
+    stores: createStoreFinder(database, live),
+    models: createModelFinder(database, live),
+  };
+  const identity = createIdentity({ config, database, secrets, now, accounts: known.accounts });
+  const app = createDoor({ config, database, known, identity, passwords, log, now });
+  const server = createHttpServer(app);
+  const hub = createHub(server, {
+    identify: identity.identify,
+    corsOrigins: config.http.corsOrigins,
+    findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    log: log.child({ room: 'live' }),
+    now,
+  });
+  endings.push(() => hub.stop());
+  isLive = await startNews({ uri, database, hub, known, log, now, onChange: options.onChange }, endings);
+  return { url: await listen(server, config, endings), generatedPassword, failed };
+}
+
+interface Known {
+  readonly accounts: Accounts;
+  readonly stores: StoreFinder;
+  readonly models: ModelFinder;
+}
+
+function forgetAll(known: Known, change: Pick<Change, 'store' | 'id'>): void {
+  for (const part of Object.values(known) as { forget(change: Pick<Change, 'store' | 'id'>): void }[])
+    part.forget(change);
+}
+
+/** The operator's MongoDB, or one of our own. */
+async function findDatabase(
+  config: Config,
+  log: Logger,
+  endings: Ending[],
+): Promise<{ uri: string; failed: Promise<string> }> {
+  if (config.mongodbUri !== null) return { uri: config.mongodbUri, failed: new Promise(() => undefined) };
+  const embedded = await startEmbedded({
+    dataFolder: config.dataFolder,
+    mongodBinary: config.mongodBinary,
+    searchPath: config.searchPath,
+    cacheFolder: config.cacheFolder,
+    log: log.child({ room: 'embedded' }),
+  });
+  endings.push(() => embedded.stop());
+  return { uri: embedded.uri, failed: embedded.whenExited };
+}
+
+async function prepareFirstUser(parts: {
+  config: Config;
+  database: Database;
+  passwords: Passwords;
+  now: () => number;
+}): Promise<string | null> {
+  const { login, password } = parts.config.admin;
+  const chosen = password ?? generatePassword();
+  const passwordHash = () => parts.passwords.hash(chosen);
+  const made = await prepareInstallation(parts.database, { login, passwordHash }, parts.now());
+  return made && password === null ? chosen : null;
+}
+
+type Identity = ReturnType<typeof createIdentity>;
+
+function createIdentity(parts: {
+  config: Config;
+  database: Database;
+  secrets: readonly string[];
+  accounts: Accounts;
+  now: () => number;
+}) {
+  const { config, database, secrets, accounts, now } = parts;
+  const { client } = database;
+  const sessions = createSessions({ client, secrets, lifetimeMs: config.auth.sessionLifetimeMs, now });
+  const tokens = createTokens(secrets, now);
+  return { sessions, tokens, identify: createIdentify({ accounts, sessions, tokens }) };
+}
+
+function createDoor(parts: {
+  config: Config;
+  database: Database;
+  known: Known;
+  identity: Identity;
+  passwords: Passwords;
+  log: Logger;
+  now: () => number;
+}) {
+  const { config, database, known, identity, passwords, now } = parts;
+  const log = parts.log.child({ room: 'http' });
+  const { tokenLifetimeMs } = config.auth;
+  const inBackground = (work: Promise<unknown>): void => {
+    work.catch((error) => log.error({ err: error }, 'work after an answer failed'));
+  };
+  const common = { database, passwords, tokenLifetimeMs, now, ...identity };
+  return createApp({
+    ...common,
+    ...known,
+    findStore: known.stores.find,
+    rules: createRules({ ...common, inBackground }),
+    ingest: createIngest(database, createStampClock(now)),
+    attempts: createAttempts(database.client),
+    written: (store, id) => forgetAll(known, { store, id }),
+    trustProxy: config.http.trustProxy,
+    corsOrigins: config.http.corsOrigins,
+    log,
+  });
+}
+
+/** The change stream: what it tells is forgotten where it was known, then told to sockets. */
+async function startNews(
+  parts: {
+    uri: string;
+    database: Database;
+    hub: Hub;
+    known: Known;
+    log: Logger;
+    now: () => number;
+    onChange: ServiceOptions['onChange'];
+  },
+  endings: Ending[],
+): Promise<() => boolean> {
+  const { hub, known, database } = parts;
+  const readers = createReaders(database);
+  const client = createClient(parts.uri);
+  endings.push(() => client.close());
+  const watcher = await startWatcher({
+    client,
+    log: parts.log.child({ room: 'watcher' }),
+    now: parts.now,
+    async onChange(change) {
+      forgetAll(known, change);
+      readers.apply(change);
+      hub.apply(change);
+      const packetReaders = change.store === 'packets' ? await readers.find(String(change.after?._oid)) : null;
+      hub.tell(toEvents(change, packetReaders));
+      parts.onChange?.(change);
+    },
+    onGap() {
+      readers.forgetAll();
+      hub.disconnectAll();
+    },
+  });
+  endings.push(() => watcher.stop());
+  return watcher.isLive;
+}
+
+function createHttpServer(app: RequestListener): Server {
+  const server = createServer({ maxHeaderSize: LIMITS.headerBytes }, app);
+  server.headersTimeout = LIMITS.headersTimeoutMs;
+  server.requestTimeout = LIMITS.requestTimeoutMs;
+  server.keepAliveTimeout = LIMITS.keepAliveTimeoutMs;
+  server.maxConnections = LIMITS.connections;
+  server.on('clientError', answerClientError);
+  return server;
+}
+
+async function listen(server: Server, { http }: Config, endings: Ending[]): Promise<string> {
+  server.listen(http.port, http.host);
+  await once(server, 'listening');
+  // Whoever is being answered gets the answer; then nobody is left to wait for.
+  endings.push(() => {
+    server.closeIdleConnections();
+    setTimeout(() => server.closeAllConnections(), LIMITS.stopMs).unref();
+  });
+  const { address, port, family } = server.address() as AddressInfo;
+  const host = address === '::' || address === '0.0.0.0' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
+  return `http://${host}:${port}`;
+}

@@ -1,0 +1,239 @@
+/** The embedded database with a real mongod: what it promises about data, addresses, deaths and locked doors. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { type Embedded, startEmbedded } from '../../src/db/embedded.js';
+import { isFreePort, pathsOf } from '../../src/db/instance.js';
+import { defaultCacheFolder, findMongod } from '../../src/db/mongod.js';
+import { startReady, supervise } from '../../src/db/supervise.js';
+
+const searchPath = process.env.PATH ?? '';
+const cacheFolder = defaultCacheFolder(process.env, homedir(), process.platform);
+const endings: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-embedded-'));
+  endings.push(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function start(dataFolder: string): Promise<Embedded & { said: string[] }> {
+  const said: string[] = [];
+  const note = (_fields: object, message: string) => void said.push(message);
+  const log = { info: note, warn: note };
+  const options = { dataFolder, mongodBinary: null, searchPath, cacheFolder, log, cacheSizeMb: 256 };
+  const embedded = await startEmbedded(options);
+  endings.push(() => embedded.stop());
+  return { ...embedded, said };
+}
+
+function open(uri: string): MongoClient {
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 10_000 });
+  endings.push(() => client.close());
+  return client;
+}
+
+const notesOf = (uri: string) => open(uri).db().collection<{ _id: number }>('notes');
+const portOf = (uri: string) => Number(/:(\d+)\//.exec(uri)?.[1]);
+const idsIn = async (uri: string) => (await notesOf(uri).find().sort('_id').toArray()).map(({ _id }) => _id);
+
+async function processOf(dataFolder: string): Promise<number> {
+  return Number(await readFile(join(dataFolder, 'mongodb', 'data', 'mongod.lock'), 'utf8'));
+}
+
+/** A service in a process of its own, which is killed later. Gives the address of its database. */
+async function startInChild(dataFolder: string) {
+  const options = { dataFolder, mongodBinary: null, searchPath, cacheFolder, cacheSizeMb: 256 };
+  const code = `
+    import { startEmbedded } from ${JSON.stringify(resolve('src/db/embedded.ts'))};
+    const log = { info() {}, warn() {} };
+    console.log((await startEmbedded({ ...${JSON.stringify(options)}, log })).uri);
+  `;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code]);
+  const [uri] = await once(child.stdout, 'data');
+  return { child, uri: String(uri).trim() };
+}
+
+async function killAndWait(child: Awaited<ReturnType<typeof startInChild>>['child']) {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+test('the first start makes a private folder and a primary; the data is there after a stop', async () => {
+  const folder = join(await makeFolder(), 'data');
+  const first = await start(folder);
+  expect(await open(first.uri).db('admin').command({ hello: 1 })).toMatchObject({
+    isWritablePrimary: true,
+    setName: 'vigil',
+  });
+  await notesOf(first.uri).insertOne({ _id: 1 });
+  const modeOf = async (...parts: string[]) => (await stat(join(folder, ...parts))).mode & 0o777;
+  expect([await modeOf(), await modeOf('mongodb'), await modeOf('mongodb', 'key')]).toEqual([0o700, 0o700, 0o600]);
+
+  const oldProcess = await processOf(folder);
+  await Promise.all([first.stop(), first.stop()]);
+  await first.stop();
+  expect(await first.whenExited).toBe('stopped');
+  expect(() => process.kill(oldProcess, 0)).toThrow('ESRCH');
+
+  const second = await start(folder);
+  expect(second.uri).toBe(first.uri);
+  expect(await idsIn(second.uri)).toEqual([1]);
+});
+
+test('what must be off is off, and nobody enters without the key', async () => {
+  const { uri } = await start(await makeFolder());
+  const { parsed } = await open(uri).db('admin').command({ getCmdLineOpts: 1 });
+  expect(parsed).toMatchObject({
+    net: { bindIp: '127.0.0.1', compression: { compressors: 'disabled' }, unixDomainSocket: { enabled: false } },
+    security: { javascriptEnabled: false },
+    setParameter: { diagnosticDataCollectionEnabled: 'false' },
+  });
+  const address = `127.0.0.1:${portOf(uri)}`;
+  const stranger = open(`mongodb://${address}/?directConnection=true`);
+  await expect(stranger.db('vigil').collection('notes').findOne()).rejects.toThrow(/not authorized/);
+  const guesser = open(uri.replace(/__system:[^@]+/, '__system:guess'));
+  await expect(guesser.db('vigil').collection('notes').findOne()).rejects.toThrow('Authentication failed');
+  await expect(notesOf(uri).findOne({ $where: 'true' })).rejects.toThrow(/script/i);
+});
+
+test('mongod killed: it runs again at the same address, with every acknowledged write', async () => {
+  const folder = await makeFolder();
+  const { uri, said } = await start(folder);
+  const notes = notesOf(uri);
+  const acknowledged: number[] = [];
+  for (let kills = 0, id = 0; kills < 2; kills += 1) {
+    const victim = await processOf(folder);
+    for (let failed = false; !failed; id += 1) {
+      if (acknowledged.length === 50 * (kills + 1)) process.kill(victim, 'SIGKILL');
+      failed =
+        (await notes.insertOne({ _id: id }, { timeoutMS: 10_000 }).then(
+          () => void acknowledged.push(id),
+          () => true,
+        )) ?? acknowledged.length > 60 * (kills + 1);
+    }
+  }
+  expect(said.filter((message) => message === 'MongoDB runs again')).toHaveLength(2);
+  expect(await idsIn(uri)).toEqual(expect.arrayContaining(acknowledged));
+});
+
+test('a mongod that outlived its service is shut down, and its data taken over', async () => {
+  const folder = await makeFolder();
+  const { child, uri } = await startInChild(folder);
+  await notesOf(uri).insertOne({ _id: 1 });
+  const orphan = await processOf(folder);
+  await killAndWait(child);
+  process.kill(orphan, 0);
+
+  const taken = await start(folder);
+  expect(taken.said[0]).toMatch(/service that was killed still runs/);
+  expect(taken.uri).toBe(uri);
+  expect(await processOf(folder)).not.toBe(orphan);
+  expect(await idsIn(taken.uri)).toEqual([1]);
+});
+
+test.each<{ signal: NodeJS.Signals; name: string }>([
+  { signal: 'SIGKILL', name: 'service and mongod both killed' },
+  { signal: 'SIGSTOP', name: 'service killed, mongod left behind and not answering' },
+])('$name: the next start has the data', async ({ signal }) => {
+  const folder = await makeFolder();
+  const { child, uri } = await startInChild(folder);
+  await notesOf(uri).insertOne({ _id: 1 });
+  await killAndWait(child);
+  process.kill(await processOf(folder), signal);
+  const again = await start(folder);
+  expect(again.uri).toBe(uri);
+  expect(await idsIn(again.uri)).toEqual([1]);
+});
+
+test('a second start on the same folder is refused and names the holder', async () => {
+  const folder = await makeFolder();
+  const { uri } = await start(folder);
+  await expect(start(folder)).rejects.toThrow(`The data folder ${folder} is in use by process ${process.pid}`);
+  const { child, uri: otherUri } = await startInChild(await makeFolder());
+  expect(otherUri).not.toBe(uri);
+  await killAndWait(child);
+  await notesOf(uri).insertOne({ _id: 1 });
+});
+
+test('a taken port: mongod moves, stays a primary, and keeps the new port', async () => {
+  const folder = await makeFolder();
+  const first = await start(folder);
+  await notesOf(first.uri).insertOne({ _id: 1 });
+  await first.stop();
+  const squatter = createServer((socket) =>
+    socket
+      .on('error', () => {})
+      .resume()
+      .end('not MongoDB'),
+  );
+  await once(squatter.listen(portOf(first.uri), '127.0.0.1'), 'listening');
+  endings.push(async () => squatter.close());
+
+  const moved = await start(folder);
+  expect(portOf(moved.uri)).not.toBe(portOf(first.uri));
+  await notesOf(moved.uri).insertOne({ _id: 2 });
+  await moved.stop();
+  squatter.close();
+  await once(squatter, 'close');
+  const third = await start(folder);
+  expect(third.uri).toBe(moved.uri);
+  expect(await idsIn(third.uri)).toEqual([1, 2]);
+});
+
+test('a copy of the folder of a running service is another database', async () => {
+  const [folder, copy] = [await makeFolder(), await makeFolder()];
+  const first = await start(folder);
+  await first.stop();
+  await new Promise((done) => spawn('cp', ['-r', join(folder, 'mongodb'), copy]).on('exit', done));
+  const original = await start(folder);
+  const other = await start(copy);
+  expect(other.uri).not.toBe(original.uri);
+  await notesOf(original.uri).insertOne({ _id: 1 });
+  expect(await idsIn(other.uri)).toEqual([]);
+});
+
+test('a folder that cannot be made says so', async () => {
+  const file = join(await makeFolder(), 'file');
+  await writeFile(file, '');
+  await expect(start(join(file, 'data'))).rejects.toThrow(`The data folder ${join(file, 'data')} cannot be written to`);
+});
+
+test('files that mongod refuses: the failed start says why, and frees the folder', async () => {
+  const folder = await makeFolder();
+  await (await start(folder)).stop();
+  const { data } = pathsOf(join(folder, 'mongodb'));
+  await writeFile(join(data, 'storage.bson'), 'not BSON');
+  await expect(start(folder)).rejects.toThrow(/mongod ended \(.*\): .*(storage\.bson|metadata)/);
+  await expect(start(folder)).rejects.toThrow(/mongod ended/);
+});
+
+test('a mongod that starts no more is given up, with the reason', async () => {
+  const folder = await makeFolder();
+  await (await start(folder)).stop();
+  const ours = join(folder, 'mongodb');
+  const log = { info() {}, warn() {} };
+  const found = await findMongod({ binary: null, searchPath, cacheFolder, log });
+  const file = join(folder, 'program');
+  await symlink(found.file, file);
+  const port = Number(await readFile(pathsOf(ours).port, 'utf8'));
+  expect(await isFreePort(port)).toBe(true);
+  const key = await readFile(pathsOf(ours).key, 'utf8');
+  const settings = { mongod: { ...found, file }, folder: ours, port, key, cacheSizeMb: 256 };
+  const instance = await startReady(settings);
+  const supervised = supervise(instance, settings, log, { failedStarts: 3, longestPauseMs: 20 });
+  endings.push(() => supervised.stop());
+  await rm(file);
+  instance.child.kill('SIGKILL');
+  expect(await supervised.whenExited).toMatch(/ENOENT/);
+});
