@@ -1,7 +1,4 @@
 /** The composition root: every part of the service is made here, and nowhere else; its ending is the start backwards. */
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { DestinationStream, Logger } from 'pino';
 import { createAttempts } from './auth/attempts.js';
 import { createIdentify } from './auth/identify.js';
@@ -16,18 +13,17 @@ import { connectDatabase, createClient, type Database } from './db/connect.js';
 import { createStoreFinder, type StoreFinder } from './db/custom-stores.js';
 import { startEmbedded } from './db/embedded.js';
 import { findObjectIds } from './db/entities.js';
+import { createIngest } from './db/ingest.js';
 import { prepareInstallation } from './db/installation.js';
 import { createModelFinder, type ModelFinder } from './db/models.js';
-import { createIngest } from './db/packets.js';
 import { createReaders } from './db/readers.js';
 import { createApp } from './http/app.js';
-import { answerClientError } from './http/failure.js';
 import { createRules } from './http/rules.js';
+import { createHttpServer, endConnections, listen } from './http/server.js';
 import { toEvents } from './live/events.js';
 import { createHub, type Hub } from './live/hub.js';
 import { createLog } from './log.js';
 import type { Change } from './model/change.js';
-import { LIMITS } from './model/limits.js';
 import { createStampClock } from './model/packet.js';
 
 export interface ServiceOptions {
@@ -96,9 +92,13 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
     log: log.child({ room: 'live' }),
     now,
   });
-  endings.push(() => hub.stop());
   isLive = await startNews({ uri, database, hub, known, log, now, onChange: options.onChange }, endings);
-  return { url: await listen(server, config, endings), generatedPassword, failed };
+  const url = await listen(server, config.http);
+  endings.push(
+    () => hub.stop(),
+    () => endConnections(server),
+  );
+  return { url, generatedPassword, failed };
 }
 
 interface Known {
@@ -225,27 +225,4 @@ async function startNews(
   });
   endings.push(() => watcher.stop());
   return watcher.isLive;
-}
-
-function createHttpServer(app: RequestListener): Server {
-  const server = createServer({ maxHeaderSize: LIMITS.headerBytes }, app);
-  server.headersTimeout = LIMITS.headersTimeoutMs;
-  server.requestTimeout = LIMITS.requestTimeoutMs;
-  server.keepAliveTimeout = LIMITS.keepAliveTimeoutMs;
-  server.maxConnections = LIMITS.connections;
-  server.on('clientError', answerClientError);
-  return server;
-}
-
-async function listen(server: Server, { http }: Config, endings: Ending[]): Promise<string> {
-  server.listen(http.port, http.host);
-  await once(server, 'listening');
-  // Whoever is being answered gets the answer; then nobody is left to wait for.
-  endings.push(() => {
-    server.closeIdleConnections();
-    setTimeout(() => server.closeAllConnections(), LIMITS.stopMs).unref();
-  });
-  const { address, port, family } = server.address() as AddressInfo;
-  const host = address === '::' || address === '0.0.0.0' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
-  return `http://${host}:${port}`;
 }

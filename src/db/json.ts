@@ -243,13 +243,15 @@ export function readObjectId(bson: Uint8Array): string | null {
   return id && part(id, 0, 12).toString('hex');
 }
 
-/** Reads the reply to a raw `find`, `aggregate` or `getMore`; the documents are parts of its memory. */
-export function readBatch(reply: Uint8Array): Batch {
-  const cursor = findField(reply, 'cursor', DOCUMENT);
-  const batch = cursor && (findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY));
-  const id = cursor && findField(cursor, 'id', INT64);
-  const ns = cursor && findField(cursor, 'ns', STRING);
-  if (!batch || !id || !ns) throw new TypeError('the reply has no cursor');
+/**
+ * Reads the member `cursor` (its bytes: what the driver's option `raw` leaves undecoded) of the reply to `find`,
+ * `aggregate` or `getMore`; the documents are parts of its memory.
+ */
+export function readBatch(cursor: Uint8Array): Batch {
+  const batch = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);
+  const id = findField(cursor, 'id', INT64);
+  const ns = findField(cursor, 'ns', STRING);
+  if (!batch || !id || !ns) throw new TypeError('not the cursor of a reply');
   const documents: Uint8Array[] = [];
   for (let at = 4; at < batch.length - 1; ) {
     const start = valueStart(batch, at + 1);

@@ -2,11 +2,12 @@
  * One process per folder. The lock is a listening local socket: the operating system takes it away when its process ends,
  * however it ends, and nothing depends on process numbers, which a container hands out again.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { link, realpath, rename, unlink } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, realpath, rmdir, stat, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A folder that is held; `release` gives it up. */
 export type FolderLock = { release(): Promise<void> };
@@ -16,7 +17,9 @@ type Holder = 'nobody' | { processId: number | null };
 
 const longestSocketPath = 100;
 const answerTimeoutMs = 1_000;
-const attempts = 5;
+const attempts = 200;
+const pollMs = 20;
+const guardStaleMs = 2_000;
 
 /** Takes the folder for this process. Gives the process id of the holder (null when it does not answer) if it is taken. */
 export async function lockFolder(folder: string): Promise<FolderLock | { heldBy: number | null }> {
@@ -43,28 +46,30 @@ async function takeAddress(address: string): Promise<FolderLock | { heldBy: numb
     if (result === 'unsupported') return result;
     const holder = await askHolder(address);
     if (holder !== 'nobody') return { heldBy: holder.processId };
-    const revived = await removeStale(address);
-    if (revived) return { heldBy: revived.processId };
+    if (!(await removeStale(address))) await sleep(pollMs);
   }
   return { heldBy: null };
 }
 
 /**
- * Moves the dead socket away before deleting it, and asks again: when two processes find the same dead socket, the slower
- * one would otherwise delete the lock that the faster one has just made.
+ * Deletes the socket of a dead holder, asking once more under a guard: of two that find the same dead socket, the slower one
+ * would otherwise delete the lock that the faster one has just made. False when another is at it.
  */
-async function removeStale(address: string): Promise<{ processId: number | null } | null> {
-  if (process.platform === 'win32') return null;
-  const aside = join(address, '..', `.${randomUUID().slice(0, 8)}`);
+async function removeStale(address: string): Promise<boolean> {
+  const guard = `${address}.guard`;
   try {
-    await rename(address, aside);
+    await mkdir(guard);
   } catch {
-    return null;
+    const age = Date.now() - (await stat(guard).catch(() => ({ mtimeMs: Date.now() }))).mtimeMs;
+    if (age > guardStaleMs) await rmdir(guard).catch(() => {});
+    return false;
   }
-  const holder = await askHolder(aside);
-  if (holder !== 'nobody') await link(aside, address).catch(() => {});
-  await unlink(aside).catch(() => {});
-  return holder === 'nobody' ? null : holder;
+  try {
+    if ((await askHolder(address)) === 'nobody') await unlink(address).catch(() => {});
+    return true;
+  } finally {
+    await rmdir(guard).catch(() => {});
+  }
 }
 
 function listen(address: string): Promise<Server | 'taken' | 'unsupported'> {

@@ -1,5 +1,5 @@
 /**
- * What the user told npm about the way to its registry (address, certificates, proxy, retries), in the words of pacote,
+ * What the user told npm about the way to its registry (address, certificates, proxy, login), in the words of pacote,
  * which reads no settings itself. npm is asked, because only npm knows where all of them stand.
  */
 import { execFile } from 'node:child_process';
@@ -46,10 +46,6 @@ async function toPacoteOptions(listed: Record<string, unknown>): Promise<Options
       strictSSL: listed['strict-ssl'],
       offline: listed.offline,
       replaceRegistryHost: listed['replace-registry-host'],
-      fetchRetries: listed['fetch-retries'],
-      fetchRetryFactor: listed['fetch-retry-factor'],
-      fetchRetryMintimeout: listed['fetch-retry-mintimeout'],
-      fetchRetryMaxtimeout: listed['fetch-retry-maxtimeout'],
     }).filter(([, value]) => value !== null && value !== undefined && value !== ''),
   );
 }

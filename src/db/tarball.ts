@@ -13,6 +13,8 @@ export type Archive = {
 
 const probeTimeoutMs = 5_000;
 const silenceTimeoutMs = 30_000;
+// npm itself waits 10 and then 60 s between its tries; somebody waits for the service here.
+const retries: Options = { fetchRetries: 2, fetchRetryMintimeout: 500, fetchRetryMaxtimeout: 2_000 };
 const progressEveryMs = 1_000;
 
 /** A small answer of a site, within seconds and without a second try. */
@@ -37,7 +39,7 @@ export async function saveArchive(archive: Archive, file: string, settings: Opti
   };
   try {
     // pacote calls again with another stream when the first brought wrong bytes.
-    await pacote.tarball.stream(archive.spec, save, { ...settings, integrity: archive.integrity });
+    await pacote.tarball.stream(archive.spec, save, { ...settings, ...retries, integrity: archive.integrity });
   } finally {
     progress.end();
   }

@@ -2,8 +2,9 @@
 import { type RequestHandler, Router } from 'express';
 import type { Database } from '../db/connect.js';
 import { createEntity, getEntity, newId } from '../db/entities.js';
+import type { Ingest } from '../db/ingest.js';
 import type { ModelFinder } from '../db/models.js';
-import { type Ingest, listPackets, readPacket, summarizePackets } from '../db/packets.js';
+import { listPackets, readPacket, summarizePackets } from '../db/packets.js';
 import type { Scope } from '../model/access.js';
 import { newCommand, readCommand } from '../model/command.js';
 import type { Entity } from '../model/entity.js';

@@ -89,4 +89,5 @@ export const LIMITS = {
   watcherSilenceMs: 2 * SECOND_MS,
   watcherPauseMaxMs: 2 * SECOND_MS,
   stopMs: 10 * SECOND_MS,
+  stopPollMs: 50,
 } as const;

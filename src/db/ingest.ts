@@ -1,0 +1,125 @@
+/** The packets of objects as they come in: durable before they are acknowledged, those of one moment written together. */
+import { MongoBulkWriteError, ObjectId } from 'mongodb';
+import { conflict, unavailable } from '../errors.js';
+import { LIMITS } from '../model/limits.js';
+import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
+import type { Database } from './connect.js';
+import { toDatabaseError, toDocument, toEntity } from './documents.js';
+import { PACKET_LAYOUT, PACKETS } from './packets.js';
+
+const DUPLICATE = 11_000;
+
+export interface Ingested {
+  readonly packets: readonly Packet[];
+  /** How many were stored already: sent again with the `_id` of the first time. */
+  readonly repeated: number;
+}
+
+interface Waiting {
+  readonly packets: Packet[];
+  readonly resolve: (result: Ingested) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Stores the messages of one object; answers when they are durable. */
+export type Ingest = (source: PacketSource, messages: readonly Message[]) => Promise<Ingested>;
+
+/** Packets that arrive while one write is under way go into the next one together. */
+export function createIngest(database: Database, stampUs: () => number): Ingest {
+  let waiting: Waiting[] = [];
+  let waitingPackets = 0;
+  let writing = false;
+
+  const writeNext = async (): Promise<void> => {
+    writing = true;
+    while (waiting.length > 0) {
+      const group = takeGroup(waiting);
+      waiting = waiting.slice(group.length);
+      waitingPackets -= countPackets(group);
+      await writeGroup(database, group);
+    }
+    writing = false;
+  };
+
+  return (source, messages) => {
+    if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
+      throw unavailable('too many packets are waiting to be stored; none of these was');
+    }
+    const packets = messages.map((message) =>
+      toPacket(message, message.id ?? new ObjectId().toHexString(), source, stampUs()),
+    );
+    return new Promise((resolve, reject) => {
+      waiting.push({ packets, resolve, reject });
+      waitingPackets += packets.length;
+      if (!writing) void writeNext();
+    });
+  };
+}
+
+const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
+
+function takeGroup(waiting: readonly Waiting[]): Waiting[] {
+  let packets = 0;
+  const over = waiting.findIndex((one, at) => {
+    packets += one.packets.length;
+    return at > 0 && packets > LIMITS.packetsPerWrite;
+  });
+  return over === -1 ? [...waiting] : waiting.slice(0, over);
+}
+
+async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
+  const packets = group.flatMap((one) => one.packets);
+  try {
+    const failed = await insertAll(database, packets);
+    const stored = failed.size === 0 ? new Map<string, Packet>() : await findStored(database, packets, failed);
+    for (const one of group) settle(one, failed, stored);
+  } catch (error) {
+    for (const one of group) one.reject(toDatabaseError(error));
+  }
+}
+
+// The packets that were not inserted because their `_id` was there.
+async function insertAll(database: Database, packets: readonly Packet[]): Promise<Set<Packet>> {
+  try {
+    await database.db.collection(PACKETS).insertMany(
+      packets.map((packet) => toDocument(PACKET_LAYOUT, packet)),
+      { ordered: false },
+    );
+    return new Set();
+  } catch (error) {
+    const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    const durable = error instanceof MongoBulkWriteError && error.result.getWriteConcernError() === undefined;
+    if (errors.length === 0 || !durable || errors.some(({ code }) => code !== DUPLICATE)) throw error;
+    return new Set(errors.map(({ index }) => packets[index] as Packet));
+  }
+}
+
+const storedKey = (packet: Pick<Packet, '_id' | '_oid'>): string => `${packet._oid}/${packet._id}`;
+
+async function findStored(
+  database: Database,
+  packets: readonly Packet[],
+  failed: ReadonlySet<Packet>,
+): Promise<Map<string, Packet>> {
+  const ids = packets.filter((packet) => failed.has(packet)).map((packet) => new ObjectId(packet._id));
+  const documents = await database.db
+    .collection(PACKETS)
+    .find({ _id: { $in: ids } }, { readConcern: { level: 'majority' }, batchSize: ids.length })
+    .toArray();
+  return new Map(
+    documents.map((document) => {
+      const packet = toEntity(PACKET_LAYOUT, document) as unknown as Packet;
+      return [storedKey(packet), packet];
+    }),
+  );
+}
+
+function settle(one: Waiting, failed: ReadonlySet<Packet>, stored: ReadonlyMap<string, Packet>): void {
+  const packets = one.packets.map((packet) => (failed.has(packet) ? stored.get(storedKey(packet)) : packet));
+  if (packets.includes(undefined)) {
+    one.reject(conflict('_id: already taken by another packet'));
+    return;
+  }
+  const repeated = one.packets.filter((packet) => failed.has(packet)).length;
+  one.resolve({ packets: packets as Packet[], repeated });
+}
