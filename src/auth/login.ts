@@ -2,7 +2,7 @@
 
 import { findBranch, findLogin } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
-import { createEntity, newId } from '../db/entities.js';
+import { createEntity, newId } from '../db/writes.js';
 import { badRequest, unauthorized } from '../errors.js';
 import { type Caller, scopeOf } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';

@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { getOS } from 'mongodb-memory-server-core/lib/util/getos/index.js';
 import { MongoBinaryDownload } from 'mongodb-memory-server-core/lib/util/MongoBinaryDownload.js';
 import { MongoBinaryDownloadUrl } from 'mongodb-memory-server-core/lib/util/MongoBinaryDownloadUrl.js';
@@ -23,14 +24,20 @@ export type PackagePart = Archive & { files: string[] };
  */
 export function createMongoBuild(name: string, version: string, machine: Machine, settings: Options): Build {
   const { platform, arch } = machine;
+  // Program and hash come the same way, so nothing but a certificate proves it; and npm's own authorities may not know it.
+  const strict: Options = {
+    ...settings,
+    strictSSL: true,
+    ...(settings.ca ? { ca: [...rootCertificates, settings.ca].flat() } : {}),
+  };
   const bring = async (folder: string) => {
     const address = await new MongoBinaryDownloadUrl({ version, platform, arch, os: await getOS() }).getDownloadUrl();
-    const hash = await readQuickly((options) => pacote.tarball(`${address}.sha256`, options), settings);
+    const hash = await readQuickly((options) => pacote.tarball(`${address}.sha256`, options), strict);
     const sha256 = /\b[0-9a-f]{64}\b/i.exec(hash.toString('utf8'))?.[0];
     if (!sha256) throw new Error(`${address}.sha256 holds no hash`);
     const integrity = `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
     const archive = join(folder, address.endsWith('.zip') ? 'archive.zip' : 'archive.tgz');
-    await saveArchive({ spec: address, integrity, bytes: null }, archive, settings);
+    await saveArchive({ spec: address, integrity, bytes: null }, archive, strict);
     await extractFile(archive, folder, platform === 'win32' ? 'bin/mongod.exe' : 'bin/mongod');
     await rm(archive);
   };

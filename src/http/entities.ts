@@ -1,17 +1,9 @@
 /** The generic interface: the same routes for every store, built-in or added. */
 import { type RequestHandler, type Response, Router } from 'express';
 import type { Database } from '../db/connect.js';
-import {
-  changeEntity,
-  createEntity,
-  getEntity,
-  listEntities,
-  readEntity,
-  removeEntity,
-  shareEntity,
-  summarizeEntities,
-} from '../db/entities.js';
+import { getEntity, listEntities, readEntity, summarizeEntities } from '../db/entities.js';
 import { readState } from '../db/packets.js';
+import { changeEntity, createEntity, removeEntity, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
 import { type JsonObject, readObject } from '../model/json.js';

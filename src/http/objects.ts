@@ -1,10 +1,11 @@
 /** Control objects beyond the generic interface: their packets in and out, and commands to them. */
 import { type RequestHandler, Router } from 'express';
 import type { Database } from '../db/connect.js';
-import { createEntity, getEntity, newId } from '../db/entities.js';
+import { getEntity } from '../db/entities.js';
 import type { Ingest } from '../db/ingest.js';
 import type { ModelFinder } from '../db/models.js';
 import { listPackets, readPacket, summarizePackets } from '../db/packets.js';
+import { createEntity, newId } from '../db/writes.js';
 import type { Scope } from '../model/access.js';
 import { newCommand, readCommand } from '../model/command.js';
 import type { Entity } from '../model/entity.js';

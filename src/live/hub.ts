@@ -8,6 +8,7 @@ import { toApiError } from '../errors.js';
 import { addressesOf, audibleObjects, type Caller, type Scope, scopeOf } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
+import { guardConnections } from './connections.js';
 import type { LiveEvent } from './events.js';
 import { EVERYTHING, type Narrowing, narrow, readNarrowing, roomsFor, roomsOf } from './rooms.js';
 
@@ -35,6 +36,8 @@ interface SocketData {
   caller: Caller;
   narrowing: Narrowing;
   expiry: NodeJS.Timeout | undefined;
+  /** The end of what is being done to the socket's rooms. */
+  turn: Promise<unknown>;
 }
 type LiveSocket = Socket<
   Record<string, (...args: unknown[]) => void>,
@@ -43,15 +46,26 @@ type LiveSocket = Socket<
   SocketData
 >;
 
+/** The stores that say who is let in. */
+const ADMITTING: ReadonlySet<string> = new Set(['sessions', 'tokens', 'users', 'roles']);
+
 export function createHub(httpServer: HttpServer, options: HubOptions): Hub {
   const io = createServer(httpServer, options);
+  const unguard = guardConnections(io);
+  let news = 0;
+  const admittedAt = new WeakMap<LiveSocket, number>();
   io.use((socket: LiveSocket, next) => {
+    admittedAt.set(socket, news);
     admit(options, socket).then(
       () => next(),
       (error) => next(error as Error),
     );
   });
-  io.on('connection', (socket: LiveSocket) => welcome(options, socket));
+  io.on('connection', (socket: LiveSocket) => {
+    welcome(options, socket);
+    // What changed while it was let in did not find it yet.
+    if (admittedAt.get(socket) !== news) void recheck(options, socket);
+  });
   const socketsOf = (isMeant: (caller: Caller) => boolean): LiveSocket[] =>
     ([...io.of('/').sockets.values()] as LiveSocket[]).filter((socket) => isMeant(socket.data.caller));
   return {
@@ -63,15 +77,20 @@ export function createHub(httpServer: HttpServer, options: HubOptions): Hub {
       }
     },
     apply({ store, kind, id }) {
+      if (kind === 'created') return;
+      if (ADMITTING.has(store)) news++;
       if (store === 'sessions' && kind === 'removed') end(socketsOf(({ session }) => session?.id === id));
       if (store === 'tokens' && kind === 'removed') end(socketsOf(({ token }) => token?.id === id));
       const isTouched =
         (store === 'users' && (({ userId }: Caller) => userId === id)) ||
         (store === 'roles' && (({ roleId }: Caller) => roleId === id));
-      if (isTouched && kind !== 'created') for (const socket of socketsOf(isTouched)) void recheck(options, socket);
+      if (isTouched) for (const socket of socketsOf(isTouched)) void recheck(options, socket);
     },
     disconnectAll: () => end(socketsOf(() => true)),
-    stop: () => io.close(),
+    async stop() {
+      unguard();
+      await io.close();
+    },
   };
 }
 
@@ -108,7 +127,7 @@ async function admit(options: HubOptions, socket: LiveSocket): Promise<void> {
     throw new Error(toApiError(error).status === 503 ? 'Service Unavailable' : 'Internal Server Error');
   });
   if (caller === null) throw new Error('Unauthorized');
-  socket.data = { proof, caller, narrowing: EVERYTHING, expiry: undefined };
+  socket.data = { proof, caller, narrowing: EVERYTHING, expiry: undefined, turn: Promise.resolve() };
   await enter(options, socket, EVERYTHING);
 }
 
@@ -128,7 +147,8 @@ async function subscribe(options: HubOptions, socket: LiveSocket, args: unknown[
   const acknowledge = args.at(-1);
   const answer = typeof acknowledge === 'function' ? (acknowledge as (result: object) => void) : () => undefined;
   try {
-    const narrowing = await enter(options, socket, readNarrowing(args[0]));
+    const wanted = readNarrowing(args[0]);
+    const narrowing = await inTurn(socket, () => enter(options, socket, wanted));
     answer({ success: true, ...(narrowing.objects && { objects: narrowing.objects }) });
   } catch (error) {
     const { status, message } = toApiError(error);
@@ -151,16 +171,25 @@ async function enter(options: HubOptions, socket: LiveSocket, wanted: Narrowing)
   return narrowing;
 }
 
+/** One after the other: rooms of the rights of before must not come over those of now. */
+function inTurn<T>(socket: LiveSocket, work: () => Promise<T>): Promise<T> {
+  const done = socket.data.turn.then(work);
+  socket.data.turn = done.catch(() => undefined);
+  return done;
+}
+
 /** After a change of the user or the role: other rights, other rooms; or none, and the socket ends. */
 async function recheck(options: HubOptions, socket: LiveSocket): Promise<void> {
   try {
-    const caller = await options.identify(socket.data.proof);
-    if (caller === null) {
-      end([socket]);
-      return;
-    }
-    socket.data.caller = caller;
-    await enter(options, socket, socket.data.narrowing);
+    await inTurn(socket, async () => {
+      const caller = await options.identify(socket.data.proof);
+      if (caller === null) {
+        end([socket]);
+        return;
+      }
+      socket.data.caller = caller;
+      await enter(options, socket, socket.data.narrowing);
+    });
   } catch (error) {
     // What cannot be told now is asked anew when the client comes back.
     options.log.warn({ err: error, socket: socket.id }, 'a socket could not be rechecked');

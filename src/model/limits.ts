@@ -73,6 +73,11 @@ export const LIMITS = {
   pingIntervalMs: 25 * SECOND_MS,
   pingTimeoutMs: 60 * SECOND_MS,
   inboundFrameBytes: 16 * KIB,
+  inboundPerSecond: 100,
+  // What waits for a client that does not read, and how long.
+  waitingBytes: 32 * MIB,
+  slowMs: 10 * SECOND_MS,
+  slowCheckMs: 1 * SECOND_MS,
   socketsPerProcess: 10_000,
   subscribedObjects: 1_000,
   timerMs: DAY_MS,
