@@ -107,9 +107,8 @@ interface Known {
   readonly models: ModelFinder;
 }
 
-function forgetAll(known: Known, change: Pick<Change, 'store' | 'id'>): void {
-  for (const part of Object.values(known) as { forget(change: Pick<Change, 'store' | 'id'>): void }[])
-    part.forget(change);
+function forget({ accounts, stores, models }: Known, change: Pick<Change, 'store' | 'id'>): void {
+  for (const part of [accounts, stores, models]) part.forget(change);
 }
 
 /** The operator's MongoDB, or one of our own. */
@@ -174,7 +173,8 @@ function createDoor(parts: {
   const inBackground = (work: Promise<unknown>): void => {
     work.catch((error) => log.error({ err: error }, 'work after an answer failed'));
   };
-  const common = { database, passwords, tokenLifetimeMs, now, ...identity };
+  const written = (store: string, id: string): void => forget(known, { store, id });
+  const common = { database, passwords, tokenLifetimeMs, now, written, ...identity };
   return createApp({
     ...common,
     ...known,
@@ -182,12 +182,13 @@ function createDoor(parts: {
     rules: createRules({ ...common, inBackground }),
     ingest: createIngest(database, createStampClock(now)),
     attempts: createAttempts(database.client),
-    written: (store, id) => forgetAll(known, { store, id }),
     trustProxy: config.http.trustProxy,
     corsOrigins: config.http.corsOrigins,
     log,
   });
 }
+
+const isNewPacket = ({ store, kind }: Change): boolean => store === 'packets' && kind === 'created';
 
 /** The change stream: what it tells is forgotten where it was known, then told to sockets. */
 async function startNews(
@@ -211,15 +212,15 @@ async function startNews(
     log: parts.log.child({ room: 'watcher' }),
     now: parts.now,
     async onChange(change) {
-      forgetAll(known, change);
+      forget(known, change);
       readers.apply(change);
       hub.apply(change);
-      const packetReaders = change.store === 'packets' ? await readers.find(String(change.after?._oid)) : null;
+      const packetReaders = isNewPacket(change) ? await readers.find(String(change.after?._oid)) : null;
       hub.tell(toEvents(change, packetReaders));
       parts.onChange?.(change);
     },
     onGap() {
-      readers.forgetAll();
+      for (const part of [known.accounts, known.stores, known.models, readers]) part.forgetAll();
       hub.disconnectAll();
     },
   });

@@ -1,4 +1,5 @@
 /** Failed logins, counted per account and per address in MongoDB, so that every instance knows of them. */
+import { isIPv6 } from 'node:net';
 import type { MongoClient } from 'mongodb';
 import { RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests, unavailable } from '../errors.js';
@@ -24,11 +25,12 @@ export function createAttempts(client: MongoClient): Attempts {
     });
   const perAccount = limiter('account', LIMITS.loginFailuresPerAccount);
   const perAddress = limiter('address', LIMITS.loginFailuresPerAddress);
-  const accountKey = (login: string, address: string) => `${address} ${login.slice(0, LIMITS.nameCharacters)}`;
+  const accountKey = (login: string, network: string) => `${network} ${login.slice(0, LIMITS.nameCharacters)}`;
   return {
     async check(login, address) {
+      const network = networkOf(address);
       const [account, from] = await stored(() =>
-        Promise.all([perAccount.get(accountKey(login, address)), perAddress.get(address)]),
+        Promise.all([perAccount.get(accountKey(login, network)), perAddress.get(network)]),
       );
       for (const [used, most] of [
         [account, LIMITS.loginFailuresPerAccount],
@@ -39,12 +41,30 @@ export function createAttempts(client: MongoClient): Attempts {
       }
     },
     async failed(login, address) {
-      await stored(() => Promise.all([perAccount.consume(accountKey(login, address)), perAddress.consume(address)]));
+      const network = networkOf(address);
+      await stored(() => Promise.all([perAccount.consume(accountKey(login, network)), perAddress.consume(network)]));
     },
     async succeeded(login, address) {
-      await stored(() => perAccount.delete(accountKey(login, address)));
+      await stored(() => perAccount.delete(accountKey(login, networkOf(address))));
     },
   };
+}
+
+/** What one customer of a provider has: an IPv4 address, or the 2^64 addresses of an IPv6 network. */
+function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
+  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const all =
+    tail === undefined
+      ? groups
+      : [...groups, ...Array(Math.max(0, 8 - groups.length - after.length)).fill('0'), ...after];
+  return `${all
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`;
 }
 
 async function stored<T>(operation: () => Promise<T>): Promise<T | never> {

@@ -1,11 +1,11 @@
 /** Checks a login and a password, and issues tokens. */
 
-import { findBranch, findLogin } from '../db/accounts.js';
+import { findBranch, findLogin, type KnownLogin } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import { createEntity, newId } from '../db/writes.js';
 import { badRequest, unauthorized } from '../errors.js';
 import { type Caller, scopeOf } from '../model/access.js';
-import { type Entity, isId } from '../model/entity.js';
+import type { Entity } from '../model/entity.js';
 import { isObject, type JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import { builtInStore } from '../model/stores.js';
@@ -27,25 +27,35 @@ export function readCredentials(body: unknown): Credentials {
   return { login: name, password };
 }
 
-/** The `_id` of the user these credentials are of. Throws 401, the same and after the same work for any failure, or 429. */
+/** The user these credentials are of. Throws 401, the same and after the same work for any failure, or 429. */
 export async function checkLogin(
   parts: { database: Database; passwords: Passwords; attempts: Attempts },
   { login, password }: Credentials,
   address: string,
-): Promise<string> {
+): Promise<KnownLogin> {
   await parts.attempts.check(login, address);
-  const known =
-    login.length <= LIMITS.nameCharacters && login.isWellFormed() ? await findLogin(parts.database, login) : null;
-  const fits = await parts.passwords.verify(
-    known?.passwordHash ?? null,
-    password.slice(0, LIMITS.passwordCharactersMax + 1),
-  );
-  if (!fits || known === null || !isId(known.userId)) {
-    await parts.attempts.failed(login, address);
-    throw unauthorized();
-  }
-  await parts.attempts.succeeded(login, address);
-  return known.userId;
+  return parts.passwords.inTurn(async (verify) => {
+    // Asked again: of many guesses sent at once, those before this one have failed by now.
+    await parts.attempts.check(login, address);
+    const known =
+      login.length <= LIMITS.nameCharacters && login.isWellFormed() ? await findLogin(parts.database, login) : null;
+    const fits = await verify(known?.passwordHash ?? null, password.slice(0, LIMITS.passwordCharactersMax + 1));
+    if (!fits || known === null) {
+      await parts.attempts.failed(login, address);
+      throw unauthorized();
+    }
+    await parts.attempts.succeeded(login, address);
+    return known;
+  });
+}
+
+/**
+ * Whether what let a login in is still so. Asked when its session or token is stored: a password that was changed
+ * while the old one was being verified has ended the user's access before that, and could not end this.
+ */
+export async function isStillGood(database: Database, { login }: Credentials, known: KnownLogin): Promise<boolean> {
+  const present = await findLogin(database, login);
+  return present?.userId === known.userId && present.passwordHash === known.passwordHash;
 }
 
 export interface TokenRequest {

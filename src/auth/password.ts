@@ -7,24 +7,27 @@ import { LIMITS } from '../model/limits.js';
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, 2 passes, 1 lane. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
+/** Whether the password fits the stored hash; null stands for a user who is not there and takes as long. */
+export type Verify = (stored: string | null, password: string) => Promise<boolean>;
+
 export interface Passwords {
   /** The hash to store. Throws 503 when too many are waiting. */
   hash(password: string): Promise<string>;
-  /** Whether the password fits the stored hash; null stands for a user who is not there and takes as long. */
-  verify(stored: string | null, password: string): Promise<boolean>;
+  /** Runs a check when its turn comes. Throws 503 when too many are waiting. */
+  inTurn<T>(check: (verify: Verify) => Promise<T>): Promise<T>;
 }
 
 /** Hashing takes a core each: more at once than there are cores would starve everything else. */
 export async function createPasswords(): Promise<Passwords> {
   const run = createQueue(LIMITS.passwordHashesAtOnce, LIMITS.passwordHashesWaiting);
   const nobody = await hash('nobody has this password', PARAMETERS);
+  const verifyOne: Verify = async (stored, password) => {
+    const fits = await verify(stored ?? nobody, password).catch(() => false);
+    return fits && stored !== null;
+  };
   return {
     hash: (password) => run(() => hash(password, PARAMETERS)),
-    verify: (stored, password) =>
-      run(async () => {
-        const fits = await verify(stored ?? nobody, password).catch(() => false);
-        return fits && stored !== null;
-      }),
+    inTurn: (check) => run(() => check(verifyOne)),
   };
 }
 

@@ -1,7 +1,8 @@
 /** Users, their rights, their tokens and sessions: what identifying a caller needs, cached and kept true by changes. */
 import { type Document, ObjectId } from 'mongodb';
-import type { Scope } from '../model/access.js';
+import type { Caller, Scope } from '../model/access.js';
 import type { Change } from '../model/change.js';
+import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
@@ -30,6 +31,8 @@ export interface Accounts {
   findToken(tokenId: string): Promise<TokenRecord | null>;
   /** Forgets what a change made untrue: at once for our own writes, by the change stream for those of others. */
   forget(change: Pick<Change, 'store' | 'id'>): void;
+  /** For when changes were missed. */
+  forgetAll(): void;
 }
 
 /** `isLive` says whether changes of other instances are arriving; while they are not, nothing is taken from a cache. */
@@ -43,6 +46,10 @@ export function createAccounts(database: Database, isLive: () => boolean): Accou
       if (store === 'users') accounts.forget(id);
       if (store === 'roles') accounts.forgetAll();
       if (store === 'tokens') tokens.forget(id);
+    },
+    forgetAll() {
+      accounts.forgetAll();
+      tokens.forgetAll();
     },
   };
 }
@@ -71,11 +78,14 @@ async function loadToken(database: Database, tokenId: string): Promise<TokenReco
   };
 }
 
-/** A user by login, with the stored password hash; null when there is none or it was disabled. */
-export async function findLogin(
-  database: Database,
-  login: string,
-): Promise<{ userId: string; passwordHash: string } | null> {
+/** A user who may log in, and the stored password hash. */
+export interface KnownLogin {
+  readonly userId: string;
+  readonly passwordHash: string;
+}
+
+/** A user by login; null when there is none or it was disabled. */
+export async function findLogin(database: Database, login: string): Promise<KnownLogin | null> {
   const user = await findOne(database, 'users', { login });
   if (user === null || user.active === false || typeof user._password !== 'string') return null;
   return { userId: user._id.toHexString(), passwordHash: user._password };
@@ -100,14 +110,31 @@ export async function revokeToken(database: Database, tokenId: string): Promise<
   await translated(() => database.db.collection('tokens').deleteOne({ _id: new ObjectId(tokenId) }));
 }
 
-/** Ends every session and revokes every token of a user. */
-export async function endAccess(database: Database, userId: string): Promise<void> {
-  await translated(() =>
-    Promise.all([
-      database.db.collection('sessions').deleteMany({ 'session.user': userId }),
-      database.db.collection('tokens').deleteMany({ user: new ObjectId(userId) }),
-    ]),
-  );
+/** Ends every session and revokes every token of a user; gives the `_id`s of the tokens. */
+export async function endAccess(database: Database, userId: string): Promise<string[]> {
+  const [sessions, tokens] = [database.db.collection('sessions'), database.db.collection('tokens')];
+  const ofUser = { user: new ObjectId(userId) };
+  return translated(async () => {
+    const revoked = await tokens.find(ofUser, { projection: { _id: 1 } }).toArray();
+    await Promise.all([sessions.deleteMany({ 'session.user': userId }), tokens.deleteMany(ofUser)]);
+    return revoked.map(({ _id }) => String(_id));
+  });
+}
+
+/** Whether the session or token that a caller came with is still there. */
+export async function isInForce(
+  database: Database,
+  { session, token }: Pick<Caller, 'session' | 'token'>,
+): Promise<boolean> {
+  if (token !== null) return (await findOne(database, 'tokens', { _id: new ObjectId(token.id) })) !== null;
+  const sessions = database.db.collection<{ _id: string }>('sessions');
+  return session !== null && (await translated(() => sessions.findOne({ _id: session.id }))) !== null;
+}
+
+/** What a role permits, whoever asks; nothing where there is no such role (any more). */
+export async function findCredentials(database: Database, roleId: unknown): Promise<string[]> {
+  const role = isId(roleId) ? await findOne(database, 'roles', { _id: new ObjectId(roleId) }) : null;
+  return role?.credentials ?? [];
 }
 
 function findOne(database: Database, collection: string, filter: Document): Promise<Document | null> {

@@ -1,6 +1,7 @@
 /** The watcher: one change stream over the database becomes Changes, in order, reopened where it broke. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ClientSession, Document, Long, MongoClient } from 'mongodb';
+import { toApiError } from '../errors.js';
 import type { Change } from '../model/change.js';
 import type { JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
@@ -38,13 +39,17 @@ interface State {
   /** Where the stream is: what was told up to here need not be told again. */
   token: Document | null;
   cursor: { readonly id: Long; readonly session: ClientSession } | null;
+  /** Whether the history between `token` and the stream was lost, and nobody was told so yet. */
+  gap: boolean;
+  /** When everything that the database had told was passed on. */
   heardAtMs: number;
 }
 
 /** Opens the stream, and resolves when every later change will be told. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const state: State = { stopping: new AbortController(), token: null, cursor: null, heardAtMs: 0 };
+  const state: State = { stopping: new AbortController(), token: null, cursor: null, gap: false, heardAtMs: 0 };
   await open(options, state);
+  state.heardAtMs = options.now();
   const running = run(options, state);
   return {
     isLive: () => options.now() - state.heardAtMs < LIMITS.watcherSilenceMs,
@@ -61,6 +66,9 @@ async function run(options: WatcherOptions, state: State): Promise<void> {
   while (!state.stopping.signal.aborted) {
     try {
       if (state.cursor === null) await open(options, state);
+      // Only now: whoever reads anew after this misses nothing that the new stream does not tell.
+      if (state.gap) options.onGap();
+      state.gap = false;
       await readNext(options, state);
       failures = 0;
     } catch (error) {
@@ -76,7 +84,12 @@ async function open(options: WatcherOptions, state: State): Promise<void> {
     fullDocumentBeforeChange: 'whenAvailable',
     ...(state.token !== null && { resumeAfter: state.token }),
   };
-  const match = { 'ns.coll': { $in: WATCHED }, operationType: { $in: Object.keys(KINDS) } };
+  const match = {
+    'ns.coll': { $in: WATCHED },
+    operationType: { $in: Object.keys(KINDS) },
+    // The packets of an object that was removed are many, and their end is nobody's news.
+    $nor: [{ 'ns.coll': 'packets', operationType: 'delete' }],
+  };
   const session = options.client.startSession();
   const reply = await options.client.db().command(
     {
@@ -89,7 +102,6 @@ async function open(options: WatcherOptions, state: State): Promise<void> {
   );
   state.cursor = { id: reply.cursor.id, session };
   state.token ??= reply.cursor.postBatchResumeToken;
-  state.heardAtMs = options.now();
 }
 
 async function readNext(options: WatcherOptions, state: State): Promise<void> {
@@ -100,13 +112,23 @@ async function readNext(options: WatcherOptions, state: State): Promise<void> {
       { getMore: id, collection: '$cmd.aggregate', maxTimeMS: LIMITS.watcherWaitMs },
       { session, promoteLongs: false },
     );
-  state.heardAtMs = options.now();
   for (const document of reply.cursor.nextBatch) {
-    await options.onChange(toChange(document));
+    await tell(options, document);
     state.token = document._id;
   }
   state.token = reply.cursor.postBatchResumeToken ?? state.token;
+  state.heardAtMs = options.now();
   if (reply.cursor.id.isZero()) throw new Error('the database closed the change stream');
+}
+
+/** What failed because the database is away is told again; what never can be told must not keep back all that follows. */
+async function tell(options: WatcherOptions, document: Document): Promise<void> {
+  try {
+    await options.onChange(toChange(document));
+  } catch (error) {
+    if (toApiError(error).status === 503) throw error;
+    options.log.error({ err: error }, 'a change could not be told: it is left out');
+  }
 }
 
 async function recover(options: WatcherOptions, state: State, error: unknown, failures: number): Promise<void> {
@@ -117,7 +139,7 @@ async function recover(options: WatcherOptions, state: State, error: unknown, fa
   if (NOT_RESUMABLE.has(code)) {
     options.log.error({ err: error }, 'the history of changes is gone: live events before now are lost');
     state.token = null;
-    options.onGap();
+    state.gap = true;
   } else {
     options.log.warn({ err: error, failures }, 'the change stream broke: reopening where it was');
   }

@@ -14,6 +14,7 @@ export interface StoreFinder {
   find(name: string): Promise<Store | null>;
   /** Forgets what a change made untrue. */
   forget(change: Pick<Change, 'store' | 'id'>): void;
+  forgetAll(): void;
 }
 
 export function createStoreFinder(database: Database, isLive: () => boolean): StoreFinder {
@@ -26,6 +27,7 @@ export function createStoreFinder(database: Database, isLive: () => boolean): St
       // A change names the entity, not the store that it describes; there are few.
       if (store === 'stores') known.forgetAll();
     },
+    forgetAll: known.forgetAll,
   };
 }
 

@@ -4,7 +4,7 @@ import { ApiError, badRequest, conflict, tooLarge, unavailable } from '../errors
 import type { Scope } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';
 import type { Json, JsonObject } from '../model/json.js';
-import type { Selection } from '../model/list.js';
+import { distinctPaths, type Selection } from '../model/list.js';
 import type { Store } from '../model/stores.js';
 
 /** What the border has to know of a store (packets are no store, but are read the same way). */
@@ -98,7 +98,7 @@ function literalPattern(text: string): string {
 export function projectionOf(layout: Layout, only: readonly string[] | null): Document | undefined {
   if (only !== null) {
     const shown = only.filter((path) => !layout.hidden.includes(path.split('.')[0] ?? ''));
-    return { _id: 1, ...Object.fromEntries(shown.map((path) => [path, 1])) };
+    return Object.fromEntries(distinctPaths(['_id', ...shown]).map((path) => [path, 1]));
   }
   if (layout.hidden.length === 0) return undefined;
   return Object.fromEntries(layout.hidden.map((name) => [name, 0]));

@@ -5,12 +5,12 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { chmod, mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { ServerLog } from './binary.js';
-import { type Instance, type InstanceSettings, isFreePort, pathsOf, rotateLog, uriOf } from './instance.js';
-import { type FolderLock, lockFolder } from './lock.js';
-import { findMongod } from './mongod.js';
-import { endOrphan } from './orphan.js';
-import { startReady, supervise } from './supervise.js';
+import type { ServerLog } from './embedded/binary.js';
+import { type Instance, type InstanceSettings, isFreePort, pathsOf, rotateLog, uriOf } from './embedded/instance.js';
+import { type FolderLock, lockFolder } from './embedded/lock.js';
+import { findMongod } from './embedded/mongod.js';
+import { endOrphan } from './embedded/orphan.js';
+import { startReady, supervise } from './embedded/supervise.js';
 
 /** Where the data lies and where mongod comes from. */
 export type EmbeddedOptions = {
@@ -75,7 +75,7 @@ async function makeFolders(dataFolder: string): Promise<string> {
     await mkdir(pathsOf(folder).data, { recursive: true, mode: 0o700 });
     const trial = join(folder, 'trial');
     await writeFile(trial, '');
-    await rm(trial);
+    await rm(trial, { force: true });
     // One spelling, whichever way leads there: a mongod that was left behind is known by it.
     return await realpath(folder);
   } catch (error) {

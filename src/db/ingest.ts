@@ -41,7 +41,8 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     writing = false;
   };
 
-  return (source, messages) => {
+  return async (source, messages) => {
+    if (messages.length === 0) return { packets: [], repeated: 0 };
     if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
       throw unavailable('too many packets are waiting to be stored; none of these was');
     }

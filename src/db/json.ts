@@ -1,34 +1,34 @@
 /**
  * BSON bytes to JSON bytes without JavaScript objects in between: the hot path of every list. The text equals
- * `JSON.stringify(deserialize(bytes))` of the `bson` package, save that members stay in their stored order (integer-like
- * names too), repeated names are repeated and a DBRef is a plain document. Types never stored here (binary, regular
- * expression, code, symbol, timestamp, Decimal128, DBPointer, MinKey, MaxKey) throw a TypeError, lengths out of range a
- * RangeError; a writer is then as it was before the call.
+ * `JSON.stringify(deserialize(bytes))` of the `bson` package, save that members keep their stored order, repeated names
+ * are repeated and a DBRef is a plain document. A type that cannot occur here (binary, code, Decimal128, ...) throws a
+ * TypeError, a length out of range a RangeError; then nothing is written.
  */
 
 export type Batch = { cursorId: bigint; namespace: string; documents: Uint8Array[] };
 export type JsonWriter = ReturnType<typeof createJsonWriter>;
 
-const [DOUBLE, STRING, DOCUMENT, ARRAY] = [1, 2, 3, 4] as const;
+const [DOUBLE, STRING, DOCUMENT, ARRAY, INT32, INT64] = [1, 2, 3, 4, 16, 18] as const;
 const [UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL] = [6, 7, 8, 9, 10] as const;
-const [INT32, INT64] = [16, 18] as const;
-const [QUOTE, COMMA, BRACE] = [0x22, 0x2c, 0x7b] as const;
+const [QUOTE, NAME_END, COMMA, BRACE] = [0x22, 0x223a, 0x2c, 0x7b] as const;
 
 /** The bytes of a value by its type; -1: the value tells its length, or the type is not supported. */
 const SIZES = Int8Array.of(-1, 8, -1, -1, -1, -1, 0, 12, 1, 8, 0, -1, -1, -1, -1, -1, 4, 8, 8, 16);
 const pair = (n: number, radix: number): number => Buffer.from(n.toString(radix).padStart(2, '0')).readUInt16LE();
 const HEX = Uint16Array.from({ length: 256 }, (_, n) => pair(n, 16));
 const DECIMAL = Uint16Array.from({ length: 100 }, (_, n) => pair(n, 10));
+const ESCAPES = Array.from({ length: 128 }, (_, byte) => JSON.stringify(String.fromCharCode(byte)).slice(1, -1));
 const double = new Float64Array(1);
 const doubleHalves = new Int32Array(double.buffer);
 let day = { time: Number.NaN, text: '' };
+const single = createJsonWriter();
 
 const byteAt = (bytes: Uint8Array, at: number): number => bytes[at] as number;
 const int32 = (bytes: Uint8Array, at: number): number =>
   byteAt(bytes, at) | (byteAt(bytes, at + 1) << 8) | (byteAt(bytes, at + 2) << 16) | (byteAt(bytes, at + 3) << 24);
+const hex = (bytes: Uint8Array, at: number): number =>
+  (HEX[byteAt(bytes, at)] as number) | ((HEX[byteAt(bytes, at + 1)] as number) << 16);
 const int64 = (bytes: Uint8Array, at: number): number => int32(bytes, at + 4) * 2 ** 32 + (int32(bytes, at) >>> 0);
-const part = (bytes: Uint8Array, start: number, end: number): Buffer =>
-  Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
 
 function valueStart(bson: Uint8Array, nameStart: number): number {
   let at = nameStart;
@@ -54,14 +54,10 @@ function writeAscii(out: DataView, start: number, text: string): number {
 function writeByte(out: DataView, pos: number, byte: number): number {
   out.setUint8(pos, byte);
   if (byte >= 0x20 && byte !== QUOTE && byte !== 0x5c) return pos + 1;
-  return writeAscii(out, pos, JSON.stringify(String.fromCharCode(byte)).slice(1, -1));
+  return writeAscii(out, pos, ESCAPES[byte] as string);
 }
 
 function writeString(out: DataView, start: number, bson: Uint8Array, from: number, end: number): number {
-  // From about this length on the engine's own text functions beat a loop over bytes.
-  if (end - from >= 200) {
-    return start + Buffer.from(out.buffer, start).write(JSON.stringify(part(bson, from, end).toString()));
-  }
   let pos = writeAscii(out, start, '"');
   for (let at = from; at < end; at++) pos = writeByte(out, pos, byteAt(bson, at));
   return writeAscii(out, pos, '"');
@@ -69,11 +65,12 @@ function writeString(out: DataView, start: number, bson: Uint8Array, from: numbe
 
 function writeObjectId(out: DataView, start: number, bson: Uint8Array, at: number): number {
   out.setUint8(start, QUOTE);
-  for (let i = 0; i < 12; i++) out.setUint16(start + 1 + i * 2, HEX[byteAt(bson, at + i)] as number, true);
-  return writeAscii(out, start + 25, '"');
+  for (let i = 0; i < 12; i += 2) out.setInt32(start + 1 + i * 2, hex(bson, at + i), true);
+  out.setUint8(start + 25, QUOTE);
+  return start + 26;
 }
 
-/** Writes the last digits (an even number of them) of an int32. */
+/** Writes the last digits, an even number of them, of an int32. */
 function writeDigits(out: DataView, start: number, value: number, digits: number): number {
   let rest = value;
   for (let pos = start + digits - 2; pos >= start; pos -= 2) {
@@ -84,7 +81,6 @@ function writeDigits(out: DataView, start: number, value: number, digits: number
   return start + digits;
 }
 
-/** The integer is at most 2^53. */
 function writeInteger(out: DataView, start: number, value: number): number {
   const size = Math.abs(value);
   const high = size < 1e8 ? size : Math.floor(size / 1e8);
@@ -99,9 +95,8 @@ function writeInteger(out: DataView, start: number, value: number): number {
 
 function writeInt64(out: DataView, start: number, bson: Uint8Array, at: number): number {
   const value = int64(bson, at);
-  const low = int32(bson, at);
-  if (Math.abs(value) <= 2 ** 53 - (low === 0 ? 0 : 1)) return writeInteger(out, start, value);
-  return writeAscii(out, start, `{"low":${low},"high":${int32(bson, at + 4)},"unsigned":false}`);
+  if (Math.abs(value) <= 2 ** 53 - (int32(bson, at) && 1)) return writeInteger(out, start, value);
+  return writeAscii(out, start, `{"high":${int32(bson, at + 4)},"low":${int32(bson, at)},"unsigned":false}`);
 }
 
 function writeDouble(out: DataView, start: number, bson: Uint8Array, at: number): number {
@@ -111,12 +106,11 @@ function writeDouble(out: DataView, start: number, bson: Uint8Array, at: number)
   const size = Math.abs(value);
   const whole = Math.floor(size);
   if (whole === size && size < 2 ** 53) return writeInteger(out, start, value);
-  // A decimal of at most 15 digits that gives the value back is the shortest form; below 1e-6 that has an exponent.
+  // A decimal of at most 15 digits that gives the value back is its shortest form; below 1e-6 that has an exponent.
   const scaled = Math.round(size * 1e7);
   if (!(size >= 1e-6 && size < 1e8 && scaled / 1e7 === size)) return writeAscii(out, start, JSON.stringify(value));
   let pos = writeInteger(out, value < 0 ? writeAscii(out, start, '-') : start, whole);
-  out.setUint8(pos, 0x2e);
-  pos = writeDigits(out, pos + 1, (scaled - whole * 1e7) * 10, 8);
+  pos = writeDigits(out, writeAscii(out, pos, '.'), (scaled - whole * 1e7) * 10, 8);
   while (out.getUint8(pos - 1) === 0x30) pos--;
   return pos;
 }
@@ -152,8 +146,7 @@ function writeValue(out: DataView, pos: number, type: number, bson: Uint8Array, 
 function writeContainer(out: DataView, start: number, container: number, bson: Uint8Array, from: number): number {
   const named = container === DOCUMENT;
   const end = from + int32(bson, from) - 1;
-  out.setUint8(start, named ? BRACE : 0x5b);
-  let pos = start + 1;
+  let pos = writeAscii(out, start, named ? '{' : '[');
   for (let at = from + 4; at < end; ) {
     const before = pos;
     const type = byteAt(bson, at++);
@@ -161,10 +154,10 @@ function writeContainer(out: DataView, start: number, container: number, bson: U
     for (let byte = byteAt(bson, at++); byte !== 0; byte = byteAt(bson, at++)) {
       if (named) pos = writeByte(out, pos, byte);
     }
-    if (named) pos = writeAscii(out, pos, '":');
+    if (named) out.setUint16(pos, NAME_END);
     const value = at;
     at = valueEnd(bson, type, value, end);
-    pos = named && type === UNDEFINED ? before : writeValue(out, pos, type, bson, value);
+    pos = named && type === UNDEFINED ? before : writeValue(out, named ? pos + 2 : pos, type, bson, value);
     if (pos > before) out.setUint8(pos++, COMMA);
   }
   return writeAscii(out, pos > start + 1 ? pos - 1 : pos, named ? '}' : ']');
@@ -178,12 +171,11 @@ export function createJsonWriter(initialBytes = 16_384) {
   let pos = 0;
   const reserve = (more: number): void => {
     if (pos + more <= out.byteLength) return;
-    const written = new Uint8Array(out.buffer, 0, pos);
-    out = new DataView(new ArrayBuffer(Math.max(initialBytes, out.byteLength * 2, pos + more)));
-    new Uint8Array(out.buffer).set(written);
+    const grown = new Uint8Array(Math.max(initialBytes, out.byteLength * 2, pos + more));
+    grown.set(new Uint8Array(out.buffer, 0, pos));
+    out = new DataView(grown.buffer);
   };
   return {
-    /** How many bytes were written since the last `take`. */
     get length(): number {
       return pos;
     },
@@ -216,48 +208,42 @@ export function createJsonWriter(initialBytes = 16_384) {
   };
 }
 
-const single = createJsonWriter();
-
 export function toJson(bson: Uint8Array): Buffer {
   single.document(bson);
   return single.take();
 }
 
-/** The bytes of a top-level member's value in the same memory; null: there is none of that type. */
-export function findField(bson: Uint8Array, name: string, wanted: number): Uint8Array | null {
+/** The bytes of a top-level member in the same memory; null: there is none of that name (ASCII) and type. */
+export function findField(bson: Uint8Array, name: string, wanted: number): Buffer | null {
   const limit = valueEnd(bson, DOCUMENT, 0, bson.length) - 1;
-  const nameBytes = Buffer.from(`${name}\0`);
   for (let at = 4; at < limit; ) {
     const type = byteAt(bson, at++);
+    let same = 0;
+    while (same < name.length && bson[at + same] === name.charCodeAt(same)) same++;
+    const found = type === wanted && same === name.length && bson[at + same] === 0;
     const start = valueStart(bson, at);
-    const found = type === wanted && nameBytes.compare(bson, at, start) === 0;
     at = valueEnd(bson, type, start, limit);
-    if (found) return bson.subarray(start, at);
+    if (found) return Buffer.from(bson.buffer, bson.byteOffset + start, at - start);
   }
   return null;
 }
 
 /** The hex digits of the `_id`, if that is an ObjectId. */
 export function readObjectId(bson: Uint8Array): string | null {
-  const id = findField(bson, '_id', OBJECT_ID);
-  return id && part(id, 0, 12).toString('hex');
+  return findField(bson, '_id', OBJECT_ID)?.toString('hex') ?? null;
 }
 
-/**
- * Reads the member `cursor` (its bytes: what the driver's option `raw` leaves undecoded) of the reply to `find`,
- * `aggregate` or `getMore`; the documents are parts of its memory.
- */
+/** Reads the bytes of the member `cursor` of a raw reply; the documents are parts of their memory. */
 export function readBatch(cursor: Uint8Array): Batch {
   const batch = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);
   const id = findField(cursor, 'id', INT64);
-  const ns = findField(cursor, 'ns', STRING);
-  if (!batch || !id || !ns) throw new TypeError('not the cursor of a reply');
+  const namespace = findField(cursor, 'ns', STRING);
+  if (!batch || !id || !namespace) throw new TypeError('not the cursor of a reply');
   const documents: Uint8Array[] = [];
   for (let at = 4; at < batch.length - 1; ) {
     const start = valueStart(batch, at + 1);
     at = valueEnd(batch, DOCUMENT, start, batch.length - 1);
     documents.push(batch.subarray(start, at));
   }
-  const namespace = part(ns, 4, ns.length - 1).toString();
-  return { cursorId: part(id, 0, 8).readBigInt64LE(), namespace, documents };
+  return { cursorId: id.readBigInt64LE(), namespace: namespace.toString('utf8', 4, namespace.length - 1), documents };
 }

@@ -12,6 +12,7 @@ export interface ModelFinder {
   /** A model that is gone declares nothing. */
   declarationsOf(modelId: string): Promise<Declarations>;
   forget(change: Pick<Change, 'store' | 'id'>): void;
+  forgetAll(): void;
 }
 
 export function createModelFinder(database: Database, isLive: () => boolean): ModelFinder {
@@ -26,5 +27,6 @@ export function createModelFinder(database: Database, isLive: () => boolean): Mo
     forget({ store, id }) {
       if (store === 'models') known.forget(id);
     },
+    forgetAll: known.forgetAll,
   };
 }

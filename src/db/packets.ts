@@ -3,7 +3,7 @@ import { BSONType, type Document, type Filter, ObjectId } from 'mongodb';
 import { notFound } from '../errors.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
-import type { Page, Selection } from '../model/list.js';
+import { distinctPaths, type Page, type Selection } from '../model/list.js';
 import type { Packet } from '../model/packet.js';
 import type { Database } from './connect.js';
 import { type Layout, projectionOf, selectionFilter, toEntity, translated } from './documents.js';
@@ -108,7 +108,9 @@ export async function latestPackets(
     { $group: { _id: '$_oid', packet: { $last: '$$ROOT' } } },
   ];
   if (paths !== null) {
-    pipeline.push({ $project: { 'packet._id': 1, ...Object.fromEntries(paths.map((path) => [`packet.${path}`, 1])) } });
+    pipeline.push({
+      $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [`packet.${path}`, 1])),
+    });
   }
   const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: ids.length } };
   for await (const documents of rawBatches(database, command)) {

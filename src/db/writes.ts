@@ -74,18 +74,22 @@ async function getChangeable(database: Database, store: Store, scope: Scope, key
 
 const notBuiltIn = (store: Store): Filter<Document> => (store.builtIn ? { _builtin: { $ne: true } } : {});
 
-function updateOne(
+async function updateOne(
   database: Database,
   store: Store,
   scope: Scope,
   key: string,
   { guard, update }: { guard: Filter<Document>; update: Document | Document[] },
 ): Promise<Document | null> {
-  return atKey(store, scope, key, (filter) =>
-    translated(() =>
-      collectionOf(database, store).findOneAndUpdate({ ...filter, ...guard }, update, { returnDocument: 'after' }),
-    ),
+  const collection = collectionOf(database, store);
+  const attempted = await atKey(store, scope, key, (filter) =>
+    translated(async () => {
+      const document = await collection.findOneAndUpdate({ ...filter, ...guard }, update, { returnDocument: 'after' });
+      // A guard that holds the change back must not let it fall on another entity that the key could mean as well.
+      return document !== null || (await collection.countDocuments(filter, { limit: 1 })) > 0 ? { document } : null;
+    }),
   );
+  return attempted?.document ?? null;
 }
 
 /** Adds a user to those an entity is shared with, or takes one away. Throws 404, 403 (built in), 400 (too many). */

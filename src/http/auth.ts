@@ -1,7 +1,7 @@
 /** Logging in, by cookie or by token; asking who one is; leaving. */
 import { type Request, type RequestHandler, Router } from 'express';
 import type { Attempts } from '../auth/attempts.js';
-import { checkLogin, issueToken, readCredentials } from '../auth/login.js';
+import { checkLogin, isStillGood, issueToken, readCredentials } from '../auth/login.js';
 import type { Passwords } from '../auth/password.js';
 import { SESSION_COOKIE, type Sessions } from '../auth/sessions.js';
 import type { Tokens } from '../auth/tokens.js';
@@ -55,10 +55,15 @@ export function createAuthRouter(parts: AuthParts): Router {
 const addressOf = (req: Request): string => req.ip ?? 'unknown';
 
 const openSession: Handler = (parts) => async (req, res) => {
-  const userId = await checkLogin(parts, readCredentials(req.body), addressOf(req));
+  const credentials = readCredentials(req.body);
+  const known = await checkLogin(parts, credentials, addressOf(req));
   await finished((done) => req.session.regenerate(done));
-  req.session.user = userId;
+  req.session.user = known.userId;
   await finished((done) => req.session.save(done));
+  if (!(await isStillGood(parts.database, credentials, known))) {
+    await finished((done) => req.session.destroy(done));
+    throw unauthorized();
+  }
   // interface, "Authentication result objects": the field's name is spelled exactly like this.
   sendJson(res, JSON.stringify({ sucess: true }));
 };
@@ -72,12 +77,16 @@ function finished(start: (done: (error?: unknown) => void) => void): Promise<voi
 const openToken: Handler = (parts) => async (req, res) => {
   const credentials = readCredentials(req.body);
   const { lifetimeMs, scopes } = readTokenWish(parts, req.body);
-  const userId = await checkLogin(parts, credentials, addressOf(req));
-  const account = await parts.accounts.findAccount(userId);
+  const known = await checkLogin(parts, credentials, addressOf(req));
+  const account = await parts.accounts.findAccount(known.userId);
   if (account === null) throw unauthorized();
   if (scopes !== null && !mayGrant({ ...account, scopes: null }, scopes))
     throw forbidden('scopes: more than your rights');
   const { token, entity } = await issueToken(parts, account, { name: 'login', scopes, lifetimeMs });
+  if (!(await isStillGood(parts.database, credentials, known))) {
+    await revokeToken(parts.database, entity._id);
+    throw unauthorized();
+  }
   const { issuedAt, expiresAt } = entity;
   sendJson(res, JSON.stringify({ sucess: true, type: 'access', token, issuedAt, expiresAt }));
 };

@@ -120,9 +120,9 @@ function readFilters(query: Query): Filter[] {
   });
 }
 
-// A comma list; a part in double quotes is text whatever it looks like, and may hold commas.
+// A comma list; a part in double quotes is text whatever it looks like, and may hold commas; a lone quote is a character.
 function readValues(name: string, text: string): Filter['values'] {
-  const parts = text.match(/(?:"[^"]*"|[^,"])+|(?<=^|,)(?=,|$)/g) ?? [''];
+  const parts = text.match(/(?:"[^"]*"|[^,])+|(?<=^|,)(?=,|$)/g) ?? [''];
   if (parts.length > LIMITS.whereValues) throw badRequest(`${name}: more than ${LIMITS.whereValues} values`);
   if (!text.isWellFormed()) throw badRequest(`${name}: not well-formed text`);
   return parts.map((part) => {

@@ -2,14 +2,14 @@
 import { issueToken } from '../auth/login.js';
 import type { Passwords } from '../auth/password.js';
 import type { Tokens } from '../auth/tokens.js';
-import { endAccess, findBranch } from '../db/accounts.js';
+import { endAccess, findBranch, findCredentials, isInForce, revokeToken } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import { countContents } from '../db/contents.js';
 import { prepareCustomStore } from '../db/custom-stores.js';
 import { getEntity } from '../db/entities.js';
 import { removePackets } from '../db/packets.js';
 import { createEntity, newId } from '../db/writes.js';
-import { badRequest, conflict, forbidden, notFound, toApiError } from '../errors.js';
+import { badRequest, conflict, forbidden, notFound, toApiError, unauthorized } from '../errors.js';
 import { type Caller, mayGrant, scopeOf } from '../model/access.js';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../model/builtin.js';
 import type { Entity, NewEntity } from '../model/entity.js';
@@ -25,6 +25,8 @@ export interface RuleParts {
   readonly tokens: Tokens;
   readonly tokenLifetimeMs: number;
   readonly now: () => number;
+  /** Tells that an entity was written, so that what was derived from it is forgotten before the answer. */
+  readonly written: (store: string, id: string) => void;
   /** Work that goes on after the answer; its failure is logged. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }
@@ -102,17 +104,21 @@ function objectRule({ database, inBackground }: RuleParts): Rule {
   };
 }
 
-function userRule({ database, passwords }: RuleParts): Rule {
+function userRule({ database, passwords, written }: RuleParts): Rule {
   const checkRole = async (caller: Caller, role: unknown): Promise<void> => {
     const { credentials } = await getReferenced(database, caller, builtInStore('roles'), role, 'role');
     checkGrant(caller, credentials as string[]);
   };
   const withHash = async ({ password, ...fields }: JsonObject): Promise<JsonObject> =>
     password === undefined ? fields : { ...fields, _password: await passwords.hash(password as string) };
-  // Whoever could change a mightier user could become that user.
+  // Whoever could change a mightier user could become that user; a token that is narrowed, its own.
   const checkMight = async (caller: Caller, key: string): Promise<void> => {
     const user = await getEntity(database, builtInStore('users'), scopeOf(caller), key);
-    if (user._id !== caller.userId && user.role !== undefined) await checkRole(caller, user.role);
+    if (user._id === caller.userId && caller.scopes === null) return;
+    checkGrant(caller, await findCredentials(database, user.role));
+  };
+  const endAllAccess = async (userId: string): Promise<void> => {
+    for (const id of await endAccess(database, userId)) written('tokens', id);
   };
   return {
     async prepareNew(caller, fields) {
@@ -126,10 +132,10 @@ function userRule({ database, passwords }: RuleParts): Rule {
       return withHash(patch);
     },
     async afterChange({ _id }, patch) {
-      if (patch._password !== undefined || patch.active === false) await endAccess(database, _id);
+      if (patch._password !== undefined || patch.active === false) await endAllAccess(_id);
     },
     beforeRemove: checkMight,
-    afterRemove: ({ _id }) => endAccess(database, _id),
+    afterRemove: ({ _id }) => endAllAccess(_id),
   };
 }
 
@@ -159,6 +165,11 @@ function tokenRule(parts: RuleParts): Rule {
         fields: rest,
         group,
       });
+      // Access that ended meanwhile does not live on in a token it could not end.
+      if (!(await isInForce(parts.database, caller))) {
+        await revokeToken(parts.database, entity._id);
+        throw unauthorized();
+      }
       return { ...entity, token };
     },
   };

@@ -114,7 +114,16 @@ function createServer(httpServer: HttpServer, { corsOrigins }: HubOptions): Serv
     cors: { origin: [...corsOrigins], credentials: true },
     allowRequest: allow,
   });
+  writeAscii(io);
   return io;
+}
+
+/** Clients of the first generation cannot read other characters over long polling; as JSON escapes everyone reads them. */
+function writeAscii({ encoder }: Server): void {
+  const encode = encoder.encode.bind(encoder);
+  const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  encoder.encode = (packet) =>
+    encode(packet).map((part) => (typeof part === 'string' ? part.replace(/[\u0080-\uffff]/g, toEscape) : part));
 }
 
 /** Who the socket is: by the headers of its handshake, or by the token that newer clients send as `auth`. */

@@ -32,7 +32,10 @@ function compile(schema: JsonObject) {
     // A new compiler each time: nothing of one schema stays behind for another.
     const ajv = new Ajv({ strict: false, validateSchema: true, logger: false, code: { regExp: linearRegExp } });
     (addFormats as unknown as (ajv: Ajv, options: object) => void)(ajv, { mode: 'fast' });
-    return ajv.compile(schema);
+    const validate = ajv.compile(schema);
+    // Such a check answers with a promise: everything would seem to fit, and a misfit would end the process.
+    if ('$async' in validate) throw new Error('$async is not taken');
+    return validate;
   } catch (error) {
     throw badRequest(`schema: ${error instanceof Error ? error.message.slice(0, 500) : 'not a JSON Schema'}`);
   }

@@ -8,9 +8,9 @@ import { join, resolve } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { type Embedded, startEmbedded } from '../../src/db/embedded.js';
-import { isFreePort, pathsOf } from '../../src/db/instance.js';
-import { defaultCacheFolder, findMongod } from '../../src/db/mongod.js';
-import { startReady, supervise } from '../../src/db/supervise.js';
+import { isFreePort, pathsOf } from '../../src/db/embedded/instance.js';
+import { defaultCacheFolder, findMongod } from '../../src/db/embedded/mongod.js';
+import { startReady, supervise } from '../../src/db/embedded/supervise.js';
 
 const searchPath = process.env.PATH ?? '';
 const cacheFolder = defaultCacheFolder(process.env, homedir(), process.platform);

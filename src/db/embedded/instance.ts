@@ -88,10 +88,14 @@ export async function bringUp({ ended }: Instance, { key, port }: InstanceSettin
   const admin = client.db('admin');
   const isOver = new AbortController();
   const steps = async () => {
+    let isNew = false;
+    const noteNew = () => {
+      isNew = true;
+    };
     await until(() => isListening(port), isOver.signal);
-    await until(() => setUpReplicaSet(admin, port), isOver.signal);
+    await until(() => setUpReplicaSet(admin, port, noteNew), isOver.signal);
     await until(async () => (await admin.command({ hello: 1 })).isWritablePrimary, isOver.signal);
-    await until(() => keepFilesReadable(admin), isOver.signal);
+    await until(() => keepFilesReadable(admin, isNew), isOver.signal);
   };
   const failed = ended.then((why) => {
     throw new Error(why);
@@ -104,7 +108,7 @@ export async function bringUp({ ended }: Instance, { key, port }: InstanceSettin
   }
 }
 
-async function setUpReplicaSet(admin: Db, port: number): Promise<true> {
+async function setUpReplicaSet(admin: Db, port: number, noteNew: () => void): Promise<true> {
   const member = { _id: 0, host: `127.0.0.1:${port}` };
   const found = await admin.command({ replSetGetConfig: 1 }).catch((error: { codeName?: string }) => {
     if (error.codeName === 'NotYetInitialized') return null;
@@ -112,6 +116,7 @@ async function setUpReplicaSet(admin: Db, port: number): Promise<true> {
   });
   if (!found) {
     await admin.command({ replSetInitiate: { _id: replicaSet, members: [member] } });
+    noteNew();
   } else if (found.config.members[0].host !== member.host) {
     // The port has changed, so the member does not find itself in its own set, and nobody but us can tell it.
     const { config } = found;
@@ -121,10 +126,18 @@ async function setUpReplicaSet(admin: Db, port: number): Promise<true> {
   return true;
 }
 
-async function keepFilesReadable(admin: Db): Promise<true> {
-  const answer = await admin.command({ getParameter: 1, featureCompatibilityVersion: 1 });
-  if (answer.featureCompatibilityVersion.version === compatibleVersion) return true;
-  await admin.command({ setFeatureCompatibilityVersion: compatibleVersion, confirm: true });
+/** Sets the format of new files, and finishes a change of format that was cut off. A format that somebody chose stays. */
+async function keepFilesReadable(admin: Db, isNew: boolean): Promise<true> {
+  const { featureCompatibilityVersion: format } = await admin.command({
+    getParameter: 1,
+    featureCompatibilityVersion: 1,
+  });
+  const wanted = format.targetVersion ?? (isNew && format.version !== compatibleVersion ? compatibleVersion : null);
+  if (!wanted) return true;
+  await admin.command({ setFeatureCompatibilityVersion: wanted, confirm: true }).catch((error: unknown) => {
+    // A MongoDB to come may refuse so old a format: then its own will do.
+    if (isPassing(error)) throw error;
+  });
   return true;
 }
 
@@ -137,12 +150,13 @@ async function until(isTrue: () => Promise<boolean>, signal: AbortSignal): Promi
 }
 
 /** A member that becomes something else closes its connections and interrupts what runs: the next try finds it ready. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  return error instanceof MongoServerError && passingCodes.has(Number(error.code));
+}
+
 function refuseLasting(error: unknown): boolean {
-  const isPassing =
-    error instanceof MongoNetworkError ||
-    error instanceof MongoServerSelectionError ||
-    (error instanceof MongoServerError && passingCodes.has(Number(error.code)));
-  if (!isPassing) throw error;
+  if (!isPassing(error)) throw error;
   return false;
 }
 

@@ -9,10 +9,10 @@ import { createServer as createSilentServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { type Build, fillCache, findCached } from '../../src/db/cache.js';
-import { createPackageBuild } from '../../src/db/fetch.js';
-import { defaultCacheFolder, findMongod } from '../../src/db/mongod.js';
-import { readNpmSettings } from '../../src/db/npm-settings.js';
+import { type Build, fillCache, findCached } from '../../../src/db/embedded/cache.js';
+import { createPackageBuild } from '../../../src/db/embedded/fetch.js';
+import { defaultCacheFolder, findMongod } from '../../../src/db/embedded/mongod.js';
+import { readNpmSettings } from '../../../src/db/embedded/npm-settings.js';
 
 const log = { info() {}, warn() {} };
 // No npm package holds a mongod for this machine, so only MongoDB's own site remains.
@@ -114,7 +114,7 @@ test('where there is nothing, the error says why and what to do', async () => {
   );
   expect(message).toMatch(/There is no MongoDB to run on this machine \(sunos .*, mips\)/);
   expect(message).toMatch(/old.mongod is MongoDB 7\.0\.9, older than 8\.0/);
-  expect(message).toMatch(/not fetched from MongoDB: Unknown Platform: "sunos"/i);
+  expect(message).toMatch(/not fetched from MongoDB's site: Unknown Platform: "sunos"/i);
   expect(message).toMatch(/install MongoDB 8.*PATH[\s\S]*MONGOD_BINARY[\s\S]*MONGODB_URI/);
 });
 
@@ -126,7 +126,7 @@ test("MongoDB's own build is fetched from its site, checked, and found again wit
   );
   process.env.MONGOMS_DOWNLOAD_MIRROR = site.url;
   const fetched = await findMongod(search(), otherMachine);
-  expect(fetched).toMatchObject({ version: '8.0.26', libraryFolder: null, origin: 'fetched from MongoDB' });
+  expect(fetched).toMatchObject({ version: '8.0.26', libraryFolder: null, origin: "fetched from MongoDB's site" });
   expect(fetched.file.startsWith(cacheFolder)).toBe(true);
   expect(site.asked).toEqual([
     expect.stringMatching(/8\.0\.26\.tgz\.sha256$/),
@@ -134,7 +134,7 @@ test("MongoDB's own build is fetched from its site, checked, and found again wit
   ]);
   expect(await findMongod(search(), otherMachine)).toMatchObject({
     file: fetched.file,
-    origin: 'fetched from MongoDB earlier',
+    origin: "fetched from MongoDB's site earlier",
   });
   expect(site.asked).toHaveLength(2);
 });

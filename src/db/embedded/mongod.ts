@@ -21,7 +21,7 @@ export type MongodSearch = {
 };
 
 const mongoVersion = '8.0.26';
-const mongoOrigin = 'fetched from MongoDB earlier';
+const mongoOrigin = "fetched from MongoDB's site earlier";
 const packageName = 'mongodb-8.2.0-npm-linux-x64';
 const packageOrigin = 'fetched from the npm registry earlier';
 

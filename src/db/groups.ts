@@ -1,0 +1,104 @@
+/** The tree of groups: moving a group moves everything below it, at once for everyone who reads. */
+import { type ClientSession, type Document, ObjectId } from 'mongodb';
+import { badRequest, notFound } from '../errors.js';
+import type { Scope } from '../model/access.js';
+import { LIMITS } from '../model/limits.js';
+import { STORES } from '../model/stores.js';
+import { collectionName, type Database } from './connect.js';
+import { translated } from './documents.js';
+
+export interface GroupMove {
+  readonly groupId: string;
+  readonly parentId: string;
+  readonly nowMs: number;
+}
+
+/** Every collection whose entities belong to groups. */
+export async function ownedCollections(database: Database): Promise<string[]> {
+  const custom = await translated(() => database.db.collection('stores').find().project({ name: 1 }).toArray());
+  return [...STORES.keys(), ...custom.map(({ name }) => name as string)].map(collectionName);
+}
+
+/**
+ * Gives a group another parent: in one transaction the group, those below it, and every entity of theirs get their new
+ * `branch`. Throws 400 where the parent is not the scope's, or below the group itself, or too deep; 404.
+ */
+export async function moveGroup(database: Database, scope: Scope, move: GroupMove): Promise<void> {
+  const collections = await ownedCollections(database);
+  await translated(() =>
+    database.client.withSession((session) =>
+      session.withTransaction(() => moveWithin(database, session, scope, { ...move, collections })),
+    ),
+  );
+  await settleBranches(database, move.groupId);
+}
+
+async function moveWithin(
+  database: Database,
+  session: ClientSession,
+  scope: Scope,
+  { groupId, parentId, nowMs, collections }: GroupMove & { collections: readonly string[] },
+): Promise<void> {
+  const [id, groups] = [new ObjectId(groupId), database.db.collection('groups')];
+  // Two moves at a time could each be right and together make a ring: the one that writes this second begins anew.
+  await database.db
+    .collection<{ _id: string }>('installation')
+    .updateOne({ _id: 'groups' }, { $inc: { moves: 1 } }, { upsert: true, session });
+  const within = { branch: new ObjectId(scope.groupId) };
+  const group = await groups.findOne({ _id: id, ...within }, { session });
+  if (group === null) throw notFound();
+  const parent = await groups.findOne({ _id: new ObjectId(parentId), ...within }, { session });
+  if (parent === null) throw badRequest('parent: not a group of yours');
+  if (holds(parent.branch, id)) throw badRequest('parent: is the group itself, or below it');
+  const below = await groups.find({ branch: id }, { session, projection: { branch: 1 } }).toArray();
+  const height = Math.max(...below.map(({ branch }) => branch.length)) - group.branch.length;
+  if (parent.branch.length + 1 + height > LIMITS.branchDepth) {
+    throw badRequest(`parent: groups nest at most ${LIMITS.branchDepth} deep`);
+  }
+  for (const name of collections) {
+    await database.db.collection(name).updateMany({ branch: id }, [{ $set: { branch: rebased(parent.branch, id) } }], {
+      session,
+    });
+  }
+  await groups.updateOne({ _id: id }, { $set: { parent: parent._id, _at: nowMs, _moved: nowMs } }, { session });
+}
+
+const holds = (branch: readonly ObjectId[], id: ObjectId): boolean => branch.some((one) => one.equals(id));
+
+// What stands above the group is replaced, the group and what is below it stays.
+function rebased(above: readonly ObjectId[], id: ObjectId): Document {
+  return {
+    $concatArrays: [above, { $slice: ['$branch', { $indexOfArray: ['$branch', id] }, LIMITS.branchDepth] }],
+  };
+}
+
+/**
+ * Corrects the `branch` of entities that were being created in the group, or below it, while it was moved: they had
+ * read the old one. Changes nothing where every branch is true.
+ */
+export async function settleBranches(database: Database, groupId: string): Promise<void> {
+  const collections = await ownedCollections(database);
+  await translated(async () => {
+    const below = await database.db
+      .collection('groups')
+      .find({ branch: new ObjectId(groupId) })
+      .toArray();
+    for (const { _id, branch } of below) {
+      const untrue = { $and: [{ branch: _id }, { group: _id }, { branch: { $ne: branch } }] };
+      for (const name of collections.filter((one) => one !== 'groups')) {
+        await database.db.collection(name).updateMany(untrue, { $set: { branch } });
+      }
+    }
+  });
+}
+
+/** The groups that were moved since: after a crash, what `settleBranches` still has to look at. */
+export async function findMoved(database: Database, sinceMs: number): Promise<string[]> {
+  const moved = await translated(() =>
+    database.db
+      .collection('groups')
+      .find({ _moved: { $gte: sinceMs } }, { projection: { _id: 1 } })
+      .toArray(),
+  );
+  return moved.map(({ _id }) => String(_id));
+}

@@ -1,0 +1,292 @@
+/** Logging in: by cookie and by token, what it answers, what it refuses, and how often it may be tried. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/model/limits.js';
+import { ADMIN, type Answer, startTestService, type TestService, useService } from '../fixture.js';
+import { createPerson, setCookiesOf, UNAUTHORIZED } from './callers.js';
+
+const service = useService({ env: { TRUST_PROXY: '1' } });
+const nobody: TestService['admin'] = (...request) => service.as(null)(...request);
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
+
+let addresses = 0;
+/** As if from an address that nobody called from yet: failures are counted by address. */
+const fromElsewhere = (): { 'X-Forwarded-For': string } => {
+  addresses++;
+  return { 'X-Forwarded-For': `10.1.${addresses >> 8}.${addresses & 255}` };
+};
+const failFrom = (address: string, login: string): Promise<Answer> =>
+  nobody('POST', 'auth', { login, password: 'not the password' }, { 'X-Forwarded-For': address });
+const sessionCount = (): Promise<number> => service.client.db().collection('sessions').countDocuments();
+
+const COOKIE =
+  /^sid=s%3A[\w%.-]+; Path=\/; Expires=([A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT); HttpOnly(; Secure)?; SameSite=Lax$/;
+
+describe('what a login answers', () => {
+  const form = new URLSearchParams({ login: ADMIN.login, password: ADMIN.password }).toString();
+  const bodies: [string, unknown, Record<string, string>][] = [
+    ['JSON', ADMIN, {}],
+    ['JSON with username', { username: ADMIN.login, password: ADMIN.password }, {}],
+    ['JSON with a charset', ADMIN, { 'Content-Type': 'application/json; charset=utf-8' }],
+    ['a form', form, FORM],
+    ['a form with username', form.replace('login', 'username'), FORM],
+  ];
+
+  test.each(bodies)('by cookie, %s', async (_, body, headers) => {
+    const beforeMs = Date.now();
+    const answer = await nobody('POST', 'auth', body, headers);
+    expect([answer.status, answer.text]).toEqual([200, '{"sucess":true}']);
+    expect(answer.headers['content-length']).toBe(String(answer.text.length));
+    const [cookie, ...others] = setCookiesOf(answer);
+    expect(others).toEqual([]);
+    expect(cookie).toMatch(COOKIE);
+    const [, expires, secure] = COOKIE.exec(cookie ?? '') ?? [];
+    expect(secure).toBeUndefined();
+    // The default: 12 hours; a date in a cookie has no milliseconds.
+    const lifetimeMs = Date.parse(expires ?? '') - beforeMs;
+    expect(lifetimeMs).toBeGreaterThan(12 * 3_600_000 - 1_001);
+    expect(lifetimeMs).toBeLessThan(12 * 3_600_000 + 10_000);
+  });
+
+  test.each(bodies)('by token, %s', async (_, body, headers) => {
+    const answer = await nobody('POST', 'auth/token', body, headers);
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.body)).toEqual(['sucess', 'type', 'token', 'issuedAt', 'expiresAt']);
+    expect(answer.body).toMatchObject({ sucess: true, type: 'access' });
+    expect(answer.body.expiresAt - answer.body.issuedAt).toBe(24 * 3_600_000);
+    expect(Math.abs(answer.body.issuedAt - Date.now())).toBeLessThan(10_000);
+    expect(setCookiesOf(answer)).toEqual([]);
+    expect((await service.as(answer.body.token)('GET', 'auth')).body.login).toBe(ADMIN.login);
+  });
+
+  test('the cookie is Secure just when the request came over TLS, to a proxy that is trusted', async () => {
+    const secureBy = async (headers: Record<string, string>): Promise<boolean> => {
+      const [cookie] = setCookiesOf(await nobody('POST', 'auth', ADMIN, headers));
+      expect(cookie).toMatch(COOKIE);
+      return COOKIE.exec(cookie as string)?.[2] === '; Secure';
+    };
+    expect(await secureBy({ 'X-Forwarded-Proto': 'https' })).toBe(true);
+    expect(await secureBy({ 'X-Forwarded-Proto': 'http' })).toBe(false);
+    expect(await secureBy({})).toBe(false);
+  });
+});
+
+describe('without a trusted proxy, in production', () => {
+  let plain: TestService;
+  beforeAll(async () => {
+    plain = await startTestService({ env: { NODE_ENV: 'production' } });
+  });
+  afterAll(() => plain.stop());
+
+  test('a cookie is set over plain HTTP, and a header cannot make the request a secure one', async () => {
+    for (const headers of [{}, { 'X-Forwarded-Proto': 'https' }] as Record<string, string>[]) {
+      const [cookie] = setCookiesOf(await plain.as(null)('POST', 'auth', ADMIN, headers));
+      expect(cookie).toMatch(COOKIE);
+      expect(cookie).not.toContain('Secure');
+    }
+  });
+
+  test('a forged X-Forwarded-For gains no further attempts', async () => {
+    const statuses: number[] = [];
+    for (let at = 0; at <= LIMITS.loginFailuresPerAccount; at++) {
+      const headers = { 'X-Forwarded-For': `10.2.0.${at}` };
+      const guess = { login: 'forged', password: `guess number ${at}` };
+      statuses.push((await plain.as(null)('POST', 'auth', guess, headers)).status);
+    }
+    expect(statuses).toEqual([...Array(LIMITS.loginFailuresPerAccount).fill(401), 429]);
+  });
+});
+
+describe('what a login refuses', () => {
+  const paths = ['auth', 'auth/token'];
+  const hostile = [null, 1, true, [], ['admin'], {}, { $ne: null }, { $gt: '' }, { $regex: '.*' }, { $where: '1' }];
+  const broken: [string, unknown, string][] = [
+    ['nothing', undefined, 'login: required'],
+    ['an array', [ADMIN], 'login: required'],
+    ['no login', { password: ADMIN.password }, 'login: required'],
+    ['no password', { login: ADMIN.login }, 'password: required'],
+    ['an empty login', { login: '', password: 'x' }, 'login: required'],
+    ['an empty password', { login: ADMIN.login, password: '' }, 'password: required'],
+    ...hostile.map((value): [string, unknown, string] => [
+      `login ${JSON.stringify(value)}`,
+      { login: value, password: ADMIN.password },
+      'login: required',
+    ]),
+    ...hostile.map((value): [string, unknown, string] => [
+      `password ${JSON.stringify(value)}`,
+      { login: ADMIN.login, password: value },
+      'password: required',
+    ]),
+  ];
+
+  test.each(broken)('%s: 400 that names the field', async (_, body, message) => {
+    for (const path of paths) {
+      const answer = await nobody('POST', path, body);
+      expect([answer.status, answer.body.tags]).toEqual([400, ['error_bad_request']]);
+      expect(answer.body.helper.message).toBe(message);
+      expect(setCookiesOf(answer)).toEqual([]);
+    }
+  });
+
+  test.each([
+    'login[$ne]=x&password[$ne]=x',
+    'login=admin&login=root&password=x',
+    'login=admin&password=x&password=y',
+    '__proto__[login]=admin&password=x',
+  ])('form %s: 400', async (body) => {
+    for (const path of paths) expect((await nobody('POST', path, body, FORM)).status).toBe(400);
+  });
+
+  test.each([
+    ['malformed JSON', '{"login":', {}, 400],
+    ['text', JSON.stringify(ADMIN), { 'Content-Type': 'text/plain' }, 415],
+    ['XML', '<a/>', { 'Content-Type': 'application/xml' }, 415],
+    ['a body over the limit', { ...ADMIN, more: 'x'.repeat(LIMITS.loginBodyBytes) }, {}, 413],
+    ['a form over the limit', `login=admin&password=${'x'.repeat(LIMITS.loginBodyBytes)}`, FORM, 413],
+  ])('%s', async (_, body, headers, status) => {
+    for (const path of paths) {
+      const answer = await nobody('POST', path, body, headers as Record<string, string>);
+      expect(answer.status).toBe(status);
+      expect(setCookiesOf(answer)).toEqual([]);
+    }
+  });
+
+  test('wrong credentials: 401, the same whether or not there is such a user, and nothing is opened', async () => {
+    const sleeping = await createPerson(service);
+    await service.admin('PATCH', `users/${sleeping.id}`, { active: false });
+    const [sessions, tokens] = [await sessionCount(), await service.client.db().collection('tokens').countDocuments()];
+    const wrong = [
+      { login: ADMIN.login, password: 'not the password' },
+      { login: 'nobody-at-all', password: 'not the password' },
+      { login: ADMIN.login.toUpperCase(), password: ADMIN.password },
+      { login: sleeping.login, password: sleeping.password },
+      { login: ADMIN.login, password: ADMIN.password.slice(0, -1) },
+      { login: ADMIN.login, password: `${ADMIN.password}${'x'.repeat(LIMITS.passwordCharactersMax)}` },
+      { login: 'x'.repeat(LIMITS.nameCharacters + 1), password: 'not the password' },
+      { login: 'a\u0000b', password: 'not the password' },
+      { login: '\ud800', password: 'not the password' },
+      { login: '__proto__', password: 'not the password' },
+    ];
+    for (const path of paths) {
+      for (const body of wrong) {
+        const answer = await nobody('POST', path, body, fromElsewhere());
+        const { 'x-request-id': _, date: __, ...headers } = answer.headers;
+        expect([body.login, answer.status, answer.body]).toEqual([body.login, 401, UNAUTHORIZED]);
+        expect(Object.keys(headers)).not.toContain('set-cookie');
+        expect(headers['content-length']).toBe(String(JSON.stringify(UNAUTHORIZED).length));
+      }
+    }
+    expect(await sessionCount()).toBe(sessions);
+    expect(await service.client.db().collection('tokens').countDocuments()).toBe(tokens);
+  });
+
+  test('an unknown login costs the service the same work as a wrong password', async () => {
+    const tookMs = { known: [] as number[], unknown: [] as number[] };
+    for (let at = 0; at < 20; at++) {
+      for (const [kind, login] of [
+        ['known', ADMIN.login],
+        ['unknown', `unknown-${at}`],
+      ] as const) {
+        const startMs = performance.now();
+        await nobody('POST', 'auth', { login, password: 'not the password' }, fromElsewhere());
+        tookMs[kind].push(performance.now() - startMs);
+      }
+    }
+    const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length / 2] as number;
+    const ratio = median(tookMs.unknown) / median(tookMs.known);
+    expect(ratio).toBeGreaterThan(0.5);
+    expect(ratio).toBeLessThan(2);
+  });
+});
+
+describe('how often it may be tried', () => {
+  const expectLocked = (answer: Answer): void => {
+    expect([answer.status, answer.body.tags]).toEqual([429, ['error_too_many_requests']]);
+    const waitS = Number(answer.headers['retry-after']);
+    expect(waitS).toBeGreaterThan(0);
+    expect(waitS).toBeLessThanOrEqual(LIMITS.loginFailureWindowMs / 1_000);
+    expect(setCookiesOf(answer)).toEqual([]);
+  };
+  const failTimes = (count: number, fail: (at: number) => Promise<Answer>): Promise<number[]> =>
+    Promise.all(Array.from({ length: count }, (_, at) => fail(at).then(({ status }) => status)));
+
+  test('an account from one address, the right password then included; from elsewhere its owner still gets in', async () => {
+    const address = '10.9.0.1';
+    const person = await createPerson(service);
+    for (let at = 0; at < LIMITS.loginFailuresPerAccount; at++) {
+      expect((await failFrom(address, person.login)).status).toBe(401);
+    }
+    for (const path of ['auth', 'auth/token']) {
+      expectLocked(await nobody('POST', path, person, { 'X-Forwarded-For': address }));
+      expect((await nobody('POST', path, person, fromElsewhere())).status).toBe(200);
+    }
+    // Nobody else at that address is locked out.
+    expect((await nobody('POST', 'auth', ADMIN, { 'X-Forwarded-For': address })).status).toBe(200);
+  });
+
+  test('success forgets the failures before it', async () => {
+    const address = '10.9.0.2';
+    const person = await createPerson(service);
+    for (let round = 0; round < 2; round++) {
+      for (let at = 1; at < LIMITS.loginFailuresPerAccount; at++) {
+        expect((await failFrom(address, person.login)).status).toBe(401);
+      }
+      expect((await nobody('POST', 'auth', person, { 'X-Forwarded-For': address })).status).toBe(200);
+    }
+  });
+
+  test('guesses sent all at once are held to the limit as well', async () => {
+    const person = await createPerson(service);
+    const statuses = await failTimes(60, () => failFrom('10.9.0.3', person.login));
+    const guesses = statuses.filter((status) => status === 401).length;
+    expect(guesses).toBeGreaterThanOrEqual(LIMITS.loginFailuresPerAccount);
+    // Those that are being checked when the last one fails.
+    expect(guesses).toBeLessThanOrEqual(LIMITS.loginFailuresPerAccount + LIMITS.passwordHashesAtOnce);
+    expect(statuses.filter((status) => status !== 401)).toEqual(Array(60 - guesses).fill(429));
+  });
+
+  test('an address, whatever the logins; an IPv6 network of one customer is one address', async () => {
+    const batch = 50;
+    for (let at = 0; at < LIMITS.loginFailuresPerAddress; at += batch) {
+      const statuses = await failTimes(batch, (one) => failFrom(`2001:db8:1:2::${at + one + 1}`, `login-${at + one}`));
+      expect(statuses).toEqual(Array(batch).fill(401));
+    }
+    expectLocked(await nobody('POST', 'auth', ADMIN, { 'X-Forwarded-For': '2001:db8:1:2:ffff:ffff:ffff:ffff' }));
+    expect((await nobody('POST', 'auth', ADMIN, { 'X-Forwarded-For': '2001:db8:1:3::1' })).status).toBe(200);
+  });
+});
+
+describe('what is kept', () => {
+  test('the password as argon2id of at least 19 MiB, 2 passes, one lane, with a salt each', async () => {
+    const password = 'the same password twice';
+    await Promise.all([createPerson(service, { password }), createPerson(service, { password })]);
+    const users = await service.client.db().collection('users').find().toArray();
+    const hashes = users.map(({ _password }) => _password as string);
+    expect(hashes.length).toBeGreaterThanOrEqual(3);
+    for (const hash of hashes) expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
+    expect(new Set(hashes).size).toBe(hashes.length);
+    expect(users.every((user) => !Object.hasOwn(user, 'password'))).toBe(true);
+  });
+
+  test('and is in no answer, nor can it be asked about', async () => {
+    const fields = { login: 'shown', password: 'canary-password-1' };
+    const created = await service.admin('POST', 'users', fields);
+    const path = `users/${created.body._id}`;
+    const answers = [
+      created,
+      await service.admin('GET', path),
+      await service.admin('GET', `${path}?only=_password,password,login`),
+      await service.admin('GET', 'users'),
+      await service.admin('GET', 'users?only=_password'),
+      await service.admin('GET', 'users?meta=true'),
+      await service.admin('GET', 'users?search=argon2'),
+      await service.admin('GET', 'auth'),
+      await service.admin('PATCH', path, { password: 'canary-password-2' }),
+      await service.admin('DELETE', path),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    for (const { text } of answers) expect(text).not.toMatch(/argon2|_password|canary-password/);
+    for (const query of ['where._password=x', 'where._password.x=y', 'sortBy=_password', 'sortBy=-_password']) {
+      expect([query, (await service.admin('GET', `users?${query}`)).status]).toEqual([query, 400]);
+    }
+  });
+});

@@ -1,0 +1,250 @@
+/** Cookie sessions: when they begin, exactly when they end, and that nothing brings an ended one back. */
+import { createHmac, randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ADMIN, startTestService, type TestService, testUri, useService } from '../fixture.js';
+import { createPerson, openSession, setCookiesOf, TEST_SECRET, UNAUTHORIZED, withCookie } from './callers.js';
+
+const service = useService();
+const sessions = () => service.client.db().collection<{ _id: string; expires: Date }>('sessions');
+const statusWith = async (cookie: string, at: Pick<TestService, 'as'> = service): Promise<number> =>
+  (await withCookie(at, cookie)('GET', 'auth')).status;
+
+/** The signed cookie of a session id, as the service makes it. */
+const sign = (id: string, secret: string): string => {
+  const signature = createHmac('sha256', secret).update(id).digest('base64').replace(/=+$/, '');
+  return `sid=${encodeURIComponent(`s:${id}.${signature}`)}`;
+};
+const idOf = (cookie: string): string =>
+  decodeURIComponent(cookie.slice('sid='.length)).slice(2).split('.')[0] as string;
+
+describe('when a session ends', () => {
+  let short: TestService;
+  beforeAll(async () => {
+    short = await startTestService({ env: { SESSION_LIFETIME: '3s' } });
+  });
+  afterAll(() => short.stop());
+
+  test('at its Expires, however much it is used until then', async () => {
+    const answer = await short.as(null)('POST', 'auth', ADMIN);
+    const [setCookie = ''] = setCookiesOf(answer);
+    const expiresMs = Date.parse(/Expires=([^;]+)/.exec(setCookie)?.[1] ?? '');
+    const call = withCookie(short, setCookie.split(';')[0] as string);
+    let calls = 0;
+    for (;;) {
+      const sentMs = Date.now();
+      const { status, body, headers } = await call('GET', 'auth');
+      if (status === 401) {
+        expect(body).toEqual(UNAUTHORIZED);
+        // A date in a cookie has no milliseconds: the session may last for the rest of that second.
+        expect(Date.now()).toBeGreaterThanOrEqual(expiresMs);
+        expect(sentMs).toBeLessThan(expiresMs + 1_500);
+        break;
+      }
+      expect([status, headers['set-cookie']]).toEqual([200, undefined]);
+      expect(sentMs).toBeLessThan(expiresMs + 1_000);
+      calls++;
+    }
+    expect(calls).toBeGreaterThan(20);
+    const again = await openSession(short, ADMIN);
+    expect(await statusWith(again, short)).toBe(200);
+  });
+});
+
+describe('by a clock of our own', () => {
+  let nowMs: number | null = null;
+  const timed = useService({ now: () => nowMs ?? Date.now() });
+
+  test('to the millisecond, whether or not the database has removed it', async () => {
+    const cookie = await openSession(timed, ADMIN);
+    const [stored] = await timed.client.db().collection('sessions').find().toArray();
+    const expiresMs = new Date(stored?.expires).getTime();
+    for (const [atMs, status] of [
+      [expiresMs - 1, 200],
+      [expiresMs, 401],
+      [expiresMs + 1, 401],
+      [expiresMs - 1, 200],
+    ] as const) {
+      nowMs = atMs;
+      expect([atMs - expiresMs, await statusWith(cookie, timed)]).toEqual([atMs - expiresMs, status]);
+    }
+    expect(await timed.client.db().collection('sessions').countDocuments()).toBe(1);
+  });
+});
+
+describe('what a Cookie header may hold', () => {
+  let cookie: string;
+  beforeAll(async () => {
+    cookie = await openSession(service, ADMIN);
+  });
+
+  test.each([
+    ['alone', (sid: string) => sid],
+    ['other cookies before it', (sid: string) => `a=1; theme=dark; ${sid}`],
+    ['other cookies behind it', (sid: string) => `${sid}; a=1; xsid=2`],
+    [
+      'the attributes of Set-Cookie',
+      (sid: string) => `${sid}; Path=/; Expires=Fri, 01 Jan 2100 00:00:00 GMT; HttpOnly`,
+    ],
+    ['no space between', (sid: string) => `a=1;${sid};b=2`],
+    ['not encoded', (sid: string) => decodeURIComponent(sid)],
+    ['a broken cookie beside it', (sid: string) => `%%%=%; =; ;; ${sid}`],
+  ])('good: %s', async (_, write) => {
+    expect(await statusWith(write(cookie))).toBe(200);
+  });
+
+  const id = () => idOf(cookie);
+  test.each([
+    ['nothing', () => 'sid='],
+    ['the id, not signed', () => `sid=${id()}`],
+    ['the id, marked as signed', () => `sid=s%3A${id()}`],
+    ['an empty signature', () => `sid=s%3A${id()}.`],
+    ['the signature of another secret', () => sign(id(), 'another-secret-0123456789-abcdefghij')],
+    ['the signature of another id', () => cookie.replace(id(), randomBytes(24).toString('base64url'))],
+    ['a changed signature', () => `${cookie.slice(0, -1)}${cookie.endsWith('A') ? 'B' : 'A'}`],
+    ['a rightly signed id of no session', () => sign('no-such-session', TEST_SECRET)],
+    ['a rightly signed empty id', () => sign('', TEST_SECRET)],
+    ['an object', () => `sid=j%3A${encodeURIComponent('{"$ne":null}')}`],
+    ['a signed object', () => sign('j:{"$ne":null}', TEST_SECRET)],
+    ['another name', () => cookie.replace('sid', 'SID')],
+    ['another name that ends so', () => `x${cookie}`],
+    ['a forged one before it', () => `${sign('no-such-session', TEST_SECRET)}; ${cookie}`],
+    ['a NUL', () => `${cookie}%00`],
+    ['broken encoding', () => 'sid=%E0%A4%A'],
+    ['a prototype', () => '__proto__=x; constructor=y'],
+  ])('nobody: %s', async (_, write) => {
+    const answer = await withCookie(service, write())('GET', 'auth');
+    expect([answer.status, answer.body]).toEqual([401, UNAUTHORIZED]);
+  });
+});
+
+describe('when a session begins', () => {
+  test('login always gives a new id, and ends the one it was sent with', async () => {
+    const first = await openSession(service, ADMIN);
+    const second = await openSession(service, ADMIN, { Cookie: first });
+    expect(second).not.toBe(first);
+    expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200]);
+  });
+
+  test('an id that an attacker made up is not taken, signed or not', async () => {
+    for (const planted of ['sid=planted', sign('planted', TEST_SECRET)]) {
+      const given = await openSession(service, ADMIN, { Cookie: planted });
+      expect(idOf(given)).toMatch(/^[\w-]{32,}$/);
+      expect(await statusWith(planted)).toBe(401);
+      expect(await sessions().countDocuments({ _id: 'planted' })).toBe(0);
+    }
+  });
+
+  test('a failed login ends nobody’s session and gives no cookie', async () => {
+    const cookie = await openSession(service, ADMIN);
+    const wrong = { login: ADMIN.login, password: 'not the password' };
+    const failed = await withCookie(service, cookie)('POST', 'auth', wrong);
+    expect([failed.status, setCookiesOf(failed)]).toEqual([401, []]);
+    expect(await statusWith(cookie)).toBe(200);
+  });
+
+  test('it is written then and at no other time: not by use, nor for those who have none', async () => {
+    const cookie = await openSession(service, ADMIN);
+    const stored = await sessions().findOne({ _id: idOf(cookie) });
+    await service.settled();
+    const [count, changes] = [await sessions().countDocuments(), service.changes.length];
+    const call = withCookie(service, cookie);
+    const nobody = service.as(null);
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([
+        call('GET', 'auth'),
+        call('GET', 'objects'),
+        call('GET', 'objects/missing'),
+        nobody('GET', 'auth'),
+        nobody('GET', 'objects'),
+        nobody('POST', 'auth', { login: ADMIN.login }),
+        withCookie(service, 'sid=planted')('GET', 'objects'),
+        withCookie(service, sign('planted', TEST_SECRET))('DELETE', 'auth'),
+        service.admin('GET', 'auth'),
+      ]);
+    }
+    await nobody('POST', 'auth', { login: ADMIN.login, password: 'not the password' });
+    await nobody('POST', 'auth/token', ADMIN);
+    await service.settled();
+    expect(await sessions().findOne({ _id: idOf(cookie) })).toEqual(stored);
+    expect(await sessions().countDocuments()).toBe(count);
+    expect(service.changes.slice(changes).filter(({ store }) => store === 'sessions')).toEqual([]);
+  });
+
+  test('the store holds no more than whose it is and until when', async () => {
+    const cookie = await openSession(service, ADMIN);
+    const stored = await sessions().findOne({ _id: idOf(cookie) });
+    expect(Object.keys(stored ?? {}).sort()).toEqual(['_id', 'expires', 'session']);
+    expect(Object.keys((stored as unknown as { session: object }).session).sort()).toEqual(['cookie', 'user']);
+  });
+});
+
+describe('leaving', () => {
+  test('ends this session and no other, and tells the browser', async () => {
+    const [leaving, staying] = [await openSession(service, ADMIN), await openSession(service, ADMIN)];
+    const answer = await withCookie(service, leaving)('DELETE', 'auth');
+    expect([answer.status, answer.text]).toEqual([200, '{"success":true}']);
+    expect(setCookiesOf(answer)).toEqual([
+      'sid=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; HttpOnly; SameSite=Lax',
+    ]);
+    expect([await statusWith(leaving), await statusWith(staying)]).toEqual([401, 200]);
+    expect((await withCookie(service, leaving)('DELETE', 'auth')).status).toBe(401);
+  });
+
+  test('wins every race with what is under way', async () => {
+    const person = await createPerson(service);
+    const errorsBefore = service.logLines.filter((line) => /"level":[56]0/.test(line)).length;
+    for (let round = 0; round < 60; round++) {
+      const call = withCookie(service, await openSession(service, round % 2 === 0 ? person : ADMIN));
+      const reads = Array.from({ length: 8 }, (_, at) =>
+        call('GET', ['auth', 'users', 'roles', 'objects'][at % 4] ?? ''),
+      );
+      const leaving = call('DELETE', 'auth');
+      const late = Array.from({ length: 4 }, () => call('GET', 'auth'));
+      // A broken connection would reject.
+      const statuses = (await Promise.all([...reads, ...late])).map(({ status }) => status);
+      expect(statuses.filter((status) => status !== 200 && status !== 401)).toEqual([]);
+      expect((await leaving).status).toBe(200);
+      const after = await Promise.all([call('GET', 'auth'), call('GET', 'objects'), call('DELETE', 'auth')]);
+      expect(after.map(({ status }) => status)).toEqual([401, 401, 401]);
+    }
+    expect(service.logLines.filter((line) => /"level":[56]0/.test(line)).length).toBe(errorsBefore);
+  });
+});
+
+describe('with several secrets', () => {
+  const [old, fresh] = ['old-secret-0123456789-abcdefghijklmnop', 'new-secret-0123456789-abcdefghijklmnop'];
+  const uri = testUri();
+  const instances: TestService[] = [];
+  const start = async (SECRET: string): Promise<TestService> => {
+    const instance = await startTestService({ env: { SECRET } }, uri);
+    instances.push(instance);
+    return instance;
+  };
+  afterAll(async () => {
+    for (const instance of instances) await instance.stop();
+  });
+
+  test('the first signs and every one verifies; a secret that is gone ends what it signed', async () => {
+    const before = await start(old);
+    const rotating = await start(`${fresh}, ${old}`);
+    const after = await start(fresh);
+    const oldProofs = {
+      cookie: await openSession(before, ADMIN),
+      token: await before.tokenOf(ADMIN.login, ADMIN.password),
+    };
+    const newProofs = {
+      cookie: await openSession(rotating, ADMIN),
+      token: await rotating.tokenOf(ADMIN.login, ADMIN.password),
+    };
+    const statusesAt = async (at: TestService, { cookie, token }: { cookie: string; token: string }) => [
+      await statusWith(cookie, at),
+      (await at.as(token)('GET', 'auth')).status,
+    ];
+    expect(await statusesAt(before, oldProofs)).toEqual([200, 200]);
+    expect(await statusesAt(rotating, oldProofs)).toEqual([200, 200]);
+    expect(await statusesAt(after, oldProofs)).toEqual([401, 401]);
+    expect(await statusesAt(before, newProofs)).toEqual([401, 401]);
+    expect(await statusesAt(rotating, newProofs)).toEqual([200, 200]);
+    expect(await statusesAt(after, newProofs)).toEqual([200, 200]);
+  });
+});

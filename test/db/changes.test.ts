@@ -1,0 +1,201 @@
+/** The watcher alone, on a real change stream: every change once and in order, whatever happens to its cursor. */
+import { afterEach, expect, test } from '@jest/globals';
+import { type MongoClient, ObjectId } from 'mongodb';
+import { startWatcher, type Watcher } from '../../src/db/changes.js';
+import { connectDatabase, createClient, type Database } from '../../src/db/connect.js';
+import { unavailable } from '../../src/errors.js';
+import type { Change } from '../../src/model/change.js';
+import { testUri } from '../fixture.js';
+import { until } from '../until.js';
+
+const endings: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+interface Watched {
+  readonly database: Database;
+  readonly watcher: Watcher;
+  readonly changes: Change[];
+  readonly said: string[];
+  readonly gaps: () => number;
+  nowMs: number;
+}
+
+async function watch(failing: (change: Change) => boolean = () => false): Promise<Watched> {
+  const uri = testUri();
+  const database = await connectDatabase(uri);
+  const client: MongoClient = createClient(uri);
+  const changes: Change[] = [];
+  const said: string[] = [];
+  let gaps = 0;
+  const note = (_details: object, message: string) => void said.push(message);
+  const watched = { database, changes, said, gaps: () => gaps, nowMs: 1_000_000 } as {
+    -readonly [K in keyof Watched]: Watched[K];
+  };
+  watched.watcher = await startWatcher({
+    client,
+    onChange(change) {
+      if (failing(change)) throw unavailable('cannot be told now');
+      changes.push(change);
+    },
+    onGap: () => void gaps++,
+    log: { warn: note, error: note },
+    now: () => watched.nowMs,
+  });
+  endings.push(
+    () => database.client.close(),
+    () => database.db.dropDatabase(),
+    () => client.close(),
+    () => watched.watcher.stop(),
+  );
+  return watched;
+}
+
+const bytesOf = (position: string): Buffer => Buffer.from(position, 'base64url');
+
+function expectIncreasing(changes: readonly Change[]): void {
+  for (const [at, { position }] of changes.entries()) {
+    expect(position).toMatch(/^[\w-]+$/);
+    const before = changes[at - 1];
+    if (before !== undefined) expect(Buffer.compare(bytesOf(before.position), bytesOf(position))).toBe(-1);
+  }
+}
+
+/** Ends the watcher's cursor on the server, idle or at work. Whether there was one. */
+async function killCursor({ database }: Watched): Promise<boolean> {
+  const name = database.db.databaseName;
+  const admin = database.client.db('admin');
+  const found = await admin
+    .aggregate([
+      { $currentOp: { allUsers: true, idleCursors: true } },
+      { $match: { 'cursor.cursorId': { $exists: true }, ns: `${name}.$cmd.aggregate` } },
+    ])
+    .toArray();
+  for (const { cursor } of found) {
+    await database.db.command({ killCursors: '$cmd.aggregate', cursors: [cursor.cursorId] });
+  }
+  return found.length > 0;
+}
+
+test('each kind of change, with both images, in order; nothing of what is not watched', async () => {
+  const watched = await watch();
+  const { db } = watched.database;
+  const [_id, owner] = [new ObjectId(), new ObjectId()];
+  const text = _id.toHexString();
+  await db.collection('objects').insertOne({ _id, owner, n: 1 });
+  await db.collection('attempts').insertOne({ n: 1 });
+  await db.collection('custom.pumps').insertOne({ n: 1 });
+  await db.collection('objects').updateOne({ _id }, { $set: { n: 1 } });
+  await db.collection('objects').updateOne({ _id }, { $set: { n: 2 } });
+  await db.collection('objects').replaceOne({ _id }, { owner, n: 3 });
+  await db.collection('objects').deleteOne({ _id });
+  await db.collection('packets').insertOne({ _id, speed: 1 });
+  await until(() => watched.changes.some(({ store }) => store === 'packets'));
+  const image = (n: number) => ({ _id: text, owner: owner.toHexString(), n });
+  expect(watched.changes.map(({ position, ...change }) => change)).toEqual([
+    { store: 'objects', kind: 'created', id: text, before: null, after: image(1) },
+    { store: 'objects', kind: 'changed', id: text, before: image(1), after: image(2) },
+    { store: 'objects', kind: 'changed', id: text, before: image(2), after: image(3) },
+    { store: 'objects', kind: 'removed', id: text, before: image(3), after: null },
+    { store: 'packets', kind: 'created', id: text, before: null, after: { _id: text, speed: 1 } },
+  ]);
+  expectIncreasing(watched.changes);
+  expect(watched.said).toEqual([]);
+});
+
+test('what is hidden in a store is in no image, and a session has none', async () => {
+  const watched = await watch();
+  const { db } = watched.database;
+  const _id = new ObjectId();
+  await db.collection('users').insertOne({ _id, login: 'a', _password: 'canary-1' });
+  await db.collection('users').updateOne({ _id }, { $set: { _password: 'canary-2' } });
+  await db.collection<{ _id: string }>('sessions').insertOne({ _id: 'sid', session: 'canary-3' } as { _id: string });
+  await db.collection<{ _id: string }>('sessions').deleteOne({ _id: 'sid' });
+  await until(() => watched.changes.length === 4);
+  expect(JSON.stringify(watched.changes)).not.toContain('canary');
+  expect(watched.changes.map(({ store, kind, id }) => `${store} ${kind} ${id}`)).toEqual([
+    `users created ${_id}`,
+    `users changed ${_id}`,
+    'sessions created sid',
+    'sessions removed sid',
+  ]);
+});
+
+test('its cursor killed again and again while others write: nothing lost, nothing twice, in order', async () => {
+  const watched = await watch();
+  const packets = watched.database.db.collection<{ _id: number }>('packets');
+  const total = 3_000;
+  let [written, kills] = [0, 0];
+  const writing = (async () => {
+    for (; written < total; written += 10) {
+      await packets.insertMany(Array.from({ length: 10 }, (_, at) => ({ _id: written + at })));
+    }
+  })();
+  while (written < total) if (await killCursor(watched)) kills++;
+  await writing;
+  await until(() => watched.changes.length >= total);
+  expect(kills).toBeGreaterThan(3);
+  expect(watched.said.length).toBeGreaterThan(0);
+  expect(watched.changes.map(({ id }) => Number(id))).toEqual(Array.from({ length: total }, (_, at) => at));
+  expectIncreasing(watched.changes);
+  expect(watched.gaps()).toBe(0);
+});
+
+test('its session killed: the same', async () => {
+  const watched = await watch();
+  const packets = watched.database.db.collection<{ _id: number }>('packets');
+  for (let round = 0; round < 5; round++) {
+    await packets.insertOne({ _id: 2 * round });
+    await watched.database.client.db('admin').command({ killAllSessions: [] });
+    await packets.insertOne({ _id: 2 * round + 1 });
+  }
+  await until(() => watched.changes.length >= 10);
+  expect(watched.changes.map(({ id }) => Number(id))).toEqual(Array.from({ length: 10 }, (_, at) => at));
+  expect(watched.gaps()).toBe(0);
+});
+
+test('a change that could not be told is told again, before any that came after it', async () => {
+  const failed = new Set<string>();
+  const watched = await watch(({ id }) => Number(id) % 7 === 0 && !failed.has(id) && failed.add(id).has(id));
+  const packets = watched.database.db.collection<{ _id: number }>('packets');
+  await packets.insertMany(Array.from({ length: 30 }, (_, _id) => ({ _id })));
+  await until(() => watched.changes.length >= 30);
+  expect(failed.size).toBe(5);
+  expect(watched.changes.map(({ id }) => Number(id))).toEqual(Array.from({ length: 30 }, (_, at) => at));
+});
+
+test('a change that never can be told is left out, and does not keep back the others', async () => {
+  const watched = await watch(({ id }) => {
+    if (id === '2') throw new TypeError('a fault of ours');
+    return false;
+  });
+  const packets = watched.database.db.collection<{ _id: number }>('packets');
+  await packets.insertMany([1, 2, 3].map((_id) => ({ _id })));
+  await until(() => watched.changes.length === 2);
+  expect(watched.changes.map(({ id }) => id)).toEqual(['1', '3']);
+  expect(watched.said).toEqual(['a change could not be told: it is left out']);
+});
+
+test('the database dropped: one gap is reported when the watcher hears again, and what follows is told', async () => {
+  const watched = await watch();
+  const packets = watched.database.db.collection<{ _id: number }>('packets');
+  await packets.insertOne({ _id: 1 });
+  await until(() => watched.changes.length === 1);
+  await watched.database.db.dropDatabase();
+  await until(() => watched.gaps() > 0);
+  // Written right after the gap was reported: the stream must be open by then.
+  await packets.insertOne({ _id: 2 });
+  await until(() => watched.changes.length === 2);
+  expect(watched.changes.map(({ id }) => id)).toEqual(['1', '2']);
+  expect(watched.gaps()).toBe(1);
+});
+
+test('it is live while the database answers, and not in a silence', async () => {
+  const watched = await watch();
+  expect(watched.watcher.isLive()).toBe(true);
+  watched.nowMs += 10_000;
+  expect(watched.watcher.isLive()).toBe(false);
+  await until(() => watched.watcher.isLive());
+});

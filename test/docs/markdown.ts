@@ -1,0 +1,54 @@
+/** Reads what the documents say: sections, tables and code blocks of Markdown. */
+import { readFileSync } from 'node:fs';
+
+export interface Block {
+  readonly kind: string;
+  readonly body: string;
+}
+
+/** The text below the heading of this name, down to the next heading of its level or above. */
+export function readSection(file: string, title: string): string {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const levels = levelsOf(lines);
+  const at = lines.findIndex((line, index) => levels[index] !== 0 && line.replace(/^#+ /, '') === title);
+  if (at === -1) throw new Error(`${file} has no section "${title}"`);
+  const length = levels.slice(at + 1).findIndex((level) => level > 0 && level <= (levels[at] as number));
+  return lines.slice(at + 1, length === -1 ? undefined : at + 1 + length).join('\n');
+}
+
+// 0 for what is no heading; a `#` inside a code block is none.
+function levelsOf(lines: readonly string[]): number[] {
+  let isCode = false;
+  return lines.map((line) => {
+    if (line.startsWith('```')) isCode = !isCode;
+    return isCode ? 0 : (/^(#+) /.exec(line)?.[1]?.length ?? 0);
+  });
+}
+
+/** The cells of the first table in the text, without its head. */
+export function readTable(text: string): string[][] {
+  const lines = text.split('\n');
+  const first = lines.findIndex((line) => line.startsWith('|'));
+  const after = lines.slice(first).findIndex((line) => !line.startsWith('|'));
+  const rows = lines.slice(first, after === -1 ? undefined : first + after).slice(2);
+  if (first === -1 || rows.length === 0) throw new Error('there is no table');
+  return rows.map((row) =>
+    row
+      .split(/(?<!\\)\|/)
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll('\\|', '|')),
+  );
+}
+
+/** What stands in backquotes in a cell. */
+export function readCode(cell: string | undefined): string[] {
+  return [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, code]) => code as string);
+}
+
+/** Every fenced block of the text, in order. */
+export function readBlocks(text: string): Block[] {
+  return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, kind, body]) => ({
+    kind: kind as string,
+    body: body as string,
+  }));
+}

@@ -1,0 +1,107 @@
+/** Who plays in the tests of rights: three branches of groups, and a caller of every kind. */
+import { ObjectId } from 'mongodb';
+import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
+import { createPerson, type Person } from '../auth/callers.js';
+import type { Call, TestService } from '../fixture.js';
+
+export const PLAYERS = [
+  'nobody',
+  'rootAdmin',
+  'groupAdmin',
+  'operator',
+  'viewer',
+  'device',
+  'scoped',
+  'foreignAdmin',
+] as const;
+export type Player = (typeof PLAYERS)[number];
+
+/** Where an entity stands to the group `own`, of which all but `rootAdmin` and `foreignAdmin` are members. */
+export const PLACES = ['own', 'sub', 'above', 'foreign', 'owned', 'shared', 'missing'] as const;
+export type Place = (typeof PLACES)[number];
+
+export const SCOPES = ['GET /objects/*', 'DELETE /objects/*', 'POST /objects/*/commands/*'];
+
+export interface Cast {
+  /** The chain of groups that ends with this one, by name: root, own, sub (of own), foreign, empty. */
+  readonly branches: Readonly<Record<'root' | 'own' | 'sub' | 'foreign' | 'empty', string[]>>;
+  readonly calls: Readonly<Record<Player, Call>>;
+  readonly ids: Readonly<Record<Player, string>>;
+  readonly persons: Readonly<Record<'groupAdmin' | 'operator' | 'viewer' | 'device' | 'foreignAdmin', Person>>;
+}
+
+export async function gather(service: TestService): Promise<Cast> {
+  const group = async (fields: object): Promise<string[]> =>
+    (await service.admin('POST', 'groups', fields)).body.branch as string[];
+  const last = (branch: string[]): string => branch.at(-1) as string;
+  const [own, foreign, empty] = [
+    await group({ name: 'own' }),
+    await group({ name: 'foreign' }),
+    await group({ name: 'empty' }),
+  ];
+  const branches = { root: own.slice(0, 1), own, foreign, empty, sub: await group({ name: 'sub', parent: last(own) }) };
+  const person = (role: string, branch = own) => createPerson(service, { role, group: last(branch) });
+  const persons = {
+    groupAdmin: await person(ADMINISTRATOR_ROLE_ID),
+    operator: await person(OPERATOR_ROLE_ID),
+    viewer: await person(VIEWER_ROLE_ID),
+    device: await person(DEVICE_ROLE_ID),
+    foreignAdmin: await person(ADMINISTRATOR_ROLE_ID, foreign),
+  };
+  const scoped = await persons.groupAdmin.call('POST', 'tokens', { name: 'scoped', scopes: SCOPES });
+  const callsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { call }]) => [name, call]));
+  const idsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { id }]) => [name, id]));
+  const root = (await service.admin('GET', 'auth')).body._id as string;
+  return {
+    branches,
+    persons,
+    calls: {
+      nobody: service.as(null),
+      rootAdmin: service.admin,
+      scoped: service.as(scoped.body.token),
+      ...callsOfPersons,
+    } as Cast['calls'],
+    ids: { nobody: 'f'.repeat(24), rootAdmin: root, scoped: persons.groupAdmin.id, ...idsOfPersons } as Cast['ids'],
+  };
+}
+
+/** An entity put straight into the database, in a place as this player sees it; its `_id`, also where it is missing. */
+export async function place(
+  service: TestService,
+  cast: Cast,
+  { store, at, player, fields }: { store: string; at: Place; player: Player; fields: object },
+): Promise<string> {
+  const _id = new ObjectId();
+  if (at === 'missing') return _id.toHexString();
+  const [stranger, seer] = [new ObjectId(), new ObjectId(cast.ids[player])];
+  const branch = {
+    own: 'own',
+    sub: 'sub',
+    above: 'root',
+    foreign: 'foreign',
+    owned: 'empty',
+    shared: 'empty',
+  } as const;
+  const chain = cast.branches[branch[at]].map((id) => new ObjectId(id));
+  const common = {
+    owner: at === 'owned' ? seer : stranger,
+    group: chain.at(-1),
+    branch: chain,
+    access: at === 'shared' ? [stranger, seer] : [stranger],
+    time: Date.now(),
+  };
+  await service.client
+    .db()
+    .collection(store)
+    .insertOne({ _id, ...fields, ...common });
+  return _id.toHexString();
+}
+
+/** The rule of contract 6, written anew: a group sees its branch; an owner and those it is shared with see it anywhere. */
+export function sees(player: Player, at: Place): boolean {
+  if (at === 'missing' || player === 'nobody') return false;
+  if (at === 'owned' || at === 'shared') return true;
+  if (player === 'rootAdmin') return true;
+  if (player === 'foreignAdmin') return at === 'foreign';
+  return at === 'own' || at === 'sub';
+}

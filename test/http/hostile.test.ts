@@ -1,0 +1,253 @@
+/** What no client may store, at any depth of any store; and names of stores and fields that mean something elsewhere. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { entityOf, expectRefusal } from '../answers.js';
+import { ADMIN, type Listener, useService } from '../fixture.js';
+
+const service = useService();
+let listener: Listener;
+const ids: Record<string, string> = {};
+
+const BODIES: Record<string, Record<string, unknown>> = {
+  objects: { id: 'car', name: 'Car' },
+  models: { name: 'Van' },
+  users: { login: 'somebody', password: 'long enough' },
+  groups: { name: 'Depot' },
+  roles: { name: 'guard', credentials: ['GET /*'] },
+  tokens: { name: 'edge' },
+  geofences: { name: 'Zone' },
+  labels: { name: 'Red' },
+  handlers: { name: 'CRM' },
+  stores: { name: 'trucks' },
+  trucks: { name: 'T1' },
+};
+const STORES = Object.keys(BODIES);
+
+beforeAll(async () => {
+  listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  for (const store of STORES) ids[store] = entityOf(await service.admin('POST', store, BODIES[store]))._id;
+});
+
+const counts = () =>
+  Promise.all(
+    [...STORES, 'packets', 'commands'].map((store) => service.client.db().collection(store).countDocuments()),
+  );
+
+/** A JSON text with the hostile part put where the hole is, beside what the store requires. */
+const WRAPPINGS: [where: string, wrap: (hostile: string) => string][] = [
+  ['at the top', (hostile) => hostile],
+  ['in an object', (hostile) => `{"config":${hostile}}`],
+  ['in a list, deep', (hostile) => `{"config":{"a":[0,[{"b":${hostile}}]]}}`],
+];
+
+const HOSTILE: [what: string, json: string][] = [
+  ['an operator', '{"$set":{"owner":"x"}}'],
+  ['an expression', '{"$where":"sleep(1000)"}'],
+  ['a $ alone', '{"$":1}'],
+  ['a path', '{"config.auth":1}'],
+  ['a dot alone', '{".":1}'],
+  ['a NUL', '{"a\\u0000":1}'],
+  ['__proto__', '{"__proto__":{"polluted":true}}'],
+  ['constructor', '{"constructor":{"prototype":{"polluted":true}}}'],
+  ['prototype', '{"prototype":1}'],
+  ['a number beyond all', '{"n":1e400}'],
+  ['a negative one', '{"n":-1e400}'],
+  ['a lone high surrogate', '{"s":"\\ud83d"}'],
+  ['a lone low surrogate', '{"s":"a\\ude97b"}'],
+  ['a lone surrogate in a name', '{"\\ud83d":1}'],
+  ['nesting without end', `${'{"a":'.repeat(30)}1${'}'.repeat(30)}`],
+  ['lists without end', `{"a":${'['.repeat(2_000)}${']'.repeat(2_000)}}`],
+];
+
+const joined = (store: string, json: string): string => {
+  const required = JSON.stringify({
+    ...BODIES[store],
+    id: 'other',
+    login: 'other',
+    ...(store === 'stores' && { name: 'other' }),
+  });
+  return `${required.slice(0, -1)},${json.slice(1)}`;
+};
+
+describe.each(HOSTILE)('%s', (_, json) => {
+  test.each(WRAPPINGS)('%s of any body is refused, and nothing is stored, changed or heard', async (_where, wrap) => {
+    const before = await counts();
+    const text = wrap(json);
+    for (const store of STORES) {
+      expectRefusal(await service.admin('POST', store, joined(store, text)), 400, '"');
+      expectRefusal(await service.admin('PATCH', `${store}/${ids[store]}`, text), 400, '"');
+      expect(await service.admin('GET', `${store}/${ids[store]}`)).toMatchObject({
+        status: 200,
+        body: expect.not.objectContaining({ _at: expect.anything() }),
+      });
+    }
+    expectRefusal(await service.admin('POST', 'objects/car/packets', text), 400, '"');
+    expectRefusal(await service.admin('POST', 'objects/car/packets', `[{},${text}]`), 400, '"[1]');
+    expectRefusal(await service.admin('POST', 'objects/car/commands/go', text), 400, '"');
+    expect(await counts()).toEqual(before);
+    await service.settled();
+    expect(listener.take()).toEqual([]);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+describe('text that only looks dangerous is kept as it is', () => {
+  const TEXTS = [
+    '$set',
+    '$$ROOT',
+    'a.b',
+    '__proto__',
+    'tab\tand\nline',
+    'NUL \0 inside',
+    '\u2028\u2029',
+    '"\\</script>',
+    '🚗 車',
+    '\ufeffBOM',
+    '%s %j',
+    'x'.repeat(65_536),
+  ];
+  test.each(TEXTS)('%j', async (text) => {
+    const shorter = `${Array.from(text).slice(1).join('')}!`;
+    const fields = { config: { text, list: [text], a$b: { 0: text } } };
+    const { _id } = entityOf(await service.admin('POST', 'labels', fields));
+    expect(entityOf(await service.admin('GET', `labels/${_id}`))).toMatchObject(fields);
+    const patch = { config: { text: shorter, more: { 0: text, a$b: text } } };
+    expect(entityOf(await service.admin('PATCH', `labels/${_id}`, patch)).config).toEqual({
+      ...{ text: shorter, list: [text], a$b: { 0: text }, more: { 0: text, a$b: text } },
+    });
+    const { body } = await service.admin('GET', `labels?where._id=${_id}`);
+    expect(body[0].config.more).toEqual({ 0: text, a$b: text });
+  });
+
+  test.each([0, -0.5, 1e-7, 0.1, 2 ** 31, -(2 ** 31), 2 ** 53 - 1, 1e21, 1.7976931348623157e308, 5e-324])(
+    'the number %p',
+    async (n) => {
+      const { _id } = entityOf(await service.admin('POST', 'labels', { n }));
+      expect(entityOf(await service.admin('GET', `labels/${_id}`)).n).toBe(n);
+      expect((await service.admin('GET', `labels?where._id=${_id}`)).body[0].n).toBe(n);
+      expect(
+        (await service.admin('GET', `labels?where.n=${encodeURIComponent(n)}&where._id=${_id}`)).body,
+      ).toHaveLength(1);
+    },
+  );
+});
+
+describe('there is no store', () => {
+  test.each([
+    ...[
+      'packets',
+      'sessions',
+      'installation',
+      'custom.trucks',
+      'system.users',
+      'system.views',
+      'admin',
+      '$cmd',
+      'oplog.rs',
+    ],
+    ...[
+      '__proto__',
+      'constructor',
+      'toString',
+      'hasOwnProperty',
+      'prototype',
+      'null',
+      'undefined',
+      '%00',
+      'objects%00',
+    ],
+    ...[
+      'objects%2Fcar',
+      '..%2Fobjects',
+      'ob jects',
+      'labels;drop',
+      encodeURIComponent('магазин'),
+      'x'.repeat(2_000),
+      'object',
+      '%7B%22%24ne%22%3A1%7D',
+    ],
+  ])('%j', async (store) => {
+    const before = (await service.client.db().listCollections().toArray()).length;
+    const { text } = await service.admin('GET', 'nowhere');
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', ''],
+      ['GET', '/x'],
+      ['PATCH', '/x'],
+      ['DELETE', '/x'],
+      ['PUT', ''],
+    ] as const) {
+      const answer = await service.admin(
+        method,
+        `${store}${path}`,
+        method === 'POST' || method === 'PATCH' ? { name: 'n' } : undefined,
+      );
+      expectRefusal(answer, 404);
+      expect(answer.text).toBe(text);
+    }
+    expect(await service.client.db().listCollections().toArray()).toHaveLength(before);
+  });
+});
+
+describe('a path whose encoding is broken is refused', () => {
+  test.each([
+    '%E0%A4%A',
+    'objects/%',
+    'objects/%ZZ',
+    'objects/%ED%A0%80',
+    'objects/car/packets/%FF',
+    'objects/car/commands/%C3',
+  ])('%s', async (path) => {
+    expectRefusal(await service.admin('GET', path), 400);
+  });
+});
+
+describe('a filter, a projection or an order', () => {
+  beforeAll(async () => {
+    for (const speed of [1, { x: 2 }]) entityOf(await service.admin('POST', 'objects/car/packets', { speed }));
+  });
+
+  test.each([
+    'only=_id.x',
+    'only=_id._id,name',
+    'only=name.first,name',
+    'only=config.0,config.a.b.c.d.e',
+    'only=__proto__,constructor',
+    'only=state,state.speed',
+    'only=state.speed.x',
+    'only=state._id.x,state.time',
+    'only=branch.0,access.x',
+    'only=_password,_builtin',
+    'sortBy=__proto__',
+    'sortBy=_id.x',
+    'sortBy=branch',
+    'sortBy=config.a.0',
+    'sortBy=-_id',
+    'where.__proto__=1',
+    'where.constructor=x',
+    'where._id=x',
+    'where._id=null',
+    'where._id.x=1',
+    'where.branch.0=1',
+    'where.owner=1',
+    'where.name=%2F.*%2F',
+    'where.name=%5Bobject%20Object%5D',
+    'where.time=1e308,-1e308',
+    'search=.*',
+    'search=%5B(%7B%5C',
+    'search=%5Cx%7B41%7D',
+    'search=%00',
+    'search=%F0%9F%9A%97',
+    'search=%FF%FE',
+    'from=-8640000000000000&to=8640000000000000',
+    'offset=10000000',
+  ])('%s is answered, as a page and as a summary', async (query) => {
+    for (const store of ['objects', 'users', 'tokens', 'trucks', 'commands', 'objects/car/packets']) {
+      const page = await service.admin('GET', `${store}?${query}`);
+      expect([store, page.status, Array.isArray(page.body)]).toEqual([store, 200, true]);
+      if (query.startsWith('offset')) continue;
+      const summary = await service.admin('GET', `${store}?meta=true&${query}`);
+      expect([store, summary.status, Object.keys(summary.body)]).toEqual([store, 200, ['count', 'first', 'last']]);
+    }
+    if (query.startsWith('only')) entityOf(await service.admin('GET', `objects/car?${query}`));
+  });
+});
