@@ -123,7 +123,7 @@ function toConfig(
     mongodBinary: values.MONGOD_BINARY ?? null,
     dataFolder: values.DATA_DIR,
     searchPath: env.PATH ?? '',
-    cacheFolder: join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vigil'),
+    cacheFolder: defaultCacheFolder(env, homedir(), process.platform),
     admin: { login: values.ADMIN_LOGIN, password: values.ADMIN_PASSWORD ?? null },
     auth: {
       secrets: values.SECRET ?? null,
@@ -132,6 +132,14 @@ function toConfig(
     },
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT ?? (production ? 'json' : 'pretty') },
   };
+}
+
+/** The folder of the user for what can be fetched again. */
+export function defaultCacheFolder(env: NodeJS.ProcessEnv, homeFolder: string, platform: NodeJS.Platform): string {
+  if (env.XDG_CACHE_HOME) return join(env.XDG_CACHE_HOME, 'vigil');
+  if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(homeFolder, 'AppData', 'Local'), 'vigil', 'cache');
+  if (platform === 'darwin') return join(homeFolder, 'Library', 'Caches', 'vigil');
+  return join(homeFolder, '.cache', 'vigil');
 }
 
 // A number of hops, or addresses; never `true`, which would believe whatever a client writes.

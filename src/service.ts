@@ -98,6 +98,7 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
     () => hub.stop(),
     () => endConnections(server),
   );
+  log.info({ url }, 'listening');
   return { url, generatedPassword, failed };
 }
 
@@ -214,7 +215,7 @@ async function startNews(
     async onChange(change) {
       forget(known, change);
       readers.apply(change);
-      hub.apply(change);
+      await hub.apply(change);
       const packetReaders = isNewPacket(change) ? await readers.find(String(change.after?._oid)) : null;
       hub.tell(toEvents(change, packetReaders));
       parts.onChange?.(change);

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { defaultCacheFolder } from '../dist/src/config.js';
 import { startEmbedded } from '../dist/src/db/embedded.js';
 
 const quiet = { info() {}, warn() {} };
@@ -12,7 +13,7 @@ export default async function startMongod() {
     dataFolder,
     mongodBinary: process.env.MONGOD_BINARY || null,
     searchPath: process.env.PATH ?? '',
-    cacheFolder: join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vigil'),
+    cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
     log: quiet,
   });
   process.env.TEST_MONGODB_URI = database.uri;

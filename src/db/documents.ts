@@ -1,5 +1,5 @@
 /** The border to MongoDB: entity to document and back, a list query as a filter, a driver's error as an ApiError. */
-import { type Document, type Filter, MongoError, MongoServerError, ObjectId } from 'mongodb';
+import { type Document, type Filter, MongoBulkWriteError, MongoError, MongoServerError, ObjectId } from 'mongodb';
 import { ApiError, badRequest, conflict, tooLarge, unavailable } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';
@@ -50,7 +50,7 @@ export function toPlain(value: unknown): Json {
   return plain;
 }
 
-/** contract, "Visibility": the entity's branch holds the caller's group, or the caller owns it or it is shared. */
+/** README "Rights": the entity's branch holds the caller's group, or the caller owns it or it is shared. */
 export function scopeFilter(layout: Layout, scope: Scope): Filter<Document> {
   const user = new ObjectId(scope.userId);
   const rules: Filter<Document>[] = [{ branch: new ObjectId(scope.groupId) }, { owner: user }, { access: user }];
@@ -140,12 +140,17 @@ export function toDatabaseError(error: unknown): unknown {
     return conflict(`${field}: already taken`);
   }
   if (TOO_LARGE.has(error.code)) return tooLarge('the entity would become larger than the service stores');
+  // A group of writes that never reached the database comes without an error of any one of them.
+  if (error instanceof MongoBulkWriteError && [error.writeErrors].flat().length === 0) return away(error);
   const overloaded = error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('SystemOverloadedError');
   if (!(error instanceof MongoServerError) || AWAY.has(error.code) || overloaded) {
-    return unavailable('the database did not answer in time; a write may or may not have been applied', error);
+    return away(error);
   }
   return error;
 }
+
+const away = (error: MongoError): ApiError =>
+  unavailable('the database did not answer in time; a write may or may not have been applied', error);
 
 /** Runs one operation and translates what the driver throws. */
 export async function translated<T>(operation: () => Promise<T>): Promise<T> {

@@ -37,7 +37,7 @@ export async function listEntities(database: Database, store: Store, scope: Scop
   );
 }
 
-/** contract, "meta": how many entities the scope sees within the filters, and the first and last of them. */
+/** README "List parameters", `meta`: how many entities the scope sees within the filters, and the first and last of them. */
 export async function summarizeEntities(
   database: Database,
   store: Store,
@@ -100,7 +100,7 @@ export async function findObjectIds(database: Database, scope: Scope, keys: read
 }
 
 /**
- * contract: an object's `:id` is its `_id` or its own `id`; every other entity's is its `_id`. Tried in this order, so
+ * README "Objects": an object's `:id` is its `_id` or its own `id`; every other entity's is its `_id`. Tried in this order, so
  * that nobody takes another object's place by giving an own `id` that looks like its `_id`.
  */
 export async function atKey<T>(

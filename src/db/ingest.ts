@@ -1,6 +1,6 @@
 /** The packets of objects as they come in: durable before they are acknowledged, those of one moment written together. */
-import { MongoBulkWriteError, ObjectId } from 'mongodb';
-import { conflict, unavailable } from '../errors.js';
+import { BSON, type Document, MongoBulkWriteError, ObjectId } from 'mongodb';
+import { conflict, tooLarge, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
 import type { Database } from './connect.js';
@@ -16,7 +16,9 @@ export interface Ingested {
 }
 
 interface Waiting {
-  readonly packets: Packet[];
+  readonly packets: readonly Packet[];
+  /** The same as they are stored. */
+  readonly documents: readonly Document[];
   readonly resolve: (result: Ingested) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -49,12 +51,19 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     const packets = messages.map((message) =>
       toPacket(message, message.id ?? new ObjectId().toHexString(), source, stampUs()),
     );
+    const documents = packets.map(toStored);
     return new Promise((resolve, reject) => {
-      waiting.push({ packets, resolve, reject });
+      waiting.push({ packets, documents, resolve, reject });
       waitingPackets += packets.length;
       if (!writing) void writeNext();
     });
   };
+}
+
+function toStored(packet: Packet, at: number): Document {
+  const document = toDocument(PACKET_LAYOUT, packet);
+  if (BSON.calculateObjectSize(document) <= LIMITS.packetBytes) return document;
+  throw tooLarge(`[${at}]: a packet has at most ${LIMITS.packetBytes} bytes`);
 }
 
 const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
@@ -71,7 +80,7 @@ function takeGroup(waiting: readonly Waiting[]): Waiting[] {
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
   const packets = group.flatMap((one) => one.packets);
   try {
-    const failed = await insertAll(database, packets);
+    const failed = await insertAll(database, group, packets);
     const stored = failed.size === 0 ? new Map<string, Packet>() : await findStored(database, packets, failed);
     for (const one of group) settle(one, failed, stored);
   } catch (error) {
@@ -80,12 +89,14 @@ async function writeGroup(database: Database, group: readonly Waiting[]): Promis
 }
 
 // The packets that were not inserted because their `_id` was there.
-async function insertAll(database: Database, packets: readonly Packet[]): Promise<Set<Packet>> {
+async function insertAll(
+  database: Database,
+  group: readonly Waiting[],
+  packets: readonly Packet[],
+): Promise<Set<Packet>> {
+  const documents = group.flatMap((one) => one.documents);
   try {
-    await database.db.collection(PACKETS).insertMany(
-      packets.map((packet) => toDocument(PACKET_LAYOUT, packet)),
-      { ordered: false },
-    );
+    await database.db.collection(PACKETS).insertMany(documents, { ordered: false });
     return new Set();
   } catch (error) {
     const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];

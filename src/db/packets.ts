@@ -112,7 +112,7 @@ export async function latestPackets(
       $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [`packet.${path}`, 1])),
     });
   }
-  const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: ids.length } };
+  const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: ids.length + 1 } };
   for await (const documents of rawBatches(database, command)) {
     for (const document of documents) {
       const packet = findField(document, 'packet', BSONType.object);

@@ -10,7 +10,7 @@ import { admit, refuseForeignPages } from './caller.js';
 import { createEntityRouter, type EntityParts } from './entities.js';
 import { answerError, only, unknownPath } from './failure.js';
 import { createCommandRouter, createObjectRouter, type ObjectParts } from './objects.js';
-import { logRequests, nameRequest } from './requests.js';
+import { logRequests, nameRequest, requireHost } from './requests.js';
 
 export interface AppParts extends AuthParts, ObjectParts, EntityParts {
   readonly identify: Identify;
@@ -23,7 +23,7 @@ export function createApp(parts: AppParts): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', parts.trustProxy).set('query parser', 'simple');
 
-  app.use(nameRequest(), logRequests(parts.log), helmet(), allowOrigins(parts.corsOrigins));
+  app.use(nameRequest(), logRequests(parts.log), requireHost, helmet(), allowOrigins(parts.corsOrigins));
   app.route(['/', '/api/v1']).get(greet).all(only('GET'));
 
   app.use('/api/v1', createLoginRouter(parts, refuseForeignPages(parts.corsOrigins)));

@@ -1,4 +1,5 @@
 /** The end of every request that nobody answered: 404 for the unknown, 405 for the wrong method, an error's body. */
+import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -41,6 +42,12 @@ export function answerClientError(_error: Error, socket: Socket): void {
     return;
   }
   const body = JSON.stringify(errorBody(badRequest('not a well-formed HTTP request')));
-  const head = ['HTTP/1.1 400 Bad Request', 'Connection: close', 'Content-Type: application/json; charset=utf-8'];
-  socket.end(`${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  const head = [
+    'HTTP/1.1 400 Bad Request',
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${randomUUID()}`,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

@@ -76,7 +76,7 @@ const read: Handler = (parts) => async (req, res) => {
 const receive: Handler = (parts) => async (req, res) => {
   const object = await getObject(parts, scopeIn(res), req.params.id);
   const declared = await parts.models.declarationsOf(object.model as string);
-  const messages = readMessages(req.body, declared, parts.now());
+  const messages = readMessages(req.body ?? {}, declared, parts.now());
   const { packets } = await parts.ingest(sourceOf(object), messages);
   const [first] = packets;
   if (Array.isArray(req.body) || first === undefined) {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
+import { badRequest } from '../errors.js';
 import type { Caller } from '../model/access.js';
 
 const REQUEST_ID = /^[A-Za-z0-9_.:-]{8,128}$/;
@@ -16,6 +17,12 @@ export function nameRequest(): RequestHandler {
     next();
   };
 }
+
+/** HTTP/1.1 asks every request for the host it means (RFC 9112, 3.2). */
+export const requireHost: RequestHandler = (req, _res, next) => {
+  if (req.httpVersion === '1.1' && req.headers.host === undefined) throw badRequest('Host: required');
+  next();
+};
 
 /** Method, route, status, time, caller: never a body, a cookie, a token or a query string. */
 export function logRequests(log: Logger): RequestHandler {

@@ -61,7 +61,7 @@ export function createRules(parts: RuleParts): ReadonlyMap<string, Rule> {
   return new Map<string, Rule>([
     ['objects', objectRule(parts)],
     ['users', userRule(parts)],
-    ['roles', roleRule()],
+    ['roles', roleRule(parts)],
     ['tokens', tokenRule(parts)],
     ['groups', groupRule(parts)],
     ['stores', storeRule(parts)],
@@ -139,12 +139,24 @@ function userRule({ database, passwords, written }: RuleParts): Rule {
   };
 }
 
-function roleRule(): Rule {
+function roleRule({ database }: RuleParts): Rule {
   const check = async (caller: Caller, fields: JsonObject): Promise<JsonObject> => {
     if (fields.credentials !== undefined) checkGrant(caller, fields.credentials as string[]);
     return fields;
   };
-  return { prepareNew: check, preparePatch: (caller, _key, patch) => check(caller, patch) };
+  // Whoever could change a mightier role could take from the mightier what they may.
+  const checkMight = async (caller: Caller, key: string): Promise<void> => {
+    const { credentials } = await getEntity(database, builtInStore('roles'), scopeOf(caller), key);
+    checkGrant(caller, credentials as string[]);
+  };
+  return {
+    prepareNew: check,
+    async preparePatch(caller, key, patch) {
+      await checkMight(caller, key);
+      return check(caller, patch);
+    },
+    beforeRemove: checkMight,
+  };
 }
 
 function checkGrant(caller: Caller, credentials: readonly string[]): void {

@@ -7,12 +7,15 @@ import { answerClientError } from './failure.js';
 
 /** A server that bounds every wait and every header. */
 export function createHttpServer(app: RequestListener): Server {
-  const server = createServer({ maxHeaderSize: LIMITS.headerBytes }, app);
+  // Node would answer a request without a host by itself, with an empty body; the app refuses it as it refuses others.
+  const server = createServer({ maxHeaderSize: LIMITS.headerBytes, requireHostHeader: false }, app);
   server.headersTimeout = LIMITS.headersTimeoutMs;
   server.requestTimeout = LIMITS.requestTimeoutMs;
   server.keepAliveTimeout = LIMITS.keepAliveTimeoutMs;
   server.maxConnections = LIMITS.connections;
   server.on('clientError', answerClientError);
+  // Likewise an `Expect` other than 100-continue: it is no reason not to answer.
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res));
   return server;
 }
 

@@ -24,8 +24,8 @@ export interface HubOptions {
 export interface Hub {
   /** Sends events, in order, each to the sockets of those who may hear it. */
   tell(events: readonly LiveEvent[]): void;
-  /** Acts on a change of what lets sockets in: sessions, tokens, users, roles. */
-  apply(change: Change): void;
+  /** Acts on a change of what lets sockets in: sessions, tokens, users, roles. What is told after it obeys it. */
+  apply(change: Change): Promise<void>;
   /** Ends every socket, so that clients come back and read anew what they missed. */
   disconnectAll(): void;
   stop(): Promise<void>;
@@ -76,7 +76,7 @@ export function createHub(httpServer: HttpServer, options: HubOptions): Hub {
         if (rooms.length > 0) io.to(rooms).emit(event.name, event.payload, { position: event.position });
       }
     },
-    apply({ store, kind, id }) {
+    async apply({ store, kind, id }) {
       if (kind === 'created') return;
       if (ADMITTING.has(store)) news++;
       if (store === 'sessions' && kind === 'removed') end(socketsOf(({ session }) => session?.id === id));
@@ -84,7 +84,7 @@ export function createHub(httpServer: HttpServer, options: HubOptions): Hub {
       const isTouched =
         (store === 'users' && (({ userId }: Caller) => userId === id)) ||
         (store === 'roles' && (({ roleId }: Caller) => roleId === id));
-      if (isTouched) for (const socket of socketsOf(isTouched)) void recheck(options, socket);
+      if (isTouched) await Promise.all(socketsOf(isTouched).map((socket) => recheck(options, socket)));
     },
     disconnectAll: () => end(socketsOf(() => true)),
     async stop() {

@@ -3,7 +3,7 @@ import { badRequest } from '../errors.js';
 import { isObject, type JsonObject, readObject } from './json.js';
 import type { Store } from './stores.js';
 
-/** The common fields, as contract and README "Entities" list them; times in ms since the epoch. */
+/** The common fields, as README "Entities" lists them; times in ms since the epoch. */
 export interface Common {
   _id: string;
   owner: string;
@@ -58,7 +58,7 @@ export function ownFields(store: Pick<Store, 'service'>, object: JsonObject): Js
   );
 }
 
-/** `before` with `patch` merged into it: plain objects leaf by leaf, everything else replaced (contract, "PATCH merges"). */
+/** `before` with `patch` merged into it: plain objects leaf by leaf, everything else replaced (README "Entities"). */
 export function merge(before: JsonObject, patch: JsonObject): JsonObject {
   const after: JsonObject = { ...before };
   for (const [name, value] of Object.entries(patch)) {

@@ -12,13 +12,10 @@ export const LIMITS = {
   listEntities: 10_000,
   listOffset: 10_000_000,
   listAnswerBytes: 64 * MIB,
-  listsAtOnce: 4,
-  listsWaiting: 200,
   onlyNames: 50,
   whereFilters: 20,
   whereValues: 100,
   searchCharacters: 128,
-  queryParameters: 64,
 
   // Bodies and what is in them.
   entityBodyBytes: 1 * MIB,
@@ -33,7 +30,6 @@ export const LIMITS = {
   jsonArrayItems: 10_000,
   keyCharacters: 128,
   headerBytes: 16 * KIB,
-  urlCharacters: 8 * KIB,
 
   // Time.
   packetAheadMs: DAY_MS,

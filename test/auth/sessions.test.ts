@@ -136,9 +136,12 @@ describe('when a session begins', () => {
 
   test('a failed login ends nobody’s session and gives no cookie', async () => {
     const cookie = await openSession(service, ADMIN);
+    const before = await sessions().findOne({ _id: idOf(cookie) });
     const wrong = { login: ADMIN.login, password: 'not the password' };
     const failed = await withCookie(service, cookie)('POST', 'auth', wrong);
     expect([failed.status, setCookiesOf(failed)]).toEqual([401, []]);
+    // Nor does it make the session last longer.
+    expect(await sessions().findOne({ _id: idOf(cookie) })).toEqual(before);
     expect(await statusWith(cookie)).toBe(200);
   });
 

@@ -7,10 +7,11 @@ import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { type Embedded, startEmbedded } from '../../src/db/embedded.js';
+import { defaultCacheFolder } from '../../src/config.js';
 import { isFreePort, pathsOf } from '../../src/db/embedded/instance.js';
-import { defaultCacheFolder, findMongod } from '../../src/db/embedded/mongod.js';
+import { findMongod } from '../../src/db/embedded/mongod.js';
 import { startReady, supervise } from '../../src/db/embedded/supervise.js';
+import { type Embedded, startEmbedded } from '../../src/db/embedded.js';
 
 const searchPath = process.env.PATH ?? '';
 const cacheFolder = defaultCacheFolder(process.env, homedir(), process.platform);

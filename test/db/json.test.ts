@@ -154,14 +154,14 @@ describe('toJson', () => {
   });
 
   test.each([
-    new Binary(Buffer.from('x')),
-    /x/,
-    new Code('x'),
-    Decimal128.fromString('1'),
-    new MinKey(),
-    new MaxKey(),
-    new Timestamp({ t: 1, i: 1 }),
-  ])('throws a TypeError for %p', (value) => {
+    ['binary', new Binary(Buffer.from('x'))],
+    ['a regular expression', /x/],
+    ['code', new Code('x')],
+    ['Decimal128', Decimal128.fromString('1')],
+    ['MinKey', new MinKey()],
+    ['MaxKey', new MaxKey()],
+    ['a timestamp', new Timestamp({ t: 1, i: 1 })],
+  ])('throws a TypeError for %s', (_, value) => {
     expect(() => json({ value })).toThrow(TypeError);
     expect(() => json({ nested: [{ value }] })).toThrow(TypeError);
   });

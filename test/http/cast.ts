@@ -2,7 +2,7 @@
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { createPerson, type Person } from '../auth/callers.js';
-import type { Call, TestService } from '../fixture.js';
+import { ADMIN, type Call, type TestService } from '../fixture.js';
 
 export const PLAYERS = [
   'nobody',
@@ -49,31 +49,29 @@ export async function gather(service: TestService): Promise<Cast> {
     foreignAdmin: await person(ADMINISTRATOR_ROLE_ID, foreign),
   };
   const scoped = await persons.groupAdmin.call('POST', 'tokens', { name: 'scoped', scopes: SCOPES });
-  const callsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { call }]) => [name, call]));
+  const fast = (token: string | null): Call => callFast(service.url, token);
+  const callsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { token }]) => [name, fast(token)]));
   const idsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { id }]) => [name, id]));
   const root = (await service.admin('GET', 'auth')).body._id as string;
   return {
     branches,
     persons,
     calls: {
-      nobody: service.as(null),
-      rootAdmin: service.admin,
-      scoped: service.as(scoped.body.token),
+      nobody: fast(null),
+      rootAdmin: fast(await service.tokenOf(ADMIN.login, ADMIN.password)),
+      scoped: fast(scoped.body.token),
       ...callsOfPersons,
     } as Cast['calls'],
     ids: { nobody: 'f'.repeat(24), rootAdmin: root, scoped: persons.groupAdmin.id, ...idsOfPersons } as Cast['ids'],
   };
 }
 
-/** An entity put straight into the database, in a place as this player sees it; its `_id`, also where it is missing. */
-export async function place(
+/** Entities put straight into the database, one in each place as this player sees it: their `_id`s, also the missing one's. */
+export async function placeAll(
   service: TestService,
   cast: Cast,
-  { store, at, player, fields }: { store: string; at: Place; player: Player; fields: object },
-): Promise<string> {
-  const _id = new ObjectId();
-  if (at === 'missing') return _id.toHexString();
-  const [stranger, seer] = [new ObjectId(), new ObjectId(cast.ids[player])];
+  { store, player, fields }: { store: string; player: Player; fields: (at: Place) => object },
+): Promise<Record<Place, string>> {
   const branch = {
     own: 'own',
     sub: 'sub',
@@ -82,19 +80,42 @@ export async function place(
     owned: 'empty',
     shared: 'empty',
   } as const;
-  const chain = cast.branches[branch[at]].map((id) => new ObjectId(id));
-  const common = {
-    owner: at === 'owned' ? seer : stranger,
-    group: chain.at(-1),
-    branch: chain,
-    access: at === 'shared' ? [stranger, seer] : [stranger],
-    time: Date.now(),
+  const ids = Object.fromEntries(PLACES.map((at) => [at, new ObjectId()])) as Record<Place, ObjectId>;
+  const seer = new ObjectId(cast.ids[player]);
+  const documents = PLACES.filter((at) => at !== 'missing').map((at) => {
+    const chain = cast.branches[branch[at]].map((id) => new ObjectId(id));
+    return {
+      _id: ids[at],
+      ...fields(at),
+      owner: at === 'owned' ? seer : new ObjectId(STRANGER),
+      group: chain.at(-1),
+      branch: chain,
+      access: at === 'shared' ? [new ObjectId(STRANGER), seer] : [new ObjectId(STRANGER)],
+      time: Date.now(),
+    };
+  });
+  await service.client.db().collection(store).insertMany(documents);
+  return Object.fromEntries(PLACES.map((at) => [at, ids[at].toHexString()])) as Record<Place, string>;
+}
+
+/** A user of nobody's: in the `access` of everything, so that there is somebody to take from it. */
+export const STRANGER = 'a'.repeat(24);
+
+/** Calls over connections that are kept: thousands of cells take seconds. */
+function callFast(url: string, token: string | null): Call {
+  return async (method, path, body) => {
+    const response = await fetch(new URL(path.startsWith('/') ? path : `/api/v1/${path}`, url), {
+      method,
+      headers: {
+        ...(token !== null && { Authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const headers = Object.fromEntries(response.headers);
+    return { status: response.status, text, headers, body: text === '' ? {} : JSON.parse(text) };
   };
-  await service.client
-    .db()
-    .collection(store)
-    .insertOne({ _id, ...fields, ...common });
-  return _id.toHexString();
 }
 
 /** The rule of contract 6, written anew: a group sees its branch; an owner and those it is shared with see it anywhere. */

@@ -1,4 +1,4 @@
-/** What no client may store, at any depth of any store; and names of stores and fields that mean something elsewhere. */
+/** What no client may store, at any depth of any body; and what only looks as if. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { entityOf, expectRefusal } from '../answers.js';
 import { ADMIN, type Listener, useService } from '../fixture.js';
@@ -27,9 +27,13 @@ beforeAll(async () => {
   for (const store of STORES) ids[store] = entityOf(await service.admin('POST', store, BODIES[store]))._id;
 });
 
+/** How many there are of everything, and how many were ever changed. */
 const counts = () =>
   Promise.all(
-    [...STORES, 'packets', 'commands'].map((store) => service.client.db().collection(store).countDocuments()),
+    [...STORES, 'custom.trucks', 'packets', 'commands'].map(async (store) => {
+      const collection = service.client.db().collection(store);
+      return [await collection.countDocuments(), await collection.countDocuments({ _at: { $exists: true } })];
+    }),
   );
 
 /** A JSON text with the hostile part put where the hole is, beside what the store requires. */
@@ -75,10 +79,6 @@ describe.each(HOSTILE)('%s', (_, json) => {
     for (const store of STORES) {
       expectRefusal(await service.admin('POST', store, joined(store, text)), 400, '"');
       expectRefusal(await service.admin('PATCH', `${store}/${ids[store]}`, text), 400, '"');
-      expect(await service.admin('GET', `${store}/${ids[store]}`)).toMatchObject({
-        status: 200,
-        body: expect.not.objectContaining({ _at: expect.anything() }),
-      });
     }
     expectRefusal(await service.admin('POST', 'objects/car/packets', text), 400, '"');
     expectRefusal(await service.admin('POST', 'objects/car/packets', `[{},${text}]`), 400, '"[1]');
@@ -129,125 +129,4 @@ describe('text that only looks dangerous is kept as it is', () => {
       ).toHaveLength(1);
     },
   );
-});
-
-describe('there is no store', () => {
-  test.each([
-    ...[
-      'packets',
-      'sessions',
-      'installation',
-      'custom.trucks',
-      'system.users',
-      'system.views',
-      'admin',
-      '$cmd',
-      'oplog.rs',
-    ],
-    ...[
-      '__proto__',
-      'constructor',
-      'toString',
-      'hasOwnProperty',
-      'prototype',
-      'null',
-      'undefined',
-      '%00',
-      'objects%00',
-    ],
-    ...[
-      'objects%2Fcar',
-      '..%2Fobjects',
-      'ob jects',
-      'labels;drop',
-      encodeURIComponent('магазин'),
-      'x'.repeat(2_000),
-      'object',
-      '%7B%22%24ne%22%3A1%7D',
-    ],
-  ])('%j', async (store) => {
-    const before = (await service.client.db().listCollections().toArray()).length;
-    const { text } = await service.admin('GET', 'nowhere');
-    for (const [method, path] of [
-      ['GET', ''],
-      ['POST', ''],
-      ['GET', '/x'],
-      ['PATCH', '/x'],
-      ['DELETE', '/x'],
-      ['PUT', ''],
-    ] as const) {
-      const answer = await service.admin(
-        method,
-        `${store}${path}`,
-        method === 'POST' || method === 'PATCH' ? { name: 'n' } : undefined,
-      );
-      expectRefusal(answer, 404);
-      expect(answer.text).toBe(text);
-    }
-    expect(await service.client.db().listCollections().toArray()).toHaveLength(before);
-  });
-});
-
-describe('a path whose encoding is broken is refused', () => {
-  test.each([
-    '%E0%A4%A',
-    'objects/%',
-    'objects/%ZZ',
-    'objects/%ED%A0%80',
-    'objects/car/packets/%FF',
-    'objects/car/commands/%C3',
-  ])('%s', async (path) => {
-    expectRefusal(await service.admin('GET', path), 400);
-  });
-});
-
-describe('a filter, a projection or an order', () => {
-  beforeAll(async () => {
-    for (const speed of [1, { x: 2 }]) entityOf(await service.admin('POST', 'objects/car/packets', { speed }));
-  });
-
-  test.each([
-    'only=_id.x',
-    'only=_id._id,name',
-    'only=name.first,name',
-    'only=config.0,config.a.b.c.d.e',
-    'only=__proto__,constructor',
-    'only=state,state.speed',
-    'only=state.speed.x',
-    'only=state._id.x,state.time',
-    'only=branch.0,access.x',
-    'only=_password,_builtin',
-    'sortBy=__proto__',
-    'sortBy=_id.x',
-    'sortBy=branch',
-    'sortBy=config.a.0',
-    'sortBy=-_id',
-    'where.__proto__=1',
-    'where.constructor=x',
-    'where._id=x',
-    'where._id=null',
-    'where._id.x=1',
-    'where.branch.0=1',
-    'where.owner=1',
-    'where.name=%2F.*%2F',
-    'where.name=%5Bobject%20Object%5D',
-    'where.time=1e308,-1e308',
-    'search=.*',
-    'search=%5B(%7B%5C',
-    'search=%5Cx%7B41%7D',
-    'search=%00',
-    'search=%F0%9F%9A%97',
-    'search=%FF%FE',
-    'from=-8640000000000000&to=8640000000000000',
-    'offset=10000000',
-  ])('%s is answered, as a page and as a summary', async (query) => {
-    for (const store of ['objects', 'users', 'tokens', 'trucks', 'commands', 'objects/car/packets']) {
-      const page = await service.admin('GET', `${store}?${query}`);
-      expect([store, page.status, Array.isArray(page.body)]).toEqual([store, 200, true]);
-      if (query.startsWith('offset')) continue;
-      const summary = await service.admin('GET', `${store}?meta=true&${query}`);
-      expect([store, summary.status, Object.keys(summary.body)]).toEqual([store, 200, ['count', 'first', 'last']]);
-    }
-    if (query.startsWith('only')) entityOf(await service.admin('GET', `objects/car?${query}`));
-  });
 });

@@ -58,13 +58,13 @@ describe('an object', () => {
     }
   });
 
-  test.each<[method: string, below: string, body?: object]>([
-    ['GET', ''],
+  test.each<[method: string, below: string, body: object | undefined]>([
+    ['GET', '', undefined],
     ['PATCH', '', { status: 'seen' }],
-    ['GET', '/packets'],
+    ['GET', '/packets', undefined],
     ['POST', '/packets', { speed: 1 }],
     ['POST', '/commands/go', {}],
-    ['DELETE', ''],
+    ['DELETE', '', undefined],
   ])('is meant by its own id as by its _id: %s …%s', async (method, below, body) => {
     const [one, two] = [await create(), await create()];
     for (const key of [one._id, two.id, one._id.toUpperCase()].slice(0, method === 'DELETE' ? 2 : 3)) {
@@ -118,10 +118,10 @@ describe('an object', () => {
     expect(await heard()).toEqual([update(object._id, 'id' in before ? { id: object.id } : before, after)]);
   });
 
-  test.each<[what: string, patch: object, refused?: boolean]>([
-    ['the same values', { name: 'Car', status: '', config: { a: 1 } }],
-    ['nothing', {}],
-    ['what only the service sets', { owner: 'x', group: 'y', _at: 1, models: {}, state: { speed: 9 } }],
+  test.each<[what: string, patch: object, refused: boolean]>([
+    ['the same values', { name: 'Car', status: '', config: { a: 1 } }, false],
+    ['nothing', {}, false],
+    ['what only the service sets', { owner: 'x', group: 'y', _at: 1, models: {}, state: { speed: 9 } }, false],
     ['a wrong type', { active: 'yes' }, true],
     ['a hostile name', { status: 'x', config: { 'a.b': 1 } }, true],
   ])('tells no change of %s', async (_, patch, refused) => {

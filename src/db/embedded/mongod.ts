@@ -42,14 +42,6 @@ const packageParts: PackagePart[] = [
   },
 ];
 
-/** The folder of the user for what can be fetched again. */
-export function defaultCacheFolder(env: NodeJS.ProcessEnv, homeFolder: string, platform: NodeJS.Platform): string {
-  if (env.XDG_CACHE_HOME) return join(env.XDG_CACHE_HOME, 'vigil');
-  if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(homeFolder, 'AppData', 'Local'), 'vigil', 'cache');
-  if (platform === 'darwin') return join(homeFolder, 'Library', 'Caches', 'vigil');
-  return join(homeFolder, '.cache', 'vigil');
-}
-
 /** A mongod that runs on this machine; an error that lists what to do when there is none. */
 export async function findMongod(search: MongodSearch, machine: Machine = process): Promise<Mongod> {
   if (search.binary) return readNamed(search.binary);

@@ -9,9 +9,10 @@ import { createServer as createSilentServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { defaultCacheFolder } from '../../../src/config.js';
 import { type Build, fillCache, findCached } from '../../../src/db/embedded/cache.js';
 import { createPackageBuild } from '../../../src/db/embedded/fetch.js';
-import { defaultCacheFolder, findMongod } from '../../../src/db/embedded/mongod.js';
+import { findMongod } from '../../../src/db/embedded/mongod.js';
 import { readNpmSettings } from '../../../src/db/embedded/npm-settings.js';
 
 const log = { info() {}, warn() {} };

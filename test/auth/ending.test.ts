@@ -1,0 +1,92 @@
+/** What ends a user's access: every session, token and socket of that user, at once, and whatever was under way. */
+import { describe, expect, test } from '@jest/globals';
+import { ADMINISTRATOR_ROLE_ID } from '../../src/model/builtin.js';
+import { useService } from '../fixture.js';
+import { createPerson, ended, openSession, type Person, withCookie } from './callers.js';
+
+const service = useService();
+const statusOf = async (call: Person['call']): Promise<number> => (await call('GET', 'auth')).status;
+
+test.each<[string, (id: string) => Promise<{ status: number }>]>([
+  ['a new password', (id) => service.admin('PATCH', `users/${id}`, { password: 'another password' })],
+  ['disabling', (id) => service.admin('PATCH', `users/${id}`, { active: false })],
+  ['removing', (id) => service.admin('DELETE', `users/${id}`)],
+])('%s ends all sessions, tokens and sockets of the user, and nobody else’s', async (_, end) => {
+  const [person, other] = [await createPerson(service), await createPerson(service)];
+  const cookies = [await openSession(service, person), await openSession(service, person)];
+  const tokens = [person.token, await service.tokenOf(person.login, person.password)];
+  const calls = [...cookies.map((cookie) => withCookie(service, cookie)), ...tokens.map((token) => service.as(token))];
+  const sockets = await Promise.all(tokens.map((token) => service.listen(token)));
+  const bystander = await service.listen(other.token);
+  expect(await Promise.all(calls.map(statusOf))).toEqual([200, 200, 200, 200]);
+  expect((await end(person.id)).status).toBe(200);
+  expect(await Promise.all(calls.map(statusOf))).toEqual([401, 401, 401, 401]);
+  for (const socket of sockets) await ended(socket);
+  expect(await statusOf(other.call)).toBe(200);
+  await service.settled();
+  expect(bystander.socket.connected).toBe(true);
+  const { login, password } = person;
+  expect((await service.as(null)('POST', 'auth', { login, password })).status).toBe(401);
+  // Nor does it come back with the user.
+  await service.admin('PATCH', `users/${person.id}`, { active: true });
+  expect(await Promise.all(calls.map(statusOf))).toEqual([401, 401, 401, 401]);
+});
+
+test('leaving ends the socket of that session', async () => {
+  const { io } = await import('socket.io-client');
+  const cookie = await openSession(service, await createPerson(service));
+  const socket = io(service.url, { transports: ['websocket'], extraHeaders: { cookie }, reconnection: false });
+  const ending = new Promise((resolve) => socket.once('disconnect', resolve));
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve);
+    socket.once('connect_error', reject);
+  });
+  expect((await withCookie(service, cookie)('DELETE', 'auth')).status).toBe(200);
+  expect(await ending).toBe('io server disconnect');
+});
+
+describe('what is under way while a password is changed', () => {
+  test('a login with the old one gives nothing that lasts', async () => {
+    for (let round = 0; round < 4; round++) {
+      const person = await createPerson(service);
+      const { login, password } = person;
+      const logins = Array.from({ length: 12 }, (_, at) =>
+        service.as(null)('POST', at % 2 === 0 ? 'auth' : 'auth/token', { login, password }),
+      );
+      const change = service.admin('PATCH', `users/${person.id}`, { password: 'another password' });
+      const answers = await Promise.all(logins);
+      expect((await change).status).toBe(200);
+      const proofs = answers
+        .filter(({ status }) => status === 200)
+        .map(({ body, headers }) =>
+          body.token === undefined
+            ? withCookie(service, String(headers['set-cookie']).split(';')[0] as string)
+            : service.as(body.token),
+        );
+      expect(await Promise.all(proofs.map(statusOf))).toEqual(proofs.map(() => 401));
+    }
+  });
+
+  test('a token does not live on in tokens that it makes meanwhile', async () => {
+    for (let round = 0; round < 4; round++) {
+      const person = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID });
+      let changed = false;
+      const made: string[] = [];
+      const make = async (): Promise<void> => {
+        while (!changed) {
+          const { status, body } = await person.call('POST', 'tokens', { name: 'escape' });
+          if (status === 200) made.push(body.token);
+          else expect(status).toBe(401);
+        }
+      };
+      const makers = Array.from({ length: 6 }, make);
+      expect((await service.admin('PATCH', `users/${person.id}`, { password: 'another password' })).status).toBe(200);
+      changed = true;
+      await Promise.all(makers);
+      expect(made.length).toBeGreaterThan(0);
+      const statuses = await Promise.all(made.map((token) => statusOf(service.as(token))));
+      expect(statuses.filter((status) => status !== 401)).toEqual([]);
+      expect(await service.client.db().collection('tokens').countDocuments({ name: 'escape' })).toBe(0);
+    }
+  });
+});

@@ -1,0 +1,118 @@
+/** The border to MongoDB: the update that a patch becomes does what merging says, on a real mongod. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
+import { projectionOf, toDocument, toEntity, toMergeUpdate } from '../../src/db/documents.js';
+import { merge } from '../../src/model/entity.js';
+import type { JsonObject } from '../../src/model/json.js';
+import { builtInStore } from '../../src/model/stores.js';
+import { testUri } from '../fixture.js';
+
+let client: MongoClient;
+let collection: Collection<Document>;
+
+beforeAll(async () => {
+  client = await new MongoClient(testUri()).connect();
+  collection = client.db().collection('merged');
+});
+
+afterAll(async () => {
+  await client.db().dropDatabase();
+  await client.close();
+});
+
+async function mergeInDatabase(before: Document, patch: Document): Promise<Document> {
+  const _id = new ObjectId();
+  await collection.insertOne({ ...before, _id });
+  const { _id: _, ...after } = (await collection.findOneAndUpdate({ _id }, [{ $set: toMergeUpdate(patch) }], {
+    returnDocument: 'after',
+  })) as Document;
+  return after;
+}
+
+// Few names, so that patches meet what is there; some that mean something to an expression or a path elsewhere.
+const name = fc.constantFrom('a', 'b', 'c', '0', '1', 'a$b', 'x y', 'name', 'literal', 'имя', 'length');
+const scalar = fc.oneof(
+  fc.constant(null),
+  fc.boolean(),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).filter((n) => !Object.is(n, -0)),
+  fc.constantFrom('', '$a', '$$ROOT', '$$REMOVE', '$a.b', '$literal', 'text', '🚗'),
+);
+const { object } = fc.letrec<{ value: unknown; object: JsonObject }>((tie) => ({
+  value: fc.oneof({ maxDepth: 4 }, scalar, fc.array(tie('value'), { maxLength: 3 }), tie('object')),
+  object: fc.dictionary(name, tie('value'), { maxKeys: 4, noNullPrototype: true }) as fc.Arbitrary<JsonObject>,
+}));
+
+describe('a patch as an update of the database', () => {
+  test('does exactly what merging does, whatever is there and whatever is given', async () => {
+    await fc.assert(
+      fc.asyncProperty(object, object, async (before, patch) => {
+        expect(await mergeInDatabase(before, patch)).toEqual(merge(before, patch));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('keeps the order of fields, and puts new ones at the end', async () => {
+    const before = { z: 1, y: { q: 1, p: 2 }, x: 3 };
+    const patch = { x: 4, w: 5, y: { o: 3, q: 9 } };
+    expect(JSON.stringify(await mergeInDatabase(before, patch))).toBe(JSON.stringify(merge(before, patch)));
+  });
+
+  test('takes no text of a client for an expression, as a value or as a name', async () => {
+    await expect(mergeInDatabase({ secret: 1 }, { a: '$secret', b: ['$secret'], c: { d: '$$ROOT' } })).resolves.toEqual(
+      {
+        ...{ secret: 1, a: '$secret', b: ['$secret'], c: { d: '$$ROOT' } },
+      },
+    );
+  });
+
+  test('merges as deep as bodies may be nested', async () => {
+    const deep = (leaf: object): JsonObject =>
+      Array.from({ length: 19 }).reduce<object>((inner) => ({ a: inner }), leaf) as JsonObject;
+    expect(await mergeInDatabase(deep({ b: 1 }), deep({ c: 2 }))).toEqual(deep({ b: 1, c: 2 }));
+    expect(await mergeInDatabase({ a: 1 }, deep({ c: 2 }))).toEqual(deep({ c: 2 }));
+  });
+
+  test('replaces what the service keeps as a reference', async () => {
+    const [old, next] = [new ObjectId(), new ObjectId()];
+    const patch = toDocument(builtInStore('objects'), {
+      model: next.toHexString(),
+      models: { id: next.toHexString() },
+    });
+    expect(await mergeInDatabase({ model: old, models: { id: old } }, patch)).toEqual({
+      model: next,
+      models: { id: next },
+    });
+  });
+});
+
+describe('an entity at the border', () => {
+  const OBJECTS = builtInStore('objects');
+  const ID = '65a00000000000000000000a';
+
+  test('becomes a document with its references as ids, and the same entity again', async () => {
+    const entity = {
+      ...{ _id: ID, owner: ID, group: ID, branch: [ID], access: [], time: 1, model: ID, models: { id: ID } },
+      note: ID,
+      list: [ID],
+      config: { model: ID },
+    };
+    const document = toDocument(OBJECTS, entity);
+    const id = new ObjectId(ID);
+    expect(document).toEqual({ ...entity, _id: id, owner: id, group: id, branch: [id], model: id, models: { id } });
+    await collection.insertOne(document);
+    expect(toEntity(OBJECTS, (await collection.findOne({ _id: id })) as Document)).toEqual(entity);
+  });
+
+  test.each<[store: string, only: string[] | null, projection: object | undefined]>([
+    ['objects', null, undefined],
+    ['users', null, { _password: 0 }],
+    ['users', ['login', '_password', '_password.x'], { _id: 1, login: 1 }],
+    ['labels', ['name', '_id', '_id.x'], { _id: 1, name: 1 }],
+    ['labels', [], { _id: 1 }],
+  ])('of %s with only %j is projected to %j', (store, only, projection) => {
+    expect(projectionOf(builtInStore(store), only)).toEqual(projection);
+  });
+});

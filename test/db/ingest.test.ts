@@ -1,0 +1,171 @@
+/** Packets are stored in groups; each sender is answered as if it had been alone. */
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { MongoClient, ObjectId } from 'mongodb';
+import type { Database } from '../../src/db/connect.js';
+import { createIngest, type Ingest } from '../../src/db/ingest.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { createStampClock, type Message, type PacketSource } from '../../src/model/packet.js';
+import { type Answer, useService } from '../fixture.js';
+
+const service = useService();
+let database: Database;
+let nowMs = 1_800_000_000_000;
+let ingest: Ingest;
+let objects: PacketSource[];
+
+/** How many writes the database was asked for. */
+let inserts = 0;
+
+beforeAll(async () => {
+  const client = await new MongoClient(service.mongodbUri, { monitorCommands: true }).connect();
+  client.on('commandStarted', ({ commandName }) => {
+    if (commandName === 'insert') inserts++;
+  });
+  database = { client, db: client.db() };
+});
+
+afterAll(() => database.client.close());
+
+beforeEach(() => {
+  ingest = createIngest(
+    database,
+    createStampClock(() => nowMs),
+  );
+  objects = Array.from({ length: 3 }, (_, at) => ({
+    objectId: new ObjectId().toHexString(),
+    ownId: `own-${at}`,
+    groupId: new ObjectId().toHexString(),
+  }));
+});
+
+const message = (n: number, id: string | null = null): Message => ({
+  id,
+  timeMs: null,
+  online: true,
+  parameters: { n },
+});
+const newId = () => new ObjectId().toHexString();
+const at = (index: number): PacketSource => objects[index] as PacketSource;
+const storedOf = (source: PacketSource) =>
+  database.db
+    .collection('packets')
+    .find({ _oid: new ObjectId(source.objectId) })
+    .sort('_ts')
+    .toArray();
+
+test('many at once: each is answered with what was stored, once, in the order of arrival, in few writes', async () => {
+  const total = 600;
+  inserts = 0;
+  const answered = await Promise.all(Array.from({ length: total }, (_, n) => ingest(at(n % 3), [message(n)])));
+  const packets = answered.map(({ packets: [packet] }) => packet);
+  expect(packets.map((packet) => packet?.n)).toEqual(Array.from({ length: total }, (_, n) => n));
+  const stamps = packets.map((packet) => packet?._ts as number);
+  for (const [index, stamp] of stamps.entries())
+    if (index > 0) expect(stamp).toBeGreaterThan(stamps[index - 1] as number);
+  for (const [index, source] of objects.entries()) {
+    const stored = await storedOf(source);
+    expect(stored.map(({ n }) => n)).toEqual(Array.from({ length: total / 3 }, (_, n) => 3 * n + index));
+    expect(stored.map(({ _id }) => String(_id))).toEqual(
+      packets.filter((packet) => packet?._oid === source.objectId).map((packet) => packet?._id),
+    );
+  }
+  expect(inserts).toBeLessThan(total / 10);
+});
+
+test('a repeated packet in a group is answered with the first, and the others with their own', async () => {
+  const id = newId();
+  const first = await ingest(at(0), [message(1, id)]);
+  const group = await Promise.all([
+    ingest(at(0), [message(2)]),
+    ingest(at(0), [message(3, id)]),
+    ingest(at(1), [message(4)]),
+    ingest(at(0), [message(5), message(6, id), message(7)]),
+  ]);
+  expect(group[1]).toEqual({ packets: first.packets, repeated: 1 });
+  expect(group.map(({ packets }) => packets.map(({ n }) => n))).toEqual([[2], [1], [4], [5, 1, 7]]);
+  expect(group.map(({ repeated }) => repeated)).toEqual([0, 1, 0, 1]);
+  expect((await storedOf(at(0))).map(({ n }) => n)).toEqual([1, 2, 5, 7]);
+  expect((await storedOf(at(1))).map(({ n }) => n)).toEqual([4]);
+});
+
+test('an _id that another object has already is refused alone, and never shows the other packet', async () => {
+  const id = newId();
+  await ingest(at(0), [message(1, id)]);
+  const [own, taken, other] = await Promise.allSettled([
+    ingest(at(1), [message(2)]),
+    ingest(at(1), [message(3, id)]),
+    ingest(at(2), [message(4)]),
+  ]);
+  expect([own.status, taken.status, other.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect((taken as PromiseRejectedResult).reason).toMatchObject({ status: 409 });
+  expect((await storedOf(at(1))).map(({ n }) => n)).toEqual([2]);
+});
+
+test('the same _id from many at once is stored once, and everyone hears of the one that was', async () => {
+  const id = newId();
+  const results = await Promise.all(Array.from({ length: 50 }, (_, n) => ingest(at(0), [message(n, id)])));
+  const [stored, ...more] = await storedOf(at(0));
+  expect(more).toEqual([]);
+  expect(new Set(results.map(({ packets: [packet] }) => packet?.n))).toEqual(new Set([stored?.n]));
+  expect(results.filter(({ repeated }) => repeated === 0)).toHaveLength(1);
+});
+
+test('two instances at once: the same _id is stored once', async () => {
+  const other = createIngest(
+    database,
+    createStampClock(() => nowMs + 5_000),
+  );
+  const ids = Array.from({ length: 100 }, newId);
+  const send = (into: Ingest) => Promise.all(ids.map((id, n) => into(at(0), [message(n, id)])));
+  const [mine, theirs] = await Promise.all([send(ingest), send(other)]);
+  expect(mine.map(({ packets }) => packets)).toEqual(theirs.map(({ packets }) => packets));
+  expect(await storedOf(at(0))).toHaveLength(100);
+});
+
+test('one message with the same _id twice in it is stored once', async () => {
+  const id = newId();
+  const { packets, repeated } = await ingest(at(0), [message(1, id), message(2, id)]);
+  expect(packets.map(({ n }) => n)).toEqual([1, 1]);
+  expect(repeated).toBe(1);
+  expect(await storedOf(at(0))).toHaveLength(1);
+});
+
+test('the clock may stand or step back: _ts goes on', async () => {
+  const stamps: number[] = [];
+  for (const step of [0, 0, -3_600_000, 1, 0]) {
+    nowMs += step;
+    const { packets } = await ingest(at(0), [message(0), message(1)]);
+    stamps.push(...packets.map(({ _ts }) => _ts));
+  }
+  for (const [index, stamp] of stamps.entries())
+    if (index > 0) expect(stamp).toBeGreaterThan(stamps[index - 1] as number);
+});
+
+test('nothing to store is stored at once', async () => {
+  expect(await ingest(at(0), [])).toEqual({ packets: [], repeated: 0 });
+});
+
+test('more than may wait is refused with 503, and what waits is stored', async () => {
+  const many = Array.from({ length: LIMITS.packetsPerRequest }, (_, n) => message(n));
+  const tasks = Array.from({ length: 4 }, () => ingest(at(0), many));
+  const results = await Promise.allSettled(tasks);
+  const refused = results.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { reason } of refused) expect(reason).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+  const kept = (results.length - refused.length) * LIMITS.packetsPerRequest;
+  expect(await database.db.collection('packets').countDocuments({ _oid: new ObjectId(at(0).objectId) })).toBe(kept);
+});
+
+test('over HTTP: concurrent single packets and a bad one among them', async () => {
+  await service.admin('POST', 'objects', { id: 'many', name: 'Many' });
+  const post = (body: object): Promise<Answer> => service.admin('POST', 'objects/many/packets', body);
+  const good = Array.from({ length: 100 }, (_, n) => post({ n }));
+  const bad = [post({ online: 1, n: -1 }), post({ time: 'never', n: -2 }), post({ _id: 'x', n: -3 })];
+  expect((await Promise.all(bad)).map(({ status }) => status)).toEqual([400, 400, 400]);
+  const answers = await Promise.all(good);
+  expect(answers.map(({ status, body }) => [status, body.n])).toEqual(answers.map((_, n) => [200, n]));
+  const { body: stored } = await service.admin('GET', 'objects/many/packets');
+  const byStamp = answers.map(({ body: { success, ...packet } }) => packet).sort((one, two) => one._ts - two._ts);
+  expect(stored).toEqual(byStamp);
+  expect((await service.admin('GET', 'objects/many')).body.state).toEqual(byStamp.at(-1));
+});

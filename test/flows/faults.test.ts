@@ -1,0 +1,234 @@
+/** The database, or the service, dies or freezes under a stream of packets: what was acknowledged is there, once. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, expect, test } from '@jest/globals';
+import { readConfig } from '../../src/config.js';
+import { type Service, startService } from '../../src/service.js';
+import { ADMIN, type Heard, type Listener, openListener } from '../fixture.js';
+import { until } from '../until.js';
+
+const CLIENTS = 4;
+const LONGEST_ANSWER_MS = 20_000;
+
+const endings: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+async function makeEnvironment(): Promise<NodeJS.ProcessEnv & { DATA_DIR: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-faults-'));
+  endings.push(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+  const { MONGODB_URI: _, ...env } = process.env;
+  const ours = { PORT: '0', DATA_DIR: folder, LOG_FORMAT: 'json', LOG_LEVEL: 'info' };
+  return { ...env, ...ours, ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password };
+}
+
+/** The process of the embedded mongod. */
+async function mongodOf(dataFolder: string): Promise<number> {
+  return Number(await readFile(join(dataFolder, 'mongodb', 'data', 'mongod.lock'), 'utf8'));
+}
+
+interface Called {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  readonly body: any;
+  readonly retryAfter: string | null;
+  readonly ms: number;
+}
+
+async function call(url: string, token: string | null, method: string, path: string, body?: object): Promise<Called> {
+  const startMs = performance.now();
+  const response = await fetch(`${url}/api/v1/${path}`, {
+    method,
+    headers: { 'Content-Type': 'application/json', ...(token && { Authorization: `Bearer ${token}` }) },
+    ...(body && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(LONGEST_ANSWER_MS + 5_000),
+  });
+  const parsed = await response.json();
+  const ms = performance.now() - startMs;
+  return { status: response.status, body: parsed, retryAfter: response.headers.get('retry-after'), ms };
+}
+
+const login = async (url: string): Promise<string> => (await call(url, null, 'POST', 'auth/token', ADMIN)).body.token;
+
+interface Sent extends Called {
+  readonly key: string;
+}
+
+interface Stream {
+  readonly sent: Sent[];
+  /** Packets acknowledged so far. */
+  acknowledged(): Sent[];
+  stop(): Promise<void>;
+}
+
+/** Several clients, each with an object of its own, posting one packet after the other; none is sent twice. */
+async function startStream(url: string, token: string): Promise<Stream> {
+  const sent: Sent[] = [];
+  let running = true;
+  const client = async (name: string) => {
+    for (let at = 0; running; at++) {
+      const key = `${name}/${at}`;
+      const answer = await call(url, token, 'POST', `objects/${name}/packets`, { key });
+      sent.push({ ...answer, key });
+      if (answer.status !== 200) await wait(50);
+    }
+  };
+  const names = Array.from({ length: CLIENTS }, (_, at) => `client-${at}`);
+  for (const name of names) await call(url, token, 'POST', 'objects', { id: name, name });
+  const clients = Promise.all(names.map(client));
+  return {
+    sent,
+    acknowledged: () => sent.filter(({ status }) => status === 200),
+    async stop() {
+      running = false;
+      await clients;
+    },
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: packets
+async function storedOf(url: string, token: string): Promise<any[]> {
+  const lists = [];
+  for (let at = 0; at < CLIENTS; at++) {
+    lists.push((await call(url, token, 'GET', `objects/client-${at}/packets`)).body);
+  }
+  return lists.flat();
+}
+
+/** Every acknowledged packet is stored as it was acknowledged, none twice, and every other answer was a proper 503. */
+function expectKept(stream: Stream, stored: { key: string }[]): void {
+  const others = stream.sent.filter(({ status }) => status !== 200);
+  expect(others.filter(({ status, retryAfter }) => status !== 503 || !(Number(retryAfter) >= 1))).toEqual([]);
+  expect(Math.max(...stream.sent.map(({ ms }) => ms))).toBeLessThan(LONGEST_ANSWER_MS);
+  const byKey = new Map(stored.map((packet) => [packet.key, packet]));
+  expect(byKey.size).toBe(stored.length);
+  const acknowledged = stream.acknowledged();
+  expect(acknowledged.map(({ key }) => byKey.get(key))).toEqual(
+    acknowledged.map(({ body: { success, ...packet } }) => packet),
+  );
+}
+
+/** The listener heard every stored packet once, those of each object in the order they were stored in. */
+async function expectHeard(listener: Listener, stored: { _id: string; _oid: string; _ts: number }[]): Promise<void> {
+  const heard: Heard[] = [];
+  await until(() => heard.push(...listener.take()) >= stored.length, 'every stored packet to be heard');
+  expect(listener.socket.connected).toBe(true);
+  const packets = heard.map(({ payload }) => payload);
+  const inOrder = (one: (typeof stored)[number], other: (typeof stored)[number]) =>
+    one._oid.localeCompare(other._oid) || one._ts - other._ts;
+  const objects = [...new Set(stored.map(({ _oid }) => _oid))].sort();
+  expect(objects.flatMap((_oid) => packets.filter((packet) => packet._oid === _oid))).toEqual(
+    [...stored].sort(inOrder),
+  );
+}
+
+async function startEmbeddedService(): Promise<{ service: Service; folder: string; token: string }> {
+  const env = await makeEnvironment();
+  const service = await startService(readConfig(env), { logTo: { write: () => undefined } });
+  endings.push(() => service.stop());
+  return { service, folder: env.DATA_DIR, token: await login(service.url) };
+}
+
+const FAULTS: { name: string; hurt(processId: number): Promise<void> }[] = [
+  { name: 'mongod killed', hurt: async (processId) => void process.kill(processId, 'SIGKILL') },
+  {
+    name: 'mongod frozen for a while',
+    async hurt(processId) {
+      process.kill(processId, 'SIGSTOP');
+      await wait(6_000);
+      process.kill(processId, 'SIGCONT');
+    },
+  },
+];
+
+test.each(FAULTS)(
+  '$name under a stream of packets: nothing acknowledged is lost, nothing is doubled',
+  async ({ hurt }) => {
+    const { service, folder, token } = await startEmbeddedService();
+    const listener = await openListener(service.url, token);
+    endings.push(() => listener.close());
+    const stream = await startStream(service.url, token);
+    await until(() => stream.acknowledged().length > 100, 'the stream to run');
+    await hurt(await mongodOf(folder));
+    const before = stream.acknowledged().length;
+    await until(() => stream.acknowledged().length > before + 200, 'the service to go on by itself', 20_000);
+    await stream.stop();
+    const stored = await storedOf(service.url, token);
+    expectKept(stream, stored);
+    await expectHeard(listener, stored);
+    // Nobody was logged out by it, and new ones get in.
+    expect((await call(service.url, await login(service.url), 'GET', 'auth')).status).toBe(200);
+  },
+  60_000,
+);
+
+test('while mongod is frozen every kind of call is told 503 in time, and a listener cannot get in as somebody', async () => {
+  const { service, folder, token } = await startEmbeddedService();
+  await call(service.url, token, 'POST', 'objects', { id: 'o', name: 'O' });
+  const processId = await mongodOf(folder);
+  process.kill(processId, 'SIGSTOP');
+  endings.push(() => process.kill(processId, 'SIGCONT'));
+  const answers = await Promise.all([
+    call(service.url, token, 'GET', 'objects'),
+    call(service.url, token, 'GET', 'objects/o'),
+    call(service.url, token, 'GET', 'objects/o/packets'),
+    call(service.url, token, 'POST', 'objects/o/packets', { speed: 1 }),
+    call(service.url, token, 'PATCH', 'objects/o', { status: 'x' }),
+    call(service.url, token, 'DELETE', 'objects/o'),
+    call(service.url, null, 'POST', 'auth/token', ADMIN),
+    call(service.url, null, 'POST', 'auth', ADMIN),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+  for (const { body, retryAfter, ms } of answers) {
+    expect(body).toMatchObject({ success: false, code: '503', tags: ['error_unavailable'] });
+    expect(Number(retryAfter)).toBeGreaterThanOrEqual(1);
+    expect(ms).toBeLessThan(LONGEST_ANSWER_MS);
+  }
+  await expect(openListener(service.url, token)).rejects.toThrow('Service Unavailable');
+  process.kill(processId, 'SIGCONT');
+  const goesOn = async () => (await call(service.url, token, 'GET', 'objects')).status === 200;
+  await until(goesOn, 'the service to go on', 20_000);
+}, 60_000);
+
+async function startChild(env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, ['dist/src/main.js'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr?.on('data', (data) => {
+    said += data;
+  });
+  const address = () => /running at (\S+)/.exec(said)?.[1];
+  await until(() => address() !== undefined || child.exitCode !== null, 'the service to start', 25_000);
+  if (address() === undefined) throw new Error(said);
+  return { child, url: address() as string };
+}
+
+test('the service killed under a stream of packets: it starts again on its folder with all that it acknowledged', async () => {
+  const env = await makeEnvironment();
+  const first = await startChild(env);
+  endings.push(() => first.child.kill('SIGKILL'));
+  const token = await login(first.url);
+  const stream = await startStream(first.url, token);
+  await until(() => stream.acknowledged().length > 200, 'the stream to run');
+  const exited = once(first.child, 'exit');
+  first.child.kill('SIGKILL');
+  // The clients' connections break with it.
+  await expect(stream.stop()).rejects.toThrow();
+  await exited;
+
+  const second = await startChild(env);
+  endings.push(async () => {
+    const stopped = once(second.child, 'exit');
+    second.child.kill('SIGTERM');
+    expect(await stopped).toEqual([0, null]);
+  });
+  // The token is still good: the secret and the data are those of before.
+  const stored = await storedOf(second.url, token);
+  expectKept(stream, stored);
+  expect((await call(second.url, token, 'POST', 'objects/client-0/packets', { key: 'after' })).status).toBe(200);
+}, 60_000);

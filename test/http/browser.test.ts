@@ -1,0 +1,270 @@
+/** What a browser is protected from: pages of foreign origins that use its cookie, that read answers, that listen. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import WebSocket from 'ws';
+import { openSession, setCookiesOf, withCookie } from '../auth/callers.js';
+import { ADMIN, type Answer, startTestService, type TestService, useService } from '../fixture.js';
+
+const service = useService();
+const FOREIGN: Record<string, string>[] = [
+  { Origin: 'https://evil.example' },
+  { Origin: 'null' },
+  { Origin: '' },
+  { Origin: 'file://' },
+  { Origin: 'http://localhost' },
+  { Origin: 'http://127.0.0.1' },
+  { Origin: 'http://127.0.0.1.evil.example' },
+  { Origin: 'not an origin' },
+  { 'Sec-Fetch-Site': 'cross-site' },
+  { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin', Referer: 'http://127.0.0.1/' },
+];
+
+describe('a request with the cookie', () => {
+  let cookie: string;
+  let objectId: string;
+  let shared: string;
+  beforeAll(async () => {
+    objectId = (await service.admin('POST', 'objects', { id: 'target', name: 'Target' })).body._id;
+    shared = (await service.admin('GET', 'auth')).body._id;
+    await service.admin('POST', `objects/${objectId}/access`, { user: shared });
+  });
+  beforeEach(async () => {
+    cookie = await openSession(service, ADMIN);
+  });
+
+  const routes = (): [string, string, object | undefined][] => [
+    ['POST', 'labels', { name: 'planted' }],
+    ['PATCH', `objects/${objectId}`, { status: 'planted' }],
+    ['DELETE', `objects/${objectId}`, undefined],
+    ['POST', `objects/${objectId}/packets`, { planted: true }],
+    ['POST', `objects/${objectId}/commands/stop`, {}],
+    ['POST', `/objects/${objectId}/commands/stop`, {}],
+    ['POST', `objects/${objectId}/commands/stop`, undefined],
+    ['POST', `/objects/${objectId}/commands/stop`, undefined],
+    ['POST', `objects/${objectId}/access`, { user: 'a'.repeat(24) }],
+    ['DELETE', `objects/${objectId}/access/${shared}`, undefined],
+    ['POST', 'users', { login: 'planted', password: 'planted planted' }],
+    ['POST', 'tokens', { name: 'planted' }],
+    ['DELETE', 'auth', undefined],
+  ];
+
+  /** Everything that is stored, but for what counts logins. */
+  async function everything(): Promise<string> {
+    const db = service.client.db();
+    const names = (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name).sort();
+    const all = names.filter((name) => name !== 'attempts').map((name) => db.collection(name).find().sort({ _id: 1 }));
+    return JSON.stringify(await Promise.all(all.map((cursor) => cursor.toArray())));
+  }
+
+  test.each(FOREIGN.map((headers) => [JSON.stringify(headers), headers] as const))(
+    'that a foreign page sent is refused, and nothing is written: %s',
+    async (_, headers) => {
+      const before = await everything();
+      for (const [method, path, body] of routes()) {
+        const answer = await withCookie(service, cookie)(method, path, body, headers);
+        expect([method, path, answer.status, answer.body.tags]).toEqual([
+          method,
+          path,
+          403,
+          ['error_credentials', 'error_forbidden'],
+        ]);
+      }
+      expect(await everything()).toBe(before);
+      // Reading changes nothing; the page cannot see the answer.
+      const read = await withCookie(service, cookie)('GET', 'objects', undefined, headers);
+      expect([read.status, read.headers['access-control-allow-origin']]).toEqual([200, undefined]);
+    },
+  );
+
+  test('of a kind that a form can send is refused, also where the browser tells nothing of its origin', async () => {
+    const before = await everything();
+    const boundary = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n';
+    const kinds: [string, string][] = [
+      ['application/x-www-form-urlencoded', 'name=planted'],
+      ['text/plain', '{"name":"planted","x":"="}'],
+      ['text/plain; charset=application/json', '{"name":"planted"}'],
+      ['text/plain;application/json', '{"name":"planted"}'],
+      ['multipart/form-data; boundary=x', boundary],
+      ['application/jsonp', '{"name":"planted"}'],
+    ];
+    for (const headers of [{}, ...FOREIGN]) {
+      for (const [type, body] of kinds) {
+        for (const [method, path, given] of routes().filter(([method]) => method !== 'DELETE')) {
+          const sent = { ...headers, 'Content-Type': type };
+          const { status } = await withCookie(service, cookie)(method, path, body, sent);
+          const isForeign = Object.keys(headers).length > 0;
+          expect([type, method, path, given, status]).toEqual([type, method, path, given, isForeign ? 403 : 415]);
+        }
+      }
+    }
+    expect(await everything()).toBe(before);
+  });
+
+  test('of our own page, or of no page at all, is taken', async () => {
+    const { host } = new URL(service.url);
+    for (const headers of [
+      {},
+      { Origin: service.url },
+      { Origin: `https://${host}` },
+      { Origin: service.url, 'Sec-Fetch-Site': 'same-origin' },
+      { 'Sec-Fetch-Site': 'none' },
+      { 'Sec-Fetch-Site': 'same-origin' },
+    ] as Record<string, string>[]) {
+      const call = withCookie(service, cookie);
+      expect((await call('POST', 'labels', { name: 'mine' }, headers)).status).toBe(200);
+      expect((await call('POST', `/objects/${objectId}/commands/stop`, undefined, headers)).status).toBe(200);
+    }
+  });
+
+  test('a token is no cookie: who has it may use it from any page', async () => {
+    const answer = await service.admin('POST', 'labels', { name: 'x' }, { Origin: 'https://evil.example' });
+    expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([200, undefined]);
+  });
+
+  test('a login that a foreign page sends is refused: it would put the user into a stranger’s account', async () => {
+    const form = new URLSearchParams(ADMIN).toString();
+    for (const headers of FOREIGN) {
+      for (const path of ['auth', 'auth/token']) {
+        for (const [body, type] of [
+          [ADMIN, 'application/json'],
+          [form, 'application/x-www-form-urlencoded'],
+        ] as const) {
+          const answer = await service.as(null)('POST', path, body, { ...headers, 'Content-Type': type });
+          expect([answer.status, setCookiesOf(answer)]).toEqual([403, []]);
+        }
+      }
+    }
+    expect((await service.as(null)('POST', 'auth', ADMIN, { Origin: service.url })).status).toBe(200);
+  });
+});
+
+describe('with listed origins', () => {
+  const GOOD = 'https://good.example';
+  let listed: TestService;
+  let cookie: string;
+  beforeAll(async () => {
+    listed = await startTestService({ env: { CORS_ORIGINS: `${GOOD}, https://other.example:8443` } });
+    cookie = await openSession(listed, ADMIN);
+  });
+  afterAll(() => listed.stop());
+  const corsOf = ({ headers }: Answer) => [
+    headers['access-control-allow-origin'],
+    headers['access-control-allow-credentials'],
+  ];
+  const preflight = (origin: string) =>
+    listed.as(null)('OPTIONS', 'labels', undefined, {
+      Origin: origin,
+      'Access-Control-Request-Method': 'PATCH',
+      'Access-Control-Request-Headers': 'content-type',
+    });
+
+  test('their pages may read and write with the cookie', async () => {
+    for (const origin of [GOOD, 'https://other.example:8443']) {
+      const answer = await withCookie(listed, cookie)('POST', 'labels', { name: 'x' }, { Origin: origin });
+      expect([answer.status, corsOf(answer)]).toEqual([200, [origin, 'true']]);
+      expect(answer.headers.vary).toMatch(/\bOrigin\b/);
+      const asked = await preflight(origin);
+      expect(corsOf(asked)).toEqual([origin, 'true']);
+      expect(asked.headers['access-control-allow-methods']).toMatch(/PATCH/);
+      // A page has to see why it was refused, too.
+      expect(corsOf(await listed.as(null)('GET', 'labels', undefined, { Origin: origin }))).toEqual([origin, 'true']);
+    }
+  });
+
+  test.each([
+    'https://good.example.evil',
+    'https://evilgood.example',
+    'https://sub.good.example',
+    'http://good.example',
+    'https://good.example:444',
+    'https://good.example:8443',
+    'https://good.example/',
+    'https://good.example@evil.example',
+    'https://GOOD.example.evil',
+    'https://good.example, https://evil.example',
+    'https://good_example',
+    'null',
+    '*',
+  ])('%s is none of them', async (origin) => {
+    const written = await withCookie(listed, cookie)('POST', 'labels', { name: 'x' }, { Origin: origin });
+    expect([written.status, corsOf(written)[0]]).toEqual([403, undefined]);
+    expect(corsOf(await preflight(origin))[0]).toBeUndefined();
+    expect(corsOf(await withCookie(listed, cookie)('GET', 'labels', undefined, { Origin: origin }))[0]).toBeUndefined();
+    expect(await handshake(listed.url, { Origin: origin, Cookie: cookie })).toMatch(/^refused/);
+  });
+
+  test('their pages may listen', async () => {
+    expect(await handshake(listed.url, { Origin: GOOD, Cookie: cookie })).toBe('open');
+  });
+});
+
+/** How a WebSocket handshake of an old client ends: `open` when the server sends its first message, or `refused`. */
+function handshake(url: string, headers: Record<string, string>): Promise<string> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/socket.io/?EIO=3&transport=websocket`, { headers });
+  return new Promise((resolve) => {
+    socket.once('message', (data) => {
+      socket.terminate();
+      resolve(String(data).startsWith('0{') ? 'open' : `odd ${data}`);
+    });
+    socket.once('unexpected-response', (_, { statusCode }) => {
+      resolve(`refused ${statusCode}`);
+      socket.terminate();
+    });
+    socket.once('error', () => resolve('refused'));
+  });
+}
+
+describe('live events', () => {
+  test('a page of a foreign origin gets neither a WebSocket nor a long poll', async () => {
+    const cookie = await openSession(service, ADMIN);
+    for (const headers of FOREIGN) {
+      expect(await handshake(service.url, { ...headers, Cookie: cookie })).toMatch(/^refused/);
+      for (const version of [3, 4]) {
+        const path = `/socket.io/?EIO=${version}&transport=polling`;
+        const answer = await service.as(null)('GET', path, undefined, { ...headers, Cookie: cookie });
+        expect([version, answer.status >= 400, answer.text.includes('"sid"')]).toEqual([version, true, false]);
+        expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+      }
+    }
+    expect(await handshake(service.url, { Origin: service.url, Cookie: cookie })).toBe('open');
+    expect(await handshake(service.url, { Cookie: cookie })).toBe('open');
+  });
+});
+
+describe('headers', () => {
+  test('every answer tells browsers not to guess, frame, keep or refer, and nobody what runs here', async () => {
+    const object = (await service.admin('POST', 'objects', { id: 'plain', name: 'x' })).body._id;
+    const answers = [
+      await service.as(null)('GET', '/'),
+      await service.as(null)('GET', 'auth'),
+      await service.as(null)('GET', '/nothing'),
+      await service.as(null)('POST', 'auth', ADMIN),
+      await service.as(null)('POST', 'auth', '{'),
+      await service.admin('GET', 'objects'),
+      await service.admin('GET', `objects/${object}`),
+      await service.admin('GET', `objects/${object}/packets`),
+      await service.admin('HEAD', `objects/${object}`),
+      await service.admin('PUT', 'objects'),
+      await service.admin('GET', 'objects/%'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 200, 400, 200, 200, 200, 200, 405, 400]);
+    for (const { headers } of answers) {
+      expect(headers).toMatchObject({
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': expect.any(String),
+        'referrer-policy': 'no-referrer',
+        'content-type': 'application/json; charset=utf-8',
+      });
+      expect(headers['content-security-policy']).toMatch(/object-src 'none'/);
+      expect(headers['content-security-policy']).toMatch(/frame-ancestors/);
+      for (const name of ['etag', 'last-modified', 'x-powered-by', 'server', 'access-control-allow-origin']) {
+        expect(headers[name]).toBeUndefined();
+      }
+    }
+  });
+
+  test('success is 200, whatever the client says it has', async () => {
+    const headers = { 'If-None-Match': '*', 'If-Modified-Since': new Date(2e12).toUTCString() };
+    expect((await service.admin('GET', 'roles', undefined, headers)).status).toBe(200);
+  });
+});

@@ -1,0 +1,211 @@
+/** Commands to objects: sent by either path, journalled, never lost; and the journal, which nobody else writes. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { entityOf, eventsOf, expectRefusal } from '../answers.js';
+import { ADMIN, type Answer, type Listener, useService } from '../fixture.js';
+
+const NOW = Date.now();
+const service = useService({ now: () => NOW });
+let listener: Listener;
+let plain: { _id: string; id: string; group: string };
+let modelled: typeof plain;
+
+const journal = async () => (await service.admin('GET', 'commands')).body;
+const heard = async () => {
+  await service.settled();
+  return eventsOf(listener.take());
+};
+/** What was journalled of an accepted command, found by `Location`. */
+async function entryOf(answer: Answer) {
+  expect(answer.text).toBe('{"success":true}');
+  expect(answer.status).toBe(200);
+  expect(answer.headers['content-length']).toBe('16');
+  expect(answer.headers.location).toMatch(/^\/api\/v1\/commands\/[0-9a-f]{24}$/);
+  return entityOf(await service.admin('GET', answer.headers.location as string));
+}
+
+beforeAll(async () => {
+  listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  const children = [
+    { id: 'open', type: 'action', params: { door: 1, fast: false } },
+    { type: 'subsystem', children: [{ id: 'engine.stop', type: 'action' }] },
+    { id: 'speed', type: 'argument', dataType: 'number' },
+  ];
+  const { _id: model } = entityOf(await service.admin('POST', 'models', { name: 'doors', data: { children } }));
+  plain = entityOf(await service.admin('POST', 'objects', { id: 'plain', name: 'Car' }));
+  modelled = entityOf(await service.admin('POST', 'objects', { id: 'modelled', name: 'Bus', model }));
+});
+
+describe('a command is accepted, journalled whole and no event', () => {
+  test.each<[path: string, body: unknown, headers: Record<string, string>, params: object]>([
+    ['/api/v1/objects/plain/commands/go', { speed: 5, deep: { a: [null] } }, {}, { speed: 5, deep: { a: [null] } }],
+    ['/objects/plain/commands/go', { speed: 5 }, {}, { speed: 5 }],
+    ['/api/v1/objects/plain/commands/go/', {}, {}, {}],
+    ['/objects/plain/commands/go/', {}, {}, {}],
+    ['/api/v1/objects/plain/commands/go', undefined, {}, {}],
+    ['/objects/plain/commands/go', undefined, {}, {}],
+    ['/api/v1/objects/plain/commands/go', undefined, { 'Content-Type': 'application/json' }, {}],
+    ['/objects/plain/commands/go', undefined, { 'Content-Type': 'application/json' }, {}],
+    ['/api/v1/objects/plain/commands/go', undefined, { 'Content-Type': 'text/plain' }, {}],
+    ['/api/v1/objects/plain/commands/go', '', { 'Content-Type': 'application/json' }, {}],
+    ['/api/v1/objects/plain/commands/go', '{}', { 'Content-Type': 'application/json; charset=utf-8' }, {}],
+    ['/api/v1/objects/plain/commands/go?colour=red&limit=x', { a: 1 }, {}, { a: 1 }],
+  ])('POST %s %j %j', async (path, body, headers, params) => {
+    const before = (await journal()).length;
+    const entry = await entryOf(await service.admin('POST', path, body, headers));
+    expect(entry).toEqual({
+      ...{
+        _id: expect.any(String),
+        object: plain._id,
+        command: 'go',
+        params,
+        status: 'queued',
+        times: { queued: NOW },
+      },
+      ...{ owner: '000000000000000000000002', group: plain.group, branch: [plain.group], access: [], time: NOW },
+    });
+    expect(await journal()).toHaveLength(before + 1);
+    expect(await heard()).toEqual([]);
+  });
+
+  test('by the _id of the object as by its own id', async () => {
+    for (const prefix of ['/api/v1', '']) {
+      const entry = await entryOf(await service.admin('POST', `${prefix}/objects/${plain._id}/commands/go`));
+      expect(entry.object).toBe(plain._id);
+    }
+  });
+
+  test.each(['a', 'A-z_0.9:x', '..go', 'constructor', '__proto__', 'x'.repeat(64), 'go%2Ego'])(
+    'under every plain name where the model declares none: %s',
+    async (name) => {
+      const entry = await entryOf(await service.admin('POST', `objects/plain/commands/${name}`, {}));
+      expect(entry.command).toBe(decodeURIComponent(name));
+    },
+  );
+});
+
+describe('a model’s action', () => {
+  test.each<[command: string, body: unknown, params: object]>([
+    ['open', undefined, { door: 1, fast: false }],
+    ['open', {}, { door: 1, fast: false }],
+    ['open', { fast: true }, { door: 1, fast: true }],
+    ['open', { door: null, more: 'x' }, { door: null, fast: false, more: 'x' }],
+    ['engine.stop', undefined, {}],
+    ['engine.stop', { now: true }, { now: true }],
+  ])('%s %j is sent with its defaults below what was given', async (command, body, params) => {
+    expect(await entryOf(await service.admin('POST', `objects/modelled/commands/${command}`, body))).toMatchObject({
+      command,
+      params,
+    });
+    expect((await entryOf(await service.admin('POST', `/objects/modelled/commands/${command}`, body))).params).toEqual(
+      params,
+    );
+  });
+
+  test.each(['close', 'Open', 'speed', 'stop', 'constructor', 'open%20'])(
+    '%s is none, and is not found by either path',
+    async (command) => {
+      const before = (await journal()).length;
+      for (const prefix of ['/api/v1', '']) {
+        expectRefusal(await service.admin('POST', `${prefix}/objects/modelled/commands/${command}`, {}), 404);
+      }
+      expect(await journal()).toHaveLength(before);
+    },
+  );
+});
+
+describe('a command is refused, and nothing is journalled', () => {
+  test.each<[what: string, path: string, body: unknown, status: number]>([
+    ['to no object', 'objects/nobody/commands/go', {}, 404],
+    ['to no object of this _id', 'objects/65a0000000000000000000ff/commands/go', {}, 404],
+    ['with a space in its name', 'objects/plain/commands/a%20b', {}, 400],
+    ['with a slash in its name', 'objects/plain/commands/a%2Fb', {}, 400],
+    ['with a long name', `objects/plain/commands/${'x'.repeat(65)}`, {}, 400],
+    ['with a letter that is not plain', 'objects/plain/commands/%D1%8F', {}, 400],
+    ['with a list', 'objects/plain/commands/go', '[]', 400],
+    ['with text', 'objects/plain/commands/go', '"x"', 400],
+    ['with null', 'objects/plain/commands/go', 'null', 400],
+    ['with half a body', 'objects/plain/commands/go', '{"a":', 400],
+    ['with a hostile name', 'objects/plain/commands/go', '{"$a":1}', 400],
+  ])('%s', async (_, path, body, status) => {
+    const before = (await journal()).length;
+    for (const prefix of ['/api/v1/', '/'])
+      expectRefusal(await service.admin('POST', `${prefix}${path}`, body), status);
+    expect(await journal()).toHaveLength(before);
+    expect(await heard()).toEqual([]);
+  });
+
+  test('with another body than JSON', async () => {
+    for (const prefix of ['/api/v1', '']) {
+      const answer = await service.admin('POST', `${prefix}/objects/plain/commands/go`, 'a=1', {
+        'Content-Type': 'text/plain',
+      });
+      expectRefusal(answer, 415, 'JSON');
+    }
+  });
+
+  test('by anyone who is not known, by either path', async () => {
+    const nobody = service.as(null);
+    for (const prefix of ['/api/v1', ''])
+      expectRefusal(await nobody('POST', `${prefix}/objects/plain/commands/go`, {}), 401);
+  });
+
+  test.each(['GET', 'PUT', 'PATCH', 'DELETE'])('with %s, by either path', async (method) => {
+    for (const prefix of ['/api/v1', '']) {
+      const answer = await service.admin(method, `${prefix}/objects/plain/commands/go`);
+      expectRefusal(answer, 405, 'POST');
+      expect(answer.headers.allow).toBe('POST');
+    }
+  });
+});
+
+describe('the journal', () => {
+  test('is listed, filtered and counted like every store', async () => {
+    const { _id } = await entryOf(await service.admin('POST', 'objects/modelled/commands/open', { n: 1 }));
+    const { body } = await service.admin(
+      'GET',
+      `commands?where.object=${modelled._id}&where.params.n=1&only=command,status`,
+    );
+    expect(body).toEqual([{ _id, command: 'open', status: 'queued' }]);
+    const all = await journal();
+    expect((await service.admin('GET', 'commands?meta=true')).body).toEqual({
+      count: all.length,
+      first: all[0],
+      last: all.at(-1),
+    });
+  });
+
+  test('is written by the service alone', async () => {
+    const { _id } = await entryOf(await service.admin('POST', 'objects/plain/commands/go'));
+    const before = await journal();
+    for (const [method, path] of [
+      ['POST', ''],
+      ['PUT', ''],
+      ['DELETE', ''],
+      ['PATCH', `/${_id}`],
+      ['DELETE', `/${_id}`],
+      ['POST', `/${_id}/access`],
+      ['DELETE', `/${_id}/access/${_id}`],
+    ] as const) {
+      const answer = await service.admin(
+        method,
+        `commands${path}`,
+        method === 'DELETE' ? undefined : { status: 'done', user: _id },
+      );
+      expectRefusal(answer, 405, 'GET');
+      expect(answer.headers.allow).toBe('GET, HEAD');
+    }
+    expect(await journal()).toEqual(before);
+  });
+
+  test('is seen by those who see the object, and outlives it', async () => {
+    const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'team' }));
+    await service.admin('POST', 'users', { login: 'member', password: 'long enough', group });
+    const member = service.as(await service.tokenOf('member', 'long enough'));
+    await service.admin('POST', 'objects', { id: 'theirs', name: 'Van', group });
+    const entry = await entryOf(await service.admin('POST', 'objects/theirs/commands/go'));
+    expect((await member('GET', 'commands')).body).toEqual([entry]);
+    expect(entry).toMatchObject({ group });
+    await service.admin('DELETE', 'objects/theirs');
+    expect(entityOf(await member('GET', `commands/${entry._id}`))).toEqual(entry);
+  });
+});

@@ -1,0 +1,356 @@
+/** Packets over HTTP: sent one by one or many at once, stored once, heard once, read back in their order. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { entityOf, eventsOf, expectRefusal } from '../answers.js';
+import { ADMIN, type Answer, type Listener, useService } from '../fixture.js';
+
+const NOW = Date.now();
+const DAY = 86_400_000;
+const service = useService({ now: () => NOW });
+const OWN = '65a00000000000000000000';
+let listener: Listener;
+let model: string;
+let count = 0;
+
+const create = async (more: object = {}) =>
+  entityOf(await service.admin('POST', 'objects', { id: `o-${++count}`, name: 'Car', ...more }));
+const post = (key: string, body?: unknown, headers?: Record<string, string>) =>
+  service.admin('POST', `objects/${key}/packets`, body, headers);
+const list = async (key: string, query = '') => (await service.admin('GET', `objects/${key}/packets?${query}`)).body;
+const heard = async () => {
+  await service.settled();
+  return eventsOf(listener.take());
+};
+const event = (payload: object) => ({ name: 'object-packet', payload });
+const speeds = (packets: { speed: number }[]) => packets.map(({ speed }) => speed);
+
+beforeAll(async () => {
+  listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  const children = [
+    { id: 'speed', type: 'argument', dataType: 'number' },
+    { id: 'on', type: 'argument', dataType: 'boolean' },
+    { id: 'name', type: 'argument', dataType: 'string' },
+    { id: 'pos', type: 'argument', dataType: 'object' },
+    { type: 'subsystem', children: [{ id: 'list', type: 'argument', dataType: 'number[]' }] },
+  ];
+  model = entityOf(await service.admin('POST', 'models', { name: 'typed', data: { type: 'subsystem', children } }))._id;
+});
+
+describe('a packet', () => {
+  test.each<[what: string, sent: object | undefined, shown: object]>([
+    ['without a time', { speed: 5 }, { time: NOW, speed: 5 }],
+    ['empty', {}, { time: NOW }],
+    ['of no body at all', undefined, { time: NOW }],
+    ['with a time in ms', { time: 1_700_000_000_000 }, { time: 1_700_000_000_000 }],
+    ['with ms as text', { time: '1700000000000' }, { time: 1_700_000_000_000 }],
+    ['with a day', { time: '2024-02-29' }, { time: Date.UTC(2024, 1, 29) }],
+    ['with minutes', { time: '2024-02-29T12:30' }, { time: Date.UTC(2024, 1, 29, 12, 30) }],
+    ['with a zone', { time: '2024-02-29T12:30:15.250+03:00' }, { time: Date.UTC(2024, 1, 29, 9, 30, 15, 250) }],
+    ['with null as its time', { time: null }, { time: NOW }],
+    ['of a clock that runs ahead', { time: NOW + DAY }, { time: NOW + DAY }],
+    ['from before 1970', { time: -1 }, { time: -1 }],
+    ['offline', { online: false }, { time: NOW, online: false }],
+    [
+      'of every type',
+      { n: 1.5, b: true, s: 'x', o: { a: [null] }, l: [1, 'a'], z: null },
+      { time: NOW, n: 1.5, b: true, s: 'x', o: { a: [null] }, l: [1, 'a'], z: null },
+    ],
+    [
+      'that sets what only the service does',
+      { _ts: 1, _oid: 'x', _gid: 'y', id: 'z', success: false, _x: 1, a: 1 },
+      { time: NOW, a: 1 },
+    ],
+  ])('%s is stored whole, answered, heard once and read back', async (_, sent, shown) => {
+    const object = await create();
+    const packet = entityOf(await post(object.id, sent));
+    expect(packet).toEqual({
+      ...{ _id: expect.stringMatching(/^[0-9a-f]{24}$/), _ts: expect.any(Number), online: true },
+      ...{ _oid: object._id, id: object.id, _gid: object.group },
+      ...shown,
+    });
+    expect(Object.keys(packet).slice(0, 7)).toEqual(['_id', '_ts', 'time', 'online', '_oid', 'id', '_gid']);
+    expect(packet._ts).toBeGreaterThanOrEqual(NOW * 1_000);
+    expect(await heard()).toEqual([event(packet)]);
+    expect(await list(object._id)).toEqual([packet]);
+    expect(entityOf(await service.admin('GET', `objects/${object.id}/packets/${packet._id}`))).toEqual(packet);
+  });
+
+  test('is no change of its object', async () => {
+    const object = await create();
+    await post(object.id, { speed: 1 });
+    const { state, ...after } = entityOf(await service.admin('GET', `objects/${object.id}`));
+    expect(after).toEqual(object);
+    expect((await heard()).map((one) => (one as { name: string }).name)).toEqual(['object-packet']);
+  });
+
+  test('is stamped later than every one before it, also when many come at the same time', async () => {
+    const object = await create();
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => post(object.id, { n })));
+    const stamps = answers.map(({ body }) => body._ts);
+    expect(new Set(stamps).size).toBe(40);
+    const later = entityOf(await post(object.id, {}));
+    expect(later._ts).toBeGreaterThan(Math.max(...stamps));
+    expect(await heard()).toHaveLength(41);
+  });
+});
+
+describe('many packets', () => {
+  test('in one request are counted, and heard each in their order', async () => {
+    const object = await create();
+    const answer = await post(object.id, [
+      { speed: 1, time: 10 },
+      { speed: 2, time: 30 },
+      { speed: 3, time: 20 },
+    ]);
+    expect(answer).toMatchObject({ status: 200, body: { success: true, count: 3 } });
+    expect(Object.keys(answer.body)).toEqual(['success', 'count']);
+    const events = (await heard()) as { payload: { speed: number } }[];
+    expect(speeds(events.map(({ payload }) => payload))).toEqual([1, 2, 3]);
+    expect(speeds(await list(object.id))).toEqual([1, 3, 2]);
+  });
+
+  test('may be none, and may be ten thousand', async () => {
+    const object = await create();
+    expect((await post(object.id, [])).body).toEqual({ success: true, count: 0 });
+    const many = Array.from({ length: 10_000 }, (_, speed) => ({ speed, time: speed }));
+    expect((await post(object.id, many)).body).toEqual({ success: true, count: 10_000 });
+    expectRefusal(await post(object.id, [...many, {}]), 400, '10000');
+    const page = await list(object.id, 'only=speed');
+    expect([page.length, page[0].speed, page[9_999].speed]).toEqual([10_000, 0, 9_999]);
+    expect((await list(object.id, 'meta=true')).count).toBe(10_000);
+    expect(await heard()).toHaveLength(10_000);
+  });
+
+  test('are all stored or, when one is wrong, none', async () => {
+    const object = await create({ model });
+    for (const wrong of [{ speed: 'x' }, { time: 'x' }, { _id: 'x' }, 5, null, [], { $a: 1 }]) {
+      expectRefusal(await post(object.id, [{ speed: 1 }, wrong, { speed: 2 }]), 400, '[1]');
+    }
+    expect(await list(object.id)).toEqual([]);
+    expect(await heard()).toEqual([]);
+  });
+});
+
+describe('a packet with an _id of the device', () => {
+  test('that is sent again is acknowledged as it is stored, and stored and heard once', async () => {
+    const object = await create();
+    const sent = { _id: `${OWN}A`, speed: 1 };
+    const first = entityOf(await post(object.id, sent));
+    expect(first).toMatchObject({ _id: `${OWN}a`, speed: 1 });
+    expect(entityOf(await post(object.id, sent))).toEqual(first);
+    expect(entityOf(await post(object._id, { ...sent, speed: 2 }))).toEqual(first);
+    expect((await post(object.id, [sent, { _id: `${OWN}b`, speed: 3 }, sent])).body).toEqual({
+      success: true,
+      count: 3,
+    });
+    expect(speeds(await list(object.id))).toEqual([1, 3]);
+    expect(speeds((await heard()).map((one) => (one as { payload: { speed: number } }).payload))).toEqual([1, 3]);
+  });
+
+  test('that is sent many times at the same time is stored once', async () => {
+    const object = await create();
+    const answers = await Promise.all(Array.from({ length: 12 }, () => post(object.id, { _id: `${OWN}c`, speed: 1 })));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(await list(object.id)).toHaveLength(1);
+    expect(await heard()).toHaveLength(1);
+  });
+
+  test('that is the packet of another object is refused, and that one stays as it is', async () => {
+    const [mine, other] = [await create(), await create()];
+    const taken = entityOf(await post(other.id, { _id: `${OWN}d`, speed: 1 }));
+    await heard();
+    expectRefusal(await post(mine.id, { _id: `${OWN}d`, speed: 2 }), 409, '_id');
+    expectRefusal(await post(mine.id, [{ _id: `${OWN}d`, speed: 2 }]), 409, '_id');
+    expect([await list(mine.id), await list(other.id)]).toEqual([[], [taken]]);
+    expect(await heard()).toEqual([]);
+  });
+});
+
+describe('a parameter that the model declares', () => {
+  test.each<[packet: object, wrong: string | null]>([
+    [{ speed: 1.5, on: false, name: '', pos: {}, list: [] }, null],
+    [{ speed: null, on: null, name: null, pos: null, list: null }, null],
+    [{ list: [1, 2.5], undeclared: ['kept'], Speed: 'kept' }, null],
+    [{ speed: '1' }, 'speed: expected number'],
+    [{ speed: true }, 'speed: expected number'],
+    [{ on: 1 }, 'on: expected boolean'],
+    [{ on: 'true' }, 'on: expected boolean'],
+    [{ name: 1 }, 'name: expected string'],
+    [{ pos: [] }, 'pos: expected object'],
+    [{ pos: 'x' }, 'pos: expected object'],
+    [{ list: 1 }, 'list: expected number[]'],
+    [{ list: [1, '2'] }, 'list: expected number[]'],
+    [{ list: [null] }, 'list: expected number[]'],
+  ])('is held to its type: %j', async (packet, wrong) => {
+    const object = await create({ model });
+    const answer = await post(object.id, packet);
+    if (wrong === null) expect(entityOf(answer)).toMatchObject(packet);
+    else expectRefusal(answer, 400, wrong);
+    expect(await list(object.id)).toHaveLength(wrong === null ? 1 : 0);
+    expect(await heard()).toHaveLength(wrong === null ? 1 : 0);
+  });
+
+  test('is held to it from the change of the model on, and of the object', async () => {
+    const changing = entityOf(await service.admin('POST', 'models', { name: 'changing' }))._id;
+    const object = await create({ model: changing });
+    entityOf(await post(object.id, { speed: 'x' }));
+    const data = { children: [{ id: 'speed', type: 'argument', dataType: 'number' }] };
+    entityOf(await service.admin('PATCH', `models/${changing}`, { data }));
+    expectRefusal(await post(object.id, { speed: 'x' }), 400, 'speed');
+    entityOf(await service.admin('PATCH', `objects/${object.id}`, { model: '000000000000000000000010' }));
+    entityOf(await post(object.id, { speed: 'x' }));
+    const names = (await heard()).map((one) => (one as { name: string }).name);
+    expect(names).toEqual(['object-packet', 'object-update', 'object-packet']);
+  });
+});
+
+describe('a packet is refused', () => {
+  test.each<[what: string, body: unknown, mention: string]>([
+    ['that is text', '"text"', 'JSON'],
+    ['that is null', 'null', 'JSON'],
+    ['with half an _id', { _id: 'abc' }, '_id: expected 24 hexadecimal digits'],
+    ['with a number as _id', { _id: 5 }, '_id: expected 24 hexadecimal digits'],
+    ['with a time that is none', { time: 'soon' }, 'time: expected'],
+    ['with parts of a millisecond', { time: 1.5 }, 'time: expected'],
+    ['with a day that is not', { time: '2023-02-29' }, 'time: expected'],
+    ['of more than a day ahead', { time: NOW + DAY + 1 }, 'time: more than a day in the future'],
+    ['that is online by word', { online: 'yes' }, 'online: expected a boolean'],
+  ])('%s, and nothing is stored or heard', async (_, body, mention) => {
+    const object = await create();
+    expectRefusal(await post(object.id, body), 400, mention);
+    expect(await list(object.id)).toEqual([]);
+    expect(await heard()).toEqual([]);
+  });
+});
+
+describe('the history of packets', () => {
+  let key: string;
+  let sent: { _id: string; time: number; _ts: number; speed: number }[];
+  const T = Date.UTC(2024, 1, 29, 12);
+  const ask = (query: string) => service.admin('GET', `objects/${key}/packets?${query}`);
+
+  beforeAll(async () => {
+    const object = await create({ id: 'history' });
+    key = object.id;
+    // By arrival: late ones, and three of one time.
+    const minutes = [5, 1, 3, 3, 0, 3, 2, 4];
+    for (const [speed, minute] of minutes.entries()) entityOf(await post(key, { speed, time: T + minute * 60_000 }));
+    sent = await list(object._id);
+    await post((await create()).id, { speed: 99, time: T });
+  });
+
+  test.each<[query: string, expected: number[]]>([
+    ['', [4, 1, 6, 2, 3, 5, 7, 0]],
+    ['limit=3', [4, 1, 6]],
+    ['limit=0', []],
+    ['offset=6', [7, 0]],
+    ['offset=2&limit=2', [6, 2]],
+    [`begin=${T + 60_000}&end=${T + 180_000}`, [1, 6, 2, 3, 5]],
+    [`from=${T + 240_000}`, [7, 0]],
+    [`to=${T}`, [4]],
+    ['begin=2024-02-29T12:04', [7, 0]],
+    ['begin=2024-02-29T15:04%2B03:00', [7, 0]],
+    ['begin=2024-02-29T15:04+03:00', [7, 0]],
+    ['begin=2024-02-29&end=2024-02-29T12:00', [4]],
+    ['begin=2025-01-01', []],
+    ['where.speed=3,4', [4, 3]],
+    ['where.online=false', []],
+    ['sortBy=-time', [0, 7, 5, 3, 2, 6, 1, 4]],
+    ['sortBy=time', [4, 1, 6, 2, 3, 5, 7, 0]],
+    ['sortBy=speed', [0, 1, 2, 3, 4, 5, 6, 7]],
+    ['sortBy=-_ts&limit=2', [7, 6]],
+    ['colour=red', [4, 1, 6, 2, 3, 5, 7, 0]],
+  ])('is read by time, then by arrival: %s', async (query, expected) => {
+    expect(speeds((await ask(query)).body)).toEqual(expected);
+  });
+
+  test.each([1, 2, 3, 4, 8, 9])('is walked by Link with %d a page, each packet once', async (limit) => {
+    const found: number[] = [];
+    let path: string | undefined = `/api/v1/objects/${key}/packets?limit=${limit}`;
+    while (path !== undefined) {
+      const answer: Answer = await service.admin('GET', path);
+      found.push(...speeds(answer.body));
+      path = /^<(.*)>; rel="next"$/.exec(answer.headers.link ?? '')?.[1];
+    }
+    expect(found).toEqual([4, 1, 6, 2, 3, 5, 7, 0]);
+  });
+
+  test('is read on after a packet of this object alone', async () => {
+    expect(speeds((await ask(`after=${sent[3]?._id}`)).body)).toEqual([3, 5, 7, 0]);
+    expect(speeds((await ask(`after=${sent[7]?._id}`)).body)).toEqual([]);
+    const other = entityOf(await post((await create()).id, {}));
+    expectRefusal(await ask(`after=${other._id}`), 404);
+  });
+
+  test('is counted, with the first and the last of them', async () => {
+    expect((await ask('meta=true')).body).toEqual({ count: 8, first: sent[0], last: sent[7] });
+    expect((await ask(`meta=true&begin=${T + 60_000}&end=${T + 120_000}`)).body).toMatchObject({
+      count: 2,
+      first: { speed: 1 },
+      last: { speed: 6 },
+    });
+    expect((await ask('meta=true&begin=2025-01-01')).body).toEqual({ count: 0, first: null, last: null });
+    expectRefusal(await ask('meta=true&limit=1'), 400, 'limit');
+  });
+
+  test('and one packet of it are narrowed by only', async () => {
+    expect((await ask('limit=1&only=speed%2Ctime')).body).toEqual([{ _id: sent[0]?._id, speed: 4, time: T }]);
+    expect(entityOf(await service.admin('GET', `objects/${key}/packets/${sent[0]?._id}?only=speed`))).toEqual({
+      _id: sent[0]?._id,
+      speed: 4,
+    });
+  });
+
+  test('has no packet of another object, nor one that is none', async () => {
+    const other = entityOf(await post((await create()).id, {}));
+    for (const id of [other._id, '65a0000000000000000000ff', 'x', '1', '%24ne']) {
+      expectRefusal(await service.admin('GET', `objects/${key}/packets/${id}`), 404);
+    }
+    for (const [method, path] of [
+      ['GET', 'nowhere/packets'],
+      ['POST', 'nowhere/packets'],
+      ['GET', `65a0000000000000000000ff/packets/${other._id}`],
+    ] as const) {
+      expectRefusal(await service.admin(method, `objects/${path}`, method === 'POST' ? {} : undefined), 404);
+    }
+  });
+
+  test('is not changed by anyone', async () => {
+    for (const [method, path, allow] of [
+      ['PUT', '', 'GET, POST, HEAD'],
+      ['DELETE', '', 'GET, POST, HEAD'],
+      ['PATCH', `/${sent[0]?._id}`, 'GET, HEAD'],
+      ['DELETE', `/${sent[0]?._id}`, 'GET, HEAD'],
+      ['POST', `/${sent[0]?._id}`, 'GET, HEAD'],
+    ] as const) {
+      const answer = await service.admin(method, `objects/${key}/packets${path}`, method === 'DELETE' ? undefined : {});
+      expectRefusal(answer, 405);
+      expect(answer.headers.allow).toBe(allow);
+    }
+    expect(await list(key)).toEqual(sent);
+  });
+
+  test('goes with its object', async () => {
+    const object = await create();
+    const packet = entityOf(await post(object.id, {}));
+    await service.admin('DELETE', `objects/${object._id}`);
+    expectRefusal(await service.admin('GET', `objects/${object._id}/packets`), 404);
+    expectRefusal(await service.admin('GET', `objects/${object._id}/packets/${packet._id}`), 404);
+    expectRefusal(await post(object._id, {}), 404);
+  });
+});
+
+test('an acknowledged packet is in the database at once, its references as ids', async () => {
+  const object = await create();
+  const packet = entityOf(await post(object.id, { speed: 1 }));
+  const stored = await service.client
+    .db()
+    .collection('packets')
+    .findOne({ _id: new ObjectId(packet._id) });
+  expect(stored).toMatchObject({
+    _oid: new ObjectId(object._id),
+    _gid: new ObjectId(object.group),
+    speed: 1,
+    time: packet.time,
+  });
+});

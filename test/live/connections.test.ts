@@ -1,0 +1,106 @@
+/** Connections that fall silent, or do not read, end; those that keep to the protocol stay. The times are scaled down. */
+import { afterEach, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
+import { LIMITS } from '../../src/model/limits.js';
+import { ADMIN, useService } from '../fixture.js';
+import { until } from '../until.js';
+import { openRaw, type Raw } from './raw.js';
+
+const [INTERVAL_MS, TIMEOUT_MS, SLOW_MS] = [300, 400, 500];
+Object.assign(LIMITS, {
+  pingIntervalMs: INTERVAL_MS,
+  pingTimeoutMs: TIMEOUT_MS,
+  slowMs: SLOW_MS,
+  slowCheckMs: 20,
+});
+
+const service = useService();
+const endings: (() => void)[] = [];
+
+afterEach(() => {
+  for (const end of endings.splice(0)) end();
+});
+
+const bearer = async () => ({ Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` });
+
+async function open(query: string): Promise<Raw> {
+  const raw = await openRaw(service.url, await bearer(), query);
+  endings.push(() => raw.socket.terminate());
+  await raw.next('0');
+  if (query.startsWith('EIO=4')) raw.socket.send('40');
+  await raw.next('40');
+  return raw;
+}
+
+/** Comes by polling, as clients do by default, and then changes to a WebSocket. */
+async function upgrade(protocol: 3 | 4): Promise<Raw> {
+  const headers = await bearer();
+  const base = `${service.url}/socket.io/?EIO=${protocol}&transport=polling`;
+  const first = await (await fetch(base, { headers })).text();
+  const { sid } = JSON.parse(/\{.*?\}/.exec(first)?.[0] ?? '{}');
+  if (protocol === 4) await fetch(`${base}&sid=${sid}`, { method: 'POST', headers, body: '40' });
+  if (!first.includes('2:40')) expect(await (await fetch(`${base}&sid=${sid}`, { headers })).text()).toMatch(/40/);
+  const raw = await openRaw(service.url, headers, `EIO=${protocol}&sid=${sid}`);
+  endings.push(() => raw.socket.terminate());
+  raw.socket.send('2probe');
+  await raw.next('3probe');
+  raw.socket.send('5');
+  return raw;
+}
+
+const WAYS: [name: string, enter: () => Promise<Raw>][] = [
+  ['EIO=3, WebSocket', () => open('EIO=3')],
+  ['EIO=3, polling and then WebSocket', () => upgrade(3)],
+  ['EIO=4, WebSocket', () => open('EIO=4')],
+  ['EIO=4, polling and then WebSocket', () => upgrade(4)],
+];
+
+test.each(WAYS)('%s: a client that falls silent is cut off after both times, not before', async (_name, enter) => {
+  const raw = await enter();
+  const startMs = performance.now();
+  await until(() => raw.closedWith !== null, 'the end of the connection', 5_000);
+  const lastedMs = performance.now() - startMs;
+  expect(lastedMs).toBeGreaterThan(INTERVAL_MS + TIMEOUT_MS - 150);
+  expect(lastedMs).toBeLessThan(INTERVAL_MS + TIMEOUT_MS + 1_000);
+});
+
+test.each(WAYS)('%s: one that keeps the heartbeat stays, and hears', async (name, enter) => {
+  const raw = await enter();
+  const old = name.startsWith('EIO=3');
+  // EIO=3: the client pings. EIO=4: the server does.
+  if (old) {
+    const pinging = setInterval(() => raw.socket.send('2'), INTERVAL_MS);
+    endings.push(() => clearInterval(pinging));
+  } else {
+    raw.socket.on('message', (data) => String(data) === '2' && raw.socket.send('3'));
+  }
+  const startMs = performance.now();
+  await until(() => performance.now() - startMs > 3 * (INTERVAL_MS + TIMEOUT_MS), 'three times both times', 5_000);
+  expect(raw.socket.readyState).toBe(WebSocket.OPEN);
+  const id = `kept-${startMs}`;
+  await service.admin('POST', 'objects', { id, name: 'Kept' });
+  await service.admin('POST', `objects/${id}/packets`, {});
+  await raw.next('42["object-packet"');
+});
+
+test('a client that pings but does not read is cut off; others hear everything', async () => {
+  const slow = await open('EIO=3');
+  const pinging = setInterval(() => slow.socket.send('2'), INTERVAL_MS);
+  endings.push(() => clearInterval(pinging));
+  const connected = service.logLines.filter((line) => line.includes('"socket connected"')).at(-1);
+  const { socket: id } = JSON.parse(connected ?? '{}');
+  const isCutOff = () => service.logLines.some((line) => line.includes('"socket disconnected"') && line.includes(id));
+  const healthy = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  slow.pause();
+  await service.admin('POST', 'objects', { id: 'flood', name: 'Flood' });
+  const note = 'x'.repeat(60_000);
+  let sent = 0;
+  for (; !isCutOff() && sent < 3_000; sent += 100) {
+    const packets = Array.from({ length: 100 }, (_, at) => ({ n: sent + at, note }));
+    expect((await service.admin('POST', 'objects/flood/packets', packets)).status).toBe(200);
+  }
+  expect(isCutOff()).toBe(true);
+  await service.settled();
+  expect(healthy.socket.connected).toBe(true);
+  expect(healthy.take().map(({ payload }) => payload.n)).toEqual(Array.from({ length: sent }, (_, n) => n));
+});

@@ -1,0 +1,276 @@
+/** Open sockets follow the rights of those who opened them, on every instance of one installation, within a second. */
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { type Answer, type Call, startTestService, type TestService, testUri } from '../fixture.js';
+import { until } from '../until.js';
+import { cookieOf, openRaw, type Raw, toEvent } from './raw.js';
+
+const AT_ONCE_MS = 1_000;
+const PASSWORD = 'a password of somebody';
+
+let one: TestService;
+let other: TestService;
+const opened: Raw[] = [];
+let count = 0;
+
+beforeAll(async () => {
+  const uri = testUri();
+  one = await startTestService({}, uri);
+  other = await startTestService({}, uri);
+});
+
+afterAll(async () => {
+  await other.service.stop();
+  await other.client.close();
+  await one.stop();
+});
+
+afterEach(() => {
+  for (const { socket } of opened.splice(0)) socket.terminate();
+});
+
+async function must(answer: Promise<Answer>) {
+  const { status, body } = await answer;
+  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+interface Somebody {
+  readonly _id: string;
+  readonly login: string;
+  readonly password: string;
+  readonly role: string;
+}
+
+async function makeUser(credentials: string[] = ['GET /*']): Promise<Somebody> {
+  const login = `user-${++count}`;
+  const role = await must(one.admin('POST', 'roles', { name: login, credentials }));
+  const user = await must(one.admin('POST', 'users', { login, password: PASSWORD, role: role._id }));
+  return { _id: user._id, login, password: PASSWORD, role: role._id };
+}
+
+const newObject = (fields: object = {}) =>
+  must(one.admin('POST', 'objects', { id: `object-${++count}`, name: 'O', ...fields }));
+
+async function open(service: TestService, headers: Record<string, string>): Promise<Raw> {
+  const raw = await openRaw(service.url, headers);
+  opened.push(raw);
+  expect(await raw.next('4')).toBe('40');
+  return raw;
+}
+
+/** A socket of the user on each instance. */
+async function openBoth(headers: Record<string, string>): Promise<Raw[]> {
+  return [await open(one, headers), await open(other, headers)];
+}
+
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+const tokenOf = (user: Somebody, more: object = {}): Promise<string> =>
+  must(one.as(null)('POST', 'auth/token', { login: user.login, password: user.password, ...more })).then(
+    ({ token }) => token,
+  );
+
+/** The packets each socket was told of: none is on its way any more. */
+async function heardBy(...sockets: Raw[]): Promise<unknown[][]> {
+  await Promise.all([one.settled(), other.settled()]);
+  await Promise.all(sockets.map((raw) => raw.settled()));
+  return sockets.map(({ frames }) =>
+    frames.splice(0).flatMap((frame) => (frame.startsWith('42') ? [toEvent(frame)[1].n] : [])),
+  );
+}
+
+const post = (id: string, n: number) => must(one.admin('POST', `objects/${id}/packets`, { n }));
+
+async function expectClosed(sockets: readonly Raw[], sinceMs: number): Promise<void> {
+  await until(() => sockets.every(({ closedWith }) => closedWith !== null), 'every socket to be closed', 5_000);
+  expect(performance.now() - sinceMs).toBeLessThan(AT_ONCE_MS);
+}
+
+interface Ending {
+  readonly name: string;
+  readonly act: (user: Somebody, own: { cookie: Call; token: Call }) => Promise<unknown>;
+  /** Which of the user's sockets it ends. */
+  readonly ends: ('cookie' | 'token')[];
+}
+
+const idOfToken = async (user: Somebody): Promise<string> =>
+  (await must(one.admin('GET', `tokens?where.user=${user._id}`)))[0]._id;
+
+const ENDINGS: Ending[] = [
+  { name: 'the session ended', act: (_, { cookie }) => must(cookie('DELETE', 'auth')), ends: ['cookie'] },
+  { name: 'the token given back', act: (_, { token }) => must(token('DELETE', 'auth')), ends: ['token'] },
+  {
+    name: 'the token revoked by an administrator',
+    act: async (user) => must(one.admin('DELETE', `tokens/${await idOfToken(user)}`)),
+    ends: ['token'],
+  },
+  {
+    name: 'the user deleted',
+    act: ({ _id }) => must(one.admin('DELETE', `users/${_id}`)),
+    ends: ['cookie', 'token'],
+  },
+  {
+    name: 'the user disabled',
+    act: ({ _id }) => must(one.admin('PATCH', `users/${_id}`, { active: false })),
+    ends: ['cookie', 'token'],
+  },
+  {
+    name: 'another password',
+    act: ({ _id }) => must(one.admin('PATCH', `users/${_id}`, { password: 'another password' })),
+    ends: ['cookie', 'token'],
+  },
+];
+
+test.each(ENDINGS)("$name: its sockets end on both instances, nobody else's do", async ({ act, ends }) => {
+  const user = await makeUser(['* /*']);
+  const bystander = await openBoth(bearer(await tokenOf(await makeUser())));
+  const [cookie, token] = [await cookieOf(one, user), await tokenOf(user)];
+  const sockets = { cookie: await openBoth({ Cookie: cookie }), token: await openBoth(bearer(token)) };
+  const withCookie: Call = (method, path, body) => one.as(null)(method, path, body, { Cookie: cookie });
+  const sinceMs = performance.now();
+  await act(user, { cookie: withCookie, token: one.as(token) });
+  await expectClosed(
+    ends.flatMap((kind) => sockets[kind]),
+    sinceMs,
+  );
+  const left = [
+    ...bystander,
+    ...(['cookie', 'token'] as const).filter((kind) => !ends.includes(kind)).flatMap((kind) => sockets[kind]),
+  ];
+  const { id } = await newObject();
+  await post(id, 1);
+  expect(await heardBy(...left)).toEqual(left.map(() => [1]));
+  // And it does not get in again.
+  for (const kind of ends) {
+    const raw = await openRaw(other.url, kind === 'cookie' ? { Cookie: cookie } : bearer(token));
+    opened.push(raw);
+    expect(await raw.next('4')).toBe('44"Unauthorized"');
+  }
+});
+
+test('a session that expires takes its socket with it, and a token too', async () => {
+  const short = await startTestService({ env: { SESSION_LIFETIME: '2s' } });
+  try {
+    const { body: user } = await short.admin('POST', 'users', { login: 'short', password: PASSWORD });
+    const [startMs, login] = [performance.now(), { login: user.login, password: PASSWORD }];
+    const { body } = await short.as(null)('POST', 'auth/token', { ...login, expiresIn: '2s' });
+    const sockets = [
+      await open(short, { Cookie: await cookieOf(short, login) }),
+      await open(short, bearer(body.token)),
+    ];
+    await until(() => sockets.every(({ closedWith }) => closedWith !== null), 'the sockets to end', 5_000);
+    const lastedMs = performance.now() - startMs;
+    // JSON Web Tokens and cookies count whole seconds.
+    expect(lastedMs).toBeGreaterThan(900);
+    expect(lastedMs).toBeLessThan(3_500);
+  } finally {
+    await short.stop();
+  }
+});
+
+// Nothing waits between a change of rights and the next write: the very next event obeys it.
+
+test('a role that loses and regains the right to read objects: the socket stays, its events follow', async () => {
+  const user = await makeUser();
+  const sockets = await openBoth(bearer(await tokenOf(user)));
+  const { id } = await newObject();
+  await post(id, 1);
+  expect(await heardBy(...sockets)).toEqual([[1], [1]]);
+  await must(one.admin('PATCH', `roles/${user.role}`, { credentials: ['GET /models'] }));
+  await post(id, 2);
+  expect(await heardBy(...sockets)).toEqual([[], []]);
+  await must(other.admin('PATCH', `roles/${user.role}`, { credentials: ['GET /objects/*'] }));
+  await post(id, 3);
+  expect(await heardBy(...sockets)).toEqual([[3], [3]]);
+  expect(sockets.map(({ closedWith }) => closedWith)).toEqual([null, null]);
+});
+
+test('a user moved to another role hears by that role', async () => {
+  const [user, silent] = [await makeUser(), await makeUser(['GET /models'])];
+  const sockets = await openBoth({ Cookie: await cookieOf(one, user) });
+  const { id } = await newObject();
+  await must(one.admin('PATCH', `users/${user._id}`, { role: silent.role }));
+  await post(id, 1);
+  expect(await heardBy(...sockets)).toEqual([[], []]);
+});
+
+test('rights that change again and again under subscribe: in the end the socket hears by the last', async () => {
+  const user = await makeUser();
+  const [first, second] = [await newObject(), await newObject()];
+  const sockets = await openBoth(bearer(await tokenOf(user)));
+  for (let round = 0; round < 10; round++) {
+    const last = round === 9;
+    for (const { socket } of sockets)
+      socket.send(`42["subscribe",{"objects":["${round % 2 ? first.id : second.id}"]}]`);
+    const credentials = [last ? `GET /objects/${first.id}` : round % 2 ? 'GET /*' : 'GET /models'];
+    await must(one.admin('PATCH', `roles/${user.role}`, { credentials }));
+  }
+  await post(first._id, 1);
+  await post(second._id, 2);
+  expect(await heardBy(...sockets)).toEqual([[1], [1]]);
+});
+
+test('a token is revoked while its sockets come in: none stays', async () => {
+  const user = await makeUser(['* /*']);
+  for (let round = 0; round < 10; round++) {
+    const scopes = ['GET /objects/none', '* /tokens/*'];
+    const token = await tokenOf(user, round % 2 ? {} : { scopes });
+    const coming = Array.from({ length: 6 }, (_, at) => openRaw((at % 2 ? one : other).url, bearer(token)));
+    const leaving = one.as(token)('DELETE', 'auth');
+    const sockets = await Promise.all(coming);
+    opened.push(...sockets);
+    await must(leaving);
+    await until(
+      () =>
+        sockets.every(
+          ({ closedWith, frames }) => closedWith !== null || frames.some((frame) => frame.startsWith('44')),
+        ),
+      'every socket to be refused or closed',
+      5_000,
+    );
+  }
+});
+
+test('sharing and its end take effect on the next event', async () => {
+  const group = await must(one.admin('POST', 'groups', { name: 'outside' }));
+  const role = await must(one.admin('POST', 'roles', { name: 'reader', credentials: ['GET /*'] }));
+  const login = { login: 'outsider', password: PASSWORD };
+  const user = await must(one.admin('POST', 'users', { ...login, role: role._id, group: group._id }));
+  const sockets = await openBoth({ Cookie: await cookieOf(one, login) });
+  const { _id } = await newObject();
+  await post(_id, 1);
+  await must(one.admin('POST', `objects/${_id}/access`, { user: user._id }));
+  await post(_id, 2);
+  await must(other.admin('DELETE', `objects/${_id}/access/${user._id}`));
+  await post(_id, 3);
+  await must(one.admin('PATCH', `objects/${_id}`, { status: 'unseen' }));
+  await Promise.all([one.settled(), other.settled()]);
+  for (const raw of sockets) {
+    await raw.settled();
+    const events = raw.frames.filter((frame) => frame.startsWith('42')).map(toEvent);
+    expect(events.map(([name, payload]) => [name, payload.n ?? payload.after])).toEqual([
+      ['object-update', { access: [user._id] }],
+      ['object-packet', 2],
+    ]);
+  }
+});
+
+const SCOPED: [name: string, scopes: (first: { _id: string; id: string }) => string[], hears: number[]][] = [
+  ['every object', () => ['GET /objects/*'], [1, 2]],
+  ['everything', () => ['* /*'], [1, 2]],
+  ['one object by its _id', ({ _id }) => [`GET /objects/${_id}`], [1]],
+  ['one object by its own id', ({ id }) => [`GET /objects/${id}`], [1]],
+  ['an object that does not exist', () => ['GET /objects/nothing'], []],
+  ['writing to objects', () => ['POST /objects/*', 'PATCH /objects/*'], []],
+  ['other stores', () => ['GET /models/*'], []],
+  ['the list of objects alone', () => ['GET /objects'], []],
+  ['nothing', () => [], []],
+];
+
+test.each(SCOPED)('a token scoped to %s', async (_name, scopes, hears) => {
+  const user = await makeUser(['* /*']);
+  const [first, second] = [await newObject(), await newObject()];
+  const sockets = await openBoth(bearer(await tokenOf(user, { scopes: scopes(first) })));
+  await post(first._id, 1);
+  await post(second._id, 2);
+  expect(await heardBy(...sockets)).toEqual([hears, hears]);
+});

@@ -1,0 +1,150 @@
+/** A client narrows what it hears: acknowledged, within its rights, from the next event on. */
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { ADMIN, type Heard, type Listener, useService } from '../fixture.js';
+import { until } from '../until.js';
+
+const service = useService();
+const listeners: Listener[] = [];
+const outsider = { login: 'outsider', password: 'a password of outsider' };
+let first: { _id: string; id: string };
+let second: { _id: string; id: string };
+
+beforeAll(async () => {
+  first = (await service.admin('POST', 'objects', { id: 'first', name: 'First' })).body;
+  second = (await service.admin('POST', 'objects', { id: 'second', name: 'Second' })).body;
+  const { body: group } = await service.admin('POST', 'groups', { name: 'outside' });
+  const { body: role } = await service.admin('POST', 'roles', { name: 'all', credentials: ['* /*'] });
+  // A role of the outsider's own group's: the rights are all there, only the objects are not.
+  await service.admin('POST', 'users', { ...outsider, group: group._id, role: role._id });
+});
+
+afterEach(() => {
+  for (const listener of listeners.splice(0)) listener.close();
+});
+
+async function listen(credentials = ADMIN): Promise<Listener> {
+  const listener = await service.listen(await service.tokenOf(credentials.login, credentials.password));
+  listeners.push(listener);
+  return listener;
+}
+
+/** One packet and one update of each object, and what each listener heard of them. */
+async function heardBy(...heard: Listener[]): Promise<string[][]> {
+  for (const { id } of [first, second]) {
+    await service.admin('POST', `objects/${id}/packets`, {});
+    await service.admin('PATCH', `objects/${id}`, { status: `${performance.now()}` });
+  }
+  await service.settled();
+  const nameOf = (_id: string) => (_id === first._id ? 'first' : 'second');
+  return heard.map((listener) =>
+    listener
+      .take()
+      .map(({ name, payload }) => (name === 'object-packet' ? `${payload.id} packet` : `${nameOf(payload.id)} update`)),
+  );
+}
+
+const ALL = ['first packet', 'first update', 'second packet', 'second update'];
+const ids = (...names: ('first' | 'second')[]) => names.map((name) => (name === 'first' ? first : second)._id);
+
+const ROWS: [name: string, ask: () => object, objects: () => string[] | undefined, hears: string[]][] = [
+  ['everything', () => ({}), () => undefined, ALL],
+  ['an object by its _id', () => ({ objects: [first._id] }), () => ids('first'), ALL.slice(0, 2)],
+  [
+    'an object by its _id in capitals',
+    () => ({ objects: [first._id.toUpperCase()] }),
+    () => ids('first'),
+    ALL.slice(0, 2),
+  ],
+  ['an object by its own id', () => ({ objects: ['second'] }), () => ids('second'), ALL.slice(2)],
+  ['both', () => ({ objects: [second._id, 'first'] }), () => ids('first', 'second'), ALL],
+  ['packets', () => ({ events: ['object-packet'] }), () => undefined, ['first packet', 'second packet']],
+  ['updates of one', () => ({ objects: ['first'], events: ['object-update'] }), () => ids('first'), ['first update']],
+  ['no object', () => ({ objects: [] }), () => [], []],
+  ['no event', () => ({ events: [] }), () => undefined, []],
+  ['what does not exist', () => ({ objects: ['third', 'f'.repeat(24), '*', ''] }), () => [], []],
+];
+
+test.each(ROWS)('%s', async (_name, ask, objects, hears) => {
+  const listener = await listen();
+  const answer = await listener.subscribe(ask());
+  expect(answer).toEqual({ success: true, ...(objects() && { objects: expect.arrayContaining(objects() ?? []) }) });
+  expect(answer.objects?.length).toBe(objects()?.length);
+  expect(await heardBy(listener)).toEqual([hears]);
+});
+
+test('the last one holds, and {} takes all back', async () => {
+  const listener = await listen();
+  await listener.subscribe({ objects: ['first'] });
+  await listener.subscribe({ objects: ['second'], events: ['object-packet'] });
+  expect(await heardBy(listener)).toEqual([['second packet']]);
+  await listener.subscribe({});
+  expect(await heardBy(listener)).toEqual([ALL]);
+});
+
+test('one socket narrows for itself alone', async () => {
+  const [narrow, wide] = [await listen(), await listen()];
+  await narrow.subscribe({ objects: ['first'] });
+  expect(await heardBy(narrow, wide)).toEqual([ALL.slice(0, 2), ALL]);
+});
+
+test('foreign objects cannot be subscribed to, and are not told from those that do not exist', async () => {
+  const listener = await listen(outsider);
+  const foreign = await listener.subscribe({ objects: [first._id, 'second'] });
+  expect(foreign).toEqual({ success: true, objects: [] });
+  expect(await listener.subscribe({ objects: ['f'.repeat(24), 'nothing'] })).toEqual(foreign);
+  expect(await heardBy(listener)).toEqual([[]]);
+});
+
+test('an object that was shared and is no longer is not heard, subscribed to or not', async () => {
+  const listener = await listen(outsider);
+  const { body: users } = await service.admin('GET', `users?where.login=${outsider.login}`);
+  await service.admin('POST', 'objects/first/access', { user: users[0]._id });
+  expect(await listener.subscribe({ objects: ['first', 'second'] })).toEqual({ success: true, objects: ids('first') });
+  listener.take();
+  expect(await heardBy(listener)).toEqual([ALL.slice(0, 2)]);
+  await service.admin('DELETE', `objects/first/access/${users[0]._id}`);
+  expect(await heardBy(listener)).toEqual([[]]);
+});
+
+test('a token for one object cannot subscribe to another', async () => {
+  const { body } = await service.as(null)('POST', 'auth/token', { ...ADMIN, scopes: ['GET /objects/first'] });
+  const listener = await service.listen(body.token);
+  listeners.push(listener);
+  expect(await listener.subscribe({ objects: ['first', 'second'] })).toEqual({ success: true, objects: ids('first') });
+  expect(await listener.subscribe({ objects: ['second'] })).toEqual({ success: true, objects: [] });
+  expect(await heardBy(listener)).toEqual([[]]);
+  expect(await listener.subscribe({})).toEqual({ success: true, objects: ids('first') });
+  expect(await heardBy(listener)).toEqual([ALL.slice(0, 2)]);
+});
+
+test.each([
+  ['subscribe', 'all'],
+  ['subscribe', null],
+  ['subscribe', ['first']],
+  ['objects', { objects: 'first' }],
+  ['objects', { objects: [{ $ne: null }] }],
+  ['objects', { objects: Array(1_001).fill('x') }],
+  ['events', { events: ['object-created'] }],
+])('bad input is refused with the name of the %s, and changes nothing', async (field, request) => {
+  const listener = await listen();
+  await listener.subscribe({ objects: ['first'] });
+  expect(await listener.subscribe(request as object)).toEqual({
+    success: false,
+    code: '400',
+    message: expect.stringMatching(new RegExp(`^${field}: expected`)),
+  });
+  expect(await heardBy(listener)).toEqual([ALL.slice(0, 2)]);
+});
+
+test('without an acknowledgement asked for, it narrows all the same', async () => {
+  const listener = await listen();
+  const heard: Heard[] = [];
+  const narrowed = { objects: ['second'], events: ['object-packet'] };
+  listener.socket.emit('subscribe', narrowed);
+  // The rooms of one socket change in turn: when this is acknowledged, the one before is done.
+  expect(await listener.subscribe(narrowed)).toMatchObject({ success: true });
+  await service.admin('POST', 'objects/first/packets', {});
+  const { body } = await service.admin('POST', 'objects/second/packets', {});
+  await until(() => heard.push(...listener.take()) > 0);
+  expect(heard.map(({ payload }) => payload._id)).toEqual([body._id]);
+});

@@ -1,0 +1,183 @@
+/** Random writes of two tenants: each socket hears exactly what a model of the contract says, and nothing else. */
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Call, type Heard, type Listener, useService } from '../fixture.js';
+
+const service = useService();
+const PASSWORD = 'a password of somebody';
+
+interface Person {
+  readonly name: string;
+  readonly _id: string;
+  readonly group: string;
+  readonly call: Call;
+  readonly listener: Listener;
+}
+
+interface Thing {
+  readonly _id: string;
+  readonly owner: string;
+  readonly branch: string[];
+  access: string[];
+  status: string;
+}
+
+/**
+ *    root ── north ── harbour
+ *        └── south
+ */
+async function makePeople(): Promise<Person[]> {
+  const admin = (path: string, body: object) => service.admin('POST', path, body).then(({ body: made }) => made);
+  const role = await admin('roles', { name: 'all', credentials: ['* /*'] });
+  const north = await admin('groups', { name: 'north' });
+  const harbour = await admin('groups', { name: 'harbour', parent: north._id });
+  const south = await admin('groups', { name: 'south' });
+  const places: [string, string][] = [
+    ['north-1', north._id],
+    ['north-2', north._id],
+    ['harbour-1', harbour._id],
+    ['harbour-2', harbour._id],
+    ['south-1', south._id],
+    ['south-2', south._id],
+  ];
+  return Promise.all(
+    places.map(async ([name, group]) => {
+      const user = await admin('users', { login: name, password: PASSWORD, role: role._id, group });
+      const token = await service.tokenOf(name, PASSWORD);
+      return { name, _id: user._id, group, call: service.as(token), listener: await service.listen(token) };
+    }),
+  );
+}
+
+/** contract, "Visibility", in words of its own. */
+const sees = ({ _id, group }: Person, thing: Thing): boolean =>
+  thing.branch.includes(group) || thing.owner === _id || thing.access.includes(_id);
+
+type Step =
+  | { kind: 'create'; by: number }
+  | { kind: 'packet' | 'packets' | 'status' | 'same' | 'remove'; by: number; thing: number }
+  | { kind: 'share' | 'unshare'; by: number; thing: number; with: number };
+
+const index = fc.nat({ max: 5 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('create' as const), by: index }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constantFrom(
+        'packet' as const,
+        'packets' as const,
+        'status' as const,
+        'same' as const,
+        'remove' as const,
+      ),
+      by: index,
+      thing: fc.nat({ max: 50 }),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('share' as const, 'unshare' as const),
+      by: index,
+      thing: fc.nat({ max: 50 }),
+      with: index,
+    }),
+  },
+);
+
+type Told = Pick<Heard, 'name' | 'payload'>;
+
+/** What the contract predicts: every call of the model is made to the service as well. */
+function createWorld(people: readonly Person[], run: string) {
+  const things: Thing[] = [];
+  const predicted = new Map<Person, Told[]>(people.map((person) => [person, []]));
+  const tell = (thing: Thing, told: Told): void => {
+    for (const person of people) if (sees(person, thing)) predicted.get(person)?.push(told);
+  };
+  const update = (thing: Thing, before: object, after: object): void =>
+    tell(thing, { name: 'object-update', payload: { id: thing._id, before, after } });
+  const packetsOf = async (thing: Thing, by: Person, count: number): Promise<number> => {
+    const messages = Array.from({ length: count }, (_, n) => ({ n }));
+    const { status } = await by.call('POST', `objects/${thing._id}/packets`, count === 1 ? messages[0] : messages);
+    for (const { n } of status === 200 ? messages : []) {
+      const payload = expect.objectContaining({ _oid: thing._id, n });
+      tell(thing, { name: 'object-packet', payload });
+    }
+    return status;
+  };
+  const actions = {
+    packet: (thing: Thing, by: Person) => packetsOf(thing, by, 1),
+    packets: (thing: Thing, by: Person) => packetsOf(thing, by, 3),
+    async status(thing: Thing, by: Person) {
+      const next = `${thing.status}x`;
+      const { status } = await by.call('PATCH', `objects/${thing._id}`, { status: next });
+      if (status === 200) update(thing, { status: thing.status }, { status: next });
+      if (status === 200) thing.status = next;
+      return status;
+    },
+    same: async (thing: Thing, by: Person) =>
+      (await by.call('PATCH', `objects/${thing._id}`, { status: thing.status, access: [by._id] })).status,
+    async remove(thing: Thing, by: Person) {
+      const { status } = await by.call('DELETE', `objects/${thing._id}`);
+      if (status === 200) things.splice(things.indexOf(thing), 1);
+      return status;
+    },
+  };
+  const share = async (thing: Thing, by: Person, friend: Person, shared: boolean): Promise<number> => {
+    const path = `objects/${thing._id}/access`;
+    const held = thing.access.includes(friend._id);
+    const { status } = shared
+      ? await by.call('POST', path, { user: friend._id })
+      : await by.call('DELETE', `${path}/${friend._id}`);
+    if (status !== 200 || held === shared) return status;
+    const before = { access: thing.access };
+    thing.access = shared ? [...thing.access, friend._id] : thing.access.filter((_id) => _id !== friend._id);
+    update(thing, before, { access: thing.access });
+    return status;
+  };
+  return {
+    predicted,
+    async take(one: Step): Promise<void> {
+      const by = people[one.by] as Person;
+      if (one.kind === 'create') {
+        const wanted = { id: `${run}-${things.length}-${performance.now()}`, name: 'O' };
+        things.push({ ...(await by.call('POST', 'objects', wanted)).body });
+        return;
+      }
+      const thing = things[one.thing % Math.max(1, things.length)];
+      if (thing === undefined) return;
+      const allowed = sees(by, thing);
+      const status =
+        'with' in one
+          ? await share(thing, by, people[one.with] as Person, one.kind === 'share')
+          : await actions[one.kind](thing, by);
+      // A share that is not there cannot be ended; everything else goes just when the object is seen.
+      const absent = 'with' in one && one.kind === 'unshare' && status === 404;
+      if (!absent) expect([one.kind, status]).toEqual([one.kind, allowed ? 200 : 404]);
+    },
+  };
+}
+
+test('the union of events per socket is the prediction', async () => {
+  const people = await makePeople();
+  let run = 0;
+  let told = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 40, maxLength: 60, size: 'max' }), async (steps) => {
+      const world = createWorld(people, `run-${run++}`);
+      for (const by of [0, 2, 4]) await world.take({ kind: 'create', by });
+      for (const one of steps) await world.take(one);
+      await service.settled();
+      for (const person of people) {
+        const heard = person.listener.take().map(({ name, payload }) => ({ name, payload }));
+        const wanted = world.predicted.get(person) as Told[];
+        told += wanted.length;
+        expect([person.name, heard]).toEqual([person.name, wanted]);
+      }
+    }),
+    { numRuns: 12, endOnFailure: true },
+  );
+  // The model did predict something, for people of both tenants.
+  expect(told).toBeGreaterThan(300);
+}, 60_000);
