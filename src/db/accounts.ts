@@ -1,6 +1,6 @@
 /** Users, their rights, their tokens and sessions: what identifying a caller needs, cached and kept true by changes. */
 import { type Document, ObjectId } from 'mongodb';
-import type { Caller, Scope } from '../model/access.js';
+import { type Caller, forObject, type Scope } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
@@ -15,6 +15,8 @@ export interface Account {
   readonly groupId: string;
   readonly roleId: string | null;
   readonly credentials: readonly string[];
+  /** The object whose device the user is. */
+  readonly objectId: string | null;
 }
 
 /** A token that is in force; `scopes` null narrows nothing. */
@@ -37,7 +39,13 @@ export interface Accounts {
 
 /** `isLive` says whether changes of other instances are arriving; while they are not, nothing is taken from a cache. */
 export function createAccounts(database: Database, isLive: () => boolean): Accounts {
-  const accounts = createKnown(LIMITS.cachedAccounts, isLive, (userId) => loadAccount(database, userId));
+  // The objects whose ids stand in the credentials of cached accounts.
+  const devices = new Set<string>();
+  const accounts = createKnown(LIMITS.cachedAccounts, isLive, async (userId) => {
+    const account = await loadAccount(database, userId);
+    if (account !== null && account.objectId !== null) devices.add(account.objectId);
+    return account;
+  });
   const tokens = createKnown(LIMITS.cachedTokens, isLive, (tokenId) => loadToken(database, tokenId));
   return {
     findAccount: accounts.find,
@@ -45,11 +53,13 @@ export function createAccounts(database: Database, isLive: () => boolean): Accou
     forget({ store, id }) {
       if (store === 'users') accounts.forget(id);
       if (store === 'roles') accounts.forgetAll();
+      if (store === 'objects' && devices.has(id)) accounts.forgetAll();
       if (store === 'tokens') tokens.forget(id);
     },
     forgetAll() {
       accounts.forgetAll();
       tokens.forgetAll();
+      devices.clear();
     },
   };
 }
@@ -63,8 +73,14 @@ async function loadAccount(database: Database, userId: string): Promise<Account 
     login: user.login,
     groupId: user.group.toHexString(),
     roleId: role === null ? null : role._id.toHexString(),
-    credentials: role?.credentials ?? [],
+    credentials: forObject(role?.credentials ?? [], await objectIds(database, user.object)),
+    objectId: user.object instanceof ObjectId ? user.object.toHexString() : null,
   };
+}
+
+async function objectIds(database: Database, id: unknown): Promise<string[]> {
+  const object = id instanceof ObjectId ? await findOne(database, 'objects', { _id: id }) : null;
+  return object === null ? [] : [object._id.toHexString(), object.id];
 }
 
 async function loadToken(database: Database, tokenId: string): Promise<TokenRecord | null> {

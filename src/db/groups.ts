@@ -102,3 +102,19 @@ export async function findMoved(database: Database, sinceMs: number): Promise<st
   );
   return moved.map(({ _id }) => String(_id));
 }
+
+/** How many entities of each store belong to the group or to one below it, the group itself aside. */
+export async function countContents(database: Database, groupId: string): Promise<{ store: string; count: number }[]> {
+  // What was done stays in the journals after its group; it keeps no group alive.
+  const collections = (await ownedCollections(database)).filter((name) => !JOURNALS.has(name));
+  const id = new ObjectId(groupId);
+  const counts = await Promise.all(
+    collections.map(async (name) => ({
+      store: name.replace(/^custom\./, ''),
+      count: await translated(() => database.db.collection(name).countDocuments({ branch: id, _id: { $ne: id } })),
+    })),
+  );
+  return counts.filter(({ count }) => count > 0);
+}
+
+const JOURNALS: ReadonlySet<string> = new Set(['commands', 'audit']);

@@ -1,6 +1,6 @@
 /** The packets of objects as they are read: by interval, one by one, or as an object's latest; and their removal. */
 import { BSONType, type Document, type Filter, ObjectId } from 'mongodb';
-import { notFound } from '../errors.js';
+import { badRequest, notFound } from '../errors.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import { distinctPaths, type Page, type Selection } from '../model/list.js';
@@ -81,7 +81,7 @@ async function afterPacket(database: Database, objectId: string, packetId: strin
       .collection(PACKETS)
       .findOne({ _id: new ObjectId(packetId), _oid: new ObjectId(objectId) }, { projection: { time: 1, _ts: 1 } }),
   );
-  if (last === null) throw notFound();
+  if (last === null) throw badRequest('after: the object has no such packet');
   return { time: { $gte: last.time }, $or: [{ time: { $gt: last.time } }, { _ts: { $gt: last._ts } }] };
 }
 

@@ -14,7 +14,7 @@ import { readJson } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
 import { only } from './failure.js';
 import { readListQuery, readOnly } from './query.js';
-import { type Rule, toNewEntity } from './rules.js';
+import { type Rule, toNewEntity } from './rules/rule.js';
 
 export interface EntityParts {
   readonly database: Database;
@@ -125,6 +125,7 @@ async function shareWith(parts: EntityParts, res: Response, key: string, userId:
     if (!access.includes(userId)) throw notFound();
   }
   const changed = await shareEntity(parts.database, store, scope, key, { userId, shared, nowMs: parts.now() });
+  await parts.rules.get(store.name)?.afterShare?.(changed, userId, shared);
   await sendWritten(parts, res, changed);
 }
 

@@ -64,7 +64,7 @@ export function toSegments(path: string): string[] {
 
 /**
  * Whether the caller's role, and where there is one the token's scopes, permit the method on the path.
- * HEAD is asked as GET.
+ * HEAD is asked as GET. In a pattern `*` stands for one segment, as the last one for the path so far and all below it.
  */
 export function mayCall(
   caller: Pick<Caller, 'credentials' | 'scopes'>,
@@ -76,22 +76,43 @@ export function mayCall(
   return caller.credentials.some(permits) && (caller.scopes === null || caller.scopes.some(permits));
 }
 
-// `*` stands for one segment; as the last segment for the path so far and everything below it.
-function matches(credential: string, method: string, segments: readonly string[]): boolean {
-  const [, allowed, pattern] = CREDENTIAL.exec(credential) ?? [];
-  if (pattern === undefined || (allowed !== '*' && allowed !== method)) return false;
-  const parts = patternParts(pattern);
-  const open = parts.at(-1) === '*';
-  const fixed = open ? parts.slice(0, -1) : parts;
-  if (open ? segments.length < fixed.length : segments.length !== fixed.length) return false;
-  return fixed.every((part, at) => part === '*' || part === segments[at]);
+interface Pattern {
+  readonly method: string;
+  /** Decoded segments; null stands for any one. */
+  readonly parts: readonly (string | null)[];
+  /** Whether it ended with `*`: the path so far, and everything below it. */
+  readonly open: boolean;
 }
 
-function patternParts(pattern: string): string[] {
-  return pattern
+function readPattern(credential: string): Pattern | null {
+  const [, method, path] = CREDENTIAL.exec(credential) ?? [];
+  if (method === undefined || path === undefined) return null;
+  const segments = path
     .replace(/^\/api\/v1(?=\/|$)/, '')
     .split('/')
     .filter(Boolean);
+  const open = segments.at(-1) === '*';
+  const parts = (open ? segments.slice(0, -1) : segments).map((part) => (part === '*' ? null : decoded(part)));
+  return { method, parts, open };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function matches(credential: string, method: string, segments: readonly string[]): boolean {
+  const pattern = readPattern(credential);
+  if (pattern === null || (pattern.method !== '*' && pattern.method !== method)) return false;
+  return reaches(pattern, segments);
+}
+
+function reaches({ parts, open }: Pattern, segments: readonly (string | null)[]): boolean {
+  if (open ? segments.length < parts.length : segments.length !== parts.length) return false;
+  return parts.every((part, at) => part === null || part === segments[at]);
 }
 
 /** Whether everything that `granted` permits is permitted to the caller already: nobody gives rights they lack. */
@@ -103,29 +124,30 @@ export function mayGrant(caller: Pick<Caller, 'credentials' | 'scopes'>, granted
 }
 
 function covers(held: string, wanted: string): boolean {
-  const [, heldMethod, heldPattern] = CREDENTIAL.exec(held) ?? [];
-  const [, wantedMethod, wantedPattern] = CREDENTIAL.exec(wanted) ?? [];
-  if (heldPattern === undefined || wantedPattern === undefined) return false;
-  if (heldMethod !== '*' && heldMethod !== wantedMethod) return false;
-  const heldParts = patternParts(heldPattern);
-  const wantedParts = patternParts(wantedPattern);
-  const open = heldParts.at(-1) === '*';
-  const fixed = open ? heldParts.slice(0, -1) : heldParts;
-  // An open pattern asked for (`/x/*`) reaches below its own length, so only an open one can hold it.
-  const wantedOpen = wantedParts.at(-1) === '*';
-  const wantedFixed = wantedOpen ? wantedParts.slice(0, -1) : wantedParts;
-  if (wantedOpen && !open) return false;
-  if (open ? wantedFixed.length < fixed.length : wantedFixed.length !== fixed.length) return false;
-  return fixed.every((part, at) => part === '*' || part === wantedFixed[at]);
+  const [mine, theirs] = [readPattern(held), readPattern(wanted)];
+  if (mine === null || theirs === null || (mine.method !== '*' && mine.method !== theirs.method)) return false;
+  // What is open reaches below its own length, so only what is open can hold it.
+  return (mine.open || !theirs.open) && reaches(mine, theirs.parts);
 }
+
+/** Credentials of a user who is the device of one object: `:object` stands for that object, under each of its ids. */
+export function forObject(credentials: readonly string[], ids: readonly string[]): string[] {
+  return credentials.flatMap((credential) =>
+    /\/:object(?=\/|$)/.test(credential)
+      ? ids.map((id) => credential.replace(/\/:object(?=\/|$)/g, () => `/${encoded(id)}`))
+      : [credential],
+  );
+}
+
+// An id that is a lone `*` is still that id alone.
+const encoded = (id: string): string => encodeURIComponent(id).replace(/\*/g, '%2A');
 
 /** Which objects' events the credentials let a caller hear: every one, or only those they name. */
 export function audibleObjects(caller: Pick<Caller, 'credentials' | 'scopes'>): 'all' | string[] {
   if (mayCall(caller, 'GET', ['objects', '*'])) return 'all';
   const named = [...caller.credentials, ...(caller.scopes ?? [])].flatMap((credential) => {
-    const [, , pattern] = CREDENTIAL.exec(credential) ?? [];
-    const [store, id] = patternParts(pattern ?? '');
-    return store === 'objects' && id !== undefined && id !== '*' ? [id] : [];
+    const [store, id] = readPattern(credential)?.parts ?? [];
+    return store === 'objects' && typeof id === 'string' ? [id] : [];
   });
   return [...new Set(named)].filter((id) => mayCall(caller, 'GET', ['objects', id]));
 }

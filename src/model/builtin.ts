@@ -17,7 +17,16 @@ export const BUILT_IN_ROLES: readonly JsonObject[] = [
     credentials: ['GET /*', 'PATCH /objects/*', 'POST /objects/*/commands/*'],
   },
   { _id: VIEWER_ROLE_ID, name: 'viewer', credentials: ['GET /*'] },
-  { _id: DEVICE_ROLE_ID, name: 'device', credentials: ['GET /objects/*', 'POST /objects/*/packets'] },
+  {
+    _id: DEVICE_ROLE_ID,
+    name: 'device',
+    credentials: [
+      'GET /objects/:object',
+      'POST /objects/:object/packets',
+      'GET /objects/:object/commands/*',
+      'POST /objects/:object/commands/*/result',
+    ],
+  },
 ];
 
 export const BUILT_IN_MODELS: readonly JsonObject[] = [

@@ -46,6 +46,8 @@ export const LIMITS = {
   branchDepth: 32,
   customStores: 1_000,
   schemaBytes: 64 * KIB,
+  schemaParts: 1_000,
+  schemaPatterns: 20,
 
   // Login.
   tokenCharacters: 4 * KIB,
@@ -89,6 +91,7 @@ export const LIMITS = {
   watcherWaitMs: 500,
   watcherSilenceMs: 2 * SECOND_MS,
   watcherPauseMaxMs: 2 * SECOND_MS,
+  moveSettleMs: 30 * SECOND_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,
 } as const;

@@ -201,6 +201,9 @@ describe('the state of an object', () => {
     for (const packet of packets) await send(single.id, packet);
     await service.admin('POST', `objects/${many.id}/packets`, packets);
     expect([(await read(single.id)).state.speed, (await read(many.id)).state.speed]).toEqual([speed, speed]);
+    const changed = entityOf(await service.admin('PATCH', `objects/${single.id}`, { status: 's' }));
+    const removed = entityOf(await service.admin('DELETE', `objects/${many.id}`));
+    expect([changed.state.speed, removed.state.speed]).toEqual([speed, speed]);
   });
 
   test('is narrowed by only, and left away when it is not asked for', async () => {

@@ -106,7 +106,6 @@ describe('of a body', () => {
       config: { a: null },
     });
     expect(readPatch(builtInStore('stores'), { name: 'other', schema: {} })).toEqual({ schema: {} });
-    expect(readPatch(builtInStore('groups'), { name: 'n', parent: ID })).toEqual({ name: 'n' });
     expect(
       readPatch(builtInStore('tokens'), {
         name: 'n',

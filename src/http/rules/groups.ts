@@ -1,0 +1,53 @@
+/** Groups: a tree, whose members see what is below them; it can be moved, and removed when it is empty. */
+import { setTimeout } from 'node:timers/promises';
+import { findBranch } from '../../db/accounts.js';
+import { getEntity } from '../../db/entities.js';
+import { countContents, moveGroup, settleBranches } from '../../db/groups.js';
+import { createEntity } from '../../db/writes.js';
+import { badRequest, conflict } from '../../errors.js';
+import { scopeOf } from '../../model/access.js';
+import { LIMITS } from '../../model/limits.js';
+import { builtInStore } from '../../model/stores.js';
+import { type Rule, type RuleParts, toNewEntity } from './rule.js';
+
+export function groupRule(parts: RuleParts): Rule {
+  const { database } = parts;
+  return {
+    async create(caller, { fields }) {
+      const parent = fields.parent == null ? caller.groupId : String(fields.parent).toLowerCase();
+      const branch = await findBranch(database, scopeOf(caller), parent);
+      if (branch === null) throw badRequest('parent: not a group of yours');
+      if (branch.length >= LIMITS.branchDepth)
+        throw badRequest(`parent: groups nest at most ${LIMITS.branchDepth} deep`);
+      const entity = await toNewEntity(parts, caller, { ...fields, parent }, parent);
+      // A group belongs to itself: its members see it.
+      const own = { ...entity, group: entity._id, branch: [...branch, entity._id] };
+      return createEntity(database, builtInStore('groups'), own);
+    },
+    async preparePatch(caller, key, { parent, ...patch }) {
+      if (parent === undefined) return patch;
+      const group = await getEntity(database, builtInStore('groups'), scopeOf(caller), key);
+      // Read, edited and sent back whole: the parent that it has is no move.
+      const parentId = parent === null ? null : String(parent).toLowerCase();
+      if (parentId === (group.parent ?? null)) return patch;
+      if (parentId === null || group._id === caller.groupId) throw badRequest('parent: not a group of yours');
+      await moveGroup(database, scopeOf(caller), { groupId: group._id, parentId, nowMs: parts.now() });
+      parts.inBackground(settleLater(parts, group._id));
+      return patch;
+    },
+    async beforeRemove(caller, key) {
+      const { _id } = await getEntity(database, builtInStore('groups'), scopeOf(caller), key);
+      const contents = await countContents(database, _id);
+      if (contents.length === 0) return;
+      throw conflict(
+        `the group is not empty: ${contents.map(({ store, count }) => `${count} in ${store}`).join(', ')}`,
+      );
+    },
+  };
+}
+
+/** Once more when whatever had read the old branch has been written. */
+async function settleLater({ database }: RuleParts, groupId: string): Promise<void> {
+  await setTimeout(LIMITS.moveSettleMs, undefined, { ref: false });
+  await settleBranches(database, groupId);
+}

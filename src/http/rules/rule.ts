@@ -1,0 +1,72 @@
+/** What a store may do beside storing, and what its rules share: references that must be there, rights to give. */
+import type { Passwords } from '../../auth/password.js';
+import type { Tokens } from '../../auth/tokens.js';
+import { findBranch } from '../../db/accounts.js';
+import type { Database } from '../../db/connect.js';
+import { getEntity } from '../../db/entities.js';
+import { newId } from '../../db/writes.js';
+import { badRequest, forbidden, toApiError } from '../../errors.js';
+import { type Caller, mayGrant, scopeOf } from '../../model/access.js';
+import type { Entity, NewEntity } from '../../model/entity.js';
+import type { JsonObject } from '../../model/json.js';
+import type { Store } from '../../model/stores.js';
+
+export interface RuleParts {
+  readonly database: Database;
+  readonly passwords: Passwords;
+  readonly tokens: Tokens;
+  readonly tokenLifetimeMs: number;
+  readonly now: () => number;
+  /** Tells that an entity was written, so that what was derived from it is forgotten before the answer. */
+  readonly written: (store: string, id: string) => void;
+  /** Work that goes on after the answer; its failure is logged. */
+  readonly inBackground: (work: Promise<unknown>) => void;
+}
+
+/** What a store does instead of, before or after the generic verbs; what is absent is generic. */
+export interface Rule {
+  /** The fields to store of those given. */
+  readonly prepareNew?: (caller: Caller, fields: JsonObject) => Promise<JsonObject>;
+  /** Creates the entity in a way of its own; the result is the answer. */
+  readonly create?: (caller: Caller, wanted: NewEntity) => Promise<JsonObject>;
+  /** The fields to merge of those given; throws where the caller may not. */
+  readonly preparePatch?: (caller: Caller, key: string, patch: JsonObject) => Promise<JsonObject>;
+  readonly afterChange?: (entity: Entity, patch: JsonObject) => Promise<void>;
+  /** After the entity was shared with a user, or not any more. */
+  readonly afterShare?: (entity: Entity, userId: string, shared: boolean) => Promise<void>;
+  readonly beforeRemove?: (caller: Caller, key: string) => Promise<void>;
+  readonly afterRemove?: (entity: Entity) => Promise<void>;
+}
+
+/** The entity with its common fields: the caller's own, in the caller's group or the one named. */
+export async function toNewEntity(
+  parts: Pick<RuleParts, 'database' | 'now'>,
+  caller: Caller,
+  fields: JsonObject,
+  group: string | null,
+): Promise<Entity> {
+  const groupId = group ?? caller.groupId;
+  const branch = await findBranch(parts.database, scopeOf(caller), groupId);
+  if (branch === null) throw badRequest('group: not a group of yours');
+  return { _id: newId(), ...fields, owner: caller.userId, group: groupId, branch, access: [], time: parts.now() };
+}
+
+/** A referenced entity that the caller can see, or a 400 that names the field. */
+export async function getReferenced(
+  database: Database,
+  caller: Caller,
+  store: Store,
+  id: unknown,
+  field: string,
+): Promise<Entity> {
+  try {
+    return await getEntity(database, store, scopeOf(caller), String(id));
+  } catch (error) {
+    throw toApiError(error).status === 404 ? badRequest(`${field}: there is no such entity in ${store.name}`) : error;
+  }
+}
+
+/** Nobody gives rights they do not have: 403. */
+export function checkGrant(caller: Caller, credentials: readonly string[]): void {
+  if (!mayGrant(caller, credentials)) throw forbidden('these are rights that you do not have yourself');
+}

@@ -1,0 +1,38 @@
+/** Stores that administrators add: their schema compiles, their collection is made, and they end when they are empty. */
+import { prepareCustomStore } from '../../db/custom-stores.js';
+import { getEntity } from '../../db/entities.js';
+import { conflict, notFound } from '../../errors.js';
+import { scopeOf } from '../../model/access.js';
+import type { JsonObject } from '../../model/json.js';
+import { compileSchema } from '../../model/schema.js';
+import { builtInStore, STORES } from '../../model/stores.js';
+import type { Rule, RuleParts } from './rule.js';
+
+export function storeRule({ database }: RuleParts): Rule {
+  const check = (fields: JsonObject): void => {
+    if (fields.schema !== undefined) compileSchema(fields.schema as JsonObject);
+  };
+  return {
+    async prepareNew(_caller, fields) {
+      if (STORES.has(fields.name as string) || RESERVED.has(fields.name as string)) {
+        throw conflict('name: already taken');
+      }
+      check(fields);
+      await prepareCustomStore(database, fields.name as string);
+      return fields;
+    },
+    async preparePatch(_caller, _key, patch) {
+      check(patch);
+      return patch;
+    },
+    async beforeRemove(caller, key) {
+      const { name } = await getEntity(database, builtInStore('stores'), scopeOf(caller), key);
+      if (typeof name !== 'string') throw notFound();
+      const count = await prepareCustomStore(database, name).then((collection) => collection.estimatedDocumentCount());
+      if (count > 0) throw conflict(`the store is not empty: ${count} entities`);
+    },
+  };
+}
+
+/** Paths of the interface that no store can have. */
+const RESERVED: ReadonlySet<string> = new Set(['auth', 'events', 'packets', 'sessions', 'docs']);

@@ -1,0 +1,104 @@
+/** Users, roles and tokens: nobody gives rights they lack, and access that ends, ends everywhere. */
+import { issueToken } from '../../auth/login.js';
+import { endAccess, findCredentials, isInForce, revokeToken } from '../../db/accounts.js';
+import { getEntity } from '../../db/entities.js';
+import { conflict, unauthorized } from '../../errors.js';
+import { type Caller, scopeOf } from '../../model/access.js';
+import { VIEWER_ROLE_ID } from '../../model/builtin.js';
+import type { JsonObject } from '../../model/json.js';
+import { builtInStore } from '../../model/stores.js';
+import { readDuration } from '../../model/time.js';
+import { checkGrant, getReferenced, type Rule, type RuleParts } from './rule.js';
+
+export function userRule({ database, passwords, written }: RuleParts): Rule {
+  const checkRole = async (caller: Caller, role: unknown): Promise<void> => {
+    const { credentials } = await getReferenced(database, caller, builtInStore('roles'), role, 'role');
+    checkGrant(caller, credentials as string[]);
+  };
+  const withHash = async ({ password, ...fields }: JsonObject): Promise<JsonObject> =>
+    password === undefined ? fields : { ...fields, _password: await passwords.hash(password as string) };
+  // Whoever could change a mightier user could become that user; a token that is narrowed, its own.
+  const checkMight = async (caller: Caller, key: string): Promise<void> => {
+    const user = await getEntity(database, builtInStore('users'), scopeOf(caller), key);
+    if (user._id === caller.userId && caller.scopes === null) return;
+    checkGrant(caller, await findCredentials(database, user.role));
+  };
+  const checkObject = async (caller: Caller, { object }: JsonObject): Promise<void> => {
+    if (object !== undefined) await getReferenced(database, caller, builtInStore('objects'), object, 'object');
+  };
+  const endAllAccess = async (userId: string): Promise<void> => {
+    for (const id of await endAccess(database, userId)) written('tokens', id);
+  };
+  return {
+    async prepareNew(caller, fields) {
+      const role = fields.role ?? VIEWER_ROLE_ID;
+      await checkRole(caller, role);
+      await checkObject(caller, fields);
+      return withHash({ ...fields, role });
+    },
+    async preparePatch(caller, key, patch) {
+      await checkMight(caller, key);
+      if (patch.active === false) refuseSelf(caller, key);
+      await checkObject(caller, patch);
+      if (patch.role !== undefined) await checkRole(caller, patch.role);
+      return withHash(patch);
+    },
+    async afterChange({ _id }, patch) {
+      if (patch._password !== undefined || patch.active === false) await endAllAccess(_id);
+    },
+    async beforeRemove(caller, key) {
+      await checkMight(caller, key);
+      refuseSelf(caller, key);
+    },
+    afterRemove: ({ _id }) => endAllAccess(_id),
+  };
+}
+
+/** Whoever is there to administrate stays: the last one would lock everyone out. */
+function refuseSelf(caller: Caller, key: string): void {
+  if (key.toLowerCase() === caller.userId) throw conflict('this is you: another administrator has to do that');
+}
+
+export function roleRule({ database }: RuleParts): Rule {
+  const check = async (caller: Caller, fields: JsonObject): Promise<JsonObject> => {
+    if (fields.credentials !== undefined) checkGrant(caller, fields.credentials as string[]);
+    return fields;
+  };
+  // Whoever could change a mightier role could take from the mightier what they may.
+  const checkMight = async (caller: Caller, key: string): Promise<void> => {
+    const { credentials } = await getEntity(database, builtInStore('roles'), scopeOf(caller), key);
+    checkGrant(caller, credentials as string[]);
+  };
+  return {
+    prepareNew: check,
+    async preparePatch(caller, key, patch) {
+      await checkMight(caller, key);
+      return check(caller, patch);
+    },
+    beforeRemove: checkMight,
+  };
+}
+
+export function tokenRule(parts: RuleParts): Rule {
+  return {
+    async create(caller, { fields, group }) {
+      const { name, expiresIn, scopes = null, ...rest } = fields;
+      if (scopes !== null) checkGrant(caller, scopes as string[]);
+      const lifetimeMs = expiresIn === undefined ? parts.tokenLifetimeMs : readDuration(expiresIn as string | number);
+      const { token, entity } = await issueToken(parts, caller, {
+        name: name as string,
+        // A token that is narrowed does not make one that is not.
+        scopes: (scopes as string[] | null) ?? caller.scopes,
+        lifetimeMs: lifetimeMs ?? parts.tokenLifetimeMs,
+        fields: rest,
+        group,
+      });
+      // Access that ended meanwhile does not live on in a token it could not end.
+      if (!(await isInForce(parts.database, caller))) {
+        await revokeToken(parts.database, entity._id);
+        throw unauthorized();
+      }
+      return { ...entity, token };
+    },
+  };
+}
