@@ -7,12 +7,14 @@ import { keepSecret } from './auth/secret.js';
 import { createSessions } from './auth/sessions.js';
 import { createTokens } from './auth/tokens.js';
 import type { Config } from './config.js';
-import { type Accounts, createAccounts } from './db/accounts.js';
+import { type Accounts, createAccounts, createUseNotes } from './db/accounts.js';
+import { type Audit, createAudit } from './db/audit.js';
 import { startWatcher } from './db/changes.js';
 import { connectDatabase, createClient, type Database } from './db/connect.js';
 import { createStoreFinder, type StoreFinder } from './db/custom-stores.js';
 import { startEmbedded } from './db/embedded.js';
 import { findObjectIds } from './db/entities.js';
+import { settleMoves } from './db/groups.js';
 import { createIngest } from './db/ingest.js';
 import { prepareInstallation } from './db/installation.js';
 import { createModelFinder, type ModelFinder } from './db/models.js';
@@ -24,6 +26,7 @@ import { toEvents } from './live/events.js';
 import { createHub, type Hub } from './live/hub.js';
 import { createLog } from './log.js';
 import type { Change } from './model/change.js';
+import { LIMITS } from './model/limits.js';
 import { createStampClock } from './model/packet.js';
 
 export interface ServiceOptions {
@@ -75,6 +78,7 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
 
   const passwords = await createPasswords();
   const generatedPassword = await prepareFirstUser({ config, database, passwords, now });
+  await settleMoves(database, now() - LIMITS.moveRecheckMs);
   let isLive = (): boolean => false;
   const live = (): boolean => isLive();
   const known = {
@@ -83,7 +87,9 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
     models: createModelFinder(database, live),
   };
   const identity = createIdentity({ config, database, secrets, now, accounts: known.accounts });
-  const app = createDoor({ config, database, known, identity, passwords, log, now });
+  const audit = createAudit({ database, log: log.child({ room: 'audit' }), now });
+  endings.push(() => audit.stop());
+  const app = createDoor({ config, database, known, identity, passwords, audit, log, now });
   const server = createHttpServer(app);
   const hub = createHub(server, {
     identify: identity.identify,
@@ -156,7 +162,11 @@ function createIdentity(parts: {
   const { client } = database;
   const sessions = createSessions({ client, secrets, lifetimeMs: config.auth.sessionLifetimeMs, now });
   const tokens = createTokens(secrets, now);
-  return { sessions, tokens, identify: createIdentify({ accounts, sessions, tokens }) };
+  return {
+    sessions,
+    tokens,
+    identify: createIdentify({ accounts, sessions, tokens, noteUse: createUseNotes(database, now) }),
+  };
 }
 
 function createDoor(parts: {
@@ -165,10 +175,11 @@ function createDoor(parts: {
   known: Known;
   identity: Identity;
   passwords: Passwords;
+  audit: Audit;
   log: Logger;
   now: () => number;
 }) {
-  const { config, database, known, identity, passwords, now } = parts;
+  const { config, database, known, identity, passwords, audit, now } = parts;
   const log = parts.log.child({ room: 'http' });
   const { tokenLifetimeMs } = config.auth;
   const inBackground = (work: Promise<unknown>): void => {
@@ -183,6 +194,7 @@ function createDoor(parts: {
     rules: createRules({ ...common, inBackground }),
     ingest: createIngest(database, createStampClock(now)),
     attempts: createAttempts(database.client),
+    audit,
     trustProxy: config.http.trustProxy,
     corsOrigins: config.http.corsOrigins,
     log,

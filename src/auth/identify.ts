@@ -12,8 +12,16 @@ export interface Proof {
 /** Null for nobody: no proof, or one that is not (or no longer) good. Throws 503 when that cannot be told. */
 export type Identify = (proof: Proof) => Promise<Caller | null>;
 
+export interface IdentifyParts {
+  readonly accounts: Accounts;
+  readonly sessions: Sessions;
+  readonly tokens: Tokens;
+  /** Told of each use of a token. */
+  readonly noteUse: (tokenId: string) => void;
+}
+
 /** A bearer token goes before a cookie: a bad one is not made good by a session. */
-export function createIdentify(parts: { accounts: Accounts; sessions: Sessions; tokens: Tokens }): Identify {
+export function createIdentify(parts: IdentifyParts): Identify {
   return async ({ authorization, cookie }) => {
     if (authorization !== undefined && authorization !== '') return fromToken(parts, authorization);
     if (cookie !== undefined && cookie !== '') return fromCookie(parts, cookie);
@@ -21,7 +29,7 @@ export function createIdentify(parts: { accounts: Accounts; sessions: Sessions; 
   };
 }
 
-async function fromToken(parts: { accounts: Accounts; tokens: Tokens }, authorization: string): Promise<Caller | null> {
+async function fromToken(parts: IdentifyParts, authorization: string): Promise<Caller | null> {
   // Some clients send the bare token.
   const claims = parts.tokens.verify(authorization.replace(/^bearer\s+/i, '').trim());
   if (claims === null) return null;
@@ -29,6 +37,7 @@ async function fromToken(parts: { accounts: Accounts; tokens: Tokens }, authoriz
   if (record === null || record.userId !== claims.userId) return null;
   const account = await parts.accounts.findAccount(claims.userId);
   if (account === null) return null;
+  parts.noteUse(claims.tokenId);
   const token = { id: claims.tokenId, expiresAtMs: claims.expiresAtMs };
   return { ...account, scopes: record.scopes, session: null, token };
 }

@@ -1,4 +1,5 @@
 /** Users, their rights, their tokens and sessions: what identifying a caller needs, cached and kept true by changes. */
+import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
 import { type Caller, forObject, type Scope } from '../model/access.js';
 import type { Change } from '../model/change.js';
@@ -119,6 +120,32 @@ export async function findBranch(database: Database, scope: Scope, groupId: stri
 /** Ends one session. */
 export async function endSession(database: Database, sessionId: string): Promise<void> {
   await translated(() => database.db.collection<{ _id: string }>('sessions').deleteOne({ _id: sessionId }));
+}
+
+/** Keeps a user's newest sessions and ends the rest. */
+export async function endOldSessions(database: Database, userId: string): Promise<void> {
+  const sessions = database.db.collection<{ _id: string }>('sessions');
+  const newestFirst = { sort: { expires: -1 as const }, skip: LIMITS.sessionsPerUser, projection: { _id: 1 } };
+  await translated(async () => {
+    const old = await sessions.find({ 'session.user': userId }, newestFirst).toArray();
+    if (old.length > 0) await sessions.deleteMany({ _id: { $in: old.map(({ _id }) => _id) } });
+  });
+}
+
+/** Notes when a token was used, to the minute: its owner sees which ones are still in use. */
+export function createUseNotes(database: Database, now: () => number): (tokenId: string) => void {
+  const noted = new LRUCache<string, number>({ max: LIMITS.cachedTokens });
+  return (tokenId) => {
+    const nowMs = now();
+    if (nowMs - (noted.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LIMITS.tokenUseNotedMs) return;
+    noted.set(tokenId, nowMs);
+    const stale = { _id: new ObjectId(tokenId), lastUsed: { $not: { $gt: nowMs - LIMITS.tokenUseNotedMs } } };
+    // A note that fails is made at the next use.
+    database.db
+      .collection('tokens')
+      .updateOne(stale, { $set: { lastUsed: nowMs } })
+      .catch(() => noted.delete(tokenId));
+  };
 }
 
 /** Revokes one token. */

@@ -24,7 +24,8 @@ export interface Watcher {
   stop(): Promise<void>;
 }
 
-const WATCHED = [...STORES.keys(), 'packets', 'sessions'];
+// The log of security events is read, not followed.
+const WATCHED = [...STORES.keys(), 'packets', 'sessions'].filter((name) => name !== 'audit');
 const KINDS: Readonly<Record<string, Change['kind']>> = {
   insert: 'created',
   update: 'changed',

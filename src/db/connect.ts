@@ -95,6 +95,7 @@ function indexesOf(store: Store): IndexDescription[] {
     indexes.push({ key: { [field]: 1 }, unique: true, partialFilterExpression: { [field]: { $exists: true } } });
   }
   if (store.name === 'tokens') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 }, { key: { user: 1 } });
+  if (store.name === 'audit') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 });
   if (store.name === 'users') indexes.push({ key: { role: 1 } });
   if (store.name === 'commands') indexes.push({ key: { object: 1, _id: 1 } });
   return indexes;

@@ -92,15 +92,11 @@ export async function settleBranches(database: Database, groupId: string): Promi
   });
 }
 
-/** The groups that were moved since: after a crash, what `settleBranches` still has to look at. */
-export async function findMoved(database: Database, sinceMs: number): Promise<string[]> {
-  const moved = await translated(() =>
-    database.db
-      .collection('groups')
-      .find({ _moved: { $gte: sinceMs } }, { projection: { _id: 1 } })
-      .toArray(),
-  );
-  return moved.map(({ _id }) => String(_id));
+/** The same for every group that was moved since: a process that died may have left it undone. */
+export async function settleMoves(database: Database, sinceMs: number): Promise<void> {
+  const moved = { _moved: { $gte: sinceMs } };
+  const groups = await translated(() => database.db.collection('groups').find(moved).project({ _id: 1 }).toArray());
+  for (const { _id } of groups) await settleBranches(database, String(_id));
 }
 
 /** How many entities of each store belong to the group or to one below it, the group itself aside. */

@@ -4,7 +4,9 @@ import express, { type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { Identify } from '../auth/identify.js';
+import type { Audit } from '../db/audit.js';
 import { sendJson } from './answer.js';
+import { auditRequests } from './audit.js';
 import { type AuthParts, createAuthRouter, createLoginRouter } from './auth.js';
 import { admit, refuseForeignPages } from './caller.js';
 import { createEntityRouter, type EntityParts } from './entities.js';
@@ -14,6 +16,7 @@ import { logRequests, nameRequest, requireHost } from './requests.js';
 
 export interface AppParts extends AuthParts, ObjectParts, EntityParts {
   readonly identify: Identify;
+  readonly audit: Audit;
   readonly log: Logger;
   readonly trustProxy: number | string[];
   readonly corsOrigins: readonly string[];
@@ -23,7 +26,14 @@ export function createApp(parts: AppParts): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', parts.trustProxy).set('query parser', 'simple');
 
-  app.use(nameRequest(), logRequests(parts.log), requireHost, helmet(), allowOrigins(parts.corsOrigins));
+  app.use(
+    nameRequest(),
+    logRequests(parts.log),
+    auditRequests(parts.audit),
+    requireHost,
+    helmet(),
+    allowOrigins(parts.corsOrigins),
+  );
   app.route(['/', '/api/v1']).get(greet).all(only('GET'));
 
   app.use('/api/v1', createLoginRouter(parts, refuseForeignPages(parts.corsOrigins)));

@@ -5,7 +5,7 @@ import { checkLogin, isStillGood, issueToken, readCredentials } from '../auth/lo
 import type { Passwords } from '../auth/password.js';
 import { SESSION_COOKIE, type Sessions } from '../auth/sessions.js';
 import type { Tokens } from '../auth/tokens.js';
-import { type Accounts, endSession, revokeToken } from '../db/accounts.js';
+import { type Accounts, endOldSessions, endSession, revokeToken } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import { getEntity } from '../db/entities.js';
 import { badRequest, forbidden, unauthorized, unavailable } from '../errors.js';
@@ -56,10 +56,13 @@ const addressOf = (req: Request): string => req.ip ?? 'unknown';
 
 const openSession: Handler = (parts) => async (req, res) => {
   const credentials = readCredentials(req.body);
+  res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);
   const known = await checkLogin(parts, credentials, addressOf(req));
+  res.locals.userId = known.userId;
   await finished((done) => req.session.regenerate(done));
   req.session.user = known.userId;
   await finished((done) => req.session.save(done));
+  await endOldSessions(parts.database, known.userId);
   if (!(await isStillGood(parts.database, credentials, known))) {
     await finished((done) => req.session.destroy(done));
     throw unauthorized();
@@ -76,8 +79,10 @@ function finished(start: (done: (error?: unknown) => void) => void): Promise<voi
 
 const openToken: Handler = (parts) => async (req, res) => {
   const credentials = readCredentials(req.body);
+  res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);
   const { lifetimeMs, scopes } = readTokenWish(parts, req.body);
   const known = await checkLogin(parts, credentials, addressOf(req));
+  res.locals.userId = known.userId;
   const account = await parts.accounts.findAccount(known.userId);
   if (account === null) throw unauthorized();
   if (scopes !== null && !mayGrant({ ...account, scopes: null }, scopes))

@@ -71,6 +71,7 @@ const create: Handler = (parts) => async (req, res) => {
     ? await rule.create(caller, wanted)
     : await createPlain(parts, store, rule, { caller, ...wanted });
   parts.written(store.name, String(created._id));
+  res.locals.entityId = created._id;
   sendEntity(res, created);
 };
 
@@ -89,6 +90,7 @@ const change: Handler = (parts) => async (req, res) => {
   const [store, scope, key] = [storeIn(res), scopeIn(res), String(req.params.id)];
   const rule = parts.rules.get(store.name);
   const given = readPatch(store, req.body ?? {});
+  res.locals.fields = Object.keys(given);
   const patch = rule?.preparePatch ? await rule.preparePatch(callerOf(res), key, given) : given;
   const changed = await changeEntity(parts.database, store, scope, key, { patch, nowMs: parts.now() });
   await rule?.afterChange?.(changed, patch);
@@ -101,6 +103,7 @@ const remove: Handler = (parts) => async (req, res) => {
   await rule?.beforeRemove?.(callerOf(res), key);
   const removed = await removeEntity(parts.database, store, scope, key);
   parts.written(store.name, removed._id);
+  res.locals.entityId = removed._id;
   const answer = await withState(parts, store, removed);
   await rule?.afterRemove?.(removed);
   sendEntity(res, answer);
@@ -132,6 +135,7 @@ async function shareWith(parts: EntityParts, res: Response, key: string, userId:
 async function sendWritten(parts: EntityParts, res: Response, entity: Entity): Promise<void> {
   const store = storeIn(res);
   parts.written(store.name, entity._id);
+  res.locals.entityId = entity._id;
   sendEntity(res, await withState(parts, store, entity));
 }
 

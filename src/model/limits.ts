@@ -55,6 +55,11 @@ export const LIMITS = {
   passwordHashesWaiting: 100,
   loginFailuresPerAccount: 10,
   loginFailuresPerAddress: 100,
+  sessionsPerUser: 50,
+  tokenUseNotedMs: MINUTE_MS,
+  auditPending: 1_000,
+  auditDelayMs: 500,
+  auditKeptMs: 90 * DAY_MS,
   loginFailureWindowMs: 15 * MINUTE_MS,
 
   // Caches: entries.
@@ -92,6 +97,7 @@ export const LIMITS = {
   watcherSilenceMs: 2 * SECOND_MS,
   watcherPauseMaxMs: 2 * SECOND_MS,
   moveSettleMs: 30 * SECOND_MS,
+  moveRecheckMs: HOUR_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,
 } as const;

@@ -1,0 +1,105 @@
+/** The log of security events: who let themselves in, was refused, took or gave rights; a line in the log, and an entity. */
+import { ObjectId } from 'mongodb';
+import { ROOT_GROUP_ID } from '../model/builtin.js';
+import { LIMITS } from '../model/limits.js';
+import type { Database } from './connect.js';
+
+/** One event. What is alike within a moment is told once, with its count. */
+export interface AuditEntry {
+  readonly action: string;
+  /** Who did it, where that is known; the name that a login was tried with, where it is not. */
+  readonly userId: string | null;
+  readonly login: string | null;
+  readonly address: string;
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  /** The entity it was done to, where there is one. */
+  readonly entityId: string | null;
+  /** The names of the fields that were changed. */
+  readonly fields: readonly string[] | null;
+}
+
+export interface Audit {
+  record(entry: AuditEntry): void;
+  /** Stores what is not stored yet. */
+  stop(): Promise<void>;
+}
+
+interface Pending {
+  readonly entry: AuditEntry;
+  readonly timeMs: number;
+  count: number;
+}
+
+export interface AuditOptions {
+  readonly database: Database;
+  readonly log: { info(details: object, message: string): void; error(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export function createAudit(options: AuditOptions): Audit {
+  const pending = new Map<string, Pending>();
+  let timer: NodeJS.Timeout | undefined;
+  let storing = Promise.resolve();
+  const flush = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    const taken = [...pending.values()];
+    pending.clear();
+    storing = storing.then(() => storeAll(options, taken));
+    return storing;
+  };
+  return {
+    record(entry) {
+      options.log.info({ ...entry }, entry.action);
+      const { requestId: _, ...alike } = entry;
+      const key = JSON.stringify(alike);
+      const same = pending.get(key);
+      if (same !== undefined) same.count++;
+      else if (pending.size < LIMITS.auditPending) pending.set(key, { entry, timeMs: options.now(), count: 1 });
+      timer ??= setTimeout(() => void flush(), LIMITS.auditDelayMs);
+    },
+    stop: flush,
+  };
+}
+
+async function storeAll({ database, log }: AuditOptions, taken: readonly Pending[]): Promise<void> {
+  if (taken.length === 0) return;
+  try {
+    const users = [...new Set(taken.flatMap(({ entry }) => entry.userId ?? []))];
+    const branches = await findBranches(database, users);
+    const documents = taken.map((one) => toAuditDocument(one, branches.get(one.entry.userId ?? '')));
+    await database.db.collection('audit').insertMany(documents);
+  } catch (error) {
+    log.error({ err: error, events: taken.length }, 'security events could not be stored; they are in the log');
+  }
+}
+
+/** The branch of each user's group: who administers it sees what the user did. */
+async function findBranches(database: Database, users: readonly string[]): Promise<Map<string, ObjectId[]>> {
+  const ids = users.map((id) => new ObjectId(id));
+  const found = await database.db
+    .collection('users')
+    .find({ _id: { $in: ids } }, { projection: { branch: 1 } })
+    .toArray();
+  return new Map(found.map(({ _id, branch }) => [String(_id), branch]));
+}
+
+function toAuditDocument({ entry, timeMs, count }: Pending, branch = [new ObjectId(ROOT_GROUP_ID)]) {
+  const { userId, entityId, ...told } = entry;
+  const user = userId === null ? null : new ObjectId(userId);
+  return {
+    _id: new ObjectId(),
+    ...told,
+    user,
+    entity: entityId,
+    count,
+    owner: null,
+    group: branch.at(-1),
+    branch,
+    access: [],
+    time: timeMs,
+    _expires: new Date(timeMs + LIMITS.auditKeptMs),
+  };
+}

@@ -1,0 +1,46 @@
+/** Which requests are security events: told when the answer is known. */
+import type { Request, RequestHandler, Response } from 'express';
+import type { Audit } from '../db/audit.js';
+import type { Caller } from '../model/access.js';
+
+const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);
+
+/** What a request was, to whoever watches over rights; null for everyday work. `segments` come without api/v1. */
+export function securityAction(method: string, segments: readonly string[], status: number): string | null {
+  const [store = '', , part] = segments;
+  if (store === 'auth' && method === 'POST') {
+    return ({ 200: 'login', 401: 'login failed', 403: 'forbidden', 429: 'login refused' } as const)[status] ?? null;
+  }
+  if (status === 403) return 'forbidden';
+  if (status !== 200 || method === 'GET' || method === 'HEAD') return null;
+  if (store === 'auth') return 'logout';
+  if (part === 'access') return 'share changed';
+  if (store === 'tokens') return ({ POST: 'token issued', DELETE: 'token revoked' } as const)[method] ?? null;
+  return RIGHTS.has(store) ? 'rights changed' : null;
+}
+
+export function auditRequests(audit: Audit): RequestHandler {
+  return (req, res, next) => {
+    res.once('finish', () => {
+      const segments = (req.originalUrl.split('?', 1)[0] ?? '').split('/').filter(Boolean);
+      const path = segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0);
+      const names = path.map((segment, at) => (at % 2 === 0 ? segment.toLowerCase() : segment));
+      const action = securityAction(req.method, names, res.statusCode);
+      if (action !== null) audit.record({ action, path: `/${names.join('/')}`, ...actorOf(req, res) });
+    });
+    next();
+  };
+}
+
+function actorOf(req: Request, res: Response) {
+  const caller = res.locals.caller as Caller | undefined;
+  return {
+    userId: caller?.userId ?? (res.locals.userId as string | undefined) ?? null,
+    login: caller?.login ?? (res.locals.login as string | undefined) ?? null,
+    address: req.ip ?? 'unknown',
+    requestId: res.locals.requestId as string,
+    method: req.method,
+    entityId: (res.locals.entityId as string | undefined) ?? null,
+    fields: (res.locals.fields as string[] | undefined) ?? null,
+  };
+}
