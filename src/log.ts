@@ -15,10 +15,17 @@ export function createLog(
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
   };
-  const out = destination ?? pino.destination({ dest: 1, sync: true });
+  // Lines that come while one is being written go out together.
+  const out = destination ?? pino.destination({ dest: 1, sync: false });
   if (format === 'json') return pino(options, out);
   return pino(
     options,
-    pretty({ destination: out, colorize: false, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname' }),
+    pretty({
+      destination: out,
+      colorize: false,
+      singleLine: true,
+      translateTime: 'SYS:HH:MM:ss.l',
+      ignore: 'pid,hostname',
+    }),
   );
 }

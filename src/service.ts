@@ -15,10 +15,11 @@ import { createStoreFinder, type StoreFinder } from './db/custom-stores.js';
 import { startEmbedded } from './db/embedded.js';
 import { findObjectIds } from './db/entities.js';
 import { settleMoves } from './db/groups.js';
+import { createHistory } from './db/history.js';
 import { createIngest } from './db/ingest.js';
 import { prepareInstallation } from './db/installation.js';
 import { createModelFinder, type ModelFinder } from './db/models.js';
-import { createReaders } from './db/readers.js';
+import { createReaders, type Readers } from './db/readers.js';
 import { createApp } from './http/app.js';
 import { createRules } from './http/rules.js';
 import { createHttpServer, endConnections, listen } from './http/server.js';
@@ -91,14 +92,17 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
   endings.push(() => audit.stop());
   const app = createDoor({ config, database, known, identity, passwords, audit, log, now });
   const server = createHttpServer(app);
+  const readers = createReaders(database);
   const hub = createHub(server, {
     identify: identity.identify,
     corsOrigins: config.http.corsOrigins,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    openHistory: createHistory(database.client),
+    findReaders: readers.find,
     log: log.child({ room: 'live' }),
     now,
   });
-  isLive = await startNews({ uri, database, hub, known, log, now, onChange: options.onChange }, endings);
+  isLive = await startNews({ uri, hub, known, readers, log, now, onChange: options.onChange }, endings);
   const url = await listen(server, config.http);
   endings.push(
     () => hub.stop(),
@@ -207,29 +211,29 @@ const isNewPacket = ({ store, kind }: Change): boolean => store === 'packets' &&
 async function startNews(
   parts: {
     uri: string;
-    database: Database;
     hub: Hub;
     known: Known;
+    readers: Readers;
     log: Logger;
     now: () => number;
     onChange: ServiceOptions['onChange'];
   },
   endings: Ending[],
 ): Promise<() => boolean> {
-  const { hub, known, database } = parts;
-  const readers = createReaders(database);
+  const { hub, known, readers } = parts;
   const client = createClient(parts.uri);
   endings.push(() => client.close());
   const watcher = await startWatcher({
     client,
     log: parts.log.child({ room: 'watcher' }),
     now: parts.now,
+    onStart: hub.begin,
     async onChange(change) {
       forget(known, change);
       readers.apply(change);
       await hub.apply(change);
       const packetReaders = isNewPacket(change) ? await readers.find(String(change.after?._oid)) : null;
-      hub.tell(toEvents(change, packetReaders));
+      hub.tell(toEvents(change, packetReaders), change.position);
       parts.onChange?.(change);
     },
     onGap() {

@@ -38,6 +38,8 @@ export interface Listener {
   readonly socket: Socket;
   /** Every event since the last `take`. */
   take(): Heard[];
+  /** The same without taking them. */
+  heard(): readonly Heard[];
   subscribe(narrowing: object): Promise<{ success: boolean; message?: string; objects?: string[] }>;
   close(): void;
 }
@@ -168,6 +170,7 @@ export function openListener(url: string, token: string, query: Record<string, s
   const listener: Listener = {
     socket,
     take: () => heard.splice(0),
+    heard: () => heard,
     async subscribe(narrowing) {
       const answer = await socket.timeout(5_000).emitWithAck('subscribe', narrowing);
       if (answer.success) narrowings.set(listener, narrowing);

@@ -40,10 +40,7 @@ async function moveWithin(
   { groupId, parentId, nowMs, collections }: GroupMove & { collections: readonly string[] },
 ): Promise<void> {
   const [id, groups] = [new ObjectId(groupId), database.db.collection('groups')];
-  // Two moves at a time could each be right and together make a ring: the one that writes this second begins anew.
-  await database.db
-    .collection<{ _id: string }>('installation')
-    .updateOne({ _id: 'groups' }, { $inc: { moves: 1 } }, { upsert: true, session });
+  await holdTree(database, session);
   const within = { branch: new ObjectId(scope.groupId) };
   const group = await groups.findOne({ _id: id, ...within }, { session });
   if (group === null) throw notFound();
@@ -63,6 +60,16 @@ async function moveWithin(
   await groups.updateOne({ _id: id }, { $set: { parent: parent._id, _at: nowMs, _moved: nowMs } }, { session });
 }
 
+/**
+ * Two moves at a time could each be right and together make a ring, and a correction could bring back what a move has
+ * just changed: the one that writes this second begins anew.
+ */
+async function holdTree(database: Database, session: ClientSession): Promise<void> {
+  await database.db
+    .collection<{ _id: string }>('installation')
+    .updateOne({ _id: 'groups' }, { $inc: { moves: 1 } }, { upsert: true, session });
+}
+
 const holds = (branch: readonly ObjectId[], id: ObjectId): boolean => branch.some((one) => one.equals(id));
 
 // What stands above the group is replaced, the group and what is below it stays.
@@ -73,23 +80,37 @@ function rebased(above: readonly ObjectId[], id: ObjectId): Document {
 }
 
 /**
- * Corrects the `branch` of entities that were being created in the group, or below it, while it was moved: they had
- * read the old one. Changes nothing where every branch is true.
+ * Corrects the `branch` of what was being created in the group, or below it, while it was moved: groups and entities that
+ * had read the old one. Changes nothing where every branch is true.
  */
 export async function settleBranches(database: Database, groupId: string): Promise<void> {
   const collections = await ownedCollections(database);
-  await translated(async () => {
-    const below = await database.db
-      .collection('groups')
-      .find({ branch: new ObjectId(groupId) })
-      .toArray();
-    for (const { _id, branch } of below) {
+  await translated(() =>
+    database.client.withSession((session) =>
+      session.withTransaction(() => settleWithin(database, session, { groupId, collections })),
+    ),
+  );
+}
+
+async function settleWithin(
+  database: Database,
+  session: ClientSession,
+  { groupId, collections }: { groupId: string; collections: readonly string[] },
+): Promise<void> {
+  await holdTree(database, session);
+  const groups = database.db.collection('groups');
+  let level = await groups.find({ _id: new ObjectId(groupId) }, { session }).toArray();
+  while (level.length > 0) {
+    for (const { _id, branch } of level) {
       const untrue = { $and: [{ branch: _id }, { group: _id }, { branch: { $ne: branch } }] };
-      for (const name of collections.filter((one) => one !== 'groups')) {
-        await database.db.collection(name).updateMany(untrue, { $set: { branch } });
+      for (const name of collections) {
+        await database.db.collection(name).updateMany(untrue, { $set: { branch } }, { session });
       }
     }
-  });
+    const branches = new Map(level.map(({ _id, branch }) => [String(_id), branch]));
+    const below = await groups.find({ parent: { $in: level.map(({ _id }) => _id) } }, { session }).toArray();
+    level = below.map((group) => ({ ...group, branch: [...branches.get(String(group.parent)), group._id] }));
+  }
 }
 
 /** The same for every group that was moved since: a process that died may have left it undone. */

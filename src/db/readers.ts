@@ -14,10 +14,11 @@ export interface Readers {
   forgetAll(): void;
 }
 
-/** Only for the one who reads changes in their order: between `find` and `apply` no change is skipped. */
 export function createReaders(database: Database): Readers {
   const known = new LRUCache<string, readonly string[]>({ max: LIMITS.cachedReaders });
+  let applied = 0;
   const load = async (objectId: string): Promise<readonly string[] | null> => {
+    const before = applied;
     const object = await translated(() =>
       database.db
         .collection('objects')
@@ -25,13 +26,15 @@ export function createReaders(database: Database): Readers {
     );
     if (object === null) return null;
     const readers = readersOf(toPlain(object) as unknown as Guarded);
-    known.set(objectId, readers);
+    // What was being loaded while an object changed is used, but not kept.
+    if (applied === before) known.set(objectId, readers);
     return readers;
   };
   return {
     find: (objectId) => known.get(objectId) ?? load(objectId),
     apply({ store, kind, id, after }) {
       if (store !== 'objects') return;
+      applied++;
       if (kind === 'removed' || after === null) known.delete(id);
       else known.set(id, readersOf(after as unknown as Guarded));
     },

@@ -1,7 +1,7 @@
 /** Which requests are security events: told when the answer is known. */
 import type { Request, RequestHandler, Response } from 'express';
 import type { Audit } from '../db/audit.js';
-import type { Caller } from '../model/access.js';
+import { type Caller, toSegments } from '../model/access.js';
 
 const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);
 
@@ -22,7 +22,7 @@ export function securityAction(method: string, segments: readonly string[], stat
 export function auditRequests(audit: Audit): RequestHandler {
   return (req, res, next) => {
     res.once('finish', () => {
-      const segments = (req.originalUrl.split('?', 1)[0] ?? '').split('/').filter(Boolean);
+      const segments = segmentsOf(req.originalUrl.split('?', 1)[0] ?? '');
       const path = segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0);
       const names = path.map((segment, at) => (at % 2 === 0 ? segment.toLowerCase() : segment));
       const action = securityAction(req.method, names, res.statusCode);
@@ -30,6 +30,15 @@ export function auditRequests(audit: Audit): RequestHandler {
     });
     next();
   };
+}
+
+// Decoded, as the router takes them: no spelling of a path goes unnoticed.
+function segmentsOf(path: string): string[] {
+  try {
+    return toSegments(path);
+  } catch {
+    return path.split('/').filter(Boolean);
+  }
 }
 
 function actorOf(req: Request, res: Response) {

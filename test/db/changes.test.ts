@@ -36,6 +36,7 @@ async function watch(failing: (change: Change) => boolean = () => false): Promis
   };
   watched.watcher = await startWatcher({
     client,
+    onStart: () => undefined,
     onChange(change) {
       if (failing(change)) throw unavailable('cannot be told now');
       changes.push(change);

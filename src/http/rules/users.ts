@@ -18,9 +18,10 @@ export function userRule({ database, passwords, written }: RuleParts): Rule {
   const withHash = async ({ password, ...fields }: JsonObject): Promise<JsonObject> =>
     password === undefined ? fields : { ...fields, _password: await passwords.hash(password as string) };
   // Whoever could change a mightier user could become that user; a token that is narrowed, its own.
-  const checkMight = async (caller: Caller, key: string): Promise<void> => {
+  const checkMight = async (caller: Caller, key: string, { object }: JsonObject = {}): Promise<void> => {
     const user = await getEntity(database, builtInStore('users'), scopeOf(caller), key);
-    if (user._id === caller.userId && caller.scopes === null) return;
+    // Another object is other rights, for oneself as well.
+    if (user._id === caller.userId && caller.scopes === null && (object ?? user.object) === user.object) return;
     checkGrant(caller, await findCredentials(database, user.role));
   };
   const checkObject = async (caller: Caller, { object }: JsonObject): Promise<void> => {
@@ -37,7 +38,7 @@ export function userRule({ database, passwords, written }: RuleParts): Rule {
       return withHash({ ...fields, role });
     },
     async preparePatch(caller, key, patch) {
-      await checkMight(caller, key);
+      await checkMight(caller, key, patch);
       if (patch.active === false) refuseSelf(caller, key);
       await checkObject(caller, patch);
       if (patch.role !== undefined) await checkRole(caller, patch.role);

@@ -1,0 +1,159 @@
+/** Groups are moved under readers and creators, on two instances: nobody sees what is never theirs, and it settles true. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ROOT_GROUP_ID } from '../../src/model/builtin.js';
+import { entityOf } from '../answers.js';
+import { createPerson, type Person } from '../auth/callers.js';
+import { type Call, startTestService, type TestService, testUri } from '../fixture.js';
+import { treeOf } from './tree.js';
+
+const MOVES = 30;
+let one: TestService;
+let other: TestService;
+const uri = testUri();
+beforeAll(async () => {
+  one = await startTestService({ env: { LOG_LEVEL: 'warn' } }, uri);
+  other = await startTestService({ env: { LOG_LEVEL: 'warn' } }, uri);
+});
+afterAll(async () => {
+  await other?.service.stop();
+  await other?.client.close();
+  await one?.stop();
+});
+
+const make = async (path: string, fields: object, call: Call = one.admin) => entityOf(await call('POST', path, fields));
+const group = async (name: string, parent: string = ROOT_GROUP_ID): Promise<string> =>
+  (await make('groups', { name, parent }))._id;
+
+/** A process that starts settles what another may have left behind. */
+async function settle(): Promise<void> {
+  const third = await startTestService({ env: { LOG_LEVEL: 'warn' } }, uri);
+  await third.service.stop();
+  await third.client.close();
+}
+
+interface Reader {
+  readonly person: Person;
+  /** Marks of what the reader may see, wherever the team is. */
+  readonly marks: readonly string[];
+}
+
+test('a group goes back and forth between two others: each reader sees of it all or nothing, and of others nothing', async () => {
+  const [left, right, aside] = [await group('left'), await group('right'), await group('aside')];
+  const team = await group('team', left);
+  const crew = await group('crew', team);
+  const PLACES = { left, right, aside, team, crew };
+  for (const [mark, of] of Object.entries(PLACES)) {
+    for (let at = 0; at < 5; at++) await make('labels', { mark, fixed: true, group: of });
+  }
+  const reader = async (of: string, ...marks: string[]): Promise<Reader> => ({
+    person: await createPerson(one, { group: of }),
+    marks,
+  });
+  const readers = [
+    await reader(left, 'left', 'team', 'crew'),
+    await reader(right, 'right', 'team', 'crew'),
+    await reader(aside, 'aside'),
+    await reader(team, 'team', 'crew'),
+  ];
+
+  let moving = true;
+  const faults: unknown[] = [];
+  let [lists, partial] = [0, 0];
+  const read = async ({ person, marks }: Reader, { url, as }: TestService) => {
+    const call = as(person.token);
+    while (moving) {
+      const { status, body } = await call('GET', 'labels');
+      lists++;
+      const seen = (body as { mark: string; fixed?: boolean }[]).filter(({ mark }) => !marks.includes(mark));
+      const fixed = (body as { mark: string; fixed?: boolean }[]).filter((label) => label.fixed).length;
+      // Its own five, and the ten of team and crew, together or not at all.
+      const own = marks.length === 2 ? [10] : marks.length === 1 ? [5] : [5, 15];
+      if (status !== 200 || seen.length > 0 || !own.includes(fixed)) faults.push({ url, marks, status, seen, fixed });
+      if (fixed === 5 && marks.length === 3) partial++;
+    }
+  };
+  const created: string[] = [];
+  const create = async ({ admin }: TestService, mark: string, of: string) => {
+    while (moving) {
+      const child = await make('groups', { name: mark, parent: of }, admin);
+      const label = await make('labels', { mark, group: child._id }, admin);
+      const beside = await make('labels', { mark, group: of }, admin);
+      created.push(child._id, label._id, beside._id);
+    }
+  };
+  const work = [
+    ...readers.flatMap((of) => [read(of, one), read(of, other)]),
+    create(one, 'team', team),
+    create(other, 'crew', crew),
+  ];
+  for (let at = 0; at < MOVES; at++) {
+    const { admin } = at % 3 === 0 ? other : one;
+    entityOf(await admin('PATCH', `groups/${team}`, { parent: at % 2 === 0 ? right : left }));
+  }
+  moving = false;
+  await Promise.all(work);
+  expect(faults).toEqual([]);
+  // They did read, and create, while it was moved: and both before and after.
+  expect(lists).toBeGreaterThan(MOVES);
+  expect(created.length).toBeGreaterThan(MOVES);
+  expect([partial > 0, partial < lists]).toEqual([true, true]);
+
+  await settle();
+  const { entities, untrue } = await treeOf(one);
+  expect(untrue).toEqual([]);
+  expect(created.filter((id) => !entities.some(({ _id, branch }) => _id === id && branch.includes(left)))).toEqual([]);
+  const [ofLeft, ofRight] = await Promise.all(
+    readers.map(async ({ person }) => (await person.call('GET', 'labels?meta=true')).body.count as number),
+  );
+  const all = entities.filter(({ collection, branch }) => collection === 'labels' && branch.includes(team)).length;
+  expect([ofLeft, ofRight]).toEqual([5 + all, 5]);
+}, 60_000);
+
+test('what was made in a group while it was moved, with the chain of before, is corrected: groups and what is in them', async () => {
+  const [before, after] = [await group('before'), await group('after')];
+  const team = await group('team', before);
+  const child = await group('child', team);
+  const grandchild = await group('grandchild', child);
+  const label = (await make('labels', { name: 'x', group: grandchild }))._id;
+  entityOf(await other.admin('PATCH', `groups/${team}`, { parent: after }));
+  const stale = (await treeOf(one)).entities.filter(({ _id }) => [child, grandchild, label].includes(_id));
+  // As creators leave it that had read the old chain, and write after the move.
+  for (const { collection, _id, branch } of stale) {
+    const { ObjectId } = await import('mongodb');
+    const old = branch.map((id) => new ObjectId(id === after ? before : id));
+    await one.client
+      .db()
+      .collection(collection)
+      .updateOne({ _id: new ObjectId(_id) }, { $set: { branch: old } });
+  }
+  expect((await treeOf(one)).untrue).toHaveLength(3);
+  await settle();
+  expect((await treeOf(one)).untrue).toEqual([]);
+}, 30_000);
+
+test('two groups moved below each other at the same time: one of the moves is refused, and no ring is made', async () => {
+  for (let round = 0; round < 20; round++) {
+    const [first, second] = [await group('first'), await group('second')];
+    const [below] = [await group('below', first)];
+    const answers = await Promise.all([
+      one.admin('PATCH', `groups/${first}`, { parent: second }),
+      other.admin('PATCH', `groups/${second}`, { parent: round % 2 === 0 ? first : below }),
+    ]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400]);
+    expect((await treeOf(one)).untrue).toEqual([]);
+  }
+}, 60_000);
+
+test('moves of several groups at a time all come true', async () => {
+  const places = await Promise.all(Array.from({ length: 4 }, (_, at) => group(`place-${at}`)));
+  const teams = await Promise.all(Array.from({ length: 6 }, (_, at) => group(`team-${at}`, places[at % 4])));
+  for (const of of teams) await make('labels', { name: 'x', group: of });
+  const answers = await Promise.all(
+    teams.flatMap((team, at) => [
+      one.admin('PATCH', `groups/${team}`, { parent: places[(at + 1) % 4] }),
+      other.admin('PATCH', `groups/${team}`, { parent: places[(at + 2) % 4] }),
+    ]),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect((await treeOf(one)).untrue).toEqual([]);
+}, 60_000);

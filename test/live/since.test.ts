@@ -1,0 +1,78 @@
+/** Whoever comes back with a position hears what came after it, once and in order, and then goes on live. */
+import { expect, test } from '@jest/globals';
+import { ADMIN, openListener, startTestService, testUri, useService } from '../fixture.js';
+
+const service = useService();
+
+test('what came while a client was away is told when it comes back, then the present', async () => {
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  const first = await service.listen(token);
+  await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
+  await service.admin('POST', 'objects/car/packets', { n: 1 });
+  await service.settled();
+  const [heard] = first.take();
+  first.close();
+  await service.admin('POST', 'objects/car/packets', [{ n: 2 }, { n: 3 }]);
+  await service.admin('PATCH', 'objects/car', { status: 'away' });
+  const back = await openListener(service.url, token, { since: heard?.position ?? '' });
+  await service.admin('POST', 'objects/car/packets', { n: 4 });
+  for (let tries = 0; tries < 200; tries++) {
+    await service.settled();
+    await back.subscribe({});
+    if (back.heard().some(({ payload }) => payload.n === 4)) break;
+  }
+  expect(back.take().map(({ name, payload }) => payload.n ?? name)).toEqual([2, 3, 'object-update', 4]);
+  back.close();
+});
+
+test.each([
+  ['malformed', 'no position!', 'unknown position'],
+  ['of nowhere', 'Z0FBQUFBQUFBQUFB', 'history gone'],
+])('a position that is %s is a gap, and then the present', async (_, since, reason) => {
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  const listener = await openListener(service.url, token, { since });
+  for (let tries = 0; tries < 200 && listener.heard().length === 0; tries++) await listener.subscribe({});
+  expect(listener.take().map(({ name, payload }) => ({ name, payload }))).toEqual([
+    { name: 'gap', payload: { reason, from: since } },
+  ]);
+  await service.admin('POST', 'objects', { id: `o-${reason.length}`, name: 'O' });
+  await service.admin('POST', `objects/o-${reason.length}/packets`, { n: 5 });
+  for (let tries = 0; tries < 200 && listener.heard().length === 0; tries++) await listener.subscribe({});
+  expect(listener.take().map(({ payload }) => payload.n)).toEqual([5]);
+  listener.close();
+});
+
+test('a client that comes and goes while thousands of packets are written hears each once, on two instances', async () => {
+  const uri = testUri();
+  const instances = [await startTestService({}, uri), await startTestService({}, uri)] as const;
+  const token = await instances[0].tokenOf(ADMIN.login, ADMIN.password);
+  await instances[0].admin('POST', 'objects', { id: 'busy', name: 'Busy' });
+  const seen: number[] = [];
+  let position = '';
+  let first = await openListener(instances[0].url, token);
+  await instances[0].admin('POST', 'objects/busy/packets', { n: 0 });
+  await instances[0].settled();
+  const most = 3_000;
+  const writing = (async () => {
+    for (let n = 1; n <= most; n += 20) {
+      const packets = Array.from({ length: 20 }, (_, at) => ({ n: n + at }));
+      await instances[(n / 20) & 1 ? 1 : 0].admin('POST', 'objects/busy/packets', packets);
+    }
+  })();
+  for (let round = 0; seen.at(-1) !== most && round < 500; round++) {
+    await first.subscribe({});
+    const heard = first.take();
+    first.close();
+    for (const { name, payload, position: at } of heard) {
+      expect(name).toBe('object-packet');
+      seen.push(payload.n);
+      position = at;
+    }
+    first = await openListener(instances[round & 1 ? 1 : 0].url, token, { since: position });
+  }
+  await writing;
+  expect(seen).toEqual(Array.from({ length: most + 1 }, (_, n) => n));
+  first.close();
+  await instances[1].stop();
+  await instances[0].stop();
+}, 60_000);
