@@ -82,13 +82,14 @@ async function open({ client, onStart }: WatcherOptions, state: State): Promise<
 }
 
 async function readNext(options: WatcherOptions, state: State): Promise<void> {
-  const { documents, token } = await readStream(state.stream as Stream, { waitMs: LIMITS.watcherWaitMs });
+  const { documents, token, ended } = await readStream(state.stream as Stream, { waitMs: LIMITS.watcherWaitMs });
   for (const document of documents) {
     await tell(options, document);
     state.token = document._id;
   }
-  state.token = token;
+  state.token = token ?? state.token;
   state.heardAtMs = options.now();
+  if (ended) throw new Error('the database closed the change stream');
 }
 
 /** What failed because the database is away is told again; what never can be told must not keep back all that follows. */

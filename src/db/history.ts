@@ -34,10 +34,11 @@ async function openAfter(client: MongoClient, position: string): Promise<Stream 
 }
 
 async function readPage(stream: Stream): Promise<HistoryPage> {
-  const { documents, token } = await readStream(stream, {
+  const { documents, token, ended } = await readStream(stream, {
     waitMs: LIMITS.historyWaitMs,
     batchSize: LIMITS.historyPage,
   });
+  if (ended) throw new Error('the database closed the change stream');
   return { changes: documents.map(toChange), upTo: toPosition(token) };
 }
 

@@ -44,15 +44,14 @@ export async function openStream(
   }
 }
 
-/** What came next, waiting at most `waitMs` for it; `token` is how far the stream has looked. */
+/** What came next, waiting at most `waitMs` for it; `token` is how far the stream has looked, `ended` that it ends there. */
 export async function readStream(
   { client, id, session }: Stream,
   { waitMs, batchSize }: { waitMs: number; batchSize?: number },
-): Promise<{ documents: Document[]; token: Document }> {
+): Promise<{ documents: Document[]; token: Document; ended: boolean }> {
   const command = { getMore: id, collection: '$cmd.aggregate', maxTimeMS: waitMs, ...(batchSize && { batchSize }) };
   const { cursor } = await client.db().command(command, { session, promoteLongs: false });
-  if (cursor.id.isZero()) throw new Error('the database closed the change stream');
-  return { documents: cursor.nextBatch, token: cursor.postBatchResumeToken };
+  return { documents: cursor.nextBatch, token: cursor.postBatchResumeToken, ended: cursor.id.isZero() };
 }
 
 /** Lets go of a stream that broke: its cursor is not asked for, whoever has it may be gone. */
