@@ -156,6 +156,7 @@ export async function request(client: Client, method: string, path: string, body
       renewed = true;
       if (await renewToken(client)) continue;
     }
+    if (answer.status === 401 && client.token === '') throw failure('The login or the password is wrong', 401);
     const why = `${describe(answer.status, answer.body)} (${method} ${client.url}${path})`;
     const wait = waitBefore(attempt, answer.status, answer.retryAfter);
     if (wait === null || attempt >= client.attempts || client.signal.aborted) throw failure(why, answer.status);

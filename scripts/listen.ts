@@ -1,5 +1,5 @@
-// Shows live events as they arrive, for a person or (--json) for a program; after a lost connection it goes on from the
-// last position it saw, so that nothing is missed.
+// Shows live events as they arrive, for a person or (--json) for a program; after a lost connection it asks for what came
+// after the last position it saw, and shows the gap where the service cannot tell.
 import { fileURLToPath } from 'node:url';
 import { io, type Socket } from 'socket.io-client';
 import {
@@ -7,6 +7,7 @@ import {
   connect,
   type Failure,
   failure,
+  find,
   type Json,
   pause,
   readArguments,
@@ -37,11 +38,11 @@ interface Listener {
 
 const HELP = `npm run listen -- [--object <id>]
 
-Prints live events as they arrive, until Ctrl-C; after a lost connection it continues without a gap. Events go to the
-standard output, everything else to the standard error.
+Prints live events as they arrive, until Ctrl-C. After a lost connection it goes on where it was; where the service cannot
+tell what came meanwhile, it prints a gap. Events go to the standard output, everything else to the standard error.
 
   --object <id>        only this object (its own id, or its _id); may be given several times
-  --json               one JSON line per event: {"event", "data", "position"}
+  --json               one JSON line per event: {"event", "data", "position"}; with npm run --silent, nothing else
   --quiet              a count instead of the events
   --count <n>          end after n events`;
 
@@ -164,7 +165,7 @@ function openSocket(listener: Listener): Socket {
   socket.onAny((event: string, data: Json, meta?: Json) => onEvent(listener, event, data, meta));
   socket.on('connect', () => {
     told = '';
-    console.error(`Connected to ${url}${listener.position ? `, continuing from ${listener.position}` : ''}`);
+    console.error(`Connected to ${url}${listener.position ? ', going on where it was' : ''}`);
     // A connection that breaks meanwhile subscribes anew when it is back.
     subscribe(listener, socket).catch((error: Error) => console.error(`Subscription: ${error.message}`));
   });
@@ -189,7 +190,11 @@ function openSocket(listener: Listener): Socket {
 async function readNames(client: Client, ids: string[]): Promise<Map<string, string>> {
   // Without --object the names are a nicety: a caller may lack the right to list objects.
   const all = () => request(client, 'GET', '/api/v1/objects?only=id').catch(() => [] as unknown as Json);
-  const one = (id: string) => request(client, 'GET', `/api/v1/objects/${encodeURIComponent(id)}?only=id`);
+  const one = async (id: string) => {
+    const found = await find(client, `/api/v1/objects/${encodeURIComponent(id)}?only=id`);
+    if (found === null) throw failure(`There is no object ${id}, or it is not for you to see`);
+    return found;
+  };
   const found = ids.length > 0 ? await Promise.all(ids.map(one)) : [await all()];
   return new Map(found.flat().map((object) => [String(object._id), String(object.id)]));
 }

@@ -34,6 +34,8 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** Told of every change after the sockets were. */
   readonly onChange?: (change: Change) => void;
+  /** Told of the first administrator's password as soon as it holds: a start that fails later must not lose it. */
+  readonly onPassword?: (password: string) => void;
   /** Where log lines go; standard output when not given. */
   readonly logTo?: DestinationStream;
 }
@@ -79,6 +81,7 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
 
   const passwords = await createPasswords();
   const generatedPassword = await prepareFirstUser({ config, database, passwords, now });
+  if (generatedPassword !== null) options.onPassword?.(generatedPassword);
   await settleMoves(database, now() - LIMITS.moveRecheckMs);
   let isLive = (): boolean => false;
   const live = (): boolean => isLive();

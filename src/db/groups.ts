@@ -98,19 +98,32 @@ async function settleWithin(
   { groupId, collections }: { groupId: string; collections: readonly string[] },
 ): Promise<void> {
   await holdTree(database, session);
-  const groups = database.db.collection('groups');
-  let level = await groups.find({ _id: new ObjectId(groupId) }, { session }).toArray();
-  while (level.length > 0) {
-    for (const { _id, branch } of level) {
-      const untrue = { $and: [{ branch: _id }, { group: _id }, { branch: { $ne: branch } }] };
-      for (const name of collections) {
-        await database.db.collection(name).updateMany(untrue, { $set: { branch } }, { session });
-      }
+  const within = { branch: new ObjectId(groupId) };
+  const branches = trueBranches(await database.db.collection('groups').find(within, { session }).toArray(), groupId);
+  for (const name of collections) {
+    const collection = database.db.collection(name);
+    const kinds = [{ $match: within }, { $group: { _id: { group: '$group', branch: '$branch' } } }];
+    for (const { _id } of await collection.aggregate(kinds, { session }).toArray()) {
+      const branch = branches.get(String(_id.group));
+      if (branch === undefined || branch.join() === _id.branch.join()) continue;
+      const untrue = { $and: [within, { group: _id.group }, { branch: _id.branch }] };
+      await collection.updateMany(untrue, { $set: { branch } }, { session });
     }
-    const branches = new Map(level.map(({ _id, branch }) => [String(_id), branch]));
-    const below = await groups.find({ parent: { $in: level.map(({ _id }) => _id) } }, { session }).toArray();
-    level = below.map((group) => ({ ...group, branch: [...branches.get(String(group.parent)), group._id] }));
   }
+}
+
+/** The chain of each group from this one downwards, by the parents: those below may have been made with an old one. */
+function trueBranches(groups: readonly Document[], groupId: string): Map<string, ObjectId[]> {
+  const branches = new Map<string, ObjectId[]>();
+  const below = new Map<string, Document[]>();
+  for (const group of groups) below.set(String(group.parent), [...(below.get(String(group.parent)) ?? []), group]);
+  const visit = (group: Document, branch: ObjectId[]): void => {
+    branches.set(String(group._id), branch);
+    for (const child of below.get(String(group._id)) ?? []) visit(child, [...branch, child._id]);
+  };
+  const top = groups.find(({ _id }) => String(_id) === groupId);
+  if (top !== undefined) visit(top, top.branch);
+  return branches;
 }
 
 /** The same for every group that was moved since: a process that died may have left it undone. */

@@ -1,7 +1,10 @@
 /** Cookie sessions: when they begin, exactly when they end, and that nothing brings an ended one back. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/model/limits.js';
 import { ADMIN, startTestService, type TestService, testUri, useService } from '../fixture.js';
+import { openRaw } from '../live/raw.js';
+import { until } from '../until.js';
 import { createPerson, openSession, setCookiesOf, TEST_SECRET, UNAUTHORIZED, withCookie } from './callers.js';
 
 const service = useService();
@@ -192,25 +195,40 @@ describe('leaving', () => {
     expect([await statusWith(leaving), await statusWith(staying)]).toEqual([401, 200]);
     expect((await withCookie(service, leaving)('DELETE', 'auth')).status).toBe(401);
   });
+});
 
-  test('wins every race with what is under way', async () => {
+describe('how many one user has', () => {
+  test('is bounded: a login more ends the oldest, at once and on its sockets, and nobody else’s', async () => {
+    const [person, bystander] = [await createPerson(service), await createPerson(service)];
+    const other = await openSession(service, bystander);
+    const oldest = await openSession(service, person);
+    const socket = await openRaw(service.url, { Cookie: oldest });
+    const next = await openSession(service, person);
+    // As if by as many logins more, each with the store's own form.
+    const like = await sessions().findOne({ _id: idOf(next) });
+    if (like === null) throw new Error('no session');
+    const expires = new Date(like.expires.getTime() + 1);
+    const many = Array.from({ length: LIMITS.sessionsPerUser - 2 }, (_, at) => ({
+      ...like,
+      _id: `made-${person.id}-${at}`,
+      expires,
+    }));
+    await sessions().insertMany(many);
+    expect([await statusWith(oldest), await statusWith(next)]).toEqual([200, 200]);
+    const newest = await openSession(service, person);
+    expect([await statusWith(oldest), await statusWith(next), await statusWith(newest)]).toEqual([401, 200, 200]);
+    await until(() => socket.closedWith !== null, 'the oldest session’s socket to end', 1_000);
+    await openSession(service, person);
+    expect([await statusWith(next), await statusWith(newest), await statusWith(other)]).toEqual([401, 200, 200]);
+    const ofPerson = { 'session.user': person.id } as object;
+    expect(await sessions().countDocuments(ofPerson)).toBe(LIMITS.sessionsPerUser);
+  });
+
+  test('logins at the same time are counted together', async () => {
     const person = await createPerson(service);
-    const errorsBefore = service.logLines.filter((line) => /"level":[56]0/.test(line)).length;
-    for (let round = 0; round < 60; round++) {
-      const call = withCookie(service, await openSession(service, round % 2 === 0 ? person : ADMIN));
-      const reads = Array.from({ length: 8 }, (_, at) =>
-        call('GET', ['auth', 'users', 'roles', 'objects'][at % 4] ?? ''),
-      );
-      const leaving = call('DELETE', 'auth');
-      const late = Array.from({ length: 4 }, () => call('GET', 'auth'));
-      // A broken connection would reject.
-      const statuses = (await Promise.all([...reads, ...late])).map(({ status }) => status);
-      expect(statuses.filter((status) => status !== 200 && status !== 401)).toEqual([]);
-      expect((await leaving).status).toBe(200);
-      const after = await Promise.all([call('GET', 'auth'), call('GET', 'objects'), call('DELETE', 'auth')]);
-      expect(after.map(({ status }) => status)).toEqual([401, 401, 401]);
-    }
-    expect(service.logLines.filter((line) => /"level":[56]0/.test(line)).length).toBe(errorsBefore);
+    const logins = LIMITS.sessionsPerUser + 10;
+    await Promise.all(Array.from({ length: logins }, () => openSession(service, person)));
+    expect(await sessions().countDocuments({ 'session.user': person.id } as object)).toBe(LIMITS.sessionsPerUser);
   });
 });
 

@@ -149,6 +149,43 @@ describe('until when', () => {
     }
   });
 
+  test('and its owner sees when it was last used: at most once a minute it is noted', async () => {
+    const there = await startTestService({ now: () => nowMs ?? Date.now() }, timed.mongodbUri);
+    try {
+      const startMs = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000;
+      nowMs = startMs;
+      const { body } = await timed.admin('POST', 'tokens', { name: 'used', expiresIn: '1 day' });
+      expect(body).not.toHaveProperty('lastUsed');
+      const [call, callThere] = [timed.as(body.token), there.as(body.token)];
+      const path = `tokens/${body._id}`;
+      const shown = async () => (await timed.admin('GET', path)).body.lastUsed;
+      expect(await shown()).toBeUndefined();
+      for (const [offsetMs, uses, notedMs] of [
+        [0, [call, call, callThere], 0],
+        [LIMITS.tokenUseNotedMs - 1, [callThere, call, call], 0],
+        [LIMITS.tokenUseNotedMs, [call, callThere, call], LIMITS.tokenUseNotedMs],
+        [3 * LIMITS.tokenUseNotedMs, [callThere, call], 3 * LIMITS.tokenUseNotedMs],
+      ] as const) {
+        nowMs = startMs + offsetMs;
+        for (const use of uses) {
+          expect((await use('GET', 'auth')).status).toBe(200);
+          await until(async () => (await shown()) === startMs + notedMs, `noted ${notedMs}`);
+        }
+      }
+      expect((await timed.admin('PATCH', path, { lastUsed: 1 })).body.lastUsed).toBe(startMs + 180_000);
+      await timed.settled();
+      const changes = timed.changes.filter(({ id, kind }) => id === body._id && kind === 'changed');
+      // Three notes, and the change that changed nothing but `_at`.
+      expect(changes.map(({ after }) => after?.lastUsed)).toEqual(
+        [0, 60_000, 180_000, 180_000].map((offsetMs) => startMs + offsetMs),
+      );
+    } finally {
+      nowMs = null;
+      await there.service.stop();
+      await there.client.close();
+    }
+  });
+
   const DAY_MS = 86_400_000;
   test.each([
     ['90 days', 90 * DAY_MS],

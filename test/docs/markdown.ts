@@ -27,17 +27,22 @@ function levelsOf(lines: readonly string[]): number[] {
 
 /** The cells of the first table in the text, without its head. */
 export function readTable(text: string): string[][] {
-  const lines = text.split('\n');
-  const first = lines.findIndex((line) => line.startsWith('|'));
-  const after = lines.slice(first).findIndex((line) => !line.startsWith('|'));
-  const rows = lines.slice(first, after === -1 ? undefined : first + after).slice(2);
-  if (first === -1 || rows.length === 0) throw new Error('there is no table');
-  return rows.map((row) =>
-    row
-      .split(/(?<!\\)\|/)
-      .slice(1, -1)
-      .map((cell) => cell.trim().replaceAll('\\|', '|')),
-  );
+  const [first] = readTables(text);
+  if (first === undefined) throw new Error('there is no table');
+  return first;
+}
+
+/** The cells of every table in the text, each without its head. */
+export function readTables(text: string): string[][][] {
+  const tables = text.match(/^\|.*(\n\|.*)*/gm) ?? [];
+  return tables.map((table) => table.split('\n').slice(2).map(readCells));
+}
+
+function readCells(row: string): string[] {
+  return row
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim().replaceAll('\\|', '|'));
 }
 
 /** What stands in backquotes in a cell. */

@@ -135,14 +135,23 @@ async function startEmbeddedService(): Promise<{ service: Service; folder: strin
   return { service, folder: env.DATA_DIR, token: await login(service.url) };
 }
 
-const FAULTS: { name: string; hurt(processId: number): Promise<void> }[] = [
+/** Asks for something of the database. */
+type Ask = () => Promise<Called>;
+
+const FAULTS: { name: string; hurt(processId: number, ask: Ask): Promise<void> }[] = [
   { name: 'mongod killed', hurt: async (processId) => void process.kill(processId, 'SIGKILL') },
   {
     name: 'mongod frozen for a while',
-    async hurt(processId) {
+    async hurt(processId, ask) {
       process.kill(processId, 'SIGSTOP');
-      await wait(6_000);
-      process.kill(processId, 'SIGCONT');
+      try {
+        // For as long as it takes until what is asked meanwhile is told so.
+        const { status, ms } = await ask();
+        expect(status).toBe(503);
+        expect(ms).toBeLessThan(LONGEST_ANSWER_MS);
+      } finally {
+        process.kill(processId, 'SIGCONT');
+      }
     },
   },
 ];
@@ -155,7 +164,7 @@ test.each(FAULTS)(
     endings.push(() => listener.close());
     const stream = await startStream(service.url, token);
     await until(() => stream.acknowledged().length > 100, 'the stream to run');
-    await hurt(await mongodOf(folder));
+    await hurt(await mongodOf(folder), () => call(service.url, token, 'GET', 'objects'));
     const before = stream.acknowledged().length;
     await until(() => stream.acknowledged().length > before + 200, 'the service to go on by itself', 20_000);
     await stream.stop();

@@ -27,6 +27,8 @@ export interface Cast {
   readonly branches: Readonly<Record<'root' | 'own' | 'sub' | 'foreign' | 'empty', string[]>>;
   readonly calls: Readonly<Record<Player, Call>>;
   readonly ids: Readonly<Record<Player, string>>;
+  /** With a token that may be given back. */
+  readonly enter: (player: Player) => Promise<Call>;
   readonly persons: Readonly<Record<'groupAdmin' | 'operator' | 'viewer' | 'device' | 'foreignAdmin', Person>>;
 }
 
@@ -40,15 +42,24 @@ export async function gather(service: TestService): Promise<Cast> {
     await group({ name: 'empty' }),
   ];
   const branches = { root: own.slice(0, 1), own, foreign, empty, sub: await group({ name: 'sub', parent: last(own) }) };
-  const person = (role: string, branch = own) => createPerson(service, { role, group: last(branch) });
+  const person = (role: string, branch = own, more: object = {}) =>
+    createPerson(service, { role, group: last(branch), ...more });
+  const object = (await service.admin('POST', 'objects', { id: 'of-device', name: 'x', group: last(own) })).body._id;
   const persons = {
     groupAdmin: await person(ADMINISTRATOR_ROLE_ID),
     operator: await person(OPERATOR_ROLE_ID),
     viewer: await person(VIEWER_ROLE_ID),
-    device: await person(DEVICE_ROLE_ID),
+    // Of an object that is none of those the matrix asks for.
+    device: await person(DEVICE_ROLE_ID, own, { object }),
     foreignAdmin: await person(ADMINISTRATOR_ROLE_ID, foreign),
   };
-  const scoped = await persons.groupAdmin.call('POST', 'tokens', { name: 'scoped', scopes: SCOPES });
+  const scoped = () => persons.groupAdmin.call('POST', 'tokens', { name: 'scoped', scopes: SCOPES });
+  const enter = async (player: Player): Promise<Call> => {
+    if (player === 'nobody') return fast(null);
+    if (player === 'scoped') return fast((await scoped()).body.token);
+    const { login, password } = player === 'rootAdmin' ? ADMIN : persons[player];
+    return fast(await service.tokenOf(login, password));
+  };
   const fast = (token: string | null): Call => callFast(service.url, token);
   const callsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { token }]) => [name, fast(token)]));
   const idsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { id }]) => [name, id]));
@@ -56,10 +67,11 @@ export async function gather(service: TestService): Promise<Cast> {
   return {
     branches,
     persons,
+    enter,
     calls: {
       nobody: fast(null),
-      rootAdmin: fast(await service.tokenOf(ADMIN.login, ADMIN.password)),
-      scoped: fast(scoped.body.token),
+      rootAdmin: await enter('rootAdmin'),
+      scoped: await enter('scoped'),
       ...callsOfPersons,
     } as Cast['calls'],
     ids: { nobody: 'f'.repeat(24), rootAdmin: root, scoped: persons.groupAdmin.id, ...idsOfPersons } as Cast['ids'],

@@ -208,4 +208,24 @@ describe('the journal', () => {
     await service.admin('DELETE', 'objects/theirs');
     expect(entityOf(await member('GET', `commands/${entry._id}`))).toEqual(entry);
   });
+
+  test('is shared with those its object is shared with, and taken back with it, those from before as well', async () => {
+    const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'elsewhere' }));
+    const user = entityOf(await service.admin('POST', 'users', { login: 'guest', password: 'long enough', group }));
+    const guest = service.as(await service.tokenOf('guest', 'long enough'));
+    const sees = async () => (await guest('GET', 'commands')).body.map(({ _id }: { _id: string }) => _id);
+    const object = entityOf(await service.admin('POST', 'objects', { id: 'lent', name: 'Van' }));
+    const before = await entryOf(await service.admin('POST', 'objects/lent/commands/go'));
+    expect(await sees()).toEqual([]);
+    entityOf(await service.admin('POST', `objects/${object._id}/access`, { user: user._id }));
+    const after = await entryOf(await service.admin('POST', 'objects/lent/commands/go'));
+    const other = await entryOf(await service.admin('POST', 'objects/plain/commands/go'));
+    expect(await sees()).toEqual([before._id, after._id]);
+    expect((await guest('GET', 'commands?meta=true')).body.count).toBe(2);
+    expectRefusal(await guest('GET', `commands/${other._id}`), 404);
+    entityOf(await service.admin('DELETE', `objects/lent/access/${user._id}`));
+    expect(await sees()).toEqual([]);
+    expectRefusal(await guest('GET', `commands/${before._id}`), 404);
+    expect(entityOf(await service.admin('GET', `commands/${before._id}`))).toEqual(before);
+  });
 });

@@ -337,6 +337,22 @@ describe('becoming mightier', () => {
   });
 });
 
+test('nobody disables or removes themselves, in any spelling: another has to, and then can', async () => {
+  const [one, two] = [
+    await createPerson(service, { role: ADMINISTRATOR_ROLE_ID }),
+    await createPerson(service, { role: ADMINISTRATOR_ROLE_ID }),
+  ];
+  for (const id of [one.id, one.id.toUpperCase()]) {
+    expect((await one.call('PATCH', `users/${id}`, { active: false, name: 'x' })).status).toBe(409);
+    expect((await one.call('DELETE', `users/${id}`)).status).toBe(409);
+  }
+  expect(await stored('users', one.id)).not.toHaveProperty('_at');
+  expect((await one.call('PATCH', `users/${one.id}`, { active: true, name: 'x' })).status).toBe(200);
+  expect((await two.call('PATCH', `users/${one.id}`, { active: false })).status).toBe(200);
+  expect((await one.call('GET', 'auth')).status).toBe(401);
+  expect((await two.call('DELETE', `users/${one.id}`)).status).toBe(200);
+});
+
 describe('sharing', () => {
   test('lets one user see and no more than that user may; taking it back is at once', async () => {
     const { _id } = (await service.admin('POST', 'objects', { id: 'shared', name: 'shared' })).body;

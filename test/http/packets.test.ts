@@ -1,6 +1,7 @@
 /** Packets over HTTP: sent one by one or many at once, stored once, heard once, read back in their order. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
+import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, eventsOf, expectRefusal } from '../answers.js';
 import { ADMIN, type Answer, type Listener, useService } from '../fixture.js';
 
@@ -223,6 +224,30 @@ describe('a packet is refused', () => {
   });
 });
 
+describe('a packet over its size', () => {
+  // Bytes of BSON, not of JSON: no one string of it is over the limit of strings.
+  const sized = (bytes: number) => ({ a: 'x'.repeat(bytes / 2), b: 'x'.repeat(bytes / 2) });
+
+  test.each([0, 1, 2])('is refused, and nothing of what came with it is stored, at whatever place (%i)', async (at) => {
+    const { id } = await create();
+    await heard();
+    const packets = [{ n: 1 }, { n: 2 }, { n: 3 }].map((packet, place) =>
+      place === at ? sized(LIMITS.packetBytes) : packet,
+    );
+    expectRefusal(await post(id, packets), 413, `[${at}]`);
+    expectRefusal(await post(id, packets[at]), 413, String(LIMITS.packetBytes));
+    expect([await list(id), await heard()]).toEqual([[], []]);
+    expect(entityOf(await service.admin('GET', `objects/${id}`))).not.toHaveProperty('state');
+  });
+
+  test('one that is almost so is stored', async () => {
+    const { id } = await create();
+    const stored = entityOf(await post(id, sized(LIMITS.packetBytes - 1_000)));
+    expect(await list(id)).toEqual([stored]);
+    await heard();
+  });
+});
+
 describe('the history of packets', () => {
   let key: string;
   let sent: { _id: string; time: number; _ts: number; speed: number }[];
@@ -279,7 +304,9 @@ describe('the history of packets', () => {
     expect(speeds((await ask(`after=${sent[3]?._id}`)).body)).toEqual([3, 5, 7, 0]);
     expect(speeds((await ask(`after=${sent[7]?._id}`)).body)).toEqual([]);
     const other = entityOf(await post((await create()).id, {}));
-    expectRefusal(await ask(`after=${other._id}`), 404);
+    for (const unknown of [other._id, 'f'.repeat(24)]) {
+      expectRefusal(await ask(`after=${unknown}`), 400, 'after: the object has no such packet');
+    }
   });
 
   test('is counted, with the first and the last of them', async () => {

@@ -5,6 +5,7 @@ import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { refusal } from '../answers.js';
 import { type Answer, useService } from '../fixture.js';
 import { type Cast, gather, PLACES, PLAYERS, type Place, type Player, placeAll, STRANGER, sees } from './cast.js';
+import { routes } from './routes.js';
 
 const service = useService({ env: { LOG_LEVEL: 'warn' } });
 let cast: Cast;
@@ -24,15 +25,15 @@ const ADMINS: readonly Player[] = ['rootAdmin', 'groupAdmin', 'foreignAdmin'];
 const READERS: readonly Player[] = ['operator', 'viewer'];
 
 const OBJECT_ROUTES: readonly Route[] = [
-  { method: 'GET', path: 'objects/:id', may: [...READERS, 'device', 'scoped'] },
-  { method: 'HEAD', path: 'objects/:id', may: [...READERS, 'device', 'scoped'] },
-  { method: 'GET', path: 'objects/:id?only=name', may: [...READERS, 'device', 'scoped'] },
+  { method: 'GET', path: 'objects/:id', may: [...READERS, 'scoped'] },
+  { method: 'HEAD', path: 'objects/:id', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id?only=name', may: [...READERS, 'scoped'] },
   { method: 'PATCH', path: 'objects/:id', body: { status: 'x' }, may: ['operator'] },
   { method: 'DELETE', path: 'objects/:id', may: ['scoped'] },
-  { method: 'GET', path: 'objects/:id/packets', may: [...READERS, 'device', 'scoped'] },
-  { method: 'GET', path: 'objects/:id/packets?meta=true', may: [...READERS, 'device', 'scoped'] },
-  { method: 'POST', path: 'objects/:id/packets', body: { speed: 1 }, may: ['device'] },
-  { method: 'GET', path: 'objects/:id/packets/:packet', may: [...READERS, 'device', 'scoped'] },
+  { method: 'GET', path: 'objects/:id/packets', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/packets?meta=true', may: [...READERS, 'scoped'] },
+  { method: 'POST', path: 'objects/:id/packets', body: { speed: 1 }, may: [] },
+  { method: 'GET', path: 'objects/:id/packets/:packet', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/commands/stop', body: {}, may: ['operator', 'scoped'] },
   { method: 'POST', path: '/objects/:id/commands/stop', body: {}, may: ['operator', 'scoped'] },
   { method: 'POST', path: 'objects/:id/access', body: { user: 'b'.repeat(24) }, may: [] },
@@ -41,8 +42,8 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'POST', path: 'objects/:id', body: {}, may: [], known: false },
   { method: 'DELETE', path: 'objects/:id/packets', may: ['scoped'], known: false },
   { method: 'PATCH', path: 'objects/:id/packets/:packet', body: {}, may: ['operator'], known: false },
-  { method: 'GET', path: 'objects/:id/commands/stop', may: [...READERS, 'device', 'scoped'], known: false },
-  { method: 'GET', path: 'objects/:id/access', may: [...READERS, 'device', 'scoped'], known: false },
+  { method: 'GET', path: 'objects/:id/commands/stop', may: [...READERS, 'scoped'], known: false },
+  { method: 'GET', path: 'objects/:id/access', may: [...READERS, 'scoped'], known: false },
 ];
 
 /** The same for a store that nothing is special about; `users` and `roles` and others have rules besides. */
@@ -52,6 +53,52 @@ const STORE_ROUTES = (store: string): readonly Route[] => [
   { method: 'DELETE', path: `${store}/:id`, may: [] },
   { method: 'POST', path: `${store}/:id/access`, body: { user: 'b'.repeat(24) }, may: [] },
   { method: 'DELETE', path: `${store}/:id/access/:stranger`, may: [] },
+];
+
+/** The same for a journal, which the service alone writes. */
+const JOURNAL_ROUTES = (store: string, may: readonly Player[]): readonly Route[] => [
+  { method: 'GET', path: `${store}/:id`, may },
+  { method: 'HEAD', path: `${store}/:id`, may },
+  { method: 'PATCH', path: `${store}/:id`, body: { status: 'x' }, may: [], known: false },
+  { method: 'DELETE', path: `${store}/:id`, may: [], known: false },
+  { method: 'POST', path: `${store}/:id/access`, body: { user: 'b'.repeat(24) }, may: [], known: false },
+  { method: 'DELETE', path: `${store}/:id/access/:stranger`, may: [], known: false },
+];
+
+/** What is asked of no entity: the answer to an administrator, and to whom else it is given. */
+const PLAIN_ROUTES: readonly (readonly [
+  method: string,
+  path: string,
+  body: object | undefined,
+  status: number,
+  also: 'nobody else' | 'readers' | 'callers' | 'everyone',
+])[] = [
+  ['GET', '/', undefined, 200, 'everyone'],
+  ['GET', '/api/v1', undefined, 200, 'everyone'],
+  ['POST', 'auth', {}, 400, 'everyone'],
+  ['POST', 'auth/token', {}, 400, 'everyone'],
+  ['GET', 'auth', undefined, 200, 'callers'],
+  ['PATCH', 'auth', {}, 405, 'callers'],
+  ['DELETE', 'auth/token', undefined, 405, 'callers'],
+  ['GET', 'auth/nothing', undefined, 404, 'callers'],
+  ['GET', ':store', undefined, 200, 'readers'],
+  ['POST', 'labels', { name: 'x' }, 200, 'nobody else'],
+  ['POST', 'objects', { name: 'x', id: ':unique' }, 200, 'nobody else'],
+  ['POST', 'models', { name: 'x' }, 200, 'nobody else'],
+  ['POST', 'groups', { name: 'x' }, 200, 'nobody else'],
+  ['POST', 'roles', { name: 'x', credentials: [] }, 200, 'nobody else'],
+  ['POST', 'tokens', { name: 'x' }, 200, 'nobody else'],
+  ['POST', 'stores', { name: ':unique' }, 200, 'nobody else'],
+  ['POST', 'users', { login: ':unique', password: 'long enough' }, 200, 'nobody else'],
+  ['POST', 'commands', { name: 'x' }, 405, 'nobody else'],
+  ['POST', 'audit', { name: 'x' }, 405, 'nobody else'],
+  ['GET', 'audit', undefined, 200, 'nobody else'],
+  ['GET', 'audit?meta=true', undefined, 200, 'nobody else'],
+  ['GET', 'commands', undefined, 200, 'readers'],
+  ['GET', 'nothing', undefined, 404, 'readers'],
+  ['POST', 'nothing', {}, 404, 'nobody else'],
+  ['GET', 'nothing/at/all/here', undefined, 404, 'readers'],
+  ['PUT', 'labels', {}, 405, 'nobody else'],
 ];
 
 function expectedOf(route: Route, player: Player, at: Place): number {
@@ -133,14 +180,21 @@ describe.each(PLAYERS)('%s', (player) => {
     for (const route of STORE_ROUTES(store)) await judge(store, route, player);
   });
 
+  test.each([
+    ['commands', READERS],
+    ['audit', []],
+  ] as const)('every method on an entry of %s', async (store, may) => {
+    for (const route of JOURNAL_ROUTES(store, may)) await judge(store, route, player);
+  });
+
   test('lists, their count and their ends hold just what single reads give', async () => {
-    for (const store of ['objects', 'labels', 'users', 'roles']) {
+    for (const store of ['objects', 'labels', 'users', 'roles', 'tokens', 'commands', 'audit', 'groups']) {
       const mark = `${player}-${new ObjectId()}`;
       const fields = () => ({ ...FIELDS[store], ...uniqueOf(store), mark });
       const placed = await placeAll(service, cast, { store, player, fields });
       const list = await cast.calls[player]('GET', `${store}?where.mark=${mark}`);
       const meta = await cast.calls[player]('GET', `${store}?where.mark=${mark}&meta=true`);
-      const may = store === 'objects' ? [...READERS, 'device' as const, 'scoped' as const] : READERS;
+      const may = store === 'audit' ? [] : store === 'objects' ? [...READERS, 'scoped' as const] : READERS;
       const status = player === 'nobody' ? 401 : [...ADMINS, ...may].includes(player) ? 200 : 403;
       expect([store, list.status, meta.status]).toEqual([store, status, status]);
       if (status !== 200) continue;
@@ -150,34 +204,47 @@ describe.each(PLAYERS)('%s', (player) => {
     }
   });
 
-  test('creation, the journal of commands, and paths that there are not', async () => {
-    const admin = ADMINS.includes(player);
-    const or = (status: number, allowed = admin): number => (player === 'nobody' ? 401 : allowed ? status : 403);
-    const reader = admin || READERS.includes(player);
-    const rows: [string, string, object | undefined, number][] = [
-      ['POST', 'labels', { name: 'x' }, or(200)],
-      ['POST', 'objects', { name: 'x', id: `made-${new ObjectId()}` }, or(200)],
-      ['POST', 'models', { name: 'x' }, or(200)],
-      ['POST', 'groups', { name: 'x' }, or(200)],
-      ['POST', 'tokens', { name: 'x' }, or(200)],
-      ['POST', 'users', { login: `made-${new ObjectId()}`, password: 'long enough' }, or(200)],
-      ['POST', 'commands', { name: 'x' }, or(405)],
-      ['DELETE', `commands/${new ObjectId()}`, undefined, or(405)],
-      ['GET', 'commands', undefined, or(200, reader)],
-      ['GET', `commands/${new ObjectId()}`, undefined, or(404, reader)],
-      ['GET', 'nothing', undefined, or(404, reader)],
-      ['POST', 'nothing', {}, or(404)],
-      ['GET', 'nothing/at/all/here', undefined, or(404, reader)],
-      ['PUT', 'labels', {}, or(405)],
-      ['GET', 'auth', undefined, or(200, true)],
-      ['PATCH', 'auth', {}, or(405, true)],
-      ['GET', 'auth/nothing', undefined, or(404, true)],
-    ];
-    for (const [method, path, body, status] of rows) {
-      const answer = await cast.calls[player](method, path, body);
-      expect([method, path, answer.status]).toEqual([method, path, status]);
+  test('creation, lists, logins, and paths that there are not', async () => {
+    for (const [method, path, body, status, also] of PLAIN_ROUTES) {
+      const text = body && JSON.stringify(body).replace(':unique', `made-${new ObjectId()}`);
+      const isAllowed =
+        ADMINS.includes(player) || also === 'callers' || (also === 'readers' && READERS.includes(player));
+      const expected = also === 'everyone' ? status : player === 'nobody' ? 401 : isAllowed ? status : 403;
+      const answer = await cast.calls[player](method, path.replace(':store', 'labels'), text && JSON.parse(text));
+      expect([method, path, answer.status]).toEqual([method, path, expected]);
     }
   });
+
+  test('leaving', async () => {
+    const call = await cast.enter(player);
+    const status = player === 'nobody' ? 401 : 200;
+    expect([(await call('DELETE', 'auth')).status, (await call('GET', 'auth')).status]).toEqual([status, 401]);
+  });
+});
+
+test('every route of the service has a row here', () => {
+  const rows = [
+    ...[...OBJECT_ROUTES, ...STORE_ROUTES('labels'), ...JOURNAL_ROUTES('audit', [])]
+      .filter(({ known }) => known !== false)
+      .map(({ method, path }) => `${method} ${path}`),
+    ...PLAIN_ROUTES.filter(([, , , status]) => status !== 404 && status !== 405).map(
+      ([method, path]) => `${method} ${path}`,
+    ),
+    'DELETE auth',
+  ].map((row) =>
+    row
+      .replace(/\?.*/, '')
+      .replace(/^(\S+) (?!\/)/, '$1 /api/v1/')
+      .replace(':packet', ':packetID')
+      .replace('commands/stop', 'commands/:command')
+      .replace(':stranger', ':user'),
+  );
+  // A generic route has its row where it is asked of objects, too.
+  const generic = rows.map((row) => row.replace(/\/api\/v1\/[a-z]+(?=$|\/:id$|\/:id\/access)/, '/api/v1/:store'));
+  const known = [...rows, ...generic];
+  expect(routes().filter((route) => !known.includes(route))).toEqual([]);
+  // And the routers were walked.
+  expect(routes()).toEqual(expect.arrayContaining(['POST /objects/:id/commands/:command', 'GET /api/v1/:store']));
 });
 
 test('an object is not found by the packet of another, nor a packet under another object', async () => {

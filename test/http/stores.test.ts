@@ -1,5 +1,6 @@
 /** Stores that an administrator adds at run time, held to their JSON Schema. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, expectRefusal } from '../answers.js';
 import { type Call, useService } from '../fixture.js';
 
@@ -173,5 +174,73 @@ describe('a store cannot be added', () => {
     const startMs = performance.now();
     expectRefusal(await service.admin('POST', 'evil', { text: `${'a'.repeat(50_000)}b` }), 400, 'text');
     expect(performance.now() - startMs).toBeLessThan(5_000);
+  });
+
+  test('with a schema that costs too much: so many parts and patterns, and no more', async () => {
+    const patterns = (count: number, key: (at: number) => object) => ({
+      allOf: Array.from({ length: count }, (_, at) => key(at)),
+    });
+    const named = (at: number) => ({ properties: { [`p${at}`]: { pattern: 'x' } } });
+    const matched = (count: number) => ({
+      patternProperties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`^p${at}$`, true])),
+    });
+    const most = LIMITS.schemaPatterns;
+    // A schema of n numbers in an enum has two parts: itself and the list; of n lists in it, n more.
+    const parts = (count: number) => ({ enum: Array.from({ length: count - 2 }, (_, at) => [at]) });
+    const cases: [string, object, string | null][] = [
+      ['patterns-at', patterns(most, named), null],
+      ['patterns-over', patterns(most + 1, named), 'patterns'],
+      ['matched-at', matched(most), null],
+      ['matched-over', matched(most + 1), 'patterns'],
+      ['parts-at', parts(LIMITS.schemaParts), null],
+      ['parts-over', parts(LIMITS.schemaParts + 1), 'parts'],
+    ];
+    for (const [name, schema, mention] of cases) {
+      const answer = await service.admin('POST', 'stores', { name, schema });
+      if (mention === null) entityOf(answer);
+      else expectRefusal(answer, 400, mention);
+      const changed = await service.admin('PATCH', `stores/${storeId}`, { schema });
+      if (mention !== null) expectRefusal(changed, 400, mention);
+    }
+  });
+
+  test('so that its check of unique items takes the square of them', async () => {
+    const schema = { properties: { items: { type: 'array', uniqueItems: true } } };
+    entityOf(await service.admin('POST', 'stores', { name: 'unique', schema }));
+    const items = Array.from({ length: LIMITS.jsonArrayItems }, (_, at) => ({ at, same: 'x' }));
+    const startMs = performance.now();
+    entityOf(await service.admin('POST', 'unique', { items }));
+    expect(performance.now() - startMs).toBeLessThan(5_000);
+    for (const [twice, fits] of [
+      [[1, 1], false],
+      [
+        [
+          { a: 1, b: [2] },
+          { b: [2], a: 1 },
+        ],
+        false,
+      ],
+      [[null, null], false],
+      [[1, '1', [1], { a: 1 }, { a: '1' }, true, null, 'null'], true],
+      [
+        [
+          [1, 2],
+          [2, 1],
+        ],
+        true,
+      ],
+      [[{ a: 1 }, { a: 1, b: null }], true],
+    ] as const) {
+      const answer = await service.admin('POST', 'unique', { items: twice });
+      if (fits) entityOf(answer);
+      else expectRefusal(answer, 400, 'items: must not have two equal items');
+    }
+    entityOf(
+      await service.admin('POST', 'stores', {
+        name: 'twice',
+        schema: { properties: { items: { uniqueItems: false } } },
+      }),
+    );
+    entityOf(await service.admin('POST', 'twice', { items: [1, 1] }));
   });
 });

@@ -1,6 +1,7 @@
 /** Whoever comes back with a position hears what came after it, once and in order, and then goes on live. */
 import { expect, test } from '@jest/globals';
 import { ADMIN, openListener, startTestService, testUri, useService } from '../fixture.js';
+import { until } from '../until.js';
 
 const service = useService();
 
@@ -76,3 +77,30 @@ test('a client that comes and goes while thousands of packets are written hears 
   await instances[1].stop();
   await instances[0].stop();
 }, 60_000);
+
+test('what was missed is told by the rights of today: what is shared now is told, what is taken back is not', async () => {
+  const admin = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  const { body: group } = await service.admin('POST', 'groups', { name: 'Tenant' });
+  const login = { login: 'guest', password: 'guest-password' };
+  const { body: guest } = await service.admin('POST', 'users', { ...login, group: group._id });
+  const objects: Record<string, string> = {};
+  for (const id of ['kept', 'taken', 'given', 'foreign']) {
+    objects[id] = (await service.admin('POST', 'objects', { id, name: id })).body._id;
+  }
+  for (const id of ['kept', 'taken']) await service.admin('POST', `objects/${id}/access`, { user: guest._id });
+  await service.admin('POST', 'objects/kept/packets', { n: 0 });
+  await service.settled();
+  const since = admin.take().at(-1)?.position ?? '';
+  for (const id of Object.keys(objects)) await service.admin('POST', `objects/${id}/packets`, { n: 1 });
+  await service.admin('DELETE', `objects/taken/access/${guest._id}`);
+  await service.admin('POST', 'objects/given/access', { user: guest._id });
+  await service.settled();
+  const back = await openListener(service.url, await service.tokenOf(login.login, login.password), { since });
+  await until(async () => (await back.subscribe({})) && back.heard().length >= 3);
+  expect(back.take().map(({ name, payload }) => [name, payload._oid ?? payload.id])).toEqual([
+    ['object-packet', objects.kept],
+    ['object-packet', objects.given],
+    ['object-update', objects.given],
+  ]);
+  back.close();
+});

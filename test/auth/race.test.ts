@@ -1,0 +1,60 @@
+/** Logging out against everything that is under way with the same cookie: RACE_ROUNDS says how often (60). */
+import { expect, test } from '@jest/globals';
+import { ADMIN, useService } from '../fixture.js';
+import { createPerson, openSession } from './callers.js';
+
+const ROUNDS = Number(process.env.RACE_ROUNDS ?? 60);
+const READS = 20;
+const PATHS = ['auth', 'users', 'roles', 'objects', 'labels?meta=true'];
+const service = useService();
+
+/** Over connections that are kept: one that the service breaks rejects. */
+async function ask(cookie: string, method: string, path: string, body?: object): Promise<number> {
+  const response = await fetch(`${service.url}/api/v1/${path}`, {
+    method,
+    headers: { Cookie: cookie, ...(body && { 'Content-Type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+const faults = (): number => service.logLines.filter((line) => /"level":[56]0/.test(line)).length;
+
+test(
+  `leaving wins every race (${ROUNDS} rounds)`,
+  async () => {
+    const person = await createPerson(service);
+    for (let round = 0; round < ROUNDS; round++) {
+      const who = round % 2 === 0 ? person : ADMIN;
+      const cookie = await openSession(service, who);
+      let answered = 0;
+      let leave = () => {};
+      // At another moment each time: after this many answers.
+      const after = Math.floor(Math.random() * READS);
+      const asked = Array.from({ length: READS }, async (_, at) => {
+        const status = await ask(cookie, 'GET', PATHS[at % PATHS.length] as string);
+        if (++answered > after) leave();
+        return status;
+      });
+      const leaving = new Promise<void>((resolve) => {
+        leave = resolve;
+        if (after === 0) resolve();
+      }).then(() => ask(cookie, 'DELETE', 'auth'));
+      // The slow change of a session: a login with the cookie that is being ended.
+      const login = round % 4 === 0 ? [ask(cookie, 'POST', 'auth', who)] : [];
+      const late = leaving.then(() => Promise.all(PATHS.map((path) => ask(cookie, 'GET', path))));
+      const statuses = await Promise.all(asked);
+      expect([round, after, statuses.filter((status) => status !== 200 && status !== 401)]).toEqual([round, after, []]);
+      // A login with the same cookie may have ended the session before it could be left.
+      const left = await leaving;
+      expect([round, left === 200 || (left === 401 && login.length > 0)]).toEqual([round, true]);
+      expect(await Promise.all(login)).toEqual(login.map(() => 200));
+      expect([round, await late]).toEqual([round, PATHS.map(() => 401)]);
+      const again = [await ask(cookie, 'GET', 'auth'), await ask(cookie, 'DELETE', 'auth')];
+      expect([round, again]).toEqual([round, [401, 401]]);
+    }
+    expect(faults()).toBe(0);
+  },
+  30_000 + ROUNDS * 1_000,
+);

@@ -1,0 +1,292 @@
+/** The log of security events: what is told, of whom, to whom; and that nothing secret is. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { ADMINISTRATOR_ROLE_ID, OPERATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { entityOf, expectRefusal } from '../answers.js';
+import { createPerson, openSession, type Person, withCookie } from '../auth/callers.js';
+import { type Answer, type Call, startTestService, useService } from '../fixture.js';
+import { until } from '../until.js';
+
+const service = useService();
+const events = () => service.client.db().collection('audit');
+const make = async (path: string, fields: object, call: Call = service.admin) =>
+  entityOf(await call('POST', path, fields));
+
+let groups: { north: string; south: string };
+let marker: Person;
+let admins: { north: Person; south: Person };
+beforeAll(async () => {
+  groups = { north: (await make('groups', { name: 'north' }))._id, south: (await make('groups', { name: 's' }))._id };
+  const admin = (group: string) => createPerson(service, { group, role: ADMINISTRATOR_ROLE_ID });
+  marker = await createPerson(service);
+  admins = { north: await admin(groups.north), south: await admin(groups.south) };
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: events of every shape
+type Told = any;
+
+/** What was told since the last call of this: one event more is made, and everything before it is stored with it. */
+let since = new ObjectId('0'.repeat(24));
+async function told(): Promise<Told[]> {
+  const path = `/labels/mark-${new ObjectId()}`;
+  await marker.call('DELETE', path.slice(1));
+  await until(() => events().findOne({ path }), 'the mark to be stored');
+  const found = await events()
+    .find({ _id: { $gt: since }, path: { $not: /^\/labels\/mark-/ } }, { sort: { time: 1, _id: 1 } })
+    .toArray();
+  since = (await events().findOne({ path }))?._id as ObjectId;
+  return found;
+}
+
+/** The event of one request. */
+async function toldOf(act: () => Promise<Answer>): Promise<Told> {
+  const requestId = (await act()).headers['x-request-id'];
+  await until(() => events().findOne({ requestId }), 'the event to be stored');
+  const found = await events().find({ requestId }).toArray();
+  expect(found).toHaveLength(1);
+  return found[0];
+}
+
+describe('is told', () => {
+  let person: Person;
+  let cookie: string;
+  let object: string;
+  beforeAll(async () => {
+    person = await createPerson(service, { group: groups.north, role: ADMINISTRATOR_ROLE_ID });
+    cookie = await openSession(service, person);
+    object = (await make('objects', { id: `o-${new ObjectId()}`, name: 'x' }, person.call))._id;
+    // What is alike would be told together with these.
+    await told();
+  });
+  const credentials = () => ({ login: person.login, password: person.password });
+  const by = (method: string, path: string, body?: object) => () => person.call(method, path, body);
+  const newUser = () => ({ login: `u-${new ObjectId()}`, password: 'long enough', group: groups.north });
+
+  test.each<[string, () => () => Promise<Answer>, object]>([
+    ['login', () => () => service.as(null)('POST', 'auth', credentials()), { path: '/auth' }],
+    ['login', () => () => service.as(null)('POST', 'auth/token', credentials()), { path: '/auth/token' }],
+    ['logout', () => () => withCookie(service, cookie)('DELETE', 'auth'), { path: '/auth', method: 'DELETE' }],
+    ['token issued', () => by('POST', 'tokens', { name: 'x' }), { path: '/tokens', entity: expect.any(String) }],
+    ['rights changed', () => by('POST', 'users', newUser()), { path: '/users', fields: null }],
+    ['rights changed', () => by('POST', 'roles', { name: 'x', credentials: [] }), { path: '/roles' }],
+    ['rights changed', () => by('POST', 'groups', { name: 'x' }), { path: '/groups' }],
+    [
+      'share changed',
+      () => by('POST', `objects/${object}/access`, { user: person.id }),
+      { path: expect.stringMatching(/^\/objects\/[0-9a-f]{24}\/access$/) },
+    ],
+    [
+      'share changed',
+      () => by('DELETE', `objects/${object}/access/${person.id}`),
+      { path: expect.stringMatching(/^\/objects\/[0-9a-f]{24}\/access\/[0-9a-f]{24}$/) },
+    ],
+  ])('%s (%#): who, what, when and from where', async (action, act, more) => {
+    const startMs = Date.now();
+    const event = await toldOf(act());
+    expect(event).toMatchObject({
+      action,
+      login: person.login,
+      user: new ObjectId(person.id),
+      address: expect.stringContaining('127.0.0.1'),
+      requestId: expect.stringMatching(/^[\w-]{8,}$/),
+      count: 1,
+      branch: [new ObjectId(ROOT_GROUP_ID), new ObjectId(groups.north)],
+      ...more,
+    });
+    expect(event.time).toBeGreaterThanOrEqual(startMs);
+    expect(event._expires.getTime() - event.time).toBe(90 * 86_400_000);
+    const lines = service.logLines.map((line) => JSON.parse(line)).filter(({ room }) => room === 'audit');
+    expect(lines.find(({ requestId }) => requestId === event.requestId)).toMatchObject({
+      action,
+      userId: person.id,
+      path: event.path,
+    });
+  });
+
+  test('which fields of a user, a role or a group were changed, not to what', async () => {
+    const user = await make('users', newUser(), person.call);
+    const role = await make('roles', { name: 'x', credentials: [] }, person.call);
+    const group = await make('groups', { name: 'x' }, person.call);
+    for (const [path, body] of [
+      [`users/${user._id}`, { password: 'canary-of-a-password', name: 'renamed' }],
+      [`roles/${role._id}`, { credentials: ['GET /canary-of-a-role'] }],
+      [`groups/${group._id}`, { name: 'canary-of-a-group' }],
+    ] as const) {
+      const event = await toldOf(by('PATCH', path, body));
+      expect(event).toMatchObject({ action: 'rights changed', entity: path.split('/')[1], fields: Object.keys(body) });
+    }
+    for (const path of [`users/${user._id}`, `roles/${role._id}`, `groups/${group._id}`]) {
+      expect(await toldOf(by('DELETE', path))).toMatchObject({ action: 'rights changed', method: 'DELETE' });
+    }
+    const token = await make('tokens', { name: 'x' }, person.call);
+    expect(await toldOf(by('DELETE', `tokens/${token._id}`))).toMatchObject({
+      action: 'token revoked',
+      entity: token._id,
+    });
+    const stored = JSON.stringify(await events().find().toArray());
+    expect(stored).not.toMatch(/canary|eyJ|long enough/);
+    expect(service.logLines.filter((line) => line.includes('canary'))).toEqual([]);
+  });
+
+  test('a login that failed, by the name it was tried with; and one that was refused for too many of them', async () => {
+    const login = `tried\n{"level":60}-${new ObjectId()}`;
+    const attempt = () => service.as(null)('POST', 'auth', { login, password: 'canary-of-a-guess' });
+    expect(await toldOf(attempt)).toMatchObject({ action: 'login failed', login, user: null });
+    for (let at = 1; at < LIMITS.loginFailuresPerAccount; at++) expect((await attempt()).status).toBe(401);
+    expect(await toldOf(attempt)).toMatchObject({ action: 'login refused', login });
+    expect(service.logLines.map((line) => JSON.parse(line).level)).not.toContain(60);
+  });
+
+  test('what was forbidden: to a caller, to a page of a foreign origin', async () => {
+    const viewer = await createPerson(service, { group: groups.north });
+    const path = `labels?token=canary-of-a-query`;
+    expect(await toldOf(() => viewer.call('POST', path, { name: 'x' }))).toMatchObject({
+      action: 'forbidden',
+      login: viewer.login,
+      method: 'POST',
+      path: '/labels',
+    });
+    const sid = await openSession(service, viewer);
+    const origin = { Origin: 'https://evil.example', Cookie: sid };
+    expect(await toldOf(() => service.as(null)('DELETE', 'auth', undefined, origin))).toMatchObject({
+      action: 'forbidden',
+      user: new ObjectId(viewer.id),
+    });
+    expect(JSON.stringify(await events().find().toArray())).not.toContain('canary');
+  });
+
+  test('whatever the spelling of the path', async () => {
+    for (const path of ['/api/v1/%74okens', '/API/v1/Tokens/', '/api/v1/TOKENS?x=1']) {
+      const event = await toldOf(by('POST', path, { name: 'x' }));
+      expect([event.action, event.path]).toEqual(['token issued', '/tokens']);
+    }
+    const user = await make('users', newUser(), person.call);
+    for (const path of [`/api/v1/%75%73ers/${user._id}`, `/api/v1/USERS/${user._id}`]) {
+      const event = await toldOf(by('PATCH', path, { name: 'x' }));
+      expect([event.action, event.path]).toEqual(['rights changed', `/users/${user._id}`]);
+    }
+  });
+});
+
+test('everyday work is not told, nor what failed for another reason', async () => {
+  const { call } = admins.north;
+  await told();
+  const { _id } = (await call('POST', 'objects', { id: `day-${new ObjectId()}`, name: 'x' })).body;
+  for (const [method, path, body] of [
+    ['GET', 'users'],
+    ['GET', `objects/${_id}`],
+    ['PATCH', `objects/${_id}`, { status: 'x' }],
+    ['POST', `objects/${_id}/packets`, { a: 1 }],
+    ['POST', `objects/${_id}/commands/stop`, {}],
+    ['POST', 'users', { login: 1 }],
+    ['PATCH', `users/${'f'.repeat(24)}`, { name: 'x' }],
+    ['DELETE', `roles/${'f'.repeat(24)}`],
+    ['DELETE', `objects/${_id}`],
+    ['GET', 'audit'],
+  ] as const) {
+    await call(method, path, body);
+  }
+  expect(await told()).toEqual([]);
+});
+
+test('what is alike within a moment is one event with its count', async () => {
+  const viewer = await createPerson(service);
+  await told();
+  const [alike, different] = [20, 3];
+  await Promise.all([
+    ...Array.from({ length: alike }, () => viewer.call('DELETE', 'labels/x')),
+    ...Array.from({ length: different }, (_, at) => viewer.call('DELETE', `labels/y${at}`)),
+  ]);
+  const found = await told();
+  const ofAlike = found.filter(({ path }) => path === '/labels/x');
+  expect(ofAlike.reduce((sum, { count }) => sum + count, 0)).toBe(alike);
+  expect(ofAlike.length).toBeLessThan(alike / 2);
+  expect(found.length - ofAlike.length).toBe(different);
+});
+
+test('what is not stored yet is stored when the service stops', async () => {
+  const stopping = await startTestService();
+  await stopping.as(null)('POST', 'auth', { login: 'last', password: 'not the password' });
+  await stopping.service.stop();
+  expect(await stopping.client.db().collection('audit').countDocuments({ login: 'last' })).toBe(1);
+  await stopping.stop();
+});
+
+describe('the log', () => {
+  test('is for those who may do everything there, not for readers', async () => {
+    const role = async (...credentials: string[]) => (await make('roles', { name: 'x', credentials }))._id;
+    const person = async (fields: object) => (await createPerson(service, { ...fields })).call;
+    const scoped = async (...scopes: string[]) => service.as((await make('tokens', { name: 'x', scopes })).token);
+    const [{ _id }] = await told().then(() => events().find().limit(1).toArray() as Promise<Told[]>);
+    for (const [name, call, status] of [
+      ['nobody', service.as(null), 401],
+      ['viewer', await person({}), 403],
+      ['operator', await person({ role: OPERATOR_ROLE_ID }), 403],
+      ['every method but by name', await person({ role: await role('GET /*', 'GET /audit/*', 'POST /audit') }), 403],
+      ['every method elsewhere', await person({ role: await role('* /objects/*') }), 403],
+      ['every method there', await person({ role: await role('* /audit/*') }), 200],
+      ['an administrator', service.admin, 200],
+      ['a token that may read it', await scoped('GET /audit/*'), 403],
+      ['a token that may do everything there', await scoped('* /audit/*'), 200],
+    ] as const) {
+      for (const path of ['audit', 'AUDIT', '%61udit', 'audit?meta=true', `audit/${_id}`]) {
+        for (const method of ['GET', 'HEAD']) {
+          expect([name, method, path, (await call(method, path)).status]).toEqual([name, method, path, status]);
+        }
+      }
+    }
+  });
+
+  test('is shown by the group of who did it; what nobody known did, to those at the root', async () => {
+    await told();
+    const unknown = `unknown-${new ObjectId()}`;
+    for (const { login, password } of [admins.north, admins.south, { login: unknown, password: 'x' }]) {
+      await service.as(null)('POST', 'auth', { login, password });
+    }
+    await told();
+    const seenBy = async (call: Call) => {
+      const { body } = await call('GET', 'audit');
+      expect((await call('GET', 'audit?meta=true')).body.count).toBe(body.length);
+      const logins = new Set(body.map(({ login }: Told) => login));
+      return [admins.north.login, admins.south.login, unknown].map((login) => logins.has(login));
+    };
+    expect(await seenBy(admins.north.call)).toEqual([true, false, false]);
+    expect(await seenBy(admins.south.call)).toEqual([false, true, false]);
+    expect(await seenBy(service.admin)).toEqual([true, true, true]);
+    const hidden = await events().findOne({ login: admins.south.login });
+    expectRefusal(await admins.north.call('GET', `audit/${hidden?._id}`), 404);
+  });
+
+  test('is read and nothing else, and does not show when it forgets', async () => {
+    await told();
+    const [first] = (await service.admin('GET', 'audit?limit=1')).body;
+    expect(Object.keys(first).sort()).toEqual(
+      [
+        ...['_id', 'access', 'action', 'address', 'branch', 'count', 'entity', 'fields', 'group'],
+        ...['login', 'method', 'owner', 'path', 'requestId', 'time', 'user'],
+      ].sort(),
+    );
+    const path = `audit/${first._id}`;
+    for (const [method, at, body] of [
+      ['POST', 'audit', { action: 'login' }],
+      ['PATCH', path, { action: 'x' }],
+      ['DELETE', path, undefined],
+      ['POST', `${path}/access`, { user: admins.north.id }],
+      ['DELETE', `${path}/access/${admins.north.id}`, undefined],
+    ] as const) {
+      const answer = await service.admin(method, at, body);
+      expectRefusal(answer, 405);
+      expect(answer.headers.allow).toBe('GET, HEAD');
+    }
+    expect(entityOf(await service.admin('GET', path))).toEqual(first);
+    expect(entityOf(await service.admin('GET', `${path}?only=_expires,action`))).toEqual({
+      _id: first._id,
+      action: first.action,
+    });
+    for (const query of ['where._expires=1', 'sortBy=_expires']) {
+      expectRefusal(await service.admin('GET', `audit?${query}`), 400, '_expires');
+    }
+    expect((await service.admin('GET', `audit?where.action=${first.action}&limit=1`)).body).toEqual([first]);
+  });
+});

@@ -1,0 +1,32 @@
+/** Which routes the service has, as its routers themselves tell. */
+import { type AppParts, createApp } from '../../src/http/app.js';
+
+interface Layer {
+  readonly handle: { readonly stack?: Layer[] };
+  readonly route?: { readonly path: string | string[]; readonly stack: readonly { readonly method?: string }[] };
+  match(path: string): false | { readonly path: string };
+}
+
+/** `METHOD /path`, each once. */
+export function routes(): string[] {
+  const middleware = () => undefined;
+  // Nothing is called: the app is only asked which routes it has.
+  const parts = { sessions: { middleware }, corsOrigins: [], trustProxy: 0 } as unknown as AppParts;
+  const { router } = createApp(parts) as unknown as { router: { stack: Layer[] } };
+  return [...new Set(routesOf(router.stack))];
+}
+
+function routesOf(stack: readonly Layer[], prefix = ''): string[] {
+  return stack.flatMap((layer) => {
+    const { route, handle } = layer;
+    if (route === undefined) return handle.stack === undefined ? [] : routesOf(handle.stack, prefix + mountOf(layer));
+    const methods = route.stack.flatMap(({ method }) => (method === undefined ? [] : [method.toUpperCase()]));
+    return [route.path].flat().flatMap((path) => methods.map((method) => `${method} ${prefix}${path}`));
+  });
+}
+
+// A layer tells how much of a path it took.
+function mountOf(layer: Layer): string {
+  const taken = layer.match('/api/v1/any');
+  return taken === false ? '' : taken.path;
+}
