@@ -104,7 +104,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (production && given.MONGODB_URI !== undefined && given.SECRET === undefined) {
     problems.push('SECRET: required in production with MONGODB_URI, the same for every instance');
   }
-  const trustProxy = readTrustProxy(result.data?.TRUST_PROXY ?? []);
+  const trustProxy = readTrustProxy(list.parse(given.TRUST_PROXY ?? ''));
   if (trustProxy === null) problems.push('TRUST_PROXY: expected a number of proxies, or their addresses or networks');
   if (result.data === undefined || trustProxy === null || problems.length > 0) {
     throw new Error(`The configuration is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);

@@ -51,9 +51,6 @@ function explain(error: unknown, { http: { port, host }, dataFolder }: Config): 
   if (syscall === 'listen' && code === 'EACCES') return `Port ${port} is for privileged programs: set PORT above 1023`;
   if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') return `HOST: this machine has no address ${host}`;
   if (UNWRITABLE.has(code)) return `The data folder ${resolve(dataFolder)} cannot be written to: ${message}`;
-  if (/only supported on replica sets/.test(message)) {
-    return 'The MongoDB of MONGODB_URI is a standalone server; a replica set is needed, and one of a single member will do';
-  }
   // What the driver said is of more use than what a client of the service would be told.
   return cause instanceof Error ? `The database cannot be used: ${cause.message}` : message;
 }

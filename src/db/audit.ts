@@ -7,7 +7,7 @@ import type { Database } from './connect.js';
 /** One event. What is alike within a moment is told once, with its count. */
 export interface AuditEntry {
   readonly action: string;
-  /** Who did it, where that is known; the name that a login was tried with, where it is not. */
+  /** Who did it, where that is known; the login that was tried, where it is not (kept when somebody is called so). */
   readonly userId: string | null;
   readonly login: string | null;
   readonly address: string;
@@ -52,7 +52,8 @@ export function createAudit(options: AuditOptions): Audit {
   };
   return {
     record(entry) {
-      options.log.info({ ...entry }, entry.action);
+      // Somebody may have typed a password for a name: what nobody is called is told nowhere.
+      options.log.info({ ...entry, login: entry.userId === null ? null : entry.login }, entry.action);
       const { requestId: _, ...alike } = entry;
       const key = JSON.stringify(alike);
       const same = pending.get(key);
@@ -68,22 +69,40 @@ async function storeAll({ database, log }: AuditOptions, taken: readonly Pending
   if (taken.length === 0) return;
   try {
     const users = [...new Set(taken.flatMap(({ entry }) => entry.userId ?? []))];
-    const branches = await findBranches(database, users);
-    const documents = taken.map((one) => toAuditDocument(one, branches.get(one.entry.userId ?? '')));
+    const logins = [...new Set(taken.flatMap(({ entry }) => (entry.userId === null ? (entry.login ?? []) : [])))];
+    const branches = await findBranches(database, users, logins);
+    const documents = taken.map((one) => {
+      const { userId, login } = one.entry;
+      const branch = branches.get(userId ?? login ?? '');
+      const isNobody = userId === null && branch === undefined;
+      return toAuditDocument(isNobody ? { ...one, entry: { ...one.entry, login: null } } : one, branch);
+    });
     await database.db.collection('audit').insertMany(documents);
   } catch (error) {
     log.error({ err: error, events: taken.length }, 'security events could not be stored; they are in the log');
   }
 }
 
-/** The branch of each user's group: who administers it sees what the user did. */
-async function findBranches(database: Database, users: readonly string[]): Promise<Map<string, ObjectId[]>> {
+/** The branch of each user's group, by `_id` and by login: who administers it sees what the user did, or somebody tried. */
+async function findBranches(
+  database: Database,
+  users: readonly string[],
+  logins: readonly string[],
+): Promise<Map<string, ObjectId[]>> {
   const ids = users.map((id) => new ObjectId(id));
   const found = await database.db
     .collection('users')
-    .find({ _id: { $in: ids } }, { projection: { branch: 1 } })
+    .find({ $or: [{ _id: { $in: ids } }, { login: { $in: [...logins] } }] }, { projection: { branch: 1, login: 1 } })
     .toArray();
-  return new Map(found.map(({ _id, branch }) => [String(_id), branch]));
+  return new Map(
+    found.flatMap(
+      ({ _id, login, branch }) =>
+        [
+          [String(_id), branch],
+          [login, branch],
+        ] as const,
+    ),
+  );
 }
 
 function toAuditDocument({ entry, timeMs, count }: Pending, branch = [new ObjectId(ROOT_GROUP_ID)]) {

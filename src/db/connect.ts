@@ -10,6 +10,7 @@ export interface Database {
 }
 
 const NAMESPACE_EXISTS = 48;
+const OLDEST_MONGODB = 8;
 
 /** A client whose every wait is bounded; majority, journaled writes: an acknowledged write survives any kill. */
 export function createClient(uri: string): MongoClient {
@@ -34,12 +35,29 @@ export async function connectDatabase(uri: string): Promise<Database> {
   const client = createClient(uri);
   const database = { client, db: client.db() };
   try {
-    await translated(() => client.connect().then(() => prepareCollections(database.db)));
+    await translated(async () => {
+      await client.connect();
+      await checkServer(database.db);
+      await prepareCollections(database.db);
+    });
     return database;
   } catch (error) {
     await client.close();
     throw error;
   }
+}
+
+/** Live events need a replica set (or a cluster of them), and what is asked of the database a version that has it. */
+async function checkServer(db: Db): Promise<void> {
+  const hello = await db.command({ hello: 1 });
+  if (hello.setName === undefined && hello.msg !== 'isdbgrid') {
+    throw new Error(
+      'The MongoDB of MONGODB_URI is a standalone server; a replica set is needed, and one of a single member will do',
+    );
+  }
+  const { version } = await db.command({ buildInfo: 1 });
+  if (Number.parseInt(version, 10) < OLDEST_MONGODB)
+    throw new Error(`MongoDB is ${version}: ${OLDEST_MONGODB}.0 or newer is needed`);
 }
 
 /** The collection of a store; stores of administrators stand apart from everything of the service's. */

@@ -1,17 +1,8 @@
 /** What happened to objects after a position: the database's own log, read again for those who were away. */
 import { type MongoClient, MongoNetworkError, MongoServerError, MongoServerSelectionError } from 'mongodb';
-import type { Change } from '../model/change.js';
+import type { HistoryPage, OpenHistory } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import { closeStream, openStream, readStream, type Stream, toChange, toPosition, toToken } from './stream.js';
-
-/** Some of the history, in order; everything up to `upTo` has been given now. */
-export interface HistoryPage {
-  readonly changes: readonly Change[];
-  readonly upTo: string;
-}
-
-/** The history after a position, page by page, without end; null when the database does not have it (any more). */
-export type OpenHistory = (position: string) => Promise<AsyncGenerator<HistoryPage, never> | null>;
 
 const COLLECTIONS = ['objects', 'packets'];
 

@@ -4,8 +4,7 @@
  * told here before they join is told by the hub after.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { OpenHistory } from '../db/history.js';
-import type { Change } from '../model/change.js';
+import type { Change, OpenHistory } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import { isAfter, isPosition } from '../model/position.js';
 import { type LiveEvent, toEvents } from './events.js';

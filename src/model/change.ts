@@ -11,3 +11,12 @@ export interface Change {
   readonly after: JsonObject | null;
   readonly position: string;
 }
+
+/** Some of the history, in order; everything up to `upTo` has been given now. */
+export interface HistoryPage {
+  readonly changes: readonly Change[];
+  readonly upTo: string;
+}
+
+/** The history after a position, page by page, without end; null when the database does not have it (any more). */
+export type OpenHistory = (position: string) => Promise<AsyncGenerator<HistoryPage, never> | null>;

@@ -254,6 +254,33 @@ test('sharing and its end take effect on the next event', async () => {
   }
 });
 
+test('a group that is moved, on either instance: from the next event on those above it now hear, and not those before', async () => {
+  const [north, south] = [
+    await must(one.admin('POST', 'groups', { name: 'north' })),
+    await must(one.admin('POST', 'groups', { name: 'south' })),
+  ];
+  const team = await must(one.admin('POST', 'groups', { name: 'team', parent: north._id }));
+  const socketsOf = async (group: string): Promise<Raw[]> => {
+    const login = `user-${++count}`;
+    await must(one.admin('POST', 'users', { login, password: PASSWORD, group }));
+    return openBoth({ Cookie: await cookieOf(one, { login, password: PASSWORD }) });
+  };
+  const sockets = [...(await socketsOf(north._id)), ...(await socketsOf(south._id)), ...(await socketsOf(team._id))];
+  const { _id } = await newObject({ group: team._id });
+  for (const [n, place, by] of [
+    [1, south, other],
+    [2, north, one],
+    [3, south, one],
+    [4, north, other],
+  ] as const) {
+    await must(by.admin('PATCH', `groups/${team._id}`, { parent: place._id }));
+    await post(_id, n);
+    const heard = (await heardBy(...sockets)).map((packets) => packets.filter((packet) => packet !== undefined));
+    const [yes, no] = [[n], []];
+    expect(heard).toEqual(place === south ? [no, no, yes, yes, yes, yes] : [yes, yes, no, no, yes, yes]);
+  }
+});
+
 const SCOPED: [name: string, scopes: (first: { _id: string; id: string }) => string[], hears: number[]][] = [
   ['every object', () => ['GET /objects/*'], [1, 2]],
   ['everything', () => ['* /*'], [1, 2]],

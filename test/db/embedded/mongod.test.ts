@@ -219,6 +219,14 @@ test('two that fetch at once fetch once, and a damaged build is fetched again', 
 });
 
 test("npm's settings are pacote's: registry, certificates, proxy, login", async () => {
+  // What npm hands to the scripts that it runs would go before the file.
+  for (const name of Object.keys(process.env).filter((one) => /^npm_config_/i.test(one))) {
+    const value = process.env[name];
+    delete process.env[name];
+    endings.push(() => {
+      process.env[name] = value;
+    });
+  }
   const certificate = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;
   await writeFile(join(base, 'ca.pem'), certificate('one') + certificate('two'));
   await writeFile(join(base, 'package.json'), '{}');
