@@ -13,6 +13,8 @@ const config: Config = {
     ],
   },
   testTimeout: 30_000,
+  // A test that fails may leave its service running: that must not keep the run from ending.
+  forceExit: true,
   globalSetup: '<rootDir>/test/start-mongod.mjs',
   globalTeardown: '<rootDir>/test/stop-mongod.mjs',
 };

@@ -27,15 +27,11 @@ export function readCredentials(body: unknown): Credentials {
   return { login: name, password };
 }
 
-/**
- * The user these credentials are of; `tried` is told of the user whose login it is, whether or not the password fits.
- * Throws 401, the same and after the same work for any failure, or 429.
- */
+/** The user these credentials are of. Throws 401, the same and after the same work for any failure, or 429. */
 export async function checkLogin(
   parts: { database: Database; passwords: Passwords; attempts: Attempts },
   { login, password }: Credentials,
   address: string,
-  tried: (user: KnownLogin) => void,
 ): Promise<KnownLogin> {
   await parts.attempts.check(login, address);
   return parts.passwords.inTurn(async (verify) => {
@@ -43,7 +39,6 @@ export async function checkLogin(
     await parts.attempts.check(login, address);
     const known =
       login.length <= LIMITS.nameCharacters && login.isWellFormed() ? await findLogin(parts.database, login) : null;
-    if (known !== null) tried(known);
     const fits = await verify(known?.passwordHash ?? null, password.slice(0, LIMITS.passwordCharactersMax + 1));
     if (!fits || known === null) {
       await parts.attempts.failed(login, address);

@@ -1,11 +1,11 @@
 /** Logging in, by cookie or by token; asking who one is; leaving. */
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import type { Attempts } from '../auth/attempts.js';
-import { type Credentials, checkLogin, isStillGood, issueToken, readCredentials } from '../auth/login.js';
+import { checkLogin, isStillGood, issueToken, readCredentials } from '../auth/login.js';
 import type { Passwords } from '../auth/password.js';
 import { SESSION_COOKIE, type Sessions } from '../auth/sessions.js';
 import type { Tokens } from '../auth/tokens.js';
-import { type Accounts, endOldSessions, endSession, type KnownLogin, revokeToken } from '../db/accounts.js';
+import { type Accounts, endOldSessions, endSession, revokeToken } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import { getEntity } from '../db/entities.js';
 import { badRequest, forbidden, unauthorized, unavailable } from '../errors.js';
@@ -54,17 +54,11 @@ export function createAuthRouter(parts: AuthParts): Router {
 
 const addressOf = (req: Request): string => req.ip ?? 'unknown';
 
-/** For the log of security events. A login that nobody has may be a password in the wrong field: it is not told. */
-const noteUser =
-  (res: Response, { login }: Credentials) =>
-  ({ userId }: KnownLogin): void => {
-    res.locals.login = login;
-    res.locals.userId = userId;
-  };
-
 const openSession: Handler = (parts) => async (req, res) => {
   const credentials = readCredentials(req.body);
-  const known = await checkLogin(parts, credentials, addressOf(req), noteUser(res, credentials));
+  res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);
+  const known = await checkLogin(parts, credentials, addressOf(req));
+  res.locals.userId = known.userId;
   await finished((done) => req.session.regenerate(done));
   req.session.user = known.userId;
   await finished((done) => req.session.save(done));
@@ -85,8 +79,10 @@ function finished(start: (done: (error?: unknown) => void) => void): Promise<voi
 
 const openToken: Handler = (parts) => async (req, res) => {
   const credentials = readCredentials(req.body);
+  res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);
   const { lifetimeMs, scopes } = readTokenWish(parts, req.body);
-  const known = await checkLogin(parts, credentials, addressOf(req), noteUser(res, credentials));
+  const known = await checkLogin(parts, credentials, addressOf(req));
+  res.locals.userId = known.userId;
   const account = await parts.accounts.findAccount(known.userId);
   if (account === null) throw unauthorized();
   if (scopes !== null && !mayGrant({ ...account, scopes: null }, scopes))
