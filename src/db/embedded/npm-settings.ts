@@ -10,18 +10,22 @@ import type { Options } from 'pacote';
 
 const npmTimeoutMs = 15_000;
 
-/** The user's npm settings, as they hold in the folder; none (pacote's defaults) when npm is not on the search path. */
-export async function readNpmSettings(folder: string = process.cwd()): Promise<Options> {
-  const listed = await listNpmConfig(folder);
+/**
+ * The user's npm settings, as they hold in the folder; none (pacote's defaults) when npm is not on the search path.
+ * `env` is the environment that npm is asked in: ours, where none is given.
+ */
+export async function readNpmSettings(folder: string = process.cwd(), env?: NodeJS.ProcessEnv): Promise<Options> {
+  const listed = await listNpmConfig(folder, env);
   return listed ? { ...(await readLogins(listed, folder)), ...(await toPacoteOptions(listed)) } : {};
 }
 
-async function listNpmConfig(folder: string): Promise<Record<string, unknown> | null> {
+async function listNpmConfig(folder: string, env?: NodeJS.ProcessEnv): Promise<Record<string, unknown> | null> {
   try {
     // On Windows npm is a script that only a shell runs.
     const { stdout } = await promisify(execFile)('npm', ['config', 'list', '--json'], {
       shell: process.platform === 'win32',
       cwd: folder,
+      ...(env && { env }),
       timeout: npmTimeoutMs,
       maxBuffer: 8 * 1024 * 1024,
     });

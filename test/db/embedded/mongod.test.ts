@@ -220,13 +220,7 @@ test('two that fetch at once fetch once, and a damaged build is fetched again', 
 
 test("npm's settings are pacote's: registry, certificates, proxy, login", async () => {
   // What npm hands to the scripts that it runs would go before the file.
-  for (const name of Object.keys(process.env).filter((one) => /^npm_config_/i.test(one))) {
-    const value = process.env[name];
-    delete process.env[name];
-    endings.push(() => {
-      process.env[name] = value;
-    });
-  }
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_config_/i.test(name)));
   const certificate = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;
   await writeFile(join(base, 'ca.pem'), certificate('one') + certificate('two'));
   await writeFile(join(base, 'package.json'), '{}');
@@ -239,7 +233,7 @@ test("npm's settings are pacote's: registry, certificates, proxy, login", async 
     '//registry.test/npm/:_authToken=secret',
   ];
   await writeFile(join(base, '.npmrc'), lines.join('\n'));
-  expect(await readNpmSettings(base)).toMatchObject({
+  expect(await readNpmSettings(base, env)).toMatchObject({
     registry: 'http://registry.test/npm/',
     '@some:registry': 'http://some.test/',
     ca: [certificate('one'), certificate('two')],
