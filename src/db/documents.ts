@@ -132,8 +132,21 @@ const AWAY: ReadonlySet<unknown> = new Set([
   13_436, 18, 462,
 ]);
 
+/** What the driver lets through as it is when the other side of a connection is gone. */
+const CUT: ReadonlySet<unknown> = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+]);
+
 /** Any error of the driver as what a client may know of it; errors of other origin come back as they are. */
 export function toDatabaseError(error: unknown): unknown {
+  if (error instanceof Error && CUT.has((error as NodeJS.ErrnoException).code)) return away(error);
   if (error instanceof ApiError || !(error instanceof MongoError)) return error;
   if (error.code === DUPLICATE) {
     const field = Object.keys((error as MongoServerError).keyPattern ?? {})[0] ?? '_id';
@@ -149,7 +162,7 @@ export function toDatabaseError(error: unknown): unknown {
   return error;
 }
 
-const away = (error: MongoError): ApiError =>
+const away = (error: Error): ApiError =>
   unavailable('the database did not answer in time; a write may or may not have been applied', error);
 
 /** Runs one operation and translates what the driver throws. */

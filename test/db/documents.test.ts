@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
-import { projectionOf, toDocument, toEntity, toMergeUpdate } from '../../src/db/documents.js';
+import { projectionOf, toDatabaseError, toDocument, toEntity, toMergeUpdate } from '../../src/db/documents.js';
 import { merge } from '../../src/model/entity.js';
 import type { JsonObject } from '../../src/model/json.js';
 import { builtInStore } from '../../src/model/stores.js';
@@ -116,3 +116,13 @@ describe('an entity at the border', () => {
     expect(projectionOf(builtInStore(store), only)).toEqual(projection);
   });
 });
+
+test.each(['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'])(
+  'a connection that ends under the driver (%s) is the database being away, not a fault of ours',
+  (code) => {
+    const cause = Object.assign(new Error('This socket has been ended by the other party'), { code });
+    expect(toDatabaseError(cause)).toMatchObject({ status: 503, headers: { 'Retry-After': '1' }, cause });
+    const other = new TypeError('a fault of ours');
+    expect(toDatabaseError(other)).toBe(other);
+  },
+);
