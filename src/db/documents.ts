@@ -146,7 +146,7 @@ const CUT: ReadonlySet<unknown> = new Set([
 
 /** Any error of the driver as what a client may know of it; errors of other origin come back as they are. */
 export function toDatabaseError(error: unknown): unknown {
-  if (error instanceof Error && CUT.has((error as NodeJS.ErrnoException).code)) return away(error);
+  if (CUT.has((error as { code?: unknown } | null)?.code)) return away(error);
   if (error instanceof ApiError || !(error instanceof MongoError)) return error;
   if (error.code === DUPLICATE) {
     const field = Object.keys((error as MongoServerError).keyPattern ?? {})[0] ?? '_id';
@@ -162,7 +162,7 @@ export function toDatabaseError(error: unknown): unknown {
   return error;
 }
 
-const away = (error: Error): ApiError =>
+const away = (error: unknown): ApiError =>
   unavailable('the database did not answer in time; a write may or may not have been applied', error);
 
 /** Runs one operation and translates what the driver throws. */
