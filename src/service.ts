@@ -1,25 +1,20 @@
 /** The composition root: every part of the service is made here, and nowhere else; its ending is the start backwards. */
 import type { DestinationStream, Logger } from 'pino';
 import { createAttempts } from './auth/attempts.js';
-import { createIdentify } from './auth/identify.js';
+import { createIdentity, type Identity } from './auth/identity.js';
 import { createPasswords, generatePassword, type Passwords } from './auth/password.js';
 import { keepSecret } from './auth/secret.js';
-import { createSessions } from './auth/sessions.js';
-import { createTokens } from './auth/tokens.js';
 import type { Config } from './config.js';
-import { type Accounts, createAccounts, createUseNotes } from './db/accounts.js';
 import { type Audit, createAudit } from './db/audit.js';
+import { type Caches, createCaches } from './db/caches.js';
 import { startWatcher } from './db/changes.js';
 import { connectDatabase, createClient, type Database } from './db/connect.js';
-import { createStoreFinder, type StoreFinder } from './db/custom-stores.js';
 import { startEmbedded } from './db/embedded.js';
 import { findObjectIds } from './db/entities.js';
 import { settleMoves } from './db/groups.js';
 import { createHistory } from './db/history.js';
 import { createIngest } from './db/ingest.js';
 import { prepareInstallation } from './db/installation.js';
-import { createModelFinder, type ModelFinder } from './db/models.js';
-import { createReaders, type Readers } from './db/readers.js';
 import { createApp } from './http/app.js';
 import { createRules } from './http/rules.js';
 import { createHttpServer, endConnections, listen } from './http/server.js';
@@ -84,28 +79,23 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
   if (generatedPassword !== null) options.onPassword?.(generatedPassword);
   await settleMoves(database, now() - LIMITS.moveRecheckMs);
   let isLive = (): boolean => false;
-  const live = (): boolean => isLive();
-  const known = {
-    accounts: createAccounts(database, live),
-    stores: createStoreFinder(database, live),
-    models: createModelFinder(database, live),
-  };
-  const identity = createIdentity({ config, database, secrets, now, accounts: known.accounts });
+  const caches = createCaches(database, () => isLive());
+  const { sessionLifetimeMs: lifetimeMs } = config.auth;
+  const identity = createIdentity({ database, secrets, lifetimeMs, now, accounts: caches.accounts });
   const audit = createAudit({ database, log: log.child({ room: 'audit' }), now });
   endings.push(() => audit.stop());
-  const app = createDoor({ config, database, known, identity, passwords, audit, log, now });
+  const app = createDoor({ config, database, caches, identity, passwords, audit, log, now });
   const server = createHttpServer(app);
-  const readers = createReaders(database);
   const hub = createHub(server, {
     identify: identity.identify,
     corsOrigins: config.http.corsOrigins,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
     openHistory: createHistory(database.client),
-    findReaders: readers.find,
+    findReaders: caches.readers.find,
     log: log.child({ room: 'live' }),
     now,
   });
-  isLive = await startNews({ uri, hub, known, readers, log, now, onChange: options.onChange }, endings);
+  isLive = await startNews({ uri, hub, caches, log, now, onChange: options.onChange }, endings);
   const url = await listen(server, config.http);
   endings.push(
     () => hub.stop(),
@@ -113,16 +103,6 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
   );
   log.info({ url }, 'listening');
   return { url, generatedPassword, failed };
-}
-
-interface Known {
-  readonly accounts: Accounts;
-  readonly stores: StoreFinder;
-  readonly models: ModelFinder;
-}
-
-function forget({ accounts, stores, models }: Known, change: Pick<Change, 'store' | 'id'>): void {
-  for (const part of [accounts, stores, models]) part.forget(change);
 }
 
 /** The operator's MongoDB, or one of our own. */
@@ -156,48 +136,29 @@ async function prepareFirstUser(parts: {
   return made && password === null ? chosen : null;
 }
 
-type Identity = ReturnType<typeof createIdentity>;
-
-function createIdentity(parts: {
-  config: Config;
-  database: Database;
-  secrets: readonly string[];
-  accounts: Accounts;
-  now: () => number;
-}) {
-  const { config, database, secrets, accounts, now } = parts;
-  const { client } = database;
-  const sessions = createSessions({ client, secrets, lifetimeMs: config.auth.sessionLifetimeMs, now });
-  const tokens = createTokens(secrets, now);
-  return {
-    sessions,
-    tokens,
-    identify: createIdentify({ accounts, sessions, tokens, noteUse: createUseNotes(database, now) }),
-  };
-}
-
 function createDoor(parts: {
   config: Config;
   database: Database;
-  known: Known;
+  caches: Caches;
   identity: Identity;
   passwords: Passwords;
   audit: Audit;
   log: Logger;
   now: () => number;
 }) {
-  const { config, database, known, identity, passwords, audit, now } = parts;
+  const { config, database, caches, identity, passwords, audit, now } = parts;
   const log = parts.log.child({ room: 'http' });
   const { tokenLifetimeMs } = config.auth;
   const inBackground = (work: Promise<unknown>): void => {
     work.catch((error) => log.error({ err: error }, 'work after an answer failed'));
   };
-  const written = (store: string, id: string): void => forget(known, { store, id });
+  const written = (store: string, id: string): void => caches.forget({ store, id });
   const common = { database, passwords, tokenLifetimeMs, now, written, ...identity };
   return createApp({
     ...common,
-    ...known,
-    findStore: known.stores.find,
+    accounts: caches.accounts,
+    models: caches.models,
+    findStore: caches.stores.find,
     rules: createRules({ ...common, inBackground }),
     ingest: createIngest(database, createStampClock(now)),
     attempts: createAttempts(database.client),
@@ -215,15 +176,14 @@ async function startNews(
   parts: {
     uri: string;
     hub: Hub;
-    known: Known;
-    readers: Readers;
+    caches: Caches;
     log: Logger;
     now: () => number;
     onChange: ServiceOptions['onChange'];
   },
   endings: Ending[],
 ): Promise<() => boolean> {
-  const { hub, known, readers } = parts;
+  const { hub, caches } = parts;
   const client = createClient(parts.uri);
   endings.push(() => client.close());
   const watcher = await startWatcher({
@@ -232,15 +192,14 @@ async function startNews(
     now: parts.now,
     onStart: hub.begin,
     async onChange(change) {
-      forget(known, change);
-      readers.apply(change);
+      caches.apply(change);
       await hub.apply(change);
-      const packetReaders = isNewPacket(change) ? await readers.find(String(change.after?._oid)) : null;
+      const packetReaders = isNewPacket(change) ? await caches.readers.find(String(change.after?._oid)) : null;
       hub.tell(toEvents(change, packetReaders), change.position);
       parts.onChange?.(change);
     },
     onGap() {
-      for (const part of [known.accounts, known.stores, known.models, readers]) part.forgetAll();
+      caches.forgetAll();
       hub.disconnectAll();
     },
   });
