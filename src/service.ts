@@ -11,6 +11,7 @@ import { startWatcher } from './db/changes.js';
 import { connectDatabase, createClient, type Database } from './db/connect.js';
 import { startEmbedded } from './db/embedded.js';
 import { findObjectIds } from './db/entities.js';
+import { startExpiry } from './db/expiry.js';
 import { settleMoves } from './db/groups.js';
 import { createHistory } from './db/history.js';
 import { createIngest } from './db/ingest.js';
@@ -78,6 +79,8 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
   const generatedPassword = await prepareFirstUser({ config, database, passwords, now });
   if (generatedPassword !== null) options.onPassword?.(generatedPassword);
   await settleMoves(database, now() - LIMITS.moveRecheckMs);
+  const expiry = startExpiry({ database, log: log.child({ room: 'expiry' }), now });
+  endings.push(() => expiry.stop());
   let isLive = (): boolean => false;
   const caches = createCaches(database, () => isLive());
   const { sessionLifetimeMs: lifetimeMs } = config.auth;

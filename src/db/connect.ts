@@ -1,5 +1,6 @@
 /** The connection to MongoDB: client, collections, indexes, pre-images; and its end. */
 import { type Collection, type Db, type IndexDescription, MongoClient, MongoServerError } from 'mongodb';
+import { OPEN_STATUSES } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import { STORES, type Store } from '../model/stores.js';
 import { translated } from './documents.js';
@@ -102,6 +103,14 @@ async function createCollection(db: Db, name: string, images: boolean): Promise<
   }
 }
 
+/** An object's journal; what waits for it; what may still expire; what a connection has sent. */
+const COMMAND_INDEXES: readonly IndexDescription[] = [
+  { key: { object: 1, _id: 1 } },
+  { key: { object: 1, status: 1, _id: 1 } },
+  { key: { expires: 1 }, partialFilterExpression: { status: { $in: [...OPEN_STATUSES] } } },
+  { key: { _holder: 1 }, partialFilterExpression: { _holder: { $exists: true } } },
+];
+
 function indexesOf(store: Store): IndexDescription[] {
   const indexes: IndexDescription[] = [
     { key: { branch: 1, _id: 1 } },
@@ -115,6 +124,6 @@ function indexesOf(store: Store): IndexDescription[] {
   if (store.name === 'tokens') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 }, { key: { user: 1 } });
   if (store.name === 'audit') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 });
   if (store.name === 'users') indexes.push({ key: { role: 1 } });
-  if (store.name === 'commands') indexes.push({ key: { object: 1, _id: 1 } });
+  if (store.name === 'commands') indexes.push(...COMMAND_INDEXES);
   return indexes;
 }

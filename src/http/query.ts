@@ -63,7 +63,8 @@ function readPage(query: Query): Pick<Page, 'offset' | 'limit' | 'after' | 'sort
   };
 }
 
-function readText(query: Query, name: string): string | null {
+/** A parameter that is given once or not at all; null where it is not. */
+export function readText(query: Query, name: string): string | null {
   const value = query[name];
   if (value === undefined) return null;
   if (typeof value !== 'string') throw badRequest(`${name}: given more than once`);

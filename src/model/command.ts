@@ -1,18 +1,46 @@
-/** A command to an object, and the states it goes through; it never disappears. */
+/** A command to an object, and the states it goes through; it never disappears. What it says when it goes to the device. */
 import { badRequest, notFound } from '../errors.js';
-import { isObject, type JsonObject, readObject } from './json.js';
+import { isObject, type Json, type JsonObject, readObject } from './json.js';
+import { LIMITS } from './limits.js';
 import { COMMAND_NAME, type Declarations } from './model.js';
+import { readDuration } from './time.js';
 
 export const COMMAND_STATUSES = ['queued', 'sent', 'delivered', 'done', 'failed', 'expired'] as const;
 export type CommandStatus = (typeof COMMAND_STATUSES)[number];
 
-/** What an entry of the store `commands` holds beside the common fields. `times`: when each status was reached, ms. */
+/**
+ * Where each status may lead; an end leads nowhere. From `sent` back to `queued`: the connection went before the device
+ * confirmed; to `sent` again: another connection took over. From `queued` to an end: a device that fetches is sent nothing.
+ */
+const NEXT: Readonly<Record<CommandStatus, readonly CommandStatus[]>> = {
+  queued: ['sent', 'done', 'failed', 'expired'],
+  sent: ['queued', 'sent', 'delivered', 'done', 'failed', 'expired'],
+  delivered: ['done', 'failed', 'expired'],
+  done: [],
+  failed: [],
+  expired: [],
+};
+
+/** The statuses of a command that has not ended. */
+export const OPEN_STATUSES: readonly CommandStatus[] = COMMAND_STATUSES.filter((status) => NEXT[status].length > 0);
+
+/** The statuses from which a command may come to this one. */
+export function statusesBefore(status: CommandStatus): CommandStatus[] {
+  return COMMAND_STATUSES.filter((before) => NEXT[before].includes(status));
+}
+
+/**
+ * What an entry of the store `commands` holds beside the common fields. `times`: when each status was last reached, ms.
+ * `expires`: until when it may end otherwise, ms. `result`: what the device answered, if it said anything.
+ */
 export type Command = JsonObject & {
   object: string;
   command: string;
   params: JsonObject;
   status: CommandStatus;
   times: { [status in CommandStatus]?: number } & JsonObject;
+  expires: number;
+  result?: Json;
 };
 
 /**
@@ -27,10 +55,69 @@ export function readCommand(name: string, body: unknown, declared: Declarations)
   return { command: name, params: { ...(isObject(defaults) ? defaults : {}), ...given } };
 }
 
+/** How long a command may take, in ms: a duration such as `10 min`, or ms. A 400 names the field. */
+export function readTtl(text: string | null): number {
+  if (text === null) return LIMITS.commandLifetimeMs;
+  const ttlMs = readDuration(text);
+  if (ttlMs !== null && ttlMs >= LIMITS.commandLifetimeMinMs && ttlMs <= LIMITS.commandLifetimeMaxMs) return ttlMs;
+  const mostDays = LIMITS.commandLifetimeMaxMs / 86_400_000;
+  throw badRequest(`ttl: expected a duration from 1 s to ${mostDays} days, such as "10 min", or milliseconds`);
+}
+
 export function newCommand(
   objectId: string,
-  { command, params }: Pick<Command, 'command' | 'params'>,
+  { command, params, ttlMs }: Pick<Command, 'command' | 'params'> & { ttlMs: number },
   nowMs: number,
 ): Command {
-  return { object: objectId, command, params, status: 'queued', times: { queued: nowMs } };
+  return { object: objectId, command, params, status: 'queued', times: { queued: nowMs }, expires: nowMs + ttlMs };
+}
+
+/** How a device says that a command ended. */
+export interface Outcome {
+  readonly status: 'done' | 'failed';
+  /** Its answer; undefined where it gave none. */
+  readonly result: Json | undefined;
+}
+
+/** A device's `{"status": "done" | "failed", "result": …}`; a 400 names the field. Anything beside that is ignored. */
+export function readOutcome(body: unknown): Outcome {
+  const { status, result } = readObject(body);
+  if (status !== 'done' && status !== 'failed') throw badRequest('status: expected "done" or "failed"');
+  if (result !== undefined && JSON.stringify(result).length > LIMITS.commandResultCharacters) {
+    throw badRequest(`result: longer than ${LIMITS.commandResultCharacters} characters of JSON`);
+  }
+  return { status, result };
+}
+
+/** Whether a command that has ended ended just so: a device that says it again is right. */
+export function endedSo(command: Pick<Command, 'status' | 'result'>, { status, result }: Outcome): boolean {
+  return command.status === status && JSON.stringify(command.result) === JSON.stringify(result);
+}
+
+/** A command as it goes to the device. */
+export interface Delivery {
+  /** The topic that the model's action has of its own; null for the one that every command goes to. */
+  readonly topic: string | null;
+  readonly payload: string;
+}
+
+// No wildcard, no control character, none of a broker's own topics.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+const TOPIC = /^(?!\$)[^+#\u0000-\u001f\u007f]{1,256}$/;
+
+/**
+ * `{"_id", "command", "params"}`; or, where the model's action has a `topic` or a `payload` among its `params`, exactly
+ * that. Whoever sends the command may give another payload, never another topic. `action`: the action's `params`, as
+ * `Declarations` has them; undefined where the model declares no such command.
+ */
+export function toDelivery(
+  { _id, command, params }: { _id: string; command: string; params: JsonObject },
+  action: JsonObject | undefined,
+): Delivery {
+  const { topic, payload } = action ?? {};
+  const own = payload === undefined ? { _id, command, params } : (params.payload ?? payload);
+  return {
+    topic: typeof topic === 'string' && TOPIC.test(topic) ? topic : null,
+    payload: typeof own === 'string' ? own : JSON.stringify(own),
+  };
 }

@@ -72,6 +72,15 @@ export const LIMITS = {
   packetsPerWrite: 1_000,
   packetsWaiting: 20_000,
 
+  // Commands.
+  commandLifetimeMs: DAY_MS,
+  commandLifetimeMinMs: SECOND_MS,
+  commandLifetimeMaxMs: 90 * DAY_MS,
+  commandsWaiting: 1_000,
+  commandResultCharacters: 64 * KIB,
+  expiryCheckMs: 2 * SECOND_MS,
+  expiryBatch: 1_000,
+
   // Live. interface, "Limits": client ping interval 25 s, ping answer time-out 60 s.
   pingIntervalMs: 25 * SECOND_MS,
   pingTimeoutMs: 60 * SECOND_MS,

@@ -114,7 +114,13 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     fixed: ['expiresIn', 'scopes'],
     references: ['user'],
   },
-  commands: { fields: {}, references: ['object'], readOnly: true },
+  commands: {
+    fields: {},
+    hidden: ['_holder'],
+    references: ['object'],
+    texts: ['command', 'status'],
+    readOnly: true,
+  },
   audit: {
     fields: {},
     hidden: ['_expires'],

@@ -38,7 +38,7 @@ describe('Limits', () => {
     ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
     ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
     ...['historyPage', 'historyWaitMs', 'historiesAtOnce', 'historyAheadMs', 'moveSettleMs', 'moveRecheckMs'],
-    ...['auditPending', 'auditDelayMs'],
+    ...['auditPending', 'auditDelayMs', 'expiryBatch'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')
@@ -136,8 +136,8 @@ describe('Interface', () => {
 
 describe('Stores', () => {
   const rows = tableOf('Stores');
-  // Nothing that anybody gave: when an entity ends by itself, when a group was moved.
-  const BOOKKEEPING = ['_expires', '_moved'];
+  // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command.
+  const BOOKKEEPING = ['_expires', '_moved', '_holder'];
   const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [] };
 
   test('the names', () => expect(firstCodes('Stores')).toEqual([...STORES.keys()]));

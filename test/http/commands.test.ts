@@ -60,6 +60,7 @@ describe('a command is accepted, journalled whole and no event', () => {
         params,
         status: 'queued',
         times: { queued: NOW },
+        expires: NOW + 86_400_000,
       },
       ...{ owner: '000000000000000000000002', group: plain.group, branch: [plain.group], access: [], time: NOW },
     });

@@ -1,0 +1,236 @@
+/** The steps of a command as the database takes them: in order, each once, whoever else tries at the same time. */
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import {
+  claimCommand,
+  confirmDelivery,
+  expireCommands,
+  finishCommand,
+  isQueueFull,
+  newCommandId,
+  releaseCommands,
+  type StoredCommand,
+} from '../../src/db/commands.js';
+import type { Database } from '../../src/db/connect.js';
+import { useService } from '../fixture.js';
+
+const NOW = 1_790_000_000_000;
+const service = useService({ now: () => NOW });
+const ROUNDS = 50;
+let database: Database;
+let objectId: string;
+
+beforeEach(() => {
+  database = { client: service.client, db: service.client.db() };
+  objectId = new ObjectId().toHexString();
+  return collection().deleteMany({});
+});
+
+const collection = () => database.db.collection('commands');
+/** Commands as a client's request leaves them, in the order that they were sent. */
+async function queue(count: number, more: object = {}): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => new ObjectId(newCommandId(NOW)));
+  const common = {
+    object: new ObjectId(objectId),
+    command: 'go',
+    params: {},
+    status: 'queued',
+    branch: [],
+    access: [],
+  };
+  const documents = ids.map((_id) => ({ _id, ...common, times: { queued: NOW }, expires: NOW + 1_000, ...more }));
+  await collection().insertMany(documents, { writeConcern: { w: 'majority' } });
+  return ids.map(String);
+}
+const claim = (holder = 'h', nowMs = NOW + 1) => claimCommand(database, objectId, holder, nowMs);
+const confirm = (id: string, holder: string | null = 'h') => confirmDelivery(database, id, holder, NOW + 2);
+const finish = (commandId: string, status: 'done' | 'failed' = 'done', result?: string) =>
+  finishCommand(database, { objectId, commandId }, { status, result }, NOW + 3);
+const stored = async (id: string | undefined) => collection().findOne({ _id: new ObjectId(id) });
+const one = async (): Promise<string> => (await queue(1))[0] as string;
+const wins = (settled: PromiseSettledResult<unknown>[]) =>
+  settled.filter(({ status }) => status === 'fulfilled').length;
+
+describe('the order', () => {
+  test('ids are ordered by the millisecond, and within it as they were made', () => {
+    const times = [NOW, NOW, NOW + 1, NOW + 999, NOW + 1_000, NOW + 60_000];
+    const ids = times.map(newCommandId);
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [at, id] of ids.entries()) {
+      expect(id).toMatch(/^[0-9a-f]{24}$/);
+      expect(new ObjectId(id).getTimestamp().getTime()).toBe(Math.floor((times[at] as number) / 1_000) * 1_000);
+    }
+  });
+
+  test('the oldest is claimed first, each once, until there is none', async () => {
+    const ids = await queue(3);
+    const claimed: (StoredCommand | null)[] = [];
+    for (let n = 0; n < 4; n++) claimed.push(await claim());
+    expect(claimed.map((command) => command?._id)).toEqual([...ids, undefined]);
+    expect(claimed[0]).toMatchObject({ status: 'sent', times: { queued: NOW, sent: NOW + 1 }, object: objectId });
+    expect(claimed[0]).not.toHaveProperty('_holder');
+  });
+
+  test('of its own object alone, and none whose time is over', async () => {
+    await queue(1, { object: new ObjectId() });
+    await queue(1, { expires: NOW + 1 });
+    const [open] = await queue(1, { expires: NOW + 2 });
+    expect((await claim())?._id).toBe(open);
+    expect(await claim()).toBeNull();
+  });
+});
+
+describe('a connection that goes', () => {
+  test('leaves what was not confirmed to the next one, in order, and keeps what was', async () => {
+    const ids = await queue(3);
+    for (let n = 0; n < 3; n++) await claim('first');
+    await confirm(ids[0] as string, 'first');
+    expect(await releaseCommands(database, 'first')).toBe(2);
+    expect(await releaseCommands(database, 'first')).toBe(0);
+    expect(await stored(ids[1])).toMatchObject({ status: 'queued', times: { queued: NOW, sent: NOW + 1 } });
+    expect([(await claim('next'))?._id, (await claim('next'))?._id, await claim('next')]).toEqual([
+      ids[1],
+      ids[2],
+      null,
+    ]);
+    expect(await releaseCommands(database, 'first')).toBe(0);
+    expect(await stored(ids[0])).toMatchObject({ status: 'delivered' });
+  });
+
+  test('without a word: the next takes its command over, and its late confirmation counts for nothing', async () => {
+    const id = await one();
+    await claim('dead');
+    expect((await claim('next'))?._id).toBe(id);
+    expect(await confirm(id, 'dead')).toBeNull();
+    expect(await releaseCommands(database, 'dead')).toBe(0);
+    expect(await confirm(id, 'next')).toMatchObject({ status: 'delivered', times: { delivered: NOW + 2 } });
+    expect(await claim('other')).toBeNull();
+  });
+});
+
+describe('an end', () => {
+  test.each(['queued', 'sent', 'delivered'])('comes from %s, with every time on the way', async (from) => {
+    const id = await one();
+    if (from !== 'queued') await claim();
+    if (from === 'delivered') await confirm(id);
+    const ended = await finish(id, 'failed', 'jammed');
+    const [sent, delivered] = [from === 'queued' ? NOW + 3 : NOW + 1, from === 'delivered' ? NOW + 2 : NOW + 3];
+    expect(ended).toMatchObject({ _id: id, status: 'failed', result: 'jammed' });
+    expect(ended.times).toEqual({ queued: NOW, sent, delivered, failed: NOW + 3 });
+    expect(await stored(id)).not.toHaveProperty('_holder');
+    expect([await claim('x'), await confirm(id, null), await releaseCommands(database, 'h')]).toEqual([null, null, 0]);
+  });
+
+  test('said again is the same; otherwise a conflict; of another object, or none, not found', async () => {
+    const id = await one();
+    const ended = await finish(id, 'done', 'x');
+    expect(
+      await finishCommand(database, { objectId, commandId: id }, { status: 'done', result: 'x' }, NOW + 9),
+    ).toEqual(ended);
+    await expect(finish(id, 'done', 'y')).rejects.toMatchObject({ status: 409 });
+    await expect(finish(id, 'failed', 'x')).rejects.toMatchObject({ status: 409 });
+    await expect(finish(new ObjectId().toHexString())).rejects.toMatchObject({ status: 404 });
+    await expect(finish('x')).rejects.toMatchObject({ status: 404 });
+    objectId = new ObjectId().toHexString();
+    await expect(finish(id, 'done', 'x')).rejects.toMatchObject({ status: 404 });
+  });
+
+  test('a result is kept as it was said, whatever it would mean to the database', async () => {
+    const id = await one();
+    expect((await finish(id, 'done', '$command')).result).toBe('$command');
+  });
+
+  test('comes by itself when the time is over, once, from wherever the command is', async () => {
+    const [queued, sent, delivered, done] = (await queue(4)) as [string, string, string, string];
+    for (const id of [sent, delivered])
+      await collection().updateOne({ _id: new ObjectId(id) }, { $set: { object: 1 } });
+    const later = await queue(1, { expires: NOW + 1_001 });
+    await collection().updateOne({ _id: new ObjectId(sent) }, { $set: { status: 'sent', _holder: 'h' } });
+    await collection().updateOne({ _id: new ObjectId(delivered) }, { $set: { status: 'delivered' } });
+    await finish(done);
+    expect(await expireCommands(database, NOW + 999)).toBe(0);
+    const counts = await Promise.all([1, 2, 3].map(() => expireCommands(database, NOW + 1_000)));
+    expect(counts.reduce((a, b) => a + b)).toBe(3);
+    for (const id of [queued, sent, delivered]) {
+      expect(await stored(id)).toMatchObject({ status: 'expired', times: { expired: NOW + 1_000 } });
+      expect(await stored(id)).not.toHaveProperty('_holder');
+    }
+    expect([(await stored(done))?.status, (await stored(later[0]))?.status]).toEqual(['done', 'queued']);
+    await expect(finish(queued)).rejects.toMatchObject({ status: 409 });
+  });
+
+  test('more than go into one write', async () => {
+    await queue(2_500);
+    expect(await expireCommands(database, NOW + 1_000)).toBe(2_500);
+  });
+});
+
+describe(`at the same time, ${ROUNDS} times`, () => {
+  const rounds = Array.from({ length: ROUNDS });
+
+  test('two claims of one connection: one gets the command', async () => {
+    for (const _ of rounds) {
+      const id = await one();
+      const claimed = await Promise.all([claim(), claim()]);
+      expect(claimed.filter((command) => command?._id === id)).toHaveLength(1);
+    }
+  });
+
+  test('two connections: whoever claimed, one confirms', async () => {
+    for (const _ of rounds) {
+      const id = await one();
+      await Promise.all([claim('a'), claim('b')]);
+      const confirmed = await Promise.all([confirm(id, 'a'), confirm(id, 'b')]);
+      expect(confirmed.filter((command) => command !== null)).toHaveLength(1);
+    }
+  });
+
+  test('two outcomes: one is stored, and the other told so', async () => {
+    for (const _ of rounds) {
+      const id = await one();
+      const settled = await Promise.allSettled([finish(id, 'done', 'a'), finish(id, 'failed', 'b')]);
+      expect(wins(settled)).toBe(1);
+      const status = settled[0]?.status === 'fulfilled' ? 'done' : 'failed';
+      const document = await stored(id);
+      expect(document).toMatchObject({ status, result: status === 'done' ? 'a' : 'b' });
+      expect(Object.keys(document?.times)).toEqual(['queued', 'sent', 'delivered', status]);
+    }
+  });
+
+  test('an outcome and the end of the time: one of them', async () => {
+    for (const _ of rounds) {
+      const id = await one();
+      const [finished, expired] = await Promise.allSettled([finish(id), expireCommands(database, NOW + 1_000)]);
+      const status = finished.status === 'fulfilled' ? 'done' : 'expired';
+      expect(expired).toEqual({ status: 'fulfilled', value: status === 'expired' ? 1 : 0 });
+      const document = await stored(id);
+      expect(document?.status).toBe(status);
+      expect(document?.times).toHaveProperty(status);
+      expect(document?.times).not.toHaveProperty(status === 'done' ? 'expired' : 'done');
+    }
+  });
+});
+
+test('no step looks through the journal', async () => {
+  await queue(2_000, { status: 'done' });
+  await queue(3);
+  await database.db.command({ profile: 2 });
+  const { _id } = (await claim()) as StoredCommand;
+  await confirm(_id);
+  await finish(_id);
+  await claim();
+  expect(await releaseCommands(database, 'h')).toBe(1);
+  expect(await claim('h', NOW + 5_000)).toBeNull();
+  expect(await isQueueFull(database, objectId)).toBe(false);
+  expect(await expireCommands(database, NOW + 1_000)).toBe(2);
+  await database.db.command({ profile: 0 });
+  const steps = await database.db
+    .collection('system.profile')
+    .find({ ns: collection().namespace, op: { $ne: 'getmore' } })
+    .toArray();
+  expect(steps.length).toBeGreaterThanOrEqual(10);
+  for (const { keysExamined = 0, docsExamined = 0, command } of steps) {
+    expect({ command, few: keysExamined <= 10 && docsExamined <= 10 }).toEqual({ command, few: true });
+  }
+});
