@@ -8,7 +8,7 @@ import type { Config } from './config.js';
 import { type Audit, createAudit } from './db/audit.js';
 import { type Caches, createCaches } from './db/caches.js';
 import { startWatcher } from './db/changes.js';
-import { connectDatabase, createClient, type Database } from './db/connect.js';
+import { connectDatabase, createWatcherClient, type Database } from './db/connect.js';
 import { startEmbedded } from './db/embedded.js';
 import { findObjectIds } from './db/entities.js';
 import { startExpiry } from './db/expiry.js';
@@ -187,7 +187,7 @@ async function startNews(
   endings: Ending[],
 ): Promise<() => boolean> {
   const { hub, caches } = parts;
-  const client = createClient(parts.uri);
+  const client = createWatcherClient(parts.uri);
   endings.push(() => client.close());
   const watcher = await startWatcher({
     client,

@@ -2,6 +2,7 @@
 import { isIPv6 } from 'node:net';
 import type { MongoClient } from 'mongodb';
 import { RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
+import { withinTime } from '../db/documents.js';
 import { tooManyRequests, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 
@@ -69,7 +70,7 @@ function networkOf(address: string): string {
 
 async function stored<T>(operation: () => Promise<T>): Promise<T | never> {
   try {
-    return await operation();
+    return await withinTime(operation, LIMITS.databaseAnswerMs);
   } catch (error) {
     // What is over the limit is refused by `check` next time.
     if (error instanceof RateLimiterRes) return [null, null] as T;

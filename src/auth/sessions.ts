@@ -5,7 +5,9 @@ import cookieParser from 'cookie-parser';
 import type { RequestHandler } from 'express';
 import session from 'express-session';
 import type { MongoClient } from 'mongodb';
+import { withinTime } from '../db/documents.js';
 import { unavailable } from '../errors.js';
+import { LIMITS } from '../model/limits.js';
 
 export const SESSION_COOKIE = 'sid';
 
@@ -67,7 +69,11 @@ export function createSessions({ client, secrets, lifetimeMs, now }: SessionOpti
 }
 
 function load(store: session.Store, id: string): Promise<session.SessionData | null | undefined> {
-  return new Promise((resolve, reject) => {
-    store.get(id, (error, found) => (error ? reject(unavailable('the session store is away', error)) : resolve(found)));
-  });
+  const loaded = () =>
+    new Promise<session.SessionData | null | undefined>((resolve, reject) => {
+      store.get(id, (error, found) =>
+        error ? reject(unavailable('the session store is away', error)) : resolve(found),
+      );
+    });
+  return withinTime(loaded, LIMITS.databaseAnswerMs);
 }

@@ -5,7 +5,8 @@ import { toApiError } from '../errors.js';
 import type { Change } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import { STORES } from '../model/stores.js';
-import { closeStream, dropStream, openStream, readStream, type Stream, toChange, toPosition } from './stream.js';
+import { isAway, withinTime } from './documents.js';
+import { closeStream, dropStream, openStream, readStream, type Stream, toPosition } from './stream.js';
 
 export interface WatcherOptions {
   /** A client of its own, so that a burst of requests cannot keep the feed waiting for a connection. */
@@ -22,12 +23,30 @@ export interface WatcherOptions {
 export interface Watcher {
   /** Whether changes are arriving: the database answered within the last `watcherSilenceMs`. */
   isLive(): boolean;
+  stats(): WatcherStats;
   stop(): Promise<void>;
+}
+
+/** What happened to the watcher since it was started. */
+export interface WatcherStats {
+  /** How often the stream broke and was opened where it was. */
+  readonly restarts: number;
+  /** How often it could not be, and changes were lost to this process. */
+  readonly gaps: number;
+  /** Changes that could not be told to anyone: larger than the database tells, or a fault of ours. */
+  readonly skipped: number;
+  /** How long after it was written the latest change was told, by two clocks; null before the first. */
+  readonly lagMs: number | null;
+  /** When everything that the database had told was passed on; ms since the epoch. */
+  readonly heardAtMs: number;
 }
 
 // The log of security events is read, not followed.
 const WATCHED = [...STORES.keys(), 'packets', 'sessions'].filter((name) => name !== 'audit');
-/** The history before the token is gone, or the token is none: resuming would fail for ever. */
+/**
+ * The history before the token is gone, or the token is none: resuming would fail for ever. NoMatchingDocument,
+ * CappedPositionLost, InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost.
+ */
 const NOT_RESUMABLE: ReadonlySet<unknown> = new Set([47, 136, 260, 280, 286]);
 
 interface State {
@@ -37,28 +56,37 @@ interface State {
   stream: Stream | null;
   /** Whether the history between `token` and the stream was lost, and nobody was told so yet. */
   gap: boolean;
-  /** When everything that the database had told was passed on. */
-  heardAtMs: number;
+  /** Failures in a row: of any kind, and those that are not the database being away. */
+  failures: number;
+  faults: number;
+  stats: { -readonly [K in keyof WatcherStats]: WatcherStats[K] };
 }
 
 /** Opens the stream, and resolves when every later change will be told. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const state: State = { stopping: new AbortController(), token: null, stream: null, gap: false, heardAtMs: 0 };
+  const stats = { restarts: 0, gaps: 0, skipped: 0, lagMs: null, heardAtMs: 0 };
+  const state: State = {
+    ...{ stopping: new AbortController(), token: null, stream: null, gap: false },
+    ...{ failures: 0, faults: 0, stats },
+  };
   await open(options, state);
-  state.heardAtMs = options.now();
+  state.stats.heardAtMs = options.now();
   const running = run(options, state);
   return {
-    isLive: () => options.now() - state.heardAtMs < LIMITS.watcherSilenceMs,
+    isLive: () => state.stream !== null && options.now() - state.stats.heardAtMs < LIMITS.watcherSilenceMs,
+    stats: () => ({ ...state.stats }),
     async stop() {
       state.stopping.abort();
-      await running;
-      if (state.stream !== null) await closeStream(state.stream);
+      const left = await withinTime(() => running, LIMITS.watcherAnswerMs).then(
+        () => true,
+        () => false,
+      );
+      if (state.stream !== null) await (left ? closeStream : dropStream)(state.stream);
     },
   };
 }
 
 async function run(options: WatcherOptions, state: State): Promise<void> {
-  let failures = 0;
   while (!state.stopping.signal.aborted) {
     try {
       if (state.stream === null) await open(options, state);
@@ -66,54 +94,76 @@ async function run(options: WatcherOptions, state: State): Promise<void> {
       if (state.gap) options.onGap();
       state.gap = false;
       await readNext(options, state);
-      failures = 0;
+      state.failures = 0;
+      state.faults = 0;
     } catch (error) {
       if (state.stopping.signal.aborted) return;
-      await recover(options, state, error, ++failures);
+      await recover(options, state, error);
     }
   }
 }
 
 async function open({ client, onStart }: WatcherOptions, state: State): Promise<void> {
-  const { stream, token } = await openStream(client, WATCHED, state.token);
+  const opening = openStream(client, WATCHED, state.token);
+  const { stream, token } = await withinTime(() => opening, patienceMs(state)).catch((error: unknown) => {
+    // One that opens after all is nobody's.
+    opening.then((late) => closeStream(late.stream)).catch(() => undefined);
+    throw error;
+  });
   state.stream = stream;
   if (state.token === null) onStart(toPosition(token));
   state.token = token;
 }
 
+// A server that hangs is left after a short time; one that has much to read through gets more of it every time.
+const patienceMs = ({ failures }: State): number =>
+  Math.min(LIMITS.watcherAnswerMaxMs, LIMITS.watcherAnswerMs * 2 ** Math.min(failures, 10));
+
 async function readNext(options: WatcherOptions, state: State): Promise<void> {
-  const { documents, token, ended } = await readStream(state.stream as Stream, { waitMs: LIMITS.watcherWaitMs });
-  for (const document of documents) {
-    await tell(options, document);
-    state.token = document._id;
+  const stream = state.stream as Stream;
+  const batch = await withinTime(() => readStream(stream, { waitMs: LIMITS.watcherWaitMs }), patienceMs(state));
+  for (const change of batch.changes) {
+    await tell(options, state, change);
+    state.token = change.token;
   }
-  state.token = token ?? state.token;
-  state.heardAtMs = options.now();
-  if (ended) throw new Error('the database closed the change stream');
+  state.token = batch.token;
+  state.stats.heardAtMs = options.now();
+  if (batch.writtenMs !== null) state.stats.lagMs = Math.max(0, state.stats.heardAtMs - batch.writtenMs);
+  if (batch.skipped > 0) {
+    state.stats.skipped += batch.skipped;
+    options.log.error({ changes: batch.skipped }, 'changes larger than the database can tell are left out');
+  }
+  if (batch.ended) throw new Error('the database closed the change stream');
 }
 
 /** What failed because the database is away is told again; what never can be told must not keep back all that follows. */
-async function tell(options: WatcherOptions, document: Document): Promise<void> {
+async function tell(options: WatcherOptions, state: State, change: Change): Promise<void> {
   try {
-    await options.onChange(toChange(document));
+    await options.onChange(change);
   } catch (error) {
     if (toApiError(error).status === 503) throw error;
+    state.stats.skipped++;
     options.log.error({ err: error }, 'a change could not be told: it is left out');
   }
 }
 
-async function recover(options: WatcherOptions, state: State, error: unknown, failures: number): Promise<void> {
-  const code = (error as { code?: unknown }).code;
-  state.heardAtMs = 0;
+async function recover(options: WatcherOptions, state: State, error: unknown): Promise<void> {
+  const { code } = error as { code?: unknown };
   if (state.stream !== null) await dropStream(state.stream);
   state.stream = null;
-  if (NOT_RESUMABLE.has(code)) {
+  state.failures++;
+  if (!isAway(error)) state.faults++;
+  if (NOT_RESUMABLE.has(code) || state.faults >= LIMITS.watcherAttempts) {
     options.log.error({ err: error }, 'the history of changes is gone: live events before now are lost');
     state.token = null;
     state.gap = true;
+    state.faults = 0;
+    state.stats.gaps++;
   } else {
-    options.log.warn({ err: error, failures }, 'the change stream broke: reopening where it was');
+    options.log.warn({ err: error, failures: state.failures }, 'the change stream broke: reopening where it was');
+    state.stats.restarts++;
   }
-  const pauseMs = Math.min(LIMITS.watcherPauseMaxMs, 50 * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
+  const longestMs = Math.min(LIMITS.watcherPauseMaxMs, 50 * 2 ** Math.min(state.failures, 10));
+  const pauseMs = longestMs * (0.5 + Math.random() / 2);
   await wait(pauseMs, undefined, { signal: state.stopping.signal }).catch(() => undefined);
 }

@@ -1,5 +1,12 @@
 /** The connection to MongoDB: client, collections, indexes, pre-images; and its end. */
-import { type Collection, type Db, type IndexDescription, MongoClient, MongoServerError } from 'mongodb';
+import {
+  type Collection,
+  type Db,
+  type IndexDescription,
+  MongoClient,
+  type MongoClientOptions,
+  MongoServerError,
+} from 'mongodb';
 import { OPEN_STATUSES } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import { STORES, type Store } from '../model/stores.js';
@@ -13,21 +20,34 @@ export interface Database {
 const NAMESPACE_EXISTS = 48;
 const OLDEST_MONGODB = 8;
 
+// A primary that freezes keeps its connections: only its missing heartbeats, after the sum of these two, tell.
+const OPTIONS: MongoClientOptions = {
+  appName: 'vigil',
+  writeConcern: { w: 'majority', journal: true },
+  readPreference: 'primary',
+  retryWrites: true,
+  retryReads: true,
+  connectTimeoutMS: LIMITS.databaseConnectMs,
+  heartbeatFrequencyMS: LIMITS.databaseHeartbeatMs,
+  serverSelectionTimeoutMS: LIMITS.databaseSelectionMs,
+  waitQueueTimeoutMS: LIMITS.databaseSelectionMs,
+  socketTimeoutMS: LIMITS.databaseOperationMs,
+  maxPoolSize: LIMITS.databaseConnections,
+  ignoreUndefined: true,
+};
+
 /** A client whose every wait is bounded; majority, journaled writes: an acknowledged write survives any kill. */
 export function createClient(uri: string): MongoClient {
+  return new MongoClient(uri, OPTIONS);
+}
+
+/** A client for the watcher alone: it hears sooner that a server is gone, and waits longer for one that has much to read. */
+export function createWatcherClient(uri: string): MongoClient {
   return new MongoClient(uri, {
-    appName: 'vigil',
-    writeConcern: { w: 'majority', journal: true },
-    readPreference: 'primary',
-    retryWrites: true,
-    retryReads: true,
-    serverSelectionTimeoutMS: LIMITS.databaseSelectionMs,
-    waitQueueTimeoutMS: LIMITS.databaseSelectionMs,
-    connectTimeoutMS: LIMITS.databaseSelectionMs,
-    socketTimeoutMS: LIMITS.databaseOperationMs,
-    heartbeatFrequencyMS: 2_000,
-    maxPoolSize: LIMITS.databaseConnections,
-    ignoreUndefined: true,
+    ...OPTIONS,
+    heartbeatFrequencyMS: LIMITS.watcherHeartbeatMs,
+    socketTimeoutMS: LIMITS.watcherAnswerMaxMs,
+    maxPoolSize: LIMITS.watcherConnections,
   });
 }
 
@@ -39,8 +59,9 @@ export async function connectDatabase(uri: string): Promise<Database> {
     await translated(async () => {
       await client.connect();
       await checkServer(database.db);
+      // An index over what is there already takes its time.
       await prepareCollections(database.db);
-    });
+    }, null);
     return database;
   } catch (error) {
     await client.close();

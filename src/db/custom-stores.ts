@@ -40,6 +40,6 @@ async function loadStore(database: Database, name: string): Promise<Store | null
 /** Makes the collection of a store that is being added; its entities are found there. */
 export async function prepareCustomStore(database: Database, name: string): Promise<Collection> {
   const store = customStore(name, () => undefined);
-  await translated(() => prepareCollection(database.db, store));
+  await translated(() => prepareCollection(database.db, store), LIMITS.databaseOperationMs);
   return collectionOf(database, store);
 }

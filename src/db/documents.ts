@@ -4,6 +4,7 @@ import { ApiError, badRequest, conflict, tooLarge, unavailable } from '../errors
 import type { Scope } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';
 import type { Json, JsonObject } from '../model/json.js';
+import { LIMITS } from '../model/limits.js';
 import { distinctPaths, type Selection } from '../model/list.js';
 import type { Store } from '../model/stores.js';
 
@@ -130,7 +131,16 @@ const TOO_LARGE: ReadonlySet<unknown> = new Set([10_334, 17_419, 17_420]);
 const AWAY: ReadonlySet<unknown> = new Set([
   6, 7, 24, 50, 64, 89, 91, 112, 133, 175, 189, 202, 262, 317, 9_001, 10_058, 10_107, 11_600, 11_601, 11_602, 13_435,
   13_436, 18, 462,
+  // Cursors end with the server that has them: not found, killed, to be opened anew.
+  43, 134, 234, 237,
 ]);
+const AWAY_LABELS = [
+  'RetryableWriteError',
+  'SystemOverloadedError',
+  'ResumableChangeStreamError',
+  'TransientTransactionError',
+  'UnknownTransactionCommitResult',
+];
 
 /** What the driver lets through as it is when the other side of a connection is gone. */
 const CUT: ReadonlySet<unknown> = new Set([
@@ -146,30 +156,53 @@ const CUT: ReadonlySet<unknown> = new Set([
 
 /** Any error of the driver as what a client may know of it; errors of other origin come back as they are. */
 export function toDatabaseError(error: unknown): unknown {
-  if (CUT.has((error as { code?: unknown } | null)?.code)) return away(error);
-  if (error instanceof ApiError || !(error instanceof MongoError)) return error;
-  if (error.code === DUPLICATE) {
-    const field = Object.keys((error as MongoServerError).keyPattern ?? {})[0] ?? '_id';
-    return conflict(`${field}: already taken`);
+  if (error instanceof MongoError && error.code === DUPLICATE) return toConflict(error);
+  if (error instanceof MongoError && TOO_LARGE.has(error.code)) {
+    return tooLarge('the entity would become larger than the service stores');
   }
-  if (TOO_LARGE.has(error.code)) return tooLarge('the entity would become larger than the service stores');
+  return !(error instanceof ApiError) && isAway(error) ? away(error) : error;
+}
+
+function toConflict(error: MongoError): ApiError {
+  const field = Object.keys((error as MongoServerError).keyPattern ?? {})[0] ?? '_id';
+  return conflict(`${field}: already taken`);
+}
+
+/** Whether the database could not do it now but may in a moment. What was asked of it may have been done. */
+export function isAway(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status === 503;
+  if (CUT.has((error as { code?: unknown } | null)?.code)) return true;
+  if (!(error instanceof MongoError)) return false;
   // A group of writes that never reached the database comes without an error of any one of them.
-  if (error instanceof MongoBulkWriteError && [error.writeErrors].flat().length === 0) return away(error);
-  const overloaded = error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('SystemOverloadedError');
-  if (!(error instanceof MongoServerError) || AWAY.has(error.code) || overloaded) {
-    return away(error);
-  }
-  return error;
+  if (error instanceof MongoBulkWriteError && [error.writeErrors].flat().length === 0) return true;
+  if (!(error instanceof MongoServerError) || AWAY.has(error.code)) return true;
+  return AWAY_LABELS.some((label) => error.hasErrorLabel(label));
 }
 
 const away = (error: unknown): ApiError =>
   unavailable('the database did not answer in time; a write may or may not have been applied', error);
 
-/** Runs one operation and translates what the driver throws. */
-export async function translated<T>(operation: () => Promise<T>): Promise<T> {
+/** Runs one operation and translates what the driver throws; 503 when it takes longer, unless it may (`null`). */
+export async function translated<T>(
+  operation: () => Promise<T>,
+  withinMs: number | null = LIMITS.databaseAnswerMs,
+): Promise<T> {
   try {
-    return await operation();
+    return await (withinMs === null ? operation() : withinTime(operation, withinMs));
   } catch (error) {
     throw toDatabaseError(error);
+  }
+}
+
+/** The operation's result, or 503 when there is none in time: then it goes on, and nobody hears what becomes of it. */
+export async function withinTime<T>(operation: () => Promise<T>, withinMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(away(new Error(`no answer within ${withinMs} ms`))), withinMs);
+  });
+  try {
+    return await Promise.race([operation(), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

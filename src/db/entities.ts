@@ -51,8 +51,9 @@ export async function summarizeEntities(
       { find: collectionName(store.name), filter, sort: { _id: direction }, ...projected(store, selection.only) },
       stateOf(database, store, selection.only),
     );
-  const count = translated(() =>
-    collectionOf(database, store).countDocuments(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
+  const count = translated(
+    () => collectionOf(database, store).countDocuments(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
+    LIMITS.databaseOperationMs,
   );
   const [total, first, last] = await Promise.all([count, end(1), end(-1)]);
   return Buffer.from(`{"count":${total},"first":${first ?? 'null'},"last":${last ?? 'null'}}\n`);

@@ -25,10 +25,12 @@ export async function ownedCollections(database: Database): Promise<string[]> {
  */
 export async function moveGroup(database: Database, scope: Scope, move: GroupMove): Promise<void> {
   const collections = await ownedCollections(database);
-  await translated(() =>
-    database.client.withSession((session) =>
-      session.withTransaction(() => moveWithin(database, session, scope, { ...move, collections })),
-    ),
+  await translated(
+    () =>
+      database.client.withSession((session) =>
+        session.withTransaction(() => moveWithin(database, session, scope, { ...move, collections })),
+      ),
+    LIMITS.databaseOperationMs,
   );
   await settleBranches(database, move.groupId);
 }
@@ -85,10 +87,12 @@ function rebased(above: readonly ObjectId[], id: ObjectId): Document {
  */
 export async function settleBranches(database: Database, groupId: string): Promise<void> {
   const collections = await ownedCollections(database);
-  await translated(() =>
-    database.client.withSession((session) =>
-      session.withTransaction(() => settleWithin(database, session, { groupId, collections })),
-    ),
+  await translated(
+    () =>
+      database.client.withSession((session) =>
+        session.withTransaction(() => settleWithin(database, session, { groupId, collections })),
+      ),
+    LIMITS.databaseOperationMs,
   );
 }
 
@@ -141,7 +145,10 @@ export async function countContents(database: Database, groupId: string): Promis
   const counts = await Promise.all(
     collections.map(async (name) => ({
       store: name.replace(/^custom\./, ''),
-      count: await translated(() => database.db.collection(name).countDocuments({ branch: id, _id: { $ne: id } })),
+      count: await translated(
+        () => database.db.collection(name).countDocuments({ branch: id, _id: { $ne: id } }),
+        LIMITS.databaseOperationMs,
+      ),
     })),
   );
   return counts.filter(({ count }) => count > 0);

@@ -4,7 +4,7 @@ import { conflict, tooLarge, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
 import type { Database } from './connect.js';
-import { toDatabaseError, toDocument, toEntity } from './documents.js';
+import { toDatabaseError, toDocument, toEntity, withinTime } from './documents.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
 const DUPLICATE = 11_000;
@@ -19,6 +19,8 @@ interface Waiting {
   readonly packets: readonly Packet[];
   /** The same as they are stored. */
   readonly documents: readonly Document[];
+  /** When they came; ms of the process' own clock. */
+  readonly sinceMs: number;
   readonly resolve: (result: Ingested) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -53,7 +55,7 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     );
     const documents = packets.map(toStored);
     return new Promise((resolve, reject) => {
-      waiting.push({ packets, documents, resolve, reject });
+      waiting.push({ packets, documents, sinceMs: performance.now(), resolve, reject });
       waitingPackets += packets.length;
       if (!writing) void writeNext();
     });
@@ -79,9 +81,16 @@ function takeGroup(waiting: readonly Waiting[]): Waiting[] {
 
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
   const packets = group.flatMap((one) => one.packets);
-  try {
+  const write = async () => {
     const failed = await insertAll(database, group, packets);
     const stored = failed.size === 0 ? new Map<string, Packet>() : await findStored(database, packets, failed);
+    return { failed, stored };
+  };
+  try {
+    // The one that came first has waited longest, and the time to answer counts from there.
+    const leftMs = LIMITS.databaseAnswerMs - (performance.now() - (group[0]?.sinceMs ?? 0));
+    if (leftMs <= 0) throw unavailable('the database is slow; none of these packets was stored');
+    const { failed, stored } = await withinTime(write, leftMs);
     for (const one of group) settle(one, failed, stored);
   } catch (error) {
     for (const one of group) one.reject(toDatabaseError(error));

@@ -50,8 +50,9 @@ export async function summarizePackets(database: Database, objectId: string, sel
       sort: { time: direction, _ts: direction },
       ...projected(selection.only),
     });
-  const count = translated(() =>
-    database.db.collection(PACKETS).countDocuments(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
+  const count = translated(
+    () => database.db.collection(PACKETS).countDocuments(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
+    LIMITS.databaseOperationMs,
   );
   const [total, first, last] = await Promise.all([count, end(1), end(-1)]);
   return Buffer.from(`{"count":${total},"first":${first ?? 'null'},"last":${last ?? 'null'}}\n`);

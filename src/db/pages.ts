@@ -45,7 +45,10 @@ export async function* rawBatches(database: Database, command: Document): AsyncG
 }
 
 async function runRaw(database: Database, command: Document, session?: ClientSession): Promise<Batch> {
-  const reply = await translated(() => database.db.command(command, { raw: true, ...(session && { session }) }));
+  const reply = await translated(
+    () => database.db.command(command, { raw: true, ...(session && { session }) }),
+    LIMITS.databaseOperationMs,
+  );
   return readBatch(reply.cursor);
 }
 

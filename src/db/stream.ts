@@ -32,7 +32,12 @@ export async function openStream(
     // The packets of an object that was removed are many, and their end is nobody's news.
     $nor: [{ 'ns.coll': 'packets', operationType: 'delete' }],
   };
-  const pipeline = [{ $changeStream: { ...images, ...(token !== null && { resumeAfter: token }) } }, { $match: match }];
+  const pipeline = [
+    { $changeStream: { ...images, ...(token !== null && { resumeAfter: token }) } },
+    { $match: match },
+    // Only so does the stream get past a change that is, with its images, larger than an answer of the database may be.
+    { $changeStreamSplitLargeEvent: {} },
+  ];
   const command = { aggregate: 1, pipeline, cursor: { batchSize: 0 }, readConcern: { level: 'majority' } };
   const session = client.startSession();
   try {
@@ -44,14 +49,40 @@ export async function openStream(
   }
 }
 
-/** What came next, waiting at most `waitMs` for it; `token` is how far the stream has looked, `ended` that it ends there. */
+/** A change with the resume token that continues after it. */
+export interface StreamChange extends Change {
+  readonly token: Document;
+}
+
+export interface StreamBatch {
+  readonly changes: StreamChange[];
+  /** How far the stream has looked. */
+  readonly token: Document;
+  /** How many changes were too large to be told: they came in pieces, and are left out. */
+  readonly skipped: number;
+  /** When the last of the changes was written, by the database's clock; null where there was none. */
+  readonly writtenMs: number | null;
+  /** Whether the stream ends here. */
+  readonly ended: boolean;
+}
+
+/** What came next, waiting at most `waitMs` for it. */
 export async function readStream(
   { client, id, session }: Stream,
   { waitMs, batchSize }: { waitMs: number; batchSize?: number },
-): Promise<{ documents: Document[]; token: Document; ended: boolean }> {
+): Promise<StreamBatch> {
   const command = { getMore: id, collection: '$cmd.aggregate', maxTimeMS: waitMs, ...(batchSize && { batchSize }) };
   const { cursor } = await client.db().command(command, { session, promoteLongs: false });
-  return { documents: cursor.nextBatch, token: cursor.postBatchResumeToken, ended: cursor.id.isZero() };
+  const documents = cursor.nextBatch as Document[];
+  const whole = documents.filter(({ splitEvent }) => splitEvent === undefined);
+  return {
+    changes: whole.map(toChange),
+    token: cursor.postBatchResumeToken,
+    skipped: documents.filter(({ splitEvent }) => splitEvent !== undefined && splitEvent.fragment === splitEvent.of)
+      .length,
+    writtenMs: whole.at(-1)?.wallTime?.getTime() ?? null,
+    ended: cursor.id.isZero(),
+  };
 }
 
 /** Lets go of a stream that broke: its cursor is not asked for, whoever has it may be gone. */
@@ -69,7 +100,7 @@ export async function closeStream({ client, id, session }: Stream): Promise<void
   await session.endSession().catch(() => undefined);
 }
 
-export function toChange(document: Document): Change {
+function toChange(document: Document): StreamChange {
   const store = document.ns.coll as string;
   return {
     store,
@@ -78,6 +109,7 @@ export function toChange(document: Document): Change {
     before: toImage(store, document.fullDocumentBeforeChange),
     after: toImage(store, document.fullDocument),
     position: toPosition(document._id),
+    token: document._id,
   };
 }
 

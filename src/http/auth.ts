@@ -7,6 +7,7 @@ import { SESSION_COOKIE, type Sessions } from '../auth/sessions.js';
 import type { Tokens } from '../auth/tokens.js';
 import { type Accounts, endOldSessions, endSession, revokeToken } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
+import { withinTime } from '../db/documents.js';
 import { getEntity } from '../db/entities.js';
 import { badRequest, forbidden, unauthorized, unavailable } from '../errors.js';
 import { isCredential, mayGrant } from '../model/access.js';
@@ -72,9 +73,11 @@ const openSession: Handler = (parts) => async (req, res) => {
 };
 
 function finished(start: (done: (error?: unknown) => void) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    start((error) => (error ? reject(unavailable('the session store is away', error)) : resolve()));
-  });
+  const done = () =>
+    new Promise<void>((resolve, reject) => {
+      start((error) => (error ? reject(unavailable('the session store is away', error)) : resolve()));
+    });
+  return withinTime(done, LIMITS.databaseAnswerMs);
 }
 
 const openToken: Handler = (parts) => async (req, res) => {

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { type MongoClient, ObjectId } from 'mongodb';
 import { startWatcher, type Watcher } from '../../src/db/changes.js';
-import { connectDatabase, createClient, type Database } from '../../src/db/connect.js';
+import { connectDatabase, createWatcherClient, type Database } from '../../src/db/connect.js';
 import { unavailable } from '../../src/errors.js';
 import type { Change } from '../../src/model/change.js';
 import { testUri } from '../fixture.js';
@@ -26,7 +26,7 @@ interface Watched {
 async function watch(failing: (change: Change) => boolean = () => false): Promise<Watched> {
   const uri = testUri();
   const database = await connectDatabase(uri);
-  const client: MongoClient = createClient(uri);
+  const client: MongoClient = createWatcherClient(uri);
   const changes: Change[] = [];
   const said: string[] = [];
   let gaps = 0;
@@ -95,7 +95,7 @@ test('each kind of change, with both images, in order; nothing of what is not wa
   await db.collection('packets').insertOne({ _id, speed: 1 });
   await until(() => watched.changes.some(({ store }) => store === 'packets'));
   const image = (n: number) => ({ _id: text, owner: owner.toHexString(), n });
-  expect(watched.changes.map(({ position, ...change }) => change)).toEqual([
+  expect(watched.changes).toMatchObject([
     { store: 'objects', kind: 'created', id: text, before: null, after: image(1) },
     { store: 'objects', kind: 'changed', id: text, before: image(1), after: image(2) },
     { store: 'objects', kind: 'changed', id: text, before: image(2), after: image(3) },
@@ -199,4 +199,45 @@ test('it is live while the database answers, and not in a silence', async () => 
   watched.nowMs += 10_000;
   expect(watched.watcher.isLive()).toBe(false);
   await until(() => watched.watcher.isLive());
+});
+
+test('a change too large to be told with its images is left out and counted, and what comes after it is told', async () => {
+  const watched = await watch();
+  const { db } = watched.database;
+  const objects = db.collection<{ _id: number }>('objects');
+  const packets = db.collection<{ _id: number }>('packets');
+  // Before, after and difference together are more than the database's largest answer.
+  await objects.insertOne({ _id: 1, big: 'a'.repeat(9_000_000) } as { _id: number });
+  await packets.insertOne({ _id: 2 });
+  await objects.updateOne({ _id: 1 }, { $set: { big: 'b'.repeat(9_000_000) } });
+  await packets.insertOne({ _id: 3 });
+  await until(() => watched.changes.length >= 3);
+  expect(watched.changes.map(({ store, kind, id }) => `${store} ${kind} ${id}`)).toEqual([
+    'objects created 1',
+    'packets created 2',
+    'packets created 3',
+  ]);
+  expect(watched.watcher.stats()).toMatchObject({ restarts: 0, gaps: 0, skipped: 1 });
+  expect(watched.said).toEqual(['changes larger than the database can tell are left out']);
+  // A stream that is opened after the pieces goes on there.
+  while (!(await killCursor(watched)));
+  await packets.insertOne({ _id: 4 });
+  await until(() => watched.changes.length >= 4);
+  expect(watched.changes.map(({ id }) => id)).toEqual(['1', '2', '3', '4']);
+  expectIncreasing(watched.changes);
+});
+
+test('what happened to it is counted', async () => {
+  const watched = await watch();
+  const packets = watched.database.db.collection<{ _id: number }>('packets');
+  expect(watched.watcher.stats()).toEqual({ restarts: 0, gaps: 0, skipped: 0, lagMs: null, heardAtMs: 1_000_000 });
+  watched.nowMs = Date.now() + 60_000;
+  await packets.insertOne({ _id: 1 });
+  await until(() => watched.watcher.stats().lagMs !== null);
+  const { lagMs, heardAtMs } = watched.watcher.stats();
+  expect({ lagMs: Math.round((lagMs ?? 0) / 20_000), heardAtMs }).toEqual({ lagMs: 3, heardAtMs: watched.nowMs });
+  while (!(await killCursor(watched)));
+  await until(() => watched.watcher.stats().restarts > 0);
+  await watched.database.db.dropDatabase();
+  await until(() => watched.watcher.stats().gaps > 0);
 });

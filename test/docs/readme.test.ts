@@ -37,6 +37,8 @@ describe('Limits', () => {
     ...['passwordHashesAtOnce', 'packetsPerWrite', 'slowCheckMs', 'timerMs', 'databaseConnections'],
     ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
     ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
+    ...['watcherAnswerMs', 'watcherAnswerMaxMs', 'watcherHeartbeatMs', 'watcherConnections', 'watcherAttempts'],
+    ...['databaseConnectMs', 'databaseHeartbeatMs'],
     ...['historyPage', 'historyWaitMs', 'historiesAtOnce', 'historyAheadMs', 'moveSettleMs', 'moveRecheckMs'],
     ...['auditPending', 'auditDelayMs', 'expiryBatch'],
   ];
