@@ -13,7 +13,11 @@ export interface Config {
     /** Hops, or networks, in front of us whose `X-Forwarded-*` headers are believed. */
     readonly trustProxy: number | string[];
     readonly corsOrigins: readonly string[];
+    /** How long requests are still taken after the service was told to stop. */
+    readonly stopDelayMs: number;
   };
+  /** Where health and metrics are told; null for nowhere. */
+  readonly ops: { readonly port: number; readonly host: string } | null;
   /** A MongoDB of the operator's; null for the embedded one. */
   readonly mongodbUri: string | null;
   readonly mongodBinary: string | null;
@@ -35,13 +39,15 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
 const SECRET_CHARACTERS = 32;
 const SECRET_VARIETY = 10;
 
-const duration = (most: number) =>
+const duration = (most: number, least = 1_000) =>
   z.string().transform((text, context) => {
     const durationMs = readDuration(text);
-    if (durationMs !== null && durationMs >= 1_000 && durationMs <= most) return durationMs;
-    context.addIssue(`expected a duration from 1s on, such as 30m, 12h, "90 days" or milliseconds`);
+    if (durationMs !== null && durationMs >= least && durationMs <= most) return durationMs;
+    context.addIssue(`expected a duration from ${least / 1_000}s on, such as 30m, 12h, "90 days" or milliseconds`);
     return z.NEVER;
   });
+
+const port = z.coerce.number('expected a port').int().min(0).max(65_535);
 
 const list = z.string().transform((text) =>
   text
@@ -67,8 +73,11 @@ const origins = list.check((context) => {
 
 /** Every name that the service reads from its environment: README "Configuration" and .env.example list the same. */
 const VARIABLES = z.object({
-  PORT: z.coerce.number('expected a port').int().min(0).max(65_535).default(8_080),
+  PORT: port.default(8_080),
   HOST: z.string().default('127.0.0.1'),
+  OPS_PORT: port.optional(),
+  OPS_HOST: z.string().default('127.0.0.1'),
+  STOP_DELAY: duration(LIMITS.stopDelayMaxMs, 0).default(1_000),
   DATA_DIR: z.string().default('./data'),
   MONGODB_URI: z
     .string()
@@ -118,7 +127,14 @@ function toConfig(
 ): Config {
   return {
     production,
-    http: { port: values.PORT, host: values.HOST, trustProxy, corsOrigins: values.CORS_ORIGINS },
+    http: {
+      port: values.PORT,
+      host: values.HOST,
+      trustProxy,
+      corsOrigins: values.CORS_ORIGINS,
+      stopDelayMs: values.STOP_DELAY,
+    },
+    ops: values.OPS_PORT === undefined ? null : { port: values.OPS_PORT, host: values.OPS_HOST },
     mongodbUri: values.MONGODB_URI ?? null,
     mongodBinary: values.MONGOD_BINARY ?? null,
     dataFolder: values.DATA_DIR,

@@ -11,48 +11,73 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const stopping = signalled();
   const service = await start(config);
-  tell(service, config);
   const failure = await Promise.race([stopping, service.failed]);
   await service.stop();
-  if (failure !== null) throw new Error(failure);
+  if (failure !== null) throw new Error(explain(failure, config), { cause: failure });
   speakTo(config).write('  Stopped\n');
 }
 
-/** Starts the service, or throws what a person can do something about. */
+/** Starts the service and says so, or throws what a person can do something about. */
 async function start(config: Config): Promise<Service> {
   let password: string | null = null;
+  let told = false;
   const onPassword = (made: string): void => {
     password = made;
+    // A database that came late.
+    if (told) speakTo(config).write(`${passwordLine(made)}\n`);
   };
   try {
-    await tryAddress(config.http);
-    return await startService(config, { onPassword });
+    for (const { at } of listeners(config)) await tryAddress(at);
+    const service = await startService(config, { onPassword });
+    tell(service, config);
+    told = true;
+    return service;
   } catch (error) {
     const kept = password === null ? '' : `\n${passwordLine(password)}`;
     throw new Error(`${explain(error, config)}${kept}`, { cause: error });
   }
 }
 
+interface Address {
+  readonly port: number;
+  readonly host: string;
+}
+
+/** Where the service listens, and the variables that say so. */
+function listeners({ http, ops }: Config): { at: Address; port: string; host: string }[] {
+  return [
+    { at: http, port: 'PORT', host: 'HOST' },
+    ...(ops === null ? [] : [{ at: ops, port: 'OPS_PORT', host: 'OPS_HOST' }]),
+  ];
+}
+
 /** Whether the address can be had shows before a database is started and a first password is made. */
-async function tryAddress({ port, host }: Config['http']): Promise<void> {
+async function tryAddress({ port, host }: Address): Promise<void> {
   const trial = createServer().listen({ port, host, exclusive: true });
-  await once(trial, 'listening');
+  await once(trial, 'listening').catch((error: Error) => {
+    throw Object.assign(error, { wanted: { port, host } });
+  });
   trial.close();
   await once(trial, 'close');
 }
 
 const UNWRITABLE: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EEXIST', 'ENOTDIR']);
 
-function explain(error: unknown, { http: { port, host }, dataFolder }: Config): string {
+function explain(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return String(error);
-  const { message, cause, code, syscall } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE')
-    return `Port ${port} of ${host} is taken, perhaps by another Vigil: set PORT to a free one`;
-  if (syscall === 'listen' && code === 'EACCES') return `Port ${port} is for privileged programs: set PORT above 1023`;
-  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') return `HOST: this machine has no address ${host}`;
-  if (UNWRITABLE.has(code)) return `The data folder ${resolve(dataFolder)} cannot be written to: ${message}`;
+  const { message, cause, code, wanted } = error as NodeJS.ErrnoException & { wanted?: Address };
+  if (wanted !== undefined) return explainAddress(error, wanted, config);
+  if (UNWRITABLE.has(code)) return `The data folder ${resolve(config.dataFolder)} cannot be written to: ${message}`;
   // What the driver said is of more use than what a client of the service would be told.
   return cause instanceof Error ? `The database cannot be used: ${cause.message}` : message;
+}
+
+function explainAddress({ code, message }: NodeJS.ErrnoException, wanted: Address, config: Config): string {
+  const names = listeners(config).find(({ at }) => at.port === wanted.port) ?? { port: 'PORT', host: 'HOST' };
+  if (code === 'EADDRINUSE')
+    return `Port ${wanted.port} of ${wanted.host} is taken, perhaps by another Vigil: set ${names.port} to a free one`;
+  if (code === 'EACCES') return `Port ${wanted.port} is for privileged programs: set ${names.port} above 1023`;
+  return `${names.host}: this machine has no address ${wanted.host} (${message})`;
 }
 
 /** Resolves with null at the first signal to stop; the second ends the process at once. */
@@ -70,11 +95,12 @@ function signalled(): Promise<null> {
 const passwordLine = (password: string): string => `  Password            ${password}   (shown this once: keep it)`;
 
 /** For a person; with a log for machines on standard output, on the other channel. */
-function tell({ url, generatedPassword }: Service, config: Config): void {
+function tell({ url, opsUrl, isWaiting, generatedPassword }: Service, config: Config): void {
   const lines = [
     '',
-    `  Vigil is running at ${url}`,
+    isWaiting ? `  Vigil waits for its database at ${url}: until then it answers 503` : `  Vigil is running at ${url}`,
     `  API                 ${url}/api/v1`,
+    ...(opsUrl === null ? [] : [`  Health, metrics     ${opsUrl}/health, /ready, /metrics`]),
     `  Administrator       ${config.admin.login}`,
     ...(generatedPassword === null ? [] : [passwordLine(generatedPassword)]),
     `  Data                ${config.mongodbUri === null ? resolve(config.dataFolder) : 'the MongoDB of MONGODB_URI'}`,

@@ -1,4 +1,5 @@
 /** The composition root: every part of the service is made here, and nowhere else; its ending is the start backwards. */
+import type { RequestListener } from 'node:http';
 import type { DestinationStream, Logger } from 'pino';
 import { createAttempts } from './auth/attempts.js';
 import { createIdentity, type Identity } from './auth/identity.js';
@@ -7,24 +8,27 @@ import { keepSecret } from './auth/secret.js';
 import type { Config } from './config.js';
 import { type Audit, createAudit } from './db/audit.js';
 import { type Caches, createCaches } from './db/caches.js';
-import { startWatcher } from './db/changes.js';
-import { connectDatabase, createWatcherClient, type Database } from './db/connect.js';
+import { startWatcher, type Watcher } from './db/changes.js';
+import { createWatcherClient, type Database } from './db/connect.js';
+import { translated } from './db/documents.js';
 import { startEmbedded } from './db/embedded.js';
 import { findObjectIds } from './db/entities.js';
 import { startExpiry } from './db/expiry.js';
-import { settleMoves } from './db/groups.js';
 import { createHistory } from './db/history.js';
 import { createIngest } from './db/ingest.js';
-import { prepareInstallation } from './db/installation.js';
+import { openDatabase } from './db/open.js';
+import { poolOf } from './db/pool.js';
+import { toApiError } from './errors.js';
 import { createApp } from './http/app.js';
+import { createDoor, type Door } from './http/door.js';
 import { createRules } from './http/rules.js';
-import { createHttpServer, endConnections, listen } from './http/server.js';
 import { toEvents } from './live/events.js';
 import { createHub, type Hub } from './live/hub.js';
 import { createLog } from './log.js';
 import type { Change } from './model/change.js';
-import { LIMITS } from './model/limits.js';
 import { createStampClock } from './model/packet.js';
+import { createLife, type Life, later, whenThere } from './ops/life.js';
+import { startWatch, type Watch } from './ops/watch.js';
 
 export interface ServiceOptions {
   readonly now?: () => number;
@@ -38,58 +42,91 @@ export interface ServiceOptions {
 
 export interface Service {
   readonly url: string;
+  /** Where health and metrics are told; null for nowhere. */
+  readonly opsUrl: string | null;
+  /** Whether it refuses every request until its database is there. */
+  readonly isWaiting: boolean;
   /** Given once: when this start made the first administrator with a password of its own. */
   readonly generatedPassword: string | null;
-  /** Resolves with the reason when the service cannot go on by itself. */
-  readonly failed: Promise<string>;
+  /** Resolves with the reason, or the error, when the service cannot go on by itself. */
+  readonly failed: Promise<unknown>;
   stop(): Promise<void>;
 }
 
-type Ending = () => unknown;
-
-/** Starts every part, listening last. A start that fails ends what it had begun; `stop` can be called again. */
+/**
+ * Starts every part, listening last. While the database is away the service listens all the same, refuses every request
+ * with 503, and opens by itself when the database is there. A start that fails ends what it had begun.
+ */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<Service> {
-  const endings: Ending[] = [];
-  let stopped: Promise<void> | undefined;
-  const stop = (): Promise<void> => {
-    stopped ??= runBackwards(endings);
-    return stopped;
-  };
+  const life = createLife();
   try {
-    return { ...(await start(config, options, endings)), stop };
+    return { ...(await start(config, options, life)), stop: life.end };
   } catch (error) {
-    await stop();
+    await life.end();
     throw error;
   }
 }
 
-async function runBackwards(endings: Ending[]): Promise<void> {
-  for (let ending = endings.pop(); ending !== undefined; ending = endings.pop()) await ending();
+interface Parts extends ServiceOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly secrets: readonly string[];
+  readonly uri: string;
+  readonly door: Door;
+  readonly watch: Watch;
+  /** Told each time that the database is not there yet. */
+  readonly onAway: (error: unknown) => void;
 }
 
-async function start(config: Config, options: ServiceOptions, endings: Ending[]): Promise<Omit<Service, 'stop'>> {
-  const now = options.now ?? Date.now;
+async function start(config: Config, options: ServiceOptions, life: Life): Promise<Omit<Service, 'stop'>> {
   const log = createLog(config.log, options.logTo);
+  const watch = await startWatch(config.ops);
+  life.push(() => watch.stop());
   const secrets = config.auth.secrets ?? [await keepSecret(config.dataFolder)];
-  const { uri, failed } = await findDatabase(config, log, endings);
-  const database = await connectDatabase(uri);
-  endings.push(() => database.client.close());
+  const { uri, failed } = await findDatabase(config, log, life);
+  const door = createDoor(config.http);
+  life.push(() => door.close());
+  let generatedPassword: string | null = null;
+  const onPassword = (password: string): void => {
+    generatedPassword = password;
+    options.onPassword?.(password);
+  };
+  const [refusing, refuse] = later<{ url: string; isWaiting: boolean }>();
+  const onAway = (error: unknown): void => {
+    log.warn({ err: toApiError(error).cause }, 'the database is away: requests are refused until it answers');
+    refuse(door.refuse().then((url) => ({ url, isWaiting: true })));
+  };
+  const now = options.now ?? Date.now;
+  const parts = { ...options, config, log, now, secrets, uri, door, watch, onPassword, onAway };
+  const opened = open(parts, life).then(async (app) => {
+    const url = await door.open(app);
+    log.info({ url }, 'listening');
+    return url;
+  });
+  life.during(opened);
+  const answering = opened.then((url) => ({ url, isWaiting: false }));
+  const first = await Promise.race([answering, refusing]);
+  const broken = new Promise((resolve) => opened.catch(resolve));
+  return { ...first, opsUrl: watch.url, generatedPassword, failed: Promise.race([failed, broken]) };
+}
 
+/** Everything that needs the database; resolves with what answers requests. */
+async function open(parts: Parts, life: Life): Promise<RequestListener> {
+  const { config, log, now, door, watch } = parts;
   const passwords = await createPasswords();
-  const generatedPassword = await prepareFirstUser({ config, database, passwords, now });
-  if (generatedPassword !== null) options.onPassword?.(generatedPassword);
-  await settleMoves(database, now() - LIMITS.moveRecheckMs);
+  const database = await findPrepared(parts, passwords, life.ending);
+  life.push(() => database.client.close());
   const expiry = startExpiry({ database, log: log.child({ room: 'expiry' }), now });
-  endings.push(() => expiry.stop());
+  life.push(() => expiry.stop());
   let isLive = (): boolean => false;
   const caches = createCaches(database, () => isLive());
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
-  const identity = createIdentity({ database, secrets, lifetimeMs, now, accounts: caches.accounts });
+  const identity = createIdentity({ database, secrets: parts.secrets, lifetimeMs, now, accounts: caches.accounts });
   const audit = createAudit({ database, log: log.child({ room: 'audit' }), now });
-  endings.push(() => audit.stop());
-  const app = createDoor({ config, database, caches, identity, passwords, audit, log, now });
-  const server = createHttpServer(app);
-  const hub = createHub(server, {
+  life.push(() => audit.stop());
+  const app = createApi({ ...parts, database, caches, identity, passwords, audit });
+  const hub = createHub(door.server, {
     identify: identity.identify,
     corsOrigins: config.http.corsOrigins,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
@@ -98,21 +135,29 @@ async function start(config: Config, options: ServiceOptions, endings: Ending[])
     log: log.child({ room: 'live' }),
     now,
   });
-  isLive = await startNews({ uri, hub, caches, log, now, onChange: options.onChange }, endings);
-  const url = await listen(server, config.http);
-  endings.push(
+  const watcher = await startNews({ ...parts, hub, caches }, life);
+  isLive = watcher.isLive;
+  watch.opened({
+    ping: () => database.db.command({ ping: 1 }),
+    isLive,
+    sockets: door.sockets,
+    pool: () => poolOf(database.client),
+    watcher: watcher.stats,
+  });
+  // First of all, and in this order, though sockets end before what they hear does.
+  life.push(
     () => hub.stop(),
-    () => endConnections(server),
+    () => door.close(),
+    () => watch.drain(),
   );
-  log.info({ url }, 'listening');
-  return { url, generatedPassword, failed };
+  return app;
 }
 
 /** The operator's MongoDB, or one of our own. */
 async function findDatabase(
   config: Config,
   log: Logger,
-  endings: Ending[],
+  life: Life,
 ): Promise<{ uri: string; failed: Promise<string> }> {
   if (config.mongodbUri !== null) return { uri: config.mongodbUri, failed: new Promise(() => undefined) };
   const embedded = await startEmbedded({
@@ -122,34 +167,26 @@ async function findDatabase(
     cacheFolder: config.cacheFolder,
     log: log.child({ room: 'embedded' }),
   });
-  endings.push(() => embedded.stop());
+  life.push(() => embedded.stop());
   return { uri: embedded.uri, failed: embedded.whenExited };
 }
 
-async function prepareFirstUser(parts: {
-  config: Config;
-  database: Database;
-  passwords: Passwords;
-  now: () => number;
-}): Promise<string | null> {
+/** The database, tried for until it is there. */
+function findPrepared(parts: Parts, passwords: Passwords, signal: AbortSignal): Promise<Database> {
   const { login, password } = parts.config.admin;
   const chosen = password ?? generatePassword();
-  const passwordHash = () => parts.passwords.hash(chosen);
-  const made = await prepareInstallation(parts.database, { login, passwordHash }, parts.now());
-  return made && password === null ? chosen : null;
+  const onMade = (): void => {
+    if (password === null) parts.onPassword?.(chosen);
+  };
+  const firstUser = { login, passwordHash: () => passwords.hash(chosen), onMade };
+  return whenThere(() => openDatabase(parts.uri, firstUser, parts.now()), { signal, onAway: parts.onAway });
 }
 
-function createDoor(parts: {
-  config: Config;
-  database: Database;
-  caches: Caches;
-  identity: Identity;
-  passwords: Passwords;
-  audit: Audit;
-  log: Logger;
-  now: () => number;
-}) {
+function createApi(
+  parts: Parts & { database: Database; caches: Caches; identity: Identity; passwords: Passwords; audit: Audit },
+) {
   const { config, database, caches, identity, passwords, audit, now } = parts;
+  const { metrics } = parts.watch;
   const log = parts.log.child({ room: 'http' });
   const { tokenLifetimeMs } = config.auth;
   const inBackground = (work: Promise<unknown>): void => {
@@ -163,9 +200,10 @@ function createDoor(parts: {
     models: caches.models,
     findStore: caches.stores.find,
     rules: createRules({ ...common, inBackground }),
-    ingest: createIngest(database, createStampClock(now)),
+    ingest: metrics.counted('http', createIngest(database, createStampClock(now))),
     attempts: createAttempts(database.client),
     audit,
+    requestEnded: metrics.requestEnded,
     trustProxy: config.http.trustProxy,
     corsOrigins: config.http.corsOrigins,
     log,
@@ -175,37 +213,26 @@ function createDoor(parts: {
 const isNewPacket = ({ store, kind }: Change): boolean => store === 'packets' && kind === 'created';
 
 /** The change stream: what it tells is forgotten where it was known, then told to sockets. */
-async function startNews(
-  parts: {
-    uri: string;
-    hub: Hub;
-    caches: Caches;
-    log: Logger;
-    now: () => number;
-    onChange: ServiceOptions['onChange'];
-  },
-  endings: Ending[],
-): Promise<() => boolean> {
-  const { hub, caches } = parts;
+async function startNews(parts: Parts & { hub: Hub; caches: Caches }, life: Life): Promise<Watcher> {
+  const { hub, caches, watch, now } = parts;
   const client = createWatcherClient(parts.uri);
-  endings.push(() => client.close());
-  const watcher = await startWatcher({
-    client,
-    log: parts.log.child({ room: 'watcher' }),
-    now: parts.now,
-    onStart: hub.begin,
-    async onChange(change) {
-      caches.apply(change);
-      await hub.apply(change);
-      const packetReaders = isNewPacket(change) ? await caches.readers.find(String(change.after?._oid)) : null;
-      hub.tell(toEvents(change, packetReaders), change.position);
-      parts.onChange?.(change);
-    },
-    onGap() {
-      caches.forgetAll();
-      hub.disconnectAll();
-    },
-  });
-  endings.push(() => watcher.stop());
-  return watcher.isLive;
+  life.push(() => client.close());
+  const log = parts.log.child({ room: 'watcher' });
+  const onChange = async (change: Change): Promise<void> => {
+    caches.apply(change);
+    await hub.apply(change);
+    const packetReaders = isNewPacket(change) ? await caches.readers.find(String(change.after?._oid)) : null;
+    const events = toEvents(change, packetReaders);
+    hub.tell(events, change.position);
+    watch.metrics.told(change, events);
+    parts.onChange?.(change);
+  };
+  const onGap = (): void => {
+    caches.forgetAll();
+    hub.disconnectAll();
+  };
+  const start = () => startWatcher({ client, log, now, onStart: hub.begin, onChange, onGap });
+  const watcher = await whenThere(() => translated(start, null), { signal: life.ending, onAway: parts.onAway });
+  life.push(() => watcher.stop());
+  return watcher;
 }

@@ -89,6 +89,7 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
     ADMIN_PASSWORD: ADMIN.password,
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'debug',
+    STOP_DELAY: '0',
     ...options.env,
   };
   const service = await startService(readConfig(env), {

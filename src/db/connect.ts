@@ -6,11 +6,14 @@ import {
   MongoClient,
   type MongoClientOptions,
   MongoServerError,
+  MongoServerSelectionError,
 } from 'mongodb';
+import { ApiError } from '../errors.js';
 import { OPEN_STATUSES } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import { STORES, type Store } from '../model/stores.js';
 import { translated } from './documents.js';
+import { countPool } from './pool.js';
 
 export interface Database {
   readonly client: MongoClient;
@@ -38,7 +41,7 @@ const OPTIONS: MongoClientOptions = {
 
 /** A client whose every wait is bounded; majority, journaled writes: an acknowledged write survives any kill. */
 export function createClient(uri: string): MongoClient {
-  return new MongoClient(uri, OPTIONS);
+  return countPool(new MongoClient(uri, OPTIONS));
 }
 
 /** A client for the watcher alone: it hears sooner that a server is gone, and waits longer for one that has much to read. */
@@ -65,8 +68,28 @@ export async function connectDatabase(uri: string): Promise<Database> {
     return database;
   } catch (error) {
     await client.close();
-    throw error;
+    throw lastingFault(error) ?? error;
   }
+}
+
+const AUTHENTICATION_FAILED = 18;
+const UNAUTHORIZED = 13;
+
+/** Says of what no waiting mends what has to be done about it; null of everything else. */
+function lastingFault(error: unknown): Error | null {
+  const cause = error instanceof ApiError ? error.cause : error;
+  if (cause instanceof MongoServerSelectionError && cause.reason?.servers.size === 0) {
+    return new Error(
+      `None of the servers of MONGODB_URI belongs to the replica set "${cause.reason.setName}": ` +
+        'it is called otherwise there, or they are standalone servers',
+    );
+  }
+  if (!(cause instanceof MongoServerError)) return null;
+  if (cause.code === AUTHENTICATION_FAILED) {
+    return new Error('The MongoDB of MONGODB_URI refuses the user or the password (or authSource is another database)');
+  }
+  if (cause.code !== UNAUTHORIZED) return null;
+  return new Error(`The user of MONGODB_URI may not do what is needed (role readWrite): ${cause.message}`);
 }
 
 /** Live events need a replica set (or a cluster of them), and what is asked of the database a version that has it. */

@@ -12,12 +12,14 @@ import { admit, refuseForeignPages } from './caller.js';
 import { createEntityRouter, type EntityParts } from './entities.js';
 import { answerError, only, unknownPath } from './failure.js';
 import { createCommandRouter, createObjectRouter, type ObjectParts } from './objects.js';
-import { logRequests, nameRequest, requireHost } from './requests.js';
+import { type EndedRequest, logRequests, nameRequest, requireHost } from './requests.js';
 
 export interface AppParts extends AuthParts, ObjectParts, EntityParts {
   readonly identify: Identify;
   readonly audit: Audit;
   readonly log: Logger;
+  /** Told of each request when it is over. */
+  readonly requestEnded: (request: EndedRequest) => void;
   readonly trustProxy: number | string[];
   readonly corsOrigins: readonly string[];
 }
@@ -28,7 +30,7 @@ export function createApp(parts: AppParts): Express {
 
   app.use(
     nameRequest(),
-    logRequests(parts.log),
+    logRequests(parts.log, parts.requestEnded),
     auditRequests(parts.audit),
     requireHost,
     helmet(),

@@ -1,9 +1,10 @@
 /** The end of every request that nobody answered: 404 for the unknown, 405 for the wrong method, an error's body. */
 import { randomUUID } from 'node:crypto';
+import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { badRequest, errorBody, methodNotAllowed, notFound, toApiError } from '../errors.js';
+import { badRequest, errorBody, methodNotAllowed, notFound, toApiError, unavailable } from '../errors.js';
 import { sendJson } from './answer.js';
 
 export const unknownPath: RequestHandler = () => {
@@ -51,3 +52,18 @@ export function answerClientError(_error: Error, socket: Socket): void {
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
+
+/** For every request of a service that has no database yet. */
+export const answerNotYet: RequestListener = (req, res) => {
+  req.resume();
+  const error = unavailable('the service is starting: it waits for its database');
+  const body = JSON.stringify(errorBody(error));
+  res.writeHead(error.status, {
+    ...error.headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Request-Id': randomUUID(),
+  });
+  res.end(body);
+};

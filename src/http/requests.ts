@@ -24,19 +24,29 @@ export const requireHost: RequestHandler = (req, _res, next) => {
   next();
 };
 
+/** A request that is over; its status is null when the client had gone before the end of the answer. */
+export interface EndedRequest {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number | null;
+  readonly ms: number;
+}
+
 /** Method, route, status, time, caller: never a body, a cookie, a token or a query string. */
-export function logRequests(log: Logger): RequestHandler {
+export function logRequests(log: Logger, ended: (request: EndedRequest) => void): RequestHandler {
   return (req, res, next) => {
     const startMs = performance.now();
     res.once('close', () => {
       const caller = res.locals.caller as Caller | undefined;
+      const [route, ms] = [routeOf(res), performance.now() - startMs];
+      ended({ method: req.method, route, status: res.writableFinished ? res.statusCode : null, ms });
       log.info(
         {
           requestId: res.locals.requestId,
           method: req.method,
-          route: routeOf(res),
+          route,
           status: res.statusCode,
-          ms: Math.round((performance.now() - startMs) * 10) / 10,
+          ms: Math.round(ms * 10) / 10,
           ...(caller && { user: caller.userId }),
           ...(!res.writableFinished && { aborted: true }),
         },

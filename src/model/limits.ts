@@ -121,6 +121,12 @@ export const LIMITS = {
   watcherPauseMaxMs: 2 * SECOND_MS,
   moveSettleMs: 30 * SECOND_MS,
   moveRecheckMs: HOUR_MS,
+  stopDelayMaxMs: MINUTE_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,
+  awayPauseMaxMs: 2 * SECOND_MS,
+
+  // Those who watch over the service.
+  readyPingMs: 1 * SECOND_MS,
+  probeConnections: 100,
 } as const;

@@ -56,12 +56,6 @@ test('in a data folder that cannot be one', async () => {
   expect(isListed(said)).toBe(true);
 });
 
-test('with a database that is not there', async () => {
-  const { code, said } = await start({ MONGODB_URI: 'mongodb://127.0.0.1:1/vigil' });
-  expect({ code, said }).toEqual({ code: 1, said: 'The database cannot be used: connect ECONNREFUSED 127.0.0.1:1' });
-  expect(isListed(said)).toBe(true);
-});
-
 test('with a configuration that cannot be: every problem is told', async () => {
   const { code, said } = await start({ PORT: '99999', LOG_LEVEL: 'loud', SECRET: 'short' });
   expect(code).toBe(1);

@@ -1,0 +1,23 @@
+/** The database as the service finds it when it starts: reached, checked, with all that has to be in it. */
+import { LIMITS } from '../model/limits.js';
+import { connectDatabase, type Database } from './connect.js';
+import { toDatabaseError } from './documents.js';
+import { settleMoves } from './groups.js';
+import { type FirstUser, prepareInstallation } from './installation.js';
+
+/** `onMade` is told as soon as the first administrator is stored. Throws 503 while the database is away. */
+export async function openDatabase(
+  uri: string,
+  firstUser: FirstUser & { readonly onMade: () => void },
+  nowMs: number,
+): Promise<Database> {
+  const database = await connectDatabase(uri);
+  try {
+    if (await prepareInstallation(database, firstUser, nowMs)) firstUser.onMade();
+    await settleMoves(database, nowMs - LIMITS.moveRecheckMs);
+    return database;
+  } catch (error) {
+    await database.client.close();
+    throw toDatabaseError(error);
+  }
+}

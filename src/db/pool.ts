@@ -1,0 +1,30 @@
+/** How busy the connections to the database are, from what the driver tells of its pools. */
+import type { MongoClient } from 'mongodb';
+
+export interface PoolState {
+  readonly open: number;
+  readonly inUse: number;
+  /** Operations that wait for a connection. */
+  readonly waiting: number;
+}
+
+const counts = new WeakMap<MongoClient, () => PoolState>();
+
+/** What is counted of the client since `countPool`. */
+export const poolOf = (client: MongoClient): PoolState => counts.get(client)?.() ?? { open: 0, inUse: 0, waiting: 0 };
+
+/** Counts from now on: to be called before the client connects. */
+export function countPool(client: MongoClient): MongoClient {
+  let [open, inUse, waiting] = [0, 0, 0];
+  client.on('connectionCreated', () => void open++);
+  client.on('connectionClosed', () => void open--);
+  client.on('connectionCheckOutStarted', () => void waiting++);
+  client.on('connectionCheckOutFailed', () => void waiting--);
+  client.on('connectionCheckedOut', () => {
+    waiting--;
+    inUse++;
+  });
+  client.on('connectionCheckedIn', () => void inUse--);
+  counts.set(client, () => ({ open, inUse, waiting }));
+  return client;
+}

@@ -1,0 +1,43 @@
+/** The way in: closed with 503 while the service has no database, open with its app, and how it closes at the end. */
+import type { RequestListener, Server } from 'node:http';
+import { answerNotYet } from './failure.js';
+import { createHttpServer, drain, listen } from './server.js';
+
+export interface Door {
+  /** For those who take over connections, such as WebSockets. */
+  readonly server: Server;
+  /** Requests are answered by the app from now on. Resolves with the address. */
+  open(app: RequestListener): Promise<string>;
+  /** Every request is refused until the door opens. Resolves with the address. */
+  refuse(): Promise<string>;
+  /** WebSockets that are connected. */
+  sockets(): number;
+  /** Takes requests for as long as was configured, then no more; answers what is under way. */
+  close(): Promise<void>;
+}
+
+export function createDoor(at: { host: string; port: number; stopDelayMs: number }): Door {
+  let answer = answerNotYet;
+  let sockets = 0;
+  const server = createHttpServer((req, res) => answer(req, res));
+  let listening: Promise<string> | undefined;
+  const takeRequests = (): Promise<string> => {
+    listening ??= listen(server, at);
+    return listening;
+  };
+  return {
+    server,
+    open(app) {
+      answer = app;
+      // Not before: where somebody listens, nobody else answers what wants to be a WebSocket.
+      server.on('upgrade', (_req, socket) => {
+        sockets++;
+        socket.once('close', () => void sockets--);
+      });
+      return takeRequests();
+    },
+    refuse: takeRequests,
+    sockets: () => sockets,
+    close: () => drain(server, answer === answerNotYet ? 0 : at.stopDelayMs),
+  };
+}

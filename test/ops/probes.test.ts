@@ -1,0 +1,105 @@
+/** Health, readiness and metrics on a listener of their own; the public one shows none of them. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { entityOf } from '../answers.js';
+import { startTestService, type TestService, testUri } from '../fixture.js';
+import { type Line, openLine } from '../line.js';
+import { until } from '../until.js';
+
+let service: TestService;
+let line: Line;
+
+beforeAll(async () => {
+  line = await openLine(testUri());
+  service = await startTestService({ env: { OPS_PORT: '0' } }, line.uri);
+});
+afterAll(async () => {
+  await line.mend();
+  await service?.stop();
+  await line.cut();
+});
+
+async function ask(path: string, method = 'GET'): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`${service.service.opsUrl}${path}`, { method });
+  return { status: answer.status, text: await answer.text() };
+}
+
+/** The values of a metric, by its labels. */
+async function valuesOf(name: string): Promise<Record<string, number>> {
+  const { text } = await ask('/metrics');
+  const lines = text.split('\n').filter((one) => one.startsWith(`${name}{`) || one.startsWith(`${name} `));
+  return Object.fromEntries(
+    lines.map((one) => {
+      const at = one.lastIndexOf(' ');
+      return [one.slice(name.length, at), Number(one.slice(at + 1))];
+    }),
+  );
+}
+
+test('a service that works is healthy and ready', async () => {
+  expect(await ask('/health')).toEqual({ status: 200, text: '{"status":"up"}' });
+  expect(await ask('/ready')).toEqual({ status: 200, text: '{"status":"ready"}' });
+  expect((await ask('/ready?verbose', 'HEAD')).status).toBe(200);
+});
+
+test('nothing else is there, and nothing can be done', async () => {
+  expect((await ask('/')).status).toBe(404);
+  expect((await ask('/api/v1')).status).toBe(404);
+  expect((await ask('/ready', 'POST')).status).toBe(405);
+});
+
+test('the public listener shows none of it', async () => {
+  for (const path of ['/health', '/ready', '/metrics']) {
+    expect((await service.as(null)('GET', path)).status).toBe(404);
+  }
+});
+
+test('nothing tells a version, a host, an address or a path that a client asked for', async () => {
+  await service.admin('GET', '/api/v1/objects/who-is-asked-for');
+  await service.admin('GET', '/nowhere/at-all');
+  const texts = await Promise.all(['/health', '/ready', '/metrics'].map((path) => ask(path)));
+  const all = texts.map(({ text }) => text).join('\n');
+  expect(all).not.toMatch(/version|127\.0\.0\.1|mongodb:\/\/|who-is-asked-for|at-all/i);
+  expect(all).not.toContain(process.version);
+});
+
+test('requests, packets, events, sockets and commands are counted', async () => {
+  entityOf(await service.admin('POST', 'objects', { id: 'lorry', name: 'Lorry' }));
+  const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
+  const routes = await valuesOf('vigil_http_requests_total');
+  await service.admin('POST', 'objects/lorry/packets', [{ speed: 1 }, { speed: 2 }, { speed: 3 }]);
+  await service.admin('POST', 'objects/lorry/packets', { speed: 4 });
+  await service.admin('GET', 'objects/no-such-lorry');
+  await service.admin('POST', 'objects/lorry/commands/go', {});
+  await service.settled();
+  const label = '{method="POST",route="/api/v1/objects/:id/packets",status="200"}';
+  const after = await valuesOf('vigil_http_requests_total');
+  expect((after[label] ?? 0) - (routes[label] ?? 0)).toBe(2);
+  expect(after['{method="GET",route="/api/v1/:store/:id",status="404"}']).toBeGreaterThan(0);
+  const times = await valuesOf('vigil_http_request_duration_seconds_count');
+  expect(times['{method="POST",route="/api/v1/objects/:id/packets"}']).toBe(after[label]);
+  expect(await valuesOf('vigil_packets_stored_total')).toEqual({ '{door="http"}': 4 });
+  expect(await valuesOf('vigil_events_total')).toMatchObject({ '{event="object-packet"}': 4 });
+  expect(await valuesOf('vigil_commands_total')).toMatchObject({ '{status="queued"}': 1 });
+  expect(await valuesOf('vigil_sockets')).toEqual({ '': 1 });
+  expect(await valuesOf('vigil_ready')).toEqual({ '': 1 });
+  expect((await valuesOf('vigil_mongodb_pool_open'))['']).toBeGreaterThan(0);
+  expect((await valuesOf('vigil_mongodb_pool_waiting'))['']).toBe(0);
+  listener.close();
+  await until(async () => (await valuesOf('vigil_sockets'))[''] === 0, 'the socket is gone');
+});
+
+test('without its database it is healthy, not ready, and says why; then it is ready again', async () => {
+  await line.cut();
+  await until(async () => (await ask('/ready')).status === 503, 'it is not ready');
+  const { reasons } = JSON.parse((await ask('/ready')).text);
+  expect(reasons).toContain('the database does not answer');
+  expect((await ask('/health')).status).toBe(200);
+  expect((await ask('/metrics')).status).toBe(200);
+  await line.mend();
+  await until(async () => (await ask('/ready')).status === 200, 'it is ready');
+});
+
+test('many who ask at once share one answer of the database', async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ask('/ready')));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+});

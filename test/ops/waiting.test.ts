@@ -1,0 +1,107 @@
+/** A start before the database: the process stays, says what it waits for, and opens by itself. */
+import { afterEach, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { readConfig } from '../../src/config.js';
+import { type Service, startService } from '../../src/service.js';
+import { ADMIN, testUri } from '../fixture.js';
+import { type Line, openLine } from '../line.js';
+import { until } from '../until.js';
+
+let service: Service | undefined;
+let line: Line;
+const logLines: string[] = [];
+
+afterEach(async () => {
+  await line.mend();
+  await service?.stop();
+  await line.cut();
+});
+
+async function start(uri: string, env: Record<string, string> = {}): Promise<Service> {
+  const common = { PORT: '0', OPS_PORT: '0', STOP_DELAY: '0', SECRET: 'test-secret-0123456789-abcdefghijklmnop' };
+  const config = readConfig({ ...common, MONGODB_URI: uri, LOG_FORMAT: 'json', ...env });
+  service = await startService(config, { logTo: { write: (text: string) => void logLines.push(text) } });
+  return service;
+}
+
+const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => (await fetch(url, init)).status;
+
+test('503 with the time to come again, health 200, ready 503; and all is well when the database is there', async () => {
+  line = await openLine(testUri());
+  await line.cut();
+  const { url, opsUrl, isWaiting } = await start(line.uri, { ADMIN_PASSWORD: ADMIN.password });
+  expect(isWaiting).toBe(true);
+  const login = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(ADMIN) };
+  for (const [path, init] of [['/api/v1/auth/token', login], ['/api/v1/objects'], ['/'], ['/socket.io/']] as const) {
+    const refused = await fetch(`${url}${path}`, init);
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await refused.json()).toMatchObject({ success: false, code: '503', tags: ['error_unavailable'] });
+  }
+  expect(await statusOf(`${opsUrl}/health`)).toBe(200);
+  const ready = await fetch(`${opsUrl}/ready`);
+  expect(ready.status).toBe(503);
+  expect(await ready.json()).toMatchObject({ reasons: [expect.stringContaining('the database is awaited')] });
+  expect(await statusOf(`${opsUrl}/metrics`)).toBe(200);
+  await line.mend();
+  await until(async () => (await statusOf(`${opsUrl}/ready`)) === 200, 'it is ready');
+  expect(await statusOf(`${url}/api/v1/auth/token`, login)).toBe(200);
+  expect(logLines.some((text) => text.includes('the database is away'))).toBe(true);
+});
+
+test('it stops while it waits', async () => {
+  line = await openLine(testUri());
+  await line.cut();
+  const { url, stop } = await start(line.uri);
+  await stop();
+  await expect(fetch(url)).rejects.toThrow();
+});
+
+test('a database that comes and refuses the password is not waited for', async () => {
+  const uri = new URL(testUri());
+  uri.password = 'wrong';
+  line = await openLine(uri.href);
+  await line.cut();
+  const { failed } = await start(line.uri);
+  await line.mend();
+  expect(String(await failed)).toContain('refuses the user or the password');
+});
+
+test('what cannot be mended by waiting ends the start at once', async () => {
+  line = await openLine(testUri());
+  const wrong = new URL(line.uri);
+  wrong.password = 'wrong';
+  await expect(start(wrong.href)).rejects.toThrow('refuses the user or the password');
+  const other = new URL(line.uri);
+  other.searchParams.delete('directConnection');
+  other.searchParams.set('replicaSet', 'another');
+  await expect(start(other.href)).rejects.toThrow('belongs to the replica set "another"');
+});
+
+test('a user with the role readWrite on the one database is enough; one that may only read is told so', async () => {
+  const name = 'test-least-privilege';
+  line = await openLine(testUri(name));
+  const client = await new MongoClient(testUri(name)).connect();
+  await client.db().dropDatabase();
+  const as = (user: string): string => {
+    const uri = new URL(line.uri);
+    [uri.username, uri.password] = [user, 'a password of the test'];
+    uri.searchParams.set('authSource', name);
+    return uri.href;
+  };
+  const make = (user: string, role: string) =>
+    client.db().command({ createUser: user, pwd: 'a password of the test', roles: [{ role, db: name }] });
+  await make('reader', 'read');
+  await make('app', 'readWrite');
+  try {
+    await expect(start(as('reader'))).rejects.toThrow('may not do what is needed');
+    const { opsUrl, isWaiting } = await start(as('app'), { ADMIN_PASSWORD: ADMIN.password });
+    expect(isWaiting).toBe(false);
+    expect(await statusOf(`${opsUrl}/ready`)).toBe(200);
+  } finally {
+    await service?.stop();
+    await client.db().command({ dropAllUsersFromDatabase: 1 });
+    await client.db().dropDatabase();
+    await client.close();
+  }
+});
