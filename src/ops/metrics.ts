@@ -138,8 +138,13 @@ function addGauges(register: Registry, gauges: () => Gauges | null, isReady: () 
   add('mongodb_pool_waiting', 'Operations that wait for a connection', ({ pool }) => pool().waiting);
   add(
     'watcher_lag_seconds',
-    'How long ago the news of the database was last complete',
-    ({ watcher }) => watcher().lagMs / 1_000,
+    'How long after it was written the latest change was told',
+    ({ watcher }) => (watcher().lagMs ?? 0) / 1_000,
+  );
+  add(
+    'watcher_heard_timestamp_seconds',
+    'When all news of the database had been passed on',
+    ({ watcher }) => watcher().heardAtMs / 1_000,
   );
   const watched = (name: string, help: string, field: 'restarts' | 'gaps' | 'skipped'): void => {
     new Counter({
