@@ -1,0 +1,56 @@
+// The process of a load: told by its parent what to do and when to measure, it answers what it measured.
+
+import type { Target } from './connection.js';
+import type { Size } from './data.js';
+import { type Load, loadHttp, type Measured, paceHttp } from './http-load.js';
+import { loadLive } from './live-load.js';
+import { percentile } from './stats.js';
+import { postPackets, readObject, WORKLOADS } from './workloads.js';
+
+/** `part`: the requests of a workload, the sockets of a live one, or the reads beside it. */
+export interface Job {
+  readonly workload: string;
+  readonly part: 'requests' | 'sockets' | 'reads';
+  readonly target: Target;
+  readonly size: Size;
+}
+
+export type ToLoad = { job: Job } | 'go' | 'begin' | 'end';
+export type FromLoad = 'ready' | 'begun' | { result: Result } | { failed: string };
+
+export interface Result extends Omit<Measured, 'latencies'> {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+async function start({ workload, part, target, size }: Job): Promise<Load> {
+  const found = WORKLOADS.find(({ id }) => id === workload);
+  if (found === undefined) throw new Error(`no workload ${workload}`);
+  if (found.kind === 'http') return loadHttp(target, size, found.wanted, found.connections);
+  if (part === 'sockets') return loadLive(target, Math.ceil(found.sockets * size.socketShare));
+  if (part === 'reads') return paceHttp(target, size, readObject, found.readsPerSecond);
+  const { packetsPerPost, packetsPerSecond } = found;
+  return paceHttp(target, size, postPackets(packetsPerPost), packetsPerSecond / packetsPerPost);
+}
+
+const tell = (message: FromLoad): void => void process.send?.(message);
+
+function toResult({ latencies, ...measured }: Measured): Result {
+  return { ...measured, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
+}
+
+let load: Load | null = null;
+process.on('message', (message: ToLoad) => {
+  if (typeof message === 'object') {
+    start(message.job).then(
+      (started) => {
+        load = started;
+        tell('ready');
+      },
+      (error: Error) => tell({ failed: error.message }),
+    );
+  } else if (message === 'end') tell({ result: toResult((load as Load).end()) });
+  else load?.[message]();
+  if (message === 'begin') tell('begun');
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,86 @@
+// One measurement: a workload against a server that runs, with the load in processes of its own.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Size } from './data.js';
+import type { FromLoad, Job, Result, ToLoad } from './load.js';
+import { forgetPeak, readCpuMs, readPeakMb } from './process.js';
+import type { RunningServer } from './servers.js';
+import type { Workload } from './workloads.js';
+
+/** What one round gave; times in ms, memory in MiB. */
+export interface Round {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly errors: number;
+  /** CPU per operation: of a live workload per thousand deliveries. */
+  readonly serverCpuMs: number;
+  readonly mongodCpuMs: number;
+  readonly peakMb: number | null;
+  /** The 99th percentile of the reads beside a live workload. */
+  readonly readsP99: number | null;
+}
+
+export interface Timing {
+  readonly warmMs: number;
+  readonly measureMs: number;
+}
+
+const READY_MS = 60_000;
+const PER_THOUSAND = 1_000;
+
+export async function measure(
+  server: RunningServer,
+  workload: Workload,
+  { mongodProcessId, size, timing }: { mongodProcessId: number; size: Size; timing: Timing },
+): Promise<Round> {
+  const target = { url: server.url, token: server.token };
+  const parts: Job['part'][] = workload.kind === 'http' ? ['requests'] : ['sockets', 'requests'];
+  if (workload.kind === 'live' && workload.readsPerSecond > 0) parts.push('reads');
+  const loads = parts.map(() => fork(fileURLToPath(new URL('./load.js', import.meta.url)), { execArgv: [] }));
+  try {
+    for (const [at, part] of parts.entries()) {
+      await ask(loads[at] as ChildProcess, { job: { workload: workload.id, part, target, size } });
+    }
+    for (const load of loads) load.send('go');
+    await wait(timing.warmMs);
+    if (workload.kind === 'http' && workload.memory) forgetPeak(server.processId);
+    await Promise.all(loads.map((load) => ask(load, 'begin')));
+    const processIds = [server.processId, mongodProcessId];
+    const before = processIds.map(readCpuMs);
+    await wait(timing.measureMs);
+    const used = processIds.map((id, at) => readCpuMs(id) - (before[at] as number));
+    const results = (await Promise.all(loads.map((load) => ask(load, 'end')))).map(resultOf);
+    return toRound(workload, results, used, readPeakMb(server.processId));
+  } finally {
+    for (const load of loads) load.kill('SIGKILL');
+  }
+}
+
+function toRound(workload: Workload, results: readonly Result[], used: readonly number[], peakMb: number): Round {
+  const [main, posts, reads] = results as [Result, Result?, Result?];
+  const operations = workload.kind === 'http' ? main.count : main.count / PER_THOUSAND;
+  return {
+    perSecond: main.count / main.seconds,
+    ...{ p50: main.p50, p99: main.p99 },
+    errors: results.reduce((sum, { errors }) => sum + errors, 0),
+    serverCpuMs: (used[0] as number) / operations,
+    mongodCpuMs: (used[1] as number) / operations,
+    peakMb: workload.kind === 'http' && workload.memory ? peakMb : null,
+    readsP99: posts !== undefined && reads !== undefined ? reads.p99 : null,
+  };
+}
+
+async function ask(load: ChildProcess, message: ToLoad): Promise<FromLoad> {
+  load.send(message);
+  const [answer] = (await once(load, 'message', { signal: AbortSignal.timeout(READY_MS) })) as [FromLoad];
+  if (typeof answer === 'object' && 'failed' in answer) throw new Error(answer.failed);
+  return answer;
+}
+
+function resultOf(answer: FromLoad): Result {
+  if (typeof answer === 'object' && 'result' in answer) return answer.result;
+  throw new Error('the load gave no result');
+}

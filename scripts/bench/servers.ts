@@ -1,0 +1,109 @@
+// The servers that are measured, each a process of its own, started for its turn and stopped after it.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { failure } from '../client.js';
+import type { Target } from './connection.js';
+import { databaseUri, LOGIN } from './data.js';
+
+/** Ours; the usual way; the least there could be, live with one write per event, and with one per tick. */
+export const SERVERS = ['ours', 'usual', 'floor', 'floor-tick'] as const;
+export type ServerName = (typeof SERVERS)[number];
+
+export interface RunningServer extends Target {
+  readonly processId: number;
+  /** The end of what it logged. */
+  said(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface Place {
+  readonly mongodbUri: string;
+  /** For logs, and for profiles where they are asked for. */
+  readonly folder: string;
+  readonly profileFolder: string | null;
+}
+
+const SECRET = 'a-secret-for-measurements-0123456789-abcdefgh';
+const LAST_CHARACTERS = 2_000;
+const START_MS = 30_000;
+const POLL_MS = 20;
+const TICK_MS = '10';
+const MANY = '100000';
+
+const compiled = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+/** The database that a server is measured on. */
+export const databaseOf = (name: ServerName): string => (name === 'floor-tick' ? 'floor' : name);
+
+export async function startServer(name: ServerName, place: Place): Promise<RunningServer> {
+  const port = await findPort();
+  const url = `http://127.0.0.1:${port}`;
+  const { program, env } = programOf(name, place.folder);
+  const profile = place.profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${place.profileFolder}`];
+  const file = join(place.folder, `${name}.log`);
+  const log = openSync(file, 'a');
+  const said = async (): Promise<string> => (await readFile(file, 'utf8')).slice(-LAST_CHARACTERS);
+  const child = spawn(process.execPath, [...profile, '--enable-source-maps', program], {
+    // As in production: everything is logged that is logged there.
+    env: {
+      ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), SECRET },
+      MONGODB_URI: databaseUri(place.mongodbUri, databaseOf(name)),
+      ...env,
+    },
+    cwd: place.folder,
+    stdio: ['ignore', log, log],
+  });
+  closeSync(log);
+  const stop = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  };
+  try {
+    const token = await untilReady(url, name, child);
+    return { url, token, processId: child.pid ?? 0, said, stop };
+  } catch (error) {
+    await stop();
+    throw failure(`${name} did not start: ${(error as Error).message}
+${await said()}`);
+  }
+}
+
+function programOf(name: ServerName, folder: string): { program: string; env: Record<string, string> } {
+  if (name === 'usual') return { program: compiled('./usual.js'), env: {} };
+  if (name === 'floor') return { program: compiled('./floor.js'), env: {} };
+  if (name === 'floor-tick') return { program: compiled('./floor.js'), env: { TICK_MS } };
+  const live = { LIVE_CONNECTIONS_PER_USER: MANY, LIVE_CONNECTIONS_PER_ADDRESS: MANY };
+  const admin = { ADMIN_LOGIN: LOGIN.login, ADMIN_PASSWORD: LOGIN.password };
+  return { program: compiled('../../src/main.js'), env: { ...admin, ...live, DATA_DIR: folder } };
+}
+
+async function findPort(): Promise<number> {
+  const trial = createServer().listen(0, '127.0.0.1');
+  await once(trial, 'listening');
+  const { port } = trial.address() as { port: number };
+  trial.close();
+  await once(trial, 'close');
+  return port;
+}
+
+/** Waits until the server answers, and gives a token of it; the floor takes any. */
+async function untilReady(url: string, name: ServerName, child: ChildProcess): Promise<string> {
+  const untilMs = performance.now() + START_MS;
+  const path = databaseOf(name) === 'floor' ? 'objects?limit=100' : 'auth/token';
+  const method = path === 'auth/token' ? 'POST' : 'GET';
+  const login = { body: JSON.stringify(LOGIN), headers: { 'Content-Type': 'application/json' } };
+  while (performance.now() < untilMs) {
+    if (child.exitCode !== null) throw new Error(`it ended with exit code ${child.exitCode}`);
+    const answer = await fetch(`${url}/api/v1/${path}`, { method, ...(method === 'POST' && login) }).catch(() => null);
+    if (answer?.ok) return method === 'POST' ? ((await answer.json()) as { token: string }).token : 'none';
+    await wait(POLL_MS);
+  }
+  throw new Error('it does not answer');
+}

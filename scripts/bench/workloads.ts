@@ -1,0 +1,106 @@
+// The workloads: what is asked of a server, in the same words of every one. The table of results has a row for each.
+import { BEGIN_MS, newObject, newPacket, objectId, PAGE, type Size, STEP_MS } from './data.js';
+
+/** A request of the interface. */
+export interface Wanted {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+export type MakeWanted = (nth: number, size: Size) => Wanted;
+
+interface Common {
+  readonly id: string;
+  readonly title: string;
+}
+
+/** Requests as fast as the connections get answers, or so many a second. */
+export interface HttpWorkload extends Common {
+  readonly kind: 'http';
+  readonly connections: number;
+  readonly wanted: MakeWanted;
+  /** Whether what the server takes at most of memory is told. */
+  readonly memory?: true;
+}
+
+/** Packets posted at a rate, heard by many sockets. */
+export interface LiveWorkload extends Common {
+  readonly kind: 'live';
+  readonly sockets: number;
+  readonly packetsPerSecond: number;
+  /** How many packets a request carries. */
+  readonly packetsPerPost: number;
+  /** Beside it: this many GETs of one object a second. */
+  readonly readsPerSecond: number;
+}
+
+export type Workload = HttpWorkload | LiveWorkload;
+
+const PRIME = 7_919;
+const pathOf = (nth: number): string => `/api/v1/objects/${objectId(nth)}`;
+// Scattered, and each as often as every other.
+const anyObject = (nth: number, { objects }: Size): string => pathOf((nth * PRIME) % objects);
+const anyDevice = (nth: number, { longHistories, histories }: Size): string =>
+  pathOf(longHistories + (nth % histories));
+
+/** A clock that all processes of a machine share. */
+export const nowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
+
+const run = Date.now().toString(36);
+
+export const readObject: MakeWanted = (nth, size) => ({ method: 'GET', path: anyObject(nth, size) });
+
+const listObjects: MakeWanted = () => ({ method: 'GET', path: '/api/v1/objects?limit=100' });
+
+const readPackets: MakeWanted = (nth, { longHistories, longPackets }) => {
+  const beginMs = BEGIN_MS + Math.floor(Math.max(0, longPackets - PAGE) / 2) * STEP_MS;
+  const interval = `begin=${beginMs}&end=${beginMs + (PAGE - 1) * STEP_MS}`;
+  return { method: 'GET', path: `${pathOf(nth % longHistories)}/packets?${interval}` };
+};
+
+const createObject: MakeWanted = (nth) => ({
+  method: 'POST',
+  path: '/api/v1/objects',
+  body: newObject(`new-${run}-${process.pid}-${nth}`),
+});
+
+const changeStatus: MakeWanted = (nth, size) => ({
+  method: 'PATCH',
+  path: anyObject(nth, size),
+  body: { status: `status ${nth}` },
+});
+
+/** Packets of now; `sentMs` tells whoever hears of them when they set out. */
+export const postPackets =
+  (count: number): MakeWanted =>
+  (nth, size) => {
+    const [timeMs, sentMs] = [Date.now(), nowMs()];
+    const packets = Array.from({ length: count }, () => ({ ...newPacket(timeMs), sentMs }));
+    return { method: 'POST', path: `${anyDevice(nth, size)}/packets`, body: count === 1 ? packets[0] : packets };
+  };
+
+const http = (id: string, title: string, wanted: MakeWanted, connections = 32): HttpWorkload => ({
+  ...{ kind: 'http', id, title, wanted, connections },
+});
+
+const live = (id: string, sockets: number, packetsPerSecond: number, readsPerSecond = 0): LiveWorkload => {
+  const beside = readsPerSecond === 0 ? '' : ` with ${readsPerSecond} GET/s`;
+  const title = `live: ${sockets.toLocaleString('en-US')} sockets × ${packetsPerSecond.toLocaleString('en-US')}/s${beside}`;
+  const packetsPerPost = packetsPerSecond < 1_000 ? 1 : 10;
+  return { kind: 'live', id, title, sockets, packetsPerSecond, packetsPerPost, readsPerSecond };
+};
+
+export const WORKLOADS: readonly Workload[] = [
+  http('W1', 'GET one object', readObject),
+  http('W2', 'list of 100 objects', listObjects),
+  { ...http('W3', 'page of 10,000 packets', readPackets, 4), memory: true },
+  http('W4', 'create an object', createObject),
+  http('W5', 'PATCH `status`', changeStatus),
+  http('W6', 'POST one packet', postPackets(1)),
+  http('W6b', 'POST 100 packets', postPackets(100)),
+  live('W7a', 100, 200),
+  live('W8', 100, 200, 500),
+  live('W7b', 100, 1_000),
+  live('W7c', 1_000, 1_000),
+];
