@@ -9,6 +9,7 @@ import { sendJson } from './answer.js';
 import { auditRequests } from './audit.js';
 import { type AuthParts, createAuthRouter, createLoginRouter } from './auth.js';
 import { admit, refuseForeignPages } from './caller.js';
+import { createDocumentRouter } from './documents.js';
 import { createEntityRouter, type EntityParts } from './entities.js';
 import { answerError, only, unknownPath } from './failure.js';
 import { createCommandRouter, createObjectRouter, type ObjectParts } from './objects.js';
@@ -37,6 +38,7 @@ export function createApp(parts: AppParts): Express {
     allowOrigins(parts.corsOrigins),
   );
   app.route(['/', '/api/v1']).get(greet).all(only('GET'));
+  app.use(createDocumentRouter());
 
   app.use('/api/v1', createLoginRouter(parts, refuseForeignPages(parts.corsOrigins)));
   app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins));

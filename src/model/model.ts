@@ -17,13 +17,16 @@ const shape = {
   reference: z.string().max(1_024).nullish(),
   params: z.record(z.string(), z.unknown()).nullish(),
 };
-const node: z.ZodType = z.lazy(() =>
-  z.looseObject({ ...shape, children: z.array(node).max(1_000).nullish() }).superRefine(({ type, id }, context) => {
-    const pattern = type === 'argument' ? PARAMETER_NAME : type === 'action' ? COMMAND_NAME : null;
-    if (pattern === null || (typeof id === 'string' && pattern.test(id))) return;
-    context.addIssue({ code: 'custom', path: ['id'], message: `an ${type} needs an id of the form ${pattern.source}` });
-  }),
-);
+const node: z.ZodType = z
+  .lazy(() =>
+    z.looseObject({ ...shape, children: z.array(node).max(1_000).nullish() }).superRefine(({ type, id }, context) => {
+      const pattern = type === 'argument' ? PARAMETER_NAME : type === 'action' ? COMMAND_NAME : null;
+      if (pattern === null || (typeof id === 'string' && pattern.test(id))) return;
+      const message = `an ${type} needs an id of the form ${pattern.source}`;
+      context.addIssue({ code: 'custom', path: ['id'], message });
+    }),
+  )
+  .meta({ id: 'ModelNode' });
 
 /** The tree: `argument` declares a parameter of a packet, `action` a command, `subsystem` is a folder. */
 export const modelData = z.looseObject({ ...shape, children: z.array(node).max(1_000).nullish() });

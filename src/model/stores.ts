@@ -28,6 +28,8 @@ export interface Store {
   readonly builtIn: boolean;
   /** Written by the service alone: the generic interface only reads it. */
   readonly readOnly: boolean;
+  /** What clients give on creation. */
+  readonly schema: z.ZodObject;
   /** Throws a 400 that names the field. */
   readonly checkNew: (fields: JsonObject) => void;
   readonly checkPatch: (fields: JsonObject) => void;
@@ -173,6 +175,7 @@ function toStore(storeName: string, definition: Definition): Store {
     defaults: definition.defaults ?? {},
     builtIn: definition.builtIn ?? false,
     readOnly: definition.readOnly ?? false,
+    schema,
     checkNew: (fields) => checkAgainst(schema, fields),
     checkPatch: (fields) => checkAgainst(patch, fields),
     checkWhole: null,

@@ -126,7 +126,8 @@ function callFast(url: string, token: string | null): Call {
     });
     const text = await response.text();
     const headers = Object.fromEntries(response.headers);
-    return { status: response.status, text, headers, body: text === '' ? {} : JSON.parse(text) };
+    const isJson = text !== '' && headers['content-type']?.startsWith('application/json');
+    return { status: response.status, text, headers, body: isJson ? JSON.parse(text) : {} };
   };
 }
 

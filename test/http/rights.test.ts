@@ -75,6 +75,10 @@ const PLAIN_ROUTES: readonly (readonly [
 ])[] = [
   ['GET', '/', undefined, 200, 'everyone'],
   ['GET', '/api/v1', undefined, 200, 'everyone'],
+  ['GET', '/docs', undefined, 200, 'everyone'],
+  ['GET', '/api/v1/openapi.json', undefined, 200, 'everyone'],
+  ['GET', '/api/v1/asyncapi.json', undefined, 200, 'everyone'],
+  ['POST', '/api/v1/openapi.json', {}, 405, 'everyone'],
   ['POST', 'auth', {}, 400, 'everyone'],
   ['POST', 'auth/token', {}, 400, 'everyone'],
   ['GET', 'auth', undefined, 200, 'callers'],

@@ -1,0 +1,140 @@
+/** What is told as it happens, as an AsyncAPI document: the events of live clients and what those ask for. */
+import { LIMITS } from '../model/limits.js';
+import { type Part, schemaRef } from './part.js';
+import { createSchemas } from './schemas.js';
+
+const TEXT: Part = { type: 'string' };
+const POSITION: Part = { ...TEXT, description: 'Opaque; whoever connects with it as `since` hears what came after it' };
+
+/** The second argument of an event. */
+const DETAIL: Part = { type: 'object', properties: { position: POSITION }, required: ['position'] };
+
+interface Message {
+  readonly name: string;
+  readonly summary: string;
+  readonly payload: Part;
+}
+
+/** The events by name, each with its first argument: README "Live events". */
+export const EVENTS: readonly Message[] = [
+  { name: 'object-packet', summary: 'A packet was stored', payload: schemaRef('Packet') },
+  {
+    name: 'object-update',
+    summary: 'Fields of an object changed; a packet is no change',
+    payload: {
+      type: 'object',
+      properties: {
+        id: { ...TEXT, description: 'The `_id` of the object' },
+        before: { type: 'object', description: 'The top-level fields that changed, as they were' },
+        after: { type: 'object', description: 'The same fields as they are' },
+      },
+      required: ['id', 'before', 'after'],
+    },
+  },
+];
+
+const GAP: Message = {
+  name: 'gap',
+  summary: 'What came after the position that the client came back with cannot be told: read anew what was missed',
+  payload: {
+    type: 'object',
+    properties: { reason: { enum: ['unknown position', 'history gone'] }, from: POSITION },
+    required: ['reason', 'from'],
+  },
+};
+
+const SUBSCRIBE: Message = {
+  name: 'subscribe',
+  summary: 'Narrows what the client hears; a later one replaces the earlier one',
+  payload: {
+    type: 'object',
+    properties: {
+      objects: {
+        type: ['array', 'null'],
+        items: TEXT,
+        maxItems: LIMITS.subscribedObjects,
+        description: '`_id`s or own ids of objects; left out, all of them',
+      },
+      events: { type: ['array', 'null'], items: { enum: EVENTS.map(({ name }) => name) }, description: 'Names' },
+    },
+  },
+};
+
+const SUBSCRIBED: Message = {
+  name: 'subscribed',
+  summary: 'The acknowledgement of `subscribe`',
+  payload: {
+    type: 'object',
+    properties: {
+      success: { type: 'boolean' },
+      objects: { type: 'array', items: TEXT, description: 'The `_id`s that were found and may be heard' },
+      code: TEXT,
+      message: TEXT,
+    },
+    required: ['success'],
+  },
+};
+
+/** The whole document. */
+export function createAsyncApi(): Part {
+  const messages = [...EVENTS, GAP, SUBSCRIBE, SUBSCRIBED];
+  const { Packet, PacketFields } = createSchemas();
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Vigil',
+      version: '1',
+      description: 'What is told as it happens. README of the repository says more.',
+    },
+    defaultContentType: 'application/json',
+    servers: { web: { host: '{host}', protocol: 'http', variables: { host: { default: '127.0.0.1:8080' } } } },
+    channels: { sockets: sockets(messages) },
+    operations: {
+      tell: operation('sockets', 'send', [...EVENTS, GAP], 'Each event goes to those who see the object'),
+      narrow: {
+        ...operation('sockets', 'receive', [SUBSCRIBE], 'What a client wants to hear of what it may'),
+        reply: { channel: channelRef('sockets'), messages: [messageRef('sockets', SUBSCRIBED)] },
+      },
+    },
+    components: {
+      schemas: { Packet, PacketFields },
+      messages: Object.fromEntries(messages.map((message) => [message.name, toMessage(message)])),
+      securitySchemes: {
+        session: { type: 'httpApiKey', in: 'cookie', name: 'sid' },
+        token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      },
+    },
+  };
+}
+
+function sockets(messages: readonly Message[]): Part {
+  return {
+    address: '/socket.io/',
+    title: 'Socket.IO',
+    description:
+      'Protocols EIO=4 and EIO=3, WebSocket and long polling. An event’s first argument is the payload here, the second ' +
+      'one `{position}`. The caller is known by the headers of the handshake, or by `auth: {token}`.',
+    messages: Object.fromEntries(messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }])),
+    bindings: {
+      ws: { method: 'GET', query: { type: 'object', properties: { since: POSITION } } },
+    },
+  };
+}
+
+function toMessage({ name, summary, payload }: Message): Part {
+  const isEvent = EVENTS.some((event) => event.name === name);
+  return { name, title: name, summary, payload, ...(isEvent && { headers: DETAIL }) };
+}
+
+const channelRef = (channel: string): Part => ({ $ref: `#/channels/${channel}` });
+const messageRef = (channel: string, { name }: Message): Part => ({ $ref: `#/channels/${channel}/messages/${name}` });
+
+function operation(channel: string, action: 'send' | 'receive', messages: readonly Message[], summary: string): Part {
+  return {
+    action,
+    channel: channelRef(channel),
+    summary,
+    messages: messages.map((message) => messageRef(channel, message)),
+    security: [{ $ref: '#/components/securitySchemes/session' }, { $ref: '#/components/securitySchemes/token' }],
+  };
+}

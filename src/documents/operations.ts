@@ -1,0 +1,209 @@
+/** Every operation of the interface: the routes as a table, those of stores for each store by itself. */
+import type { ErrorStatus } from '../errors.js';
+import { STORES, type Store } from '../model/stores.js';
+import { LIST_PARAMETERS } from './parameters.js';
+import { allOf, type Part, schemaRef } from './part.js';
+import { titleOf } from './schemas.js';
+
+export interface Operation {
+  readonly method: 'get' | 'post' | 'patch' | 'delete';
+  /** With parameters in braces. */
+  readonly path: string;
+  /** Its name in programs that are generated from the document. */
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** Names of query parameters. */
+  readonly query?: readonly string[];
+  /** Schemas by media type. */
+  readonly body?: Readonly<Record<string, Part>>;
+  readonly isBodyRequired?: boolean;
+  readonly answer: { readonly says: string; readonly content: Readonly<Record<string, Part>> };
+  /** Headers of the answer beside those that every answer has. */
+  readonly headers?: readonly string[];
+  /** Beside those that every operation can end with. */
+  readonly errors: readonly ErrorStatus[];
+  /** Needs no login. */
+  readonly isOpen?: boolean;
+}
+
+const json = (schema: Part) => ({ 'application/json': schema });
+const entity = (name: string): Part => allOf(schemaRef(name), schemaRef('Success'));
+const LISTED = Object.keys(LIST_PARAMETERS);
+const ADMITTED: readonly ErrorStatus[] = [401, 403];
+const WRITTEN: readonly ErrorStatus[] = [...ADMITTED, 409, 413, 415];
+const LOGIN: readonly ErrorStatus[] = [401, 403, 413, 415, 429];
+
+const list = (fields: string): Part => ({
+  anyOf: [
+    { type: 'array', items: schemaRef(fields) },
+    {
+      type: 'object',
+      properties: {
+        count: { type: 'integer', minimum: 0 },
+        first: { anyOf: [schemaRef(fields), { type: 'null' }] },
+        last: { anyOf: [schemaRef(fields), { type: 'null' }] },
+      },
+      required: ['count', 'first', 'last'],
+      additionalProperties: false,
+      title: 'With `meta`',
+    },
+  ],
+});
+
+const login = (schema: string) => ({
+  'application/json': schemaRef(schema),
+  'application/x-www-form-urlencoded': schemaRef(schema),
+});
+
+const SERVICE: readonly Operation[] = [
+  ...(['/', '/api/v1'] as const).map(
+    (path): Operation => ({
+      ...{ method: 'get', path, id: path === '/' ? 'greet' : 'greetApi', tag: 'service', isOpen: true },
+      summary: 'Says that this is Vigil',
+      answer: { says: 'It is', content: json(schemaRef('Greeting')) },
+      errors: [],
+    }),
+  ),
+  ...(['openapi', 'asyncapi'] as const).map(
+    (name): Operation => ({
+      ...{ method: 'get', path: `/api/v1/${name}.json`, id: name, tag: 'service', isOpen: true },
+      summary: name === 'openapi' ? 'This document' : 'The document of the events (AsyncAPI)',
+      answer: { says: 'The document', content: json({ type: 'object' }) },
+      errors: [],
+    }),
+  ),
+  {
+    ...{ method: 'get', path: '/docs', id: 'browse', tag: 'service', isOpen: true },
+    summary: 'This document as a page for people, to read and to try',
+    answer: { says: 'The page', content: { 'text/html': { type: 'string' } } },
+    errors: [],
+  },
+];
+
+const LOGINS: readonly Operation[] = [
+  {
+    ...{ method: 'post', path: '/api/v1/auth', id: 'logIn', tag: 'auth', isOpen: true },
+    summary: 'Opens a session',
+    ...{ body: login('Login'), isBodyRequired: true },
+    answer: { says: 'The session is open', content: json(schemaRef('LoginAnswer')) },
+    ...{ headers: ['Set-Cookie'], errors: LOGIN },
+  },
+  {
+    ...{ method: 'post', path: '/api/v1/auth/token', id: 'issueToken', tag: 'auth', isOpen: true },
+    summary: 'Issues a token',
+    ...{ body: login('TokenLogin'), isBodyRequired: true },
+    answer: { says: 'The token', content: json(schemaRef('TokenAnswer')) },
+    errors: LOGIN,
+  },
+  {
+    ...{ method: 'get', path: '/api/v1/auth', id: 'whoAmI', tag: 'auth' },
+    summary: 'Who the caller is',
+    answer: { says: 'The user, and what the user may do', content: json(schemaRef('Caller')) },
+    errors: [401, 404],
+  },
+  {
+    ...{ method: 'delete', path: '/api/v1/auth', id: 'logOut', tag: 'auth' },
+    summary: 'Ends the session, or revokes the token, that the request is made with',
+    answer: { says: 'It has ended', content: json(schemaRef('Success')) },
+    ...{ headers: ['Set-Cookie'], errors: ADMITTED },
+  },
+];
+
+const PACKETS: readonly Operation[] = [
+  {
+    ...{ method: 'get', path: '/api/v1/objects/{id}/packets', id: 'listPackets', tag: 'packets' },
+    ...{ summary: 'The packets of an object', query: LISTED },
+    answer: { says: 'By `time`, then `_ts`', content: json(list('PacketFields')) },
+    ...{ headers: ['Link'], errors: [...ADMITTED, 404, 413] },
+  },
+  {
+    ...{ method: 'post', path: '/api/v1/objects/{id}/packets', id: 'sendPackets', tag: 'packets' },
+    summary: 'Stores one packet, or an array of them; answers when they are durable',
+    body: json({ anyOf: [schemaRef('Message'), { type: 'array', items: schemaRef('Message') }] }),
+    answer: {
+      says: 'One: the stored packet. An array: how many',
+      content: json({ anyOf: [entity('Packet'), schemaRef('Stored')] }),
+    },
+    errors: [...WRITTEN, 404],
+  },
+  {
+    ...{ method: 'get', path: '/api/v1/objects/{id}/packets/{packetID}', id: 'getPacket', tag: 'packets' },
+    ...{ summary: 'One packet', query: ['only'] },
+    answer: { says: 'The packet', content: json(entity('PacketFields')) },
+    errors: [...ADMITTED, 404],
+  },
+];
+
+const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
+  ...{ method: 'post', path: `${prefix}/objects/{id}/commands/{command}`, tag: 'commands' },
+  id: prefix === '' ? 'sendCommandUnprefixed' : 'sendCommand',
+  summary: 'Puts a command into the journal',
+  body: json({ type: 'object', description: 'Its parameters, over the defaults of the model' }),
+  answer: { says: '`Location` names its entry', content: json(schemaRef('Success')) },
+  ...{ headers: ['Location'], errors: [...WRITTEN, 404] },
+}));
+
+/** The generic interface, for one store. */
+function operationsOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>, title: string): Operation[] {
+  const [all, one] = [`/api/v1/${name}`, `/api/v1/${name}/{id}`];
+  const tag = name === '{store}' ? 'added stores' : name;
+  const whole = json(entity(title));
+  const operations: Operation[] = [
+    {
+      ...{ method: 'get', path: all, id: `list${title}`, tag, summary: 'Those that the caller sees', query: LISTED },
+      ...{ answer: { says: 'By `_id`', content: json(list(`${title}Fields`)) }, headers: ['Link'] },
+      errors: [...ADMITTED, 404, 413],
+    },
+    {
+      ...{ method: 'get', path: one, id: `get${title}`, tag, summary: 'One of them', query: ['only'] },
+      answer: { says: 'It', content: json(entity(`${title}Fields`)) },
+      errors: [...ADMITTED, 404],
+    },
+  ];
+  return readOnly ? operations : [...operations, ...writesOf({ all, one, tag, title, whole })];
+}
+
+function writesOf(of: { all: string; one: string; tag: string; title: string; whole: Record<string, Part> }) {
+  const { all, one, tag, title, whole } = of;
+  const user = { type: 'object', properties: { user: { type: 'string' } }, required: ['user'] };
+  const created = json(title === 'Token' ? allOf(entity(title), TOKEN_ONCE) : entity(title));
+  const operations: Operation[] = [
+    {
+      ...{ method: 'post', path: all, id: `create${title}`, tag, summary: 'Creates one' },
+      ...{ body: json(schemaRef(`${title}New`)), isBodyRequired: true },
+      ...{ answer: { says: 'What was created', content: created }, errors: [...WRITTEN, 404] },
+    },
+    {
+      ...{ method: 'patch', path: one, id: `change${title}`, tag, body: json(schemaRef(`${title}Change`)) },
+      summary: 'Merges the body into it: objects member by member, everything else is replaced',
+      ...{ answer: { says: 'It, as it is now', content: whole }, errors: [...WRITTEN, 404] },
+    },
+    {
+      ...{ method: 'delete', path: one, id: `remove${title}`, tag, summary: 'Removes it' },
+      ...{ answer: { says: 'What it was', content: whole }, errors: [...ADMITTED, 404, 409] },
+    },
+    {
+      ...{ method: 'post', path: `${one}/access`, id: `share${title}`, tag, summary: 'Shares it with a user' },
+      ...{ body: json(user), isBodyRequired: true },
+      ...{ answer: { says: 'It, as it is now', content: whole }, errors: [...WRITTEN, 404] },
+    },
+    {
+      ...{ method: 'delete', path: `${one}/access/{user}`, id: `unshare${title}`, tag, summary: 'Takes that back' },
+      ...{ answer: { says: 'It, as it is now', content: whole }, errors: [...ADMITTED, 404] },
+    },
+  ];
+  return operations;
+}
+
+/** A token is told once, and not stored. */
+const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string' } }, required: ['token'] };
+
+/** Every operation, in the order of README "Interface". */
+export function createOperations(): readonly Operation[] {
+  return [
+    ...[...SERVICE, ...LOGINS, ...PACKETS, ...(COMMANDS as readonly Operation[])],
+    ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),
+    ...operationsOf({ name: '{store}', readOnly: false }, 'Entity'),
+  ];
+}

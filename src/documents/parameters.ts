@@ -1,0 +1,78 @@
+/** The parameters of paths and queries, each standing once for all operations that take it. */
+import { LIMITS } from '../model/limits.js';
+import { COMMAND_NAME } from '../model/model.js';
+import type { Part } from './part.js';
+
+const ID = '^[0-9a-fA-F]{24}$';
+const time = (about: string): Part => ({
+  schema: { type: 'string' },
+  description: `${about}, included: milliseconds since the epoch, or ISO 8601 (UTC without a zone)`,
+});
+
+const PATH: Readonly<Record<string, Part>> = {
+  store: { schema: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,63}$' }, description: 'A store that was added' },
+  id: { schema: { type: 'string' }, description: 'The `_id` of the entity; of an object also its own `id`' },
+  packetID: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
+  command: { schema: { type: 'string', pattern: COMMAND_NAME.source }, description: 'The name of the command' },
+  user: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
+};
+
+/** README "List parameters". */
+export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
+  offset: {
+    schema: { type: 'integer', minimum: 0, maximum: LIMITS.listOffset, default: 0 },
+    description: 'Skips so many; not with `meta`',
+  },
+  limit: {
+    schema: { type: 'integer', minimum: 0, default: LIMITS.listEntities },
+    description: `Gives at most so many; more than ${LIMITS.listEntities} counts as that. Not with \`meta\``,
+  },
+  only: {
+    schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.onlyNames },
+    style: 'form',
+    explode: false,
+    description: 'Only these fields, also nested ones (`state.speed`); `_id` always comes along',
+  },
+  meta: {
+    schema: { type: 'string', examples: ['true'] },
+    description: 'Anything but `false` or `0`: how many there are, the first and the last, instead of the list',
+  },
+  from: time('From this time on'),
+  to: time('Up to this time'),
+  begin: { ...time('From this time on'), description: 'The same as `from`' },
+  end: { ...time('Up to this time'), description: 'The same as `to`' },
+  sortBy: { schema: { type: 'string' }, description: 'A field; with `-` in front, descending' },
+  where: {
+    schema: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LIMITS.whereFilters },
+    style: 'form',
+    explode: true,
+    description:
+      'Parameters named `where.<field>`, such as `where.config.plate=B-VG 7`: the field has this value, or one of these ' +
+      '(a comma list). `null`, `true` and numbers are read as such; `"123"` in quotes is text',
+  },
+  search: {
+    schema: { type: 'string', maxLength: LIMITS.searchCharacters },
+    description: 'Text that `name`, `id` or `login` contains, in any case',
+  },
+  after: {
+    schema: { type: 'string', pattern: ID },
+    description: 'The `_id` of the last element read: the next page, as fast for the last as for the first',
+  },
+};
+
+/** Every parameter by name, as the document's components hold them. */
+export function createParameters(): Record<string, Part> {
+  const placed = (table: Readonly<Record<string, Part>>, place: object) =>
+    Object.entries(table).map(([name, part]) => [name, { name, ...place, ...part }]);
+  return Object.fromEntries([
+    ...placed(PATH, { in: 'path', required: true }),
+    ...placed(LIST_PARAMETERS, { in: 'query' }),
+  ]);
+}
+
+/** The parameters of a path like `/api/v1/objects/{id}`. */
+export function pathParametersOf(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+}
+
+export const parameterRef = (name: string): Part => ({ $ref: `#/components/parameters/${name}` });

@@ -1,0 +1,215 @@
+/** What entities, packets and commands look like, as JSON Schemas: made from the schemas that check them, and the limits. */
+import { ERROR_KINDS } from '../errors.js';
+import { COMMAND_STATUSES } from '../model/command.js';
+import { LIMITS } from '../model/limits.js';
+import { STORES, type Store } from '../model/stores.js';
+import { allOf, type Part, schemaRef, toSchema } from './part.js';
+
+const ID: Part = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
+const TIME: Part = { type: 'integer', description: 'Milliseconds since the epoch' };
+const TEXT: Part = { type: 'string' };
+
+/** README "Entities": the service sets them, a body may hold them and changes nothing by it. */
+const COMMON: Part = {
+  _id: { ...ID, description: 'Its identifier, for ever' },
+  owner: { ...ID, description: 'The user who created it' },
+  group: { ...ID, description: 'The group that it belongs to' },
+  branch: { type: 'array', items: ID, description: 'The groups from the root down to `group`' },
+  access: { type: 'array', items: ID, description: 'The users it is shared with' },
+  time: { ...TIME, description: 'When it was created, in milliseconds since the epoch' },
+  _at: { ...TIME, description: 'When it was last changed, in milliseconds since the epoch' },
+};
+const COMMON_ALWAYS = ['_id', 'owner', 'group', 'branch', 'access', 'time'];
+
+/** What the service adds to what clients give, store by store, and which of it is always there. */
+const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] }>> = {
+  objects: {
+    fields: {
+      models: { type: 'object', properties: { id: ID }, required: ['id'], description: 'The same as `model`' },
+      state: allOf(schemaRef('PacketFields'), { description: 'The packet with the latest time' }),
+    },
+    always: ['model', 'models'],
+  },
+  users: { fields: {}, always: ['role'] },
+  tokens: {
+    fields: {
+      user: { ...ID, description: 'Whose it is' },
+      issuedAt: TIME,
+      expiresAt: TIME,
+      lastUsed: { ...TIME, description: 'When it was last used, to the minute' },
+    },
+    always: ['scopes', 'user', 'issuedAt', 'expiresAt'],
+  },
+  commands: {
+    fields: {
+      object: ID,
+      command: { ...TEXT, description: 'Its name' },
+      params: { type: 'object' },
+      status: { enum: [...COMMAND_STATUSES] },
+      times: {
+        type: 'object',
+        properties: Object.fromEntries(COMMAND_STATUSES.map((status) => [status, TIME])),
+        description: 'When each status was reached',
+      },
+    },
+  },
+  audit: {
+    fields: {
+      owner: { type: 'null' },
+      action: TEXT,
+      user: { ...ID, type: ['string', 'null'], description: 'Who did it, where that is known' },
+      login: { type: ['string', 'null'] },
+      address: TEXT,
+      method: TEXT,
+      path: TEXT,
+      entity: { type: ['string', 'null'], description: 'What it was done to' },
+      fields: { type: ['array', 'null'], items: TEXT, description: 'The names of the fields that changed' },
+      requestId: TEXT,
+      count: { type: 'integer', description: 'How often the same happened within half a second' },
+    },
+  },
+};
+
+/** Given, and never shown. */
+const SECRET = new Set(['users.password', 'tokens.expiresIn']);
+
+/** The name of a store's entities: `objects` holds `ControlObject`s. */
+export function titleOf(storeName: string): string {
+  const [first = '', ...rest] = storeName.replace(/s$/, '');
+  return { objects: 'ControlObject', audit: 'SecurityEvent' }[storeName] ?? first.toUpperCase() + rest.join('');
+}
+
+/** Every schema of the document by name. `XFields` is what of `X` a request with `only` may be answered with. */
+export function createSchemas(): Record<string, Part> {
+  const stores = [...STORES.values()].map(schemasOf);
+  return Object.assign({}, ...stores, schemasOfAdded(), PACKETS, ANSWERS, { Error: errorSchema() });
+}
+
+function schemasOf(store: Store): Record<string, Part> {
+  const title = titleOf(store.name);
+  const { schema, named } = toSchema(store.schema);
+  const given = schema.properties as Record<string, Part>;
+  const { fields = {}, always = [] } = ADDED[store.name] ?? {};
+  const shown = Object.fromEntries(Object.entries(given).filter(([name]) => !SECRET.has(`${store.name}.${name}`)));
+  const builtIn = store.builtIn
+    ? { _builtin: { const: true, description: 'Read by everyone, changed by nobody' } }
+    : {};
+  const required = [...COMMON_ALWAYS, ...((schema.required as string[] | undefined) ?? []), ...always];
+  const whole = [...required, ...Object.keys(store.defaults)].filter((name) => !SECRET.has(`${store.name}.${name}`));
+  const changeable = Object.fromEntries(Object.entries(given).filter(([name]) => !store.fixed.includes(name)));
+  const group = { ...ID, type: ['string', 'null'], description: 'The caller’s group, or one below it' };
+  return {
+    ...named,
+    [`${title}Fields`]: {
+      type: 'object',
+      properties: { ...COMMON, ...shown, ...fields, ...builtIn },
+      required: ['_id'],
+    },
+    ...(!store.readOnly && {
+      [title]: { ...allOf(schemaRef(`${title}Fields`)), required: [...new Set(whole)] },
+      [`${title}New`]: { ...schema, properties: { ...given, group } },
+      [`${title}Change`]: { type: 'object', properties: changeable },
+    }),
+  };
+}
+
+/** Entities of the stores that administrators add: beside the common fields, what the store's own schema says. */
+function schemasOfAdded(): Record<string, Part> {
+  return {
+    EntityFields: { type: 'object', properties: COMMON, required: ['_id'] },
+    Entity: { ...allOf(schemaRef('EntityFields')), required: COMMON_ALWAYS },
+    EntityNew: { type: 'object', properties: { group: ID }, description: 'As the `schema` of the store has it' },
+    EntityChange: { type: 'object', description: 'The entity as it becomes must fit the `schema` of the store' },
+  };
+}
+
+const PACKET: Part = {
+  _id: ID,
+  _ts: { type: 'integer', description: 'When the service took it, in microseconds since the epoch' },
+  time: { ...TIME, description: 'The device’s time, or the service’s, in milliseconds since the epoch' },
+  online: { type: 'boolean' },
+  _oid: { ...ID, description: 'The object' },
+  id: { ...TEXT, description: 'The object’s own id' },
+  _gid: { ...ID, description: 'The object’s group' },
+};
+
+const PACKETS: Record<string, Part> = {
+  PacketFields: {
+    type: 'object',
+    properties: PACKET,
+    required: ['_id'],
+    description: 'All other fields are parameters: what the object’s model declares, and what else was sent',
+  },
+  Packet: { ...allOf(schemaRef('PacketFields')), required: Object.keys(PACKET) },
+  Message: {
+    type: 'object',
+    properties: {
+      _id: { ...ID, type: ['string', 'null'], description: 'The device’s own: makes the packet safe to send again' },
+      time: {
+        type: ['integer', 'string', 'null'],
+        description: `Milliseconds since the epoch, or ISO 8601; at most ${LIMITS.packetAheadMs / 3_600_000} h ahead`,
+      },
+      online: { type: 'boolean', default: true },
+    },
+    description: `What a device sends. All other fields are parameters. At most ${LIMITS.packetBytes} bytes`,
+  },
+};
+
+const credentials = { type: 'array', maxItems: LIMITS.credentials, items: TEXT };
+
+const ANSWERS: Record<string, Part> = {
+  Success: { type: 'object', properties: { success: { const: true } }, required: ['success'] },
+  Login: {
+    type: 'object',
+    properties: { login: TEXT, username: { ...TEXT, description: 'Taken for `login`' }, password: TEXT },
+    required: ['password'],
+  },
+  TokenLogin: allOf(schemaRef('Login'), {
+    type: 'object',
+    properties: {
+      expiresIn: { type: ['string', 'number'], description: 'A duration such as `90 days`, or milliseconds' },
+      scopes: { ...credentials, type: ['array', 'null'] },
+    },
+  }),
+  LoginAnswer: {
+    type: 'object',
+    properties: { sucess: { const: true, description: 'Spelled exactly so' } },
+    required: ['sucess'],
+  },
+  TokenAnswer: allOf(schemaRef('LoginAnswer'), {
+    type: 'object',
+    properties: { type: { const: 'access' }, token: TEXT, issuedAt: TIME, expiresAt: TIME },
+    required: ['type', 'token', 'issuedAt', 'expiresAt'],
+  }),
+  Caller: allOf(schemaRef('User'), schemaRef('Success'), {
+    type: 'object',
+    properties: { credentials, scopes: { ...credentials, type: ['array', 'null'] } },
+    required: ['credentials', 'scopes'],
+  }),
+  Stored: allOf(schemaRef('Success'), {
+    type: 'object',
+    properties: { count: { type: 'integer', minimum: 0, maximum: LIMITS.packetsPerRequest } },
+    required: ['count'],
+  }),
+  Greeting: allOf(schemaRef('Success'), {
+    type: 'object',
+    properties: { name: { const: 'Vigil' }, version: { const: 1 }, api: { const: '/api/v1' } },
+    required: ['name', 'version', 'api'],
+  }),
+};
+
+function errorSchema(): Part {
+  const kinds = Object.entries(ERROR_KINDS);
+  return {
+    type: 'object',
+    properties: {
+      success: { const: false },
+      code: { enum: kinds.map(([status]) => status), description: 'The status as text' },
+      message: { enum: kinds.map(([, { message }]) => message) },
+      tags: { type: 'array', items: { enum: [...new Set(kinds.flatMap(([, { tags }]) => tags))] } },
+      helper: { type: 'object', properties: { message: TEXT }, required: ['message'], description: 'For a person' },
+    },
+    required: ['success', 'code', 'message', 'tags'],
+    additionalProperties: false,
+  };
+}
