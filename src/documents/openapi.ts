@@ -20,7 +20,10 @@ const HEADERS: Readonly<Record<string, Part>> = {
   'X-Request-Id': { schema: { type: 'string' }, description: 'Yours, if it was sound, or a new one; it is in the log' },
   'Set-Cookie': { schema: { type: 'string' }, description: 'The cookie `sid`: signed, `HttpOnly`, with `Expires`' },
   Link: { schema: { type: 'string' }, description: 'After a full page, the next one: `<…>; rel="next"`' },
-  Location: { schema: { type: 'string' }, description: 'Where the entry in the journal of commands is' },
+  Location: {
+    schema: { type: 'string' },
+    description: 'Where it is: the entry in the journal of commands, or the page',
+  },
   'Retry-After': { schema: { type: 'integer' }, description: 'Seconds until it is worth trying again' },
 };
 
@@ -74,7 +77,7 @@ function toPaths(operations: readonly Operation[]): Part {
 }
 
 function toOperation(operation: Operation): Part {
-  const { id, tag, summary, query = [], body, isBodyRequired = false, answer, headers = [], isOpen } = operation;
+  const { id, tag, summary, query = [], body, isBodyRequired = false, answer, headers = [], isOpen, moved } = operation;
   const errors = [...new Set([...ALWAYS, ...operation.errors])].sort((a, b) => a - b);
   return {
     operationId: id,
@@ -85,6 +88,7 @@ function toOperation(operation: Operation): Part {
     ...(body !== undefined && { requestBody: { required: isBodyRequired, content: toContent(body) } }),
     responses: {
       200: { description: answer.says, headers: toHeaders(headers), content: toContent(answer.content) },
+      ...(moved !== undefined && { 308: { description: moved, headers: toHeaders(['Location']) } }),
       ...Object.fromEntries(errors.map((status) => [status, { $ref: `#/components/responses/${errorName(status)}` }])),
     },
   };

@@ -23,6 +23,8 @@ export interface Operation {
   readonly headers?: readonly string[];
   /** Beside those that every operation can end with. */
   readonly errors: readonly ErrorStatus[];
+  /** Whither a request that was not quite right is sent. */
+  readonly moved?: string;
   /** Needs no login. */
   readonly isOpen?: boolean;
 }
@@ -77,7 +79,7 @@ const SERVICE: readonly Operation[] = [
     ...{ method: 'get', path: '/docs', id: 'browse', tag: 'service', isOpen: true },
     summary: 'This document as a page for people, to read and to try',
     answer: { says: 'The page', content: { 'text/html': { type: 'string' } } },
-    errors: [],
+    ...{ moved: 'To the same with a slash at its end', errors: [] },
   },
 ];
 
