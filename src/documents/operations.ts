@@ -141,9 +141,10 @@ const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
   ...{ method: 'post', path: `${prefix}/objects/{id}/commands/{command}`, tag: 'commands' },
   id: prefix === '' ? 'sendCommandUnprefixed' : 'sendCommand',
   summary: 'Puts a command into the journal',
+  query: ['ttl'],
   body: json({ type: 'object', description: 'Its parameters, over the defaults of the model' }),
   answer: { says: '`Location` names its entry', content: json(schemaRef('Success')) },
-  ...{ headers: ['Location'], errors: [...WRITTEN, 404] },
+  ...{ headers: ['Location'], errors: [...WRITTEN, 404, 429] },
 }));
 
 /** The generic interface, for one store. */

@@ -60,13 +60,21 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
   },
 };
 
+/** What single operations take. */
+const OTHERS: Readonly<Record<string, Part>> = {
+  ttl: {
+    schema: { type: 'string', examples: ['10 min'] },
+    description: 'How long the command may take: a duration, or milliseconds; a day if it is not given',
+  },
+};
+
 /** Every parameter by name, as the document's components hold them. */
 export function createParameters(): Record<string, Part> {
   const placed = (table: Readonly<Record<string, Part>>, place: object) =>
     Object.entries(table).map(([name, part]) => [name, { name, ...place, ...part }]);
   return Object.fromEntries([
     ...placed(PATH, { in: 'path', required: true }),
-    ...placed(LIST_PARAMETERS, { in: 'query' }),
+    ...placed({ ...LIST_PARAMETERS, ...OTHERS }, { in: 'query' }),
   ]);
 }
 

@@ -49,8 +49,10 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
       times: {
         type: 'object',
         properties: Object.fromEntries(COMMAND_STATUSES.map((status) => [status, TIME])),
-        description: 'When each status was reached',
+        description: 'When each status was last reached',
       },
+      expires: { ...TIME, description: 'When it ends by itself, in milliseconds since the epoch' },
+      result: { description: 'What the device answered, if it did' },
     },
   },
   audit: {
