@@ -61,6 +61,7 @@ export function formatEvent(live: LiveEvent, name: string, now: Date): string {
   const { event, data } = live;
   if (event === 'object-packet') return `${clock(now)}  ${plain(name)}  ${formatPacket(data, now)}`;
   if (event === 'object-update') return `${clock(now)}  ${plain(name)}  ${formatUpdate(data)}`;
+  if (event.startsWith('object-command-')) return `${clock(now)}  ${plain(name)}  ${formatCommand(data)}`;
   if (event === 'gap') return `${clock(now)}  gap: events before this moment are lost ${formatValue(data)}`;
   return `${clock(now)}  ${plain(event)}  ${formatValue(data)}`;
 }
@@ -79,6 +80,12 @@ function formatUpdate(data: Json): string {
   const after = (data.after ?? {}) as Json;
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return fields.map((key) => `${plain(key)}: ${formatValue(before[key])} → ${formatValue(after[key])}`).join(', ');
+}
+
+function formatCommand(data: Json): string {
+  const { command, params, status, result } = (data.command ?? {}) as Json;
+  const answer = result === undefined ? '' : ` ${formatValue(result)}`;
+  return `${plain(String(command))} ${formatValue(params)}: ${plain(String(status))}${answer}`;
 }
 
 function formatValue(value: unknown): string {

@@ -20,9 +20,10 @@ import { openDatabase } from './db/open.js';
 import { poolOf } from './db/pool.js';
 import { toApiError } from './errors.js';
 import { createApp } from './http/app.js';
+import { type Arrivals, createArrivals } from './http/arrivals.js';
 import { createDoor, type Door } from './http/door.js';
 import { createRules } from './http/rules.js';
-import { toEvents } from './live/events.js';
+import { guardianOf, toEvents } from './live/events.js';
 import { createHub, type Hub } from './live/hub.js';
 import { createLog } from './log.js';
 import type { Change } from './model/change.js';
@@ -125,7 +126,9 @@ async function open(parts: Parts, life: Life): Promise<RequestListener> {
   const identity = createIdentity({ database, secrets: parts.secrets, lifetimeMs, now, accounts: caches.accounts });
   const audit = createAudit({ database, log: log.child({ room: 'audit' }), now });
   life.push(() => audit.stop());
-  const app = createApi({ ...parts, database, caches, identity, passwords, audit });
+  const arrivals = createArrivals();
+  const opened = { ...parts, database, caches, arrivals };
+  const app = createApi({ ...opened, identity, passwords, audit });
   const hub = createHub(door.server, {
     identify: identity.identify,
     corsOrigins: config.http.corsOrigins,
@@ -135,7 +138,7 @@ async function open(parts: Parts, life: Life): Promise<RequestListener> {
     log: log.child({ room: 'live' }),
     now,
   });
-  const watcher = await startNews({ ...parts, hub, caches }, life);
+  const watcher = await startNews({ ...opened, hub }, life);
   isLive = watcher.isLive;
   watch.opened({
     ping: () => database.db.command({ ping: 1 }),
@@ -147,6 +150,7 @@ async function open(parts: Parts, life: Life): Promise<RequestListener> {
   // First of all, and in this order, though sockets end before what they hear does.
   life.push(
     () => hub.stop(),
+    () => arrivals.stop(),
     () => door.close(),
     () => watch.drain(),
   );
@@ -182,10 +186,14 @@ function findPrepared(parts: Parts, passwords: Passwords, signal: AbortSignal): 
   return whenThere(() => openDatabase(parts.uri, firstUser, parts.now()), { signal, onAway: parts.onAway });
 }
 
-function createApi(
-  parts: Parts & { database: Database; caches: Caches; identity: Identity; passwords: Passwords; audit: Audit },
-) {
-  const { config, database, caches, identity, passwords, audit, now } = parts;
+interface Opened extends Parts {
+  readonly database: Database;
+  readonly caches: Caches;
+  readonly arrivals: Arrivals;
+}
+
+function createApi(parts: Opened & { identity: Identity; passwords: Passwords; audit: Audit }) {
+  const { config, database, caches, arrivals, identity, passwords, audit, now } = parts;
   const { metrics } = parts.watch;
   const log = parts.log.child({ room: 'http' });
   const { tokenLifetimeMs } = config.auth;
@@ -202,6 +210,7 @@ function createApi(
     rules: createRules({ ...common, inBackground }),
     ingest: metrics.counted('http', createIngest(database, createStampClock(now))),
     attempts: createAttempts(database.client),
+    arrivals,
     audit,
     requestEnded: metrics.requestEnded,
     trustProxy: config.http.trustProxy,
@@ -210,25 +219,26 @@ function createApi(
   });
 }
 
-const isNewPacket = ({ store, kind }: Change): boolean => store === 'packets' && kind === 'created';
-
 /** The change stream: what it tells is forgotten where it was known, then told to sockets. */
-async function startNews(parts: Parts & { hub: Hub; caches: Caches }, life: Life): Promise<Watcher> {
-  const { hub, caches, watch, now } = parts;
+async function startNews(parts: Opened & { hub: Hub }, life: Life): Promise<Watcher> {
+  const { hub, caches, arrivals, watch, now } = parts;
   const client = createWatcherClient(parts.uri);
   life.push(() => client.close());
   const log = parts.log.child({ room: 'watcher' });
   const onChange = async (change: Change): Promise<void> => {
     caches.apply(change);
     await hub.apply(change);
-    const packetReaders = isNewPacket(change) ? await caches.readers.find(String(change.after?._oid)) : null;
-    const events = toEvents(change, packetReaders);
+    const guardian = guardianOf(change);
+    const readers = guardian === null ? null : await caches.readers.find(guardian);
+    const events = toEvents(change, readers);
     hub.tell(events, change.position);
+    arrivals.apply(change);
     watch.metrics.told(change, events);
     parts.onChange?.(change);
   };
   const onGap = (): void => {
     caches.forgetAll();
+    arrivals.wakeAll();
     hub.disconnectAll();
   };
   const start = () => startWatcher({ client, log, now, onStart: hub.begin, onChange, onGap });

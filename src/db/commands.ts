@@ -1,12 +1,23 @@
 /** The journal of commands: each step of a command is one atomic write, so that of any two who try, one does it. */
 import { type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
 import { conflict, notFound } from '../errors.js';
-import { type Command, endedSo, OPEN_STATUSES, type Outcome, statusesBefore } from '../model/command.js';
+import type { Scope } from '../model/access.js';
+import {
+  type Command,
+  type CommandStatus,
+  endedSo,
+  OPEN_STATUSES,
+  type Outcome,
+  statusesBefore,
+} from '../model/command.js';
 import { type Entity, isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
+import type { Page, Selection } from '../model/list.js';
 import { builtInStore } from '../model/stores.js';
 import { collectionOf, type Database } from './connect.js';
 import { toEntity, translated } from './documents.js';
+import { listEntities, summarizeEntities } from './entities.js';
+import type { JsonPage } from './pages.js';
 
 /** A command as the journal has it. */
 export type StoredCommand = Entity & Command;
@@ -125,6 +136,41 @@ export async function expireCommands(database: Database, nowMs: number): Promise
     );
     expired += modifiedCount;
   }
+}
+
+/** Commands of one object: all, or those of these statuses. */
+export interface CommandSelection {
+  readonly objectId: string;
+  readonly statuses: readonly CommandStatus[] | null;
+  readonly nowMs: number;
+}
+
+/** A page of an object's commands that the scope sees, in the order that they are carried out. */
+export function listCommands(
+  database: Database,
+  scope: Scope,
+  selection: CommandSelection,
+  page: Page,
+): Promise<JsonPage> {
+  return listEntities(database, COMMANDS, scope, page, conditionsOf(selection));
+}
+
+/** README "List parameters", `meta`, of the same. */
+export function summarizeCommands(
+  database: Database,
+  scope: Scope,
+  selection: CommandSelection,
+  query: Selection,
+): Promise<Buffer> {
+  return summarizeEntities(database, COMMANDS, scope, query, conditionsOf(selection));
+}
+
+function conditionsOf({ objectId, statuses, nowMs }: CommandSelection): Filter<Document>[] {
+  const conditions: Filter<Document>[] = [{ object: new ObjectId(objectId) }];
+  if (statuses === null) return conditions;
+  // Whose time is over waits for nothing, also in the seconds until it is `expired`: no device shall carry it out.
+  const inTime = { $or: [{ status: { $nin: [...OPEN_STATUSES] } }, { expires: { $gt: nowMs } }] };
+  return [...conditions, { status: { $in: [...statuses] } }, inTime];
 }
 
 /** Whether the object has as many commands waiting as it may have. */

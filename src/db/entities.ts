@@ -13,10 +13,16 @@ import { type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js'
 
 const SEARCHED = ['name', 'id', 'login'];
 
-/** A page of what the scope sees, as JSON; ordered by `_id` unless the query says otherwise. */
-export async function listEntities(database: Database, store: Store, scope: Scope, page: Page): Promise<JsonPage> {
+/** A page of what the scope sees, as JSON; ordered by `_id` unless the query says otherwise. `also`: further conditions. */
+export async function listEntities(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  page: Page,
+  also: readonly Filter<Document>[] = [],
+): Promise<JsonPage> {
   if (page.limit === 0) return { body: Buffer.from('[]\n'), count: 0, lastId: null };
-  const conditions = [scopeFilter(store, scope), ...selectionFilter(store, page, SEARCHED)];
+  const conditions = [scopeFilter(store, scope), ...selectionFilter(store, page, SEARCHED), ...also];
   if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
   if (page.sort !== null) checkReadable(store, page.sort.path);
   const direction = page.sort?.descending ? -1 : 1;
@@ -43,8 +49,9 @@ export async function summarizeEntities(
   store: Store,
   scope: Scope,
   selection: Selection,
+  also: readonly Filter<Document>[] = [],
 ): Promise<Buffer> {
-  const filter = { $and: [scopeFilter(store, scope), ...selectionFilter(store, selection, SEARCHED)] };
+  const filter = { $and: [scopeFilter(store, scope), ...selectionFilter(store, selection, SEARCHED), ...also] };
   const end = (direction: 1 | -1) =>
     readOne(
       database,

@@ -5,7 +5,7 @@ import { LIMITS } from '../model/limits.js';
 import { isAway } from './documents.js';
 import { closeStream, dropStream, openStream, readStream, type Stream, toPosition, toToken } from './stream.js';
 
-const COLLECTIONS = ['objects', 'packets'];
+const COLLECTIONS = ['objects', 'packets', 'commands'];
 
 export function createHistory(client: MongoClient): OpenHistory {
   return async (position) => {

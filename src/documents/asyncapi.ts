@@ -15,6 +15,12 @@ interface Message {
   readonly payload: Part;
 }
 
+const COMMAND: Part = {
+  type: 'object',
+  properties: { id: { ...TEXT, description: 'The `_id` of the object' }, command: schemaRef('CommandFields') },
+  required: ['id', 'command'],
+};
+
 /** The events by name, each with its first argument: README "Live events". */
 export const EVENTS: readonly Message[] = [
   { name: 'object-packet', summary: 'A packet was stored', payload: schemaRef('Packet') },
@@ -31,6 +37,9 @@ export const EVENTS: readonly Message[] = [
       required: ['id', 'before', 'after'],
     },
   },
+  { name: 'object-command-req', summary: 'A command was given to an object', payload: COMMAND },
+  { name: 'object-command-res', summary: 'It is done', payload: COMMAND },
+  { name: 'object-command-err', summary: 'It has failed, or expired', payload: COMMAND },
 ];
 
 const GAP: Message = {
@@ -78,7 +87,7 @@ const SUBSCRIBED: Message = {
 /** The whole document. */
 export function createAsyncApi(): Part {
   const messages = [...EVENTS, GAP, SUBSCRIBE, SUBSCRIBED];
-  const { Packet, PacketFields } = createSchemas();
+  const { Packet, PacketFields, CommandFields } = createSchemas();
   return {
     asyncapi: '3.0.0',
     info: {
@@ -97,7 +106,7 @@ export function createAsyncApi(): Part {
       },
     },
     components: {
-      schemas: { Packet, PacketFields },
+      schemas: { Packet, PacketFields, CommandFields },
       messages: Object.fromEntries(messages.map((message) => [message.name, toMessage(message)])),
       securitySchemes: {
         session: { type: 'httpApiKey', in: 'cookie', name: 'sid' },

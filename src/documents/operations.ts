@@ -147,6 +147,21 @@ const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
   ...{ headers: ['Location'], errors: [...WRITTEN, 404, 429] },
 }));
 
+const FETCHING: readonly Operation[] = [
+  {
+    ...{ method: 'get', path: '/api/v1/objects/{id}/commands', id: 'listCommandsOfObject', tag: 'commands' },
+    ...{ summary: 'The commands of an object', query: [...LISTED, 'status', 'wait'] },
+    answer: { says: 'In the order that they are carried out', content: json(list('CommandFields')) },
+    ...{ headers: ['Link'], errors: [...ADMITTED, 404, 413, 429] },
+  },
+  {
+    ...{ method: 'post', path: '/api/v1/objects/{id}/commands/{commandID}/result', id: 'endCommand', tag: 'commands' },
+    ...{ summary: 'What became of a command', body: json(schemaRef('Outcome')), isBodyRequired: true },
+    answer: { says: 'The command, as it ended', content: json(entity('CommandFields')) },
+    errors: [...WRITTEN, 404],
+  },
+];
+
 /** The generic interface, for one store. */
 function operationsOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>, title: string): Operation[] {
   const [all, one] = [`/api/v1/${name}`, `/api/v1/${name}/{id}`];
@@ -205,7 +220,7 @@ const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string'
 /** Every operation, in the order of README "Interface". */
 export function createOperations(): readonly Operation[] {
   return [
-    ...[...SERVICE, ...LOGINS, ...PACKETS, ...(COMMANDS as readonly Operation[])],
+    ...[...SERVICE, ...LOGINS, ...PACKETS, ...(COMMANDS as readonly Operation[]), ...FETCHING],
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),
     ...operationsOf({ name: '{store}', readOnly: false }, 'Entity'),
   ];

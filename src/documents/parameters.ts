@@ -1,4 +1,5 @@
 /** The parameters of paths and queries, each standing once for all operations that take it. */
+import { COMMAND_STATUSES } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import { COMMAND_NAME } from '../model/model.js';
 import type { Part } from './part.js';
@@ -14,6 +15,7 @@ const PATH: Readonly<Record<string, Part>> = {
   id: { schema: { type: 'string' }, description: 'The `_id` of the entity; of an object also its own `id`' },
   packetID: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
   command: { schema: { type: 'string', pattern: COMMAND_NAME.source }, description: 'The name of the command' },
+  commandID: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
   user: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };
 
@@ -62,6 +64,15 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
 
 /** What single operations take. */
 const OTHERS: Readonly<Record<string, Part>> = {
+  status: {
+    schema: { type: 'array', items: { enum: [...COMMAND_STATUSES] } },
+    ...{ style: 'form', explode: false },
+    description: 'Only commands of these statuses; what is over by `expires` waits for nothing any more',
+  },
+  wait: {
+    schema: { type: 'number', minimum: 0, maximum: LIMITS.commandWaitMs / 1_000, default: 0 },
+    description: 'Seconds: the answer comes as soon as there is a command; not with `meta`',
+  },
   ttl: {
     schema: { type: 'string', examples: ['10 min'] },
     description: 'How long the command may take: a duration, or milliseconds; a day if it is not given',

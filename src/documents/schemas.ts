@@ -188,6 +188,14 @@ const ANSWERS: Record<string, Part> = {
     properties: { credentials, scopes: { ...credentials, type: ['array', 'null'] } },
     required: ['credentials', 'scopes'],
   }),
+  Outcome: {
+    type: 'object',
+    properties: {
+      status: { enum: ['done', 'failed'] },
+      result: { description: `Any JSON of at most ${LIMITS.commandResultCharacters} characters` },
+    },
+    required: ['status'],
+  },
   Stored: allOf(schemaRef('Success'), {
     type: 'object',
     properties: { count: { type: 'integer', minimum: 0, maximum: LIMITS.packetsPerRequest } },

@@ -3,20 +3,19 @@ import cors from 'cors';
 import express, { type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import type { Identify } from '../auth/identify.js';
 import type { Audit } from '../db/audit.js';
 import { sendJson } from './answer.js';
 import { auditRequests } from './audit.js';
 import { type AuthParts, createAuthRouter, createLoginRouter } from './auth.js';
 import { admit, refuseForeignPages } from './caller.js';
+import { type CommandParts, createCommandRouter, createSendRouter } from './commands.js';
 import { createDocumentRouter } from './documents.js';
 import { createEntityRouter, type EntityParts } from './entities.js';
 import { answerError, only, unknownPath } from './failure.js';
-import { createCommandRouter, createObjectRouter, type ObjectParts } from './objects.js';
+import { createObjectRouter, type ObjectParts } from './objects.js';
 import { type EndedRequest, logRequests, nameRequest, requireHost } from './requests.js';
 
-export interface AppParts extends AuthParts, ObjectParts, EntityParts {
-  readonly identify: Identify;
+export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts {
   readonly audit: Audit;
   readonly log: Logger;
   /** Told of each request when it is over. */
@@ -42,9 +41,10 @@ export function createApp(parts: AppParts): Express {
 
   app.use('/api/v1', createLoginRouter(parts, refuseForeignPages(parts.corsOrigins)));
   app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins));
-  app.use('/api/v1', createAuthRouter(parts), createObjectRouter(parts), createEntityRouter(parts));
+  app.use('/api/v1', createAuthRouter(parts), createObjectRouter(parts), createCommandRouter(parts));
+  app.use('/api/v1', createEntityRouter(parts));
   // interface, "Object endpoints": the command path is stated without the prefix as well.
-  app.use(createCommandRouter(parts));
+  app.use(createSendRouter(parts));
 
   app.use(unknownPath, answerError(parts.log));
   return app;

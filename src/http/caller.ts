@@ -27,15 +27,21 @@ export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandl
 export function admit(identify: Identify, corsOrigins: readonly string[]): RequestHandler {
   const refuseForeign = refuseForeignPages(corsOrigins);
   return async (req, res, next) => {
-    const caller = await identify(req.headers);
-    if (caller === null) throw unauthorized();
-    res.locals.caller = caller;
-    const segments = segmentsOf(req);
-    // Everyone may ask who they are, and leave.
-    if (segments[0] !== 'auth' && !mayCall(caller, methodAsked(req.method, segments), segments)) throw forbidden();
+    const caller = await checkCaller(identify, req, res);
     if (caller.session === null || isSafe(req.method)) next();
     else refuseForeign(req, res, next);
   };
+}
+
+/** Who calls, as rights are now; they may do what they ask for. Throws 401, 403. */
+export async function checkCaller(identify: Identify, req: Request, res: Response): Promise<Caller> {
+  const caller = await identify(req.headers);
+  if (caller === null) throw unauthorized();
+  res.locals.caller = caller;
+  const segments = segmentsOf(req);
+  // Everyone may ask who they are, and leave.
+  if (segments[0] !== 'auth' && !mayCall(caller, methodAsked(req.method, segments), segments)) throw forbidden();
+  return caller;
 }
 
 // The log of security events tells of everyone: it is for those who may do everything there, not for mere readers.

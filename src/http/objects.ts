@@ -1,24 +1,20 @@
-/** Control objects beyond the generic interface: their packets in and out, and commands to them. */
+/** Control objects beyond the generic interface: their packets in and out. */
 import { type RequestHandler, Router } from 'express';
-import { isQueueFull, newCommandId } from '../db/commands.js';
 import type { Database } from '../db/connect.js';
 import { getEntity } from '../db/entities.js';
 import type { Ingest } from '../db/ingest.js';
 import type { ModelFinder } from '../db/models.js';
 import { listPackets, readPacket, summarizePackets } from '../db/packets.js';
-import { createEntity } from '../db/writes.js';
-import { tooManyRequests } from '../errors.js';
 import type { Scope } from '../model/access.js';
-import { newCommand, readCommand, readTtl } from '../model/command.js';
 import type { Entity } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import { type PacketSource, readMessages } from '../model/packet.js';
 import { builtInStore } from '../model/stores.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { readJson } from './body.js';
-import { callerOf, scopeIn } from './caller.js';
+import { scopeIn } from './caller.js';
 import { only } from './failure.js';
-import { readListQuery, readOnly, readText } from './query.js';
+import { readListQuery, readOnly } from './query.js';
 
 export interface ObjectParts {
   readonly database: Database;
@@ -37,17 +33,6 @@ export function createObjectRouter(parts: ObjectParts): Router {
     .post(readJson(LIMITS.packetsBodyBytes), receive(parts))
     .all(only('GET', 'POST'));
   router.route('/objects/:id/packets/:packetID').get(read(parts)).all(only('GET'));
-  router.use(createCommandRouter(parts));
-  return router;
-}
-
-/** interface, "Object endpoints": the command path exists with the prefix api/v1 and without it. */
-export function createCommandRouter(parts: ObjectParts): Router {
-  const router = Router();
-  router
-    .route('/objects/:id/commands/:command')
-    .post(readJson(LIMITS.entityBodyBytes), command(parts))
-    .all(only('POST'));
   return router;
 }
 
@@ -86,27 +71,4 @@ const receive: Handler = (parts) => async (req, res) => {
   } else {
     sendEntity(res, first);
   }
-};
-
-const command: Handler = (parts) => async (req, res) => {
-  const [caller, nowMs] = [callerOf(res), parts.now()];
-  const object = await getObject(parts, scopeIn(res), req.params.id);
-  const declared = await parts.models.declarationsOf(object.model as string);
-  const wanted = readCommand(String(req.params.command), req.body, declared);
-  const ttlMs = readTtl(readText(req.query, 'ttl'));
-  if (await isQueueFull(parts.database, object._id)) {
-    throw tooManyRequests(
-      LIMITS.expiryCheckMs / 1_000,
-      `${LIMITS.commandsWaiting} commands wait for the object already`,
-    );
-  }
-  const { group, branch, access } = object;
-  // Who sees the object sees what was commanded to it.
-  const common = { _id: newCommandId(nowMs), owner: caller.userId, group, branch, access, time: nowMs };
-  const stored = await createEntity(parts.database, builtInStore('commands'), {
-    ...newCommand(object._id, { ...wanted, ttlMs }, nowMs),
-    ...common,
-  });
-  res.setHeader('Location', `/api/v1/commands/${stored._id}`);
-  sendJson(res, JSON.stringify({ success: true }));
 };

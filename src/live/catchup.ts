@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Change, OpenHistory } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import { isAfter, isPosition } from '../model/position.js';
-import { type LiveEvent, toEvents } from './events.js';
+import { guardianOf, type LiveEvent, toEvents } from './events.js';
 
 /** A client that was away. */
 export interface Returning {
@@ -131,8 +131,7 @@ function joinThose(clients: Set<Returning>, told: string): void {
 }
 
 async function tellChange(options: CatchUpOptions, clients: Set<Returning>, change: Change): Promise<void> {
-  const objectId = change.store === 'packets' ? String(change.after?._oid) : change.id;
-  const readers = await options.findReaders(objectId);
+  const readers = await options.findReaders(guardianOf(change) ?? change.id);
   if (readers === null) return;
   for (const event of toEvents(change, readers)) {
     const today = { ...event, readers };

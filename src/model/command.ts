@@ -55,6 +55,15 @@ export function readCommand(name: string, body: unknown, declared: Declarations)
   return { command: name, params: { ...(isObject(defaults) ? defaults : {}), ...given } };
 }
 
+/** Statuses that a list is narrowed to, divided by commas; null for all. A 400 names the parameter. */
+export function readStatuses(text: string | null): CommandStatus[] | null {
+  if (text === null) return null;
+  const isStatus = (part: string): part is CommandStatus => (COMMAND_STATUSES as readonly string[]).includes(part);
+  const parts = text.split(',');
+  if (parts.every(isStatus)) return parts;
+  throw badRequest(`status: expected some of ${COMMAND_STATUSES.join(', ')}, divided by commas`);
+}
+
 /** How long a command may take, in ms: a duration such as `10 min`, or ms. A 400 names the field. */
 export function readTtl(text: string | null): number {
   if (text === null) return LIMITS.commandLifetimeMs;

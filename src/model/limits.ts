@@ -78,6 +78,9 @@ export const LIMITS = {
   commandLifetimeMaxMs: 90 * DAY_MS,
   commandsWaiting: 1_000,
   commandResultCharacters: 64 * KIB,
+  commandWaitMs: MINUTE_MS,
+  commandWaitersPerObject: 10,
+  commandWaiters: 10_000,
   expiryCheckMs: 2 * SECOND_MS,
   expiryBatch: 1_000,
 

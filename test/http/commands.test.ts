@@ -35,7 +35,7 @@ beforeAll(async () => {
   modelled = entityOf(await service.admin('POST', 'objects', { id: 'modelled', name: 'Bus', model }));
 });
 
-describe('a command is accepted, journalled whole and no event', () => {
+describe('a command is accepted, journalled whole and one event', () => {
   test.each<[path: string, body: unknown, headers: Record<string, string>, params: object]>([
     ['/api/v1/objects/plain/commands/go', { speed: 5, deep: { a: [null] } }, {}, { speed: 5, deep: { a: [null] } }],
     ['/objects/plain/commands/go', { speed: 5 }, {}, { speed: 5 }],
@@ -65,7 +65,9 @@ describe('a command is accepted, journalled whole and no event', () => {
       ...{ owner: '000000000000000000000002', group: plain.group, branch: [plain.group], access: [], time: NOW },
     });
     expect(await journal()).toHaveLength(before + 1);
-    expect(await heard()).toEqual([]);
+    const { _id, times, expires } = entry;
+    const command = { _id, command: 'go', params, status: 'queued', times, expires };
+    expect(await heard()).toEqual([{ name: 'object-command-req', payload: { id: plain._id, command } }]);
   });
 
   test('by the _id of the object as by its own id', async () => {
@@ -115,6 +117,8 @@ describe('a model’s action', () => {
 });
 
 describe('a command is refused, and nothing is journalled', () => {
+  beforeAll(heard);
+
   test.each<[what: string, path: string, body: unknown, status: number]>([
     ['to no object', 'objects/nobody/commands/go', {}, 404],
     ['to no object of this _id', 'objects/65a0000000000000000000ff/commands/go', {}, 404],

@@ -21,6 +21,8 @@ const MAY = (key: string) =>
     ['GET', `objects/${key}?only=state`],
     ['POST', `objects/${key}/packets`, { a: 1 }],
     ['POST', `objects/${key}/packets`, [{ a: 1 }, { a: 2 }]],
+    ['GET', `objects/${key}/commands`],
+    ['GET', `objects/${key}/commands?status=queued&wait=0.001`],
   ] as const;
 const NEVER = (key: string) =>
   [

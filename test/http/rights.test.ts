@@ -36,6 +36,15 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'objects/:id/packets/:packet', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/commands/stop', body: {}, may: ['operator', 'scoped'] },
   { method: 'POST', path: '/objects/:id/commands/stop', body: {}, may: ['operator', 'scoped'] },
+  { method: 'GET', path: 'objects/:id/commands', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/commands?meta=true', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/commands?status=done&wait=0.001', may: [...READERS, 'scoped'] },
+  {
+    method: 'POST',
+    path: 'objects/:id/commands/:sent/result',
+    body: { status: 'done' },
+    may: ['operator', 'scoped'],
+  },
   { method: 'POST', path: 'objects/:id/access', body: { user: 'b'.repeat(24) }, may: [] },
   { method: 'DELETE', path: 'objects/:id/access/:stranger', may: ['scoped'] },
   { method: 'PUT', path: 'objects/:id', body: {}, may: [], known: false },
@@ -43,6 +52,8 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'DELETE', path: 'objects/:id/packets', may: ['scoped'], known: false },
   { method: 'PATCH', path: 'objects/:id/packets/:packet', body: {}, may: ['operator'], known: false },
   { method: 'GET', path: 'objects/:id/commands/stop', may: [...READERS, 'scoped'], known: false },
+  { method: 'DELETE', path: 'objects/:id/commands', may: ['scoped'], known: false },
+  { method: 'GET', path: 'objects/:id/commands/:sent/result', may: [...READERS, 'scoped'], known: false },
   { method: 'GET', path: 'objects/:id/access', may: [...READERS, 'scoped'], known: false },
 ];
 
@@ -125,6 +136,11 @@ async function judge(store: string, route: Route, player: Player): Promise<void>
     const documents = packets.map((one, index) => ({ ...one, _oid: new ObjectId(ids[PLACES[index] as Place]) }));
     await service.client.db().collection('packets').insertMany(documents);
   }
+  const sent = (at: Place): ObjectId => new ObjectId(ids[at].replace(/^.{8}/, 'cafecafe'));
+  if (route.path.includes(':sent')) {
+    const documents = PLACES.map((at) => ({ _id: sent(at), object: new ObjectId(ids[at]), status: 'queued' }));
+    await service.client.db().collection('commands').insertMany(documents);
+  }
   const stored = (): Promise<unknown[]> =>
     service.client
       .db()
@@ -137,6 +153,7 @@ async function judge(store: string, route: Route, player: Player): Promise<void>
       const path = route.path
         .replace(':id', ids[at])
         .replace(':packet', ids[at].replace(/^.{8}/, 'cafecafe'))
+        .replace(':sent', sent(at).toHexString())
         .replace(':stranger', STRANGER);
       return cast.calls[player](route.method, path, route.body);
     }),
@@ -241,6 +258,7 @@ test('every route of the service has a row here', () => {
       .replace(/^(\S+) (?!\/)/, '$1 /api/v1/')
       .replace(':packet', ':packetID')
       .replace('commands/stop', 'commands/:command')
+      .replace(':sent', ':commandID')
       .replace(':stranger', ':user'),
   );
   // A generic route has its row where it is asked of objects, too.

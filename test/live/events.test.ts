@@ -1,7 +1,7 @@
 /** Pure: a change becomes events, and readers and narrowings become rooms. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { EVENT_NAMES, type EventName, toEvents } from '../../src/live/events.js';
+import { EVENT_NAMES, type EventName, guardianOf, toEvents } from '../../src/live/events.js';
 import { EVERYTHING, type Narrowing, narrow, readNarrowing, roomsFor, roomsOf } from '../../src/live/rooms.js';
 import { addressesOf, type Guarded, readersOf, scopeOf } from '../../src/model/access.js';
 import type { Change } from '../../src/model/change.js';
@@ -107,17 +107,76 @@ describe('toEvents: everything else', () => {
     ['an object created', { kind: 'created', after: image({}) }, null],
     ['an object removed', { kind: 'removed', before: image({}) }, null],
     ['an update whose images are gone', { kind: 'changed' }, null],
-    ...['models', 'users', 'groups', 'commands', 'tokens', 'sessions', 'handlers'].map(
-      (store): [string, Partial<Change>, null] => [
-        `a change in ${store}`,
-        { store, before: image({ a: 1 }), after: image({ a: 2 }) },
-        null,
-      ],
-    ),
+    ...['models', 'users', 'groups', 'tokens', 'sessions', 'handlers'].map((store): [string, Partial<Change>, null] => [
+      `a change in ${store}`,
+      { store, before: image({ a: 1 }), after: image({ a: 2 }) },
+      null,
+    ]),
   ];
 
   test.each(silent)('%s is no event', (_name, fields, packetReaders) => {
     expect(toEvents(change(fields), packetReaders)).toEqual([]);
+  });
+});
+
+describe('toEvents: a command', () => {
+  const guarded = { owner: 'u9', group: 'g9', branch: ['g9'], access: [], time: 1 };
+  const command = (status: string, more: JsonObject = {}): JsonObject => ({
+    ...{ _id: 'c', object: id, command: 'open', params: { a: 1 }, status, times: { queued: 1 }, expires: 9 },
+    ...guarded,
+    ...more,
+  });
+  const told = (status: string, more: JsonObject = {}) => {
+    const { object: _, owner, group, branch, access, time, ...shown } = command(status, more);
+    return { id, command: shown };
+  };
+  const of = (before: JsonObject | null, after: JsonObject | null, kind: Change['kind'] = 'changed') =>
+    change({ store: 'commands', kind, id: 'c', before, after });
+
+  test.each<[what: string, change: Change, name: string, payload: object]>([
+    ['given', of(null, command('queued'), 'created'), 'object-command-req', told('queued')],
+    [
+      'done',
+      of(command('delivered'), command('done', { result: { b: null } })),
+      'object-command-res',
+      told('done', { result: { b: null } }),
+    ],
+    [
+      'done, with null for an answer',
+      of(command('sent'), command('done', { result: null })),
+      'object-command-res',
+      told('done', { result: null }),
+    ],
+    [
+      'failed',
+      of(command('queued'), command('failed', { result: 'no' })),
+      'object-command-err',
+      told('failed', { result: 'no' }),
+    ],
+    ['expired', of(command('delivered'), command('expired')), 'object-command-err', told('expired')],
+  ])('%s', (_, one, name, payload) => {
+    expect(toEvents(one, readers)).toEqual([{ name, objectId: id, ownId: null, payload, readers, position: 'p' }]);
+    // Of an object that is gone nobody hears.
+    expect(toEvents(one, null)).toEqual([]);
+  });
+
+  test.each<[what: string, change: Change]>([
+    ['sent', of(command('queued'), command('sent'))],
+    ['sent again', of(command('sent'), command('sent', { times: { sent: 2 } }))],
+    ['waiting again', of(command('sent'), command('queued'))],
+    ['delivered', of(command('sent'), command('delivered'))],
+    ['shared after it ended', of(command('done'), command('done', { access: ['u1'] }))],
+    ['changed, nobody knows from what', of(null, command('done'))],
+    ['removed', of(command('done'), null, 'removed')],
+  ])('%s is no event', (_, one) => expect(toEvents(one, readers)).toEqual([]));
+
+  test('is told to those who see its object, as a packet is', () => {
+    expect(guardianOf(of(null, command('queued'), 'created'))).toBe(id);
+    expect(guardianOf(change({ store: 'packets', kind: 'created', after: { _oid: id } }))).toBe(id);
+    for (const store of ['objects', 'users', 'labels']) {
+      expect(guardianOf(change({ store, after: image({ object: id, _oid: id }) }))).toBeNull();
+    }
+    expect(guardianOf(of(command('done'), null, 'removed'))).toBeNull();
   });
 });
 

@@ -28,6 +28,16 @@ test.each<[string, LiveEvent, string]>([
     live('object-update', { id: ID, before: {}, after: { config: { a: 1 } } }),
     '13:04:05  car-1  config: none → {"a":1}',
   ],
+  [
+    'a command',
+    live('object-command-req', { id: ID, command: { command: 'open', params: { door: 1 }, status: 'queued' } }),
+    '13:04:05  car-1  open {"door":1}: queued',
+  ],
+  [
+    'the answer to one',
+    live('object-command-err', { id: ID, command: { command: 'open', params: {}, status: 'failed', result: 'no' } }),
+    '13:04:05  car-1  open {}: failed "no"',
+  ],
   ['a gap', live('gap', {}), '13:04:05  gap: events before this moment are lost {}'],
   ['an unknown event', live('news', { a: 1 }), '13:04:05  news  {"a":1}'],
 ])('%s', (_what, event, line) => expect(formatEvent(event, 'car-1', NOW)).toBe(line));
