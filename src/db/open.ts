@@ -4,6 +4,7 @@ import { connectDatabase, type Database } from './connect.js';
 import { toDatabaseError } from './documents.js';
 import { settleMoves } from './groups.js';
 import { type FirstUser, prepareInstallation } from './installation.js';
+import { migrate } from './migrations.js';
 
 /** `onMade` is told as soon as the first administrator is stored. Throws 503 while the database is away. */
 export async function openDatabase(
@@ -13,6 +14,7 @@ export async function openDatabase(
 ): Promise<Database> {
   const database = await connectDatabase(uri);
   try {
+    await migrate(database);
     if (await prepareInstallation(database, firstUser, nowMs)) firstUser.onMade();
     await settleMoves(database, nowMs - LIMITS.moveRecheckMs);
     return database;

@@ -124,6 +124,7 @@ export const LIMITS = {
   watcherPauseMaxMs: 2 * SECOND_MS,
   moveSettleMs: 30 * SECOND_MS,
   moveRecheckMs: HOUR_MS,
+  leaseMs: 30 * SECOND_MS,
   stopDelayMaxMs: MINUTE_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,

@@ -40,7 +40,7 @@ describe('Limits', () => {
     ...['watcherAnswerMs', 'watcherAnswerMaxMs', 'watcherHeartbeatMs', 'watcherConnections', 'watcherAttempts'],
     ...['databaseConnectMs', 'databaseHeartbeatMs'],
     ...['historyPage', 'historyWaitMs', 'historiesAtOnce', 'historyAheadMs', 'moveSettleMs', 'moveRecheckMs'],
-    ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections'],
+    ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')
