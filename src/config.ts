@@ -32,6 +32,8 @@ export interface Config {
     readonly sessionLifetimeMs: number;
     readonly tokenLifetimeMs: number;
   };
+  /** How many may listen to live events at the same time. */
+  readonly live: { readonly perUser: number; readonly perAddress: number };
   readonly log: { readonly level: string; readonly format: 'pretty' | 'json' };
 }
 
@@ -48,6 +50,8 @@ const duration = (most: number, least = 1_000) =>
   });
 
 const port = z.coerce.number('expected a port').int().min(0).max(65_535);
+
+const count = z.coerce.number('expected a whole number').int('expected a whole number').min(1).max(1_000_000);
 
 const list = z.string().transform((text) =>
   text
@@ -95,6 +99,8 @@ const VARIABLES = z.object({
   TOKEN_LIFETIME: duration(LIMITS.tokenLifetimeMaxMs).default(24 * 3_600_000),
   TRUST_PROXY: list.optional(),
   CORS_ORIGINS: origins.default([]),
+  LIVE_CONNECTIONS_PER_USER: count.default(100),
+  LIVE_CONNECTIONS_PER_ADDRESS: count.default(1_000),
   LOG_LEVEL: z.enum(LEVELS, `expected one of ${LEVELS.join(', ')}`).default('info'),
   LOG_FORMAT: z.enum(['pretty', 'json'], 'expected pretty or json').optional(),
 });
@@ -146,6 +152,7 @@ function toConfig(
       sessionLifetimeMs: values.SESSION_LIFETIME,
       tokenLifetimeMs: values.TOKEN_LIFETIME,
     },
+    live: { perUser: values.LIVE_CONNECTIONS_PER_USER, perAddress: values.LIVE_CONNECTIONS_PER_ADDRESS },
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT ?? (production ? 'json' : 'pretty') },
   };
 }

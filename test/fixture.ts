@@ -40,6 +40,7 @@ export interface Listener {
   take(): Heard[];
   /** The same without taking them. */
   heard(): readonly Heard[];
+  /** The answer without its position. */
   subscribe(narrowing: object): Promise<{ success: boolean; message?: string; objects?: string[] }>;
   close(): void;
 }
@@ -173,7 +174,7 @@ export function openListener(url: string, token: string, query: Record<string, s
     take: () => heard.splice(0),
     heard: () => heard,
     async subscribe(narrowing) {
-      const answer = await socket.timeout(5_000).emitWithAck('subscribe', narrowing);
+      const { position, ...answer } = await socket.timeout(5_000).emitWithAck('subscribe', narrowing);
       if (answer.success) narrowings.set(listener, narrowing);
       return answer;
     },

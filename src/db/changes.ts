@@ -121,7 +121,8 @@ const patienceMs = ({ failures }: State): number =>
 
 async function readNext(options: WatcherOptions, state: State): Promise<void> {
   const stream = state.stream as Stream;
-  const batch = await withinTime(() => readStream(stream, { waitMs: LIMITS.watcherWaitMs }), patienceMs(state));
+  const asked = { waitMs: LIMITS.watcherWaitMs, batchSize: LIMITS.watcherPage };
+  const batch = await withinTime(() => readStream(stream, asked), patienceMs(state));
   for (const change of batch.changes) {
     await tell(options, state, change);
     state.token = change.token;

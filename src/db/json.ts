@@ -9,7 +9,7 @@ export type Batch = { cursorId: bigint; namespace: string; documents: Uint8Array
 export type JsonWriter = ReturnType<typeof createJsonWriter>;
 
 const [DOUBLE, STRING, DOCUMENT, ARRAY, INT32, INT64] = [1, 2, 3, 4, 16, 18] as const;
-const [UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL] = [6, 7, 8, 9, 10] as const;
+const [BINARY, UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL] = [5, 6, 7, 8, 9, 10] as const;
 const [QUOTE, NAME_END, COMMA, BRACE] = [0x22, 0x223a, 0x2c, 0x7b] as const;
 
 /** The bytes of a value by its type; -1: the value tells its length, or the type is not supported. */
@@ -38,7 +38,8 @@ function valueStart(bson: Uint8Array, nameStart: number): number {
 
 /** Every length is checked here, so that the writers need no checks of their own. */
 function valueEnd(bson: Uint8Array, type: number, start: number, limit: number): number {
-  const size = SIZES[type] ?? -1;
+  // Binary data has no JSON form, but is passed over on the way to another member.
+  const size = type === BINARY ? 5 + Math.max(0, int32(bson, start)) : (SIZES[type] ?? -1);
   if (size >= 0 && start + size <= limit) return start + size;
   if (size < 0 && type !== STRING && type !== DOCUMENT && type !== ARRAY) throw new TypeError(`BSON type ${type}`);
   const end = size < 0 ? start + int32(bson, start) + (type === STRING ? 4 : 0) : limit + 1;

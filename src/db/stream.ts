@@ -1,9 +1,13 @@
-/** A change stream as commands of its own: opened after a position, read batch by batch, and what it says as Changes. */
-import type { ClientSession, Document, Long, MongoClient } from 'mongodb';
+/**
+ * A change stream as commands of its own: opened after a position, read batch by batch, and what it says as Changes. Its
+ * replies stay bytes: packets, which are most of them, become JSON without becoming objects.
+ */
+import { BSON, BSONType, type ClientSession, type Document, type Long, type MongoClient } from 'mongodb';
 import type { Change } from '../model/change.js';
 import type { JsonObject } from '../model/json.js';
 import { STORES } from '../model/stores.js';
 import { toEntity, toPlain } from './documents.js';
+import { findField, readBatch, readObjectId, toJson } from './json.js';
 
 /** An open change stream; a cursor belongs to the session that opened it. */
 export interface Stream {
@@ -42,7 +46,7 @@ export async function openStream(
   const session = client.startSession();
   try {
     const { cursor } = await client.db().command(command, { session, promoteLongs: false });
-    return { stream: { client, id: cursor.id, session }, token: token ?? cursor.postBatchResumeToken };
+    return { stream: { client, id: cursor.id as Long, session }, token: token ?? cursor.postBatchResumeToken };
   } catch (error) {
     await session.endSession();
     throw error;
@@ -69,21 +73,36 @@ export interface StreamBatch {
 /** What came next, waiting at most `waitMs` for it. */
 export async function readStream(
   { client, id, session }: Stream,
-  { waitMs, batchSize }: { waitMs: number; batchSize?: number },
+  { waitMs, batchSize }: { waitMs: number; batchSize: number },
 ): Promise<StreamBatch> {
-  const command = { getMore: id, collection: '$cmd.aggregate', maxTimeMS: waitMs, ...(batchSize && { batchSize }) };
-  const { cursor } = await client.db().command(command, { session, promoteLongs: false });
-  const documents = cursor.nextBatch as Document[];
-  const whole = documents.filter(({ splitEvent }) => splitEvent === undefined);
+  const command = { getMore: id, collection: '$cmd.aggregate', maxTimeMS: waitMs, batchSize };
+  const { cursor } = await client.db().command(command, { session, raw: true });
+  const { cursorId, documents } = readBatch(cursor);
+  const pieces = documents.filter((event) => pieceOf(event) !== null);
+  const whole = pieces.length === 0 ? documents : documents.filter((event) => pieceOf(event) === null);
   return {
     changes: whole.map(toChange),
-    token: cursor.postBatchResumeToken,
-    skipped: documents.filter(({ splitEvent }) => splitEvent !== undefined && splitEvent.fragment === splitEvent.of)
-      .length,
-    writtenMs: whole.at(-1)?.wallTime?.getTime() ?? null,
-    ended: cursor.id.isZero(),
+    token: BSON.deserialize(findField(cursor, 'postBatchResumeToken', BSONType.object) ?? missing('token')),
+    skipped: pieces.map(pieceOf).filter((piece) => piece?.fragment === piece?.of).length,
+    writtenMs: writtenMsOf(whole.at(-1)),
+    ended: cursorId === 0n,
   };
 }
+
+// Which piece it is of a change too large to be told at once; null for a whole one.
+function pieceOf(event: Uint8Array): Document | null {
+  const piece = findField(event, 'splitEvent', BSONType.object);
+  return piece && BSON.deserialize(piece);
+}
+
+function writtenMsOf(event: Uint8Array | undefined): number | null {
+  const written = event && findField(event, 'wallTime', BSONType.date);
+  return written ? Number(written.readBigInt64LE()) : null;
+}
+
+const missing = (what: string): never => {
+  throw new TypeError(`the change stream told no ${what}`);
+};
 
 /** Lets go of a stream that broke: its cursor is not asked for, whoever has it may be gone. */
 export async function dropStream({ session }: Stream): Promise<void> {
@@ -100,16 +119,53 @@ export async function closeStream({ client, id, session }: Stream): Promise<void
   await session.endSession().catch(() => undefined);
 }
 
-function toChange(document: Document): StreamChange {
-  const store = document.ns.coll as string;
+function toChange(event: Uint8Array): StreamChange {
+  const place = findField(event, 'ns', BSONType.object) ?? missing('namespace');
+  const store = textOf(place, 'coll');
+  try {
+    if (store === 'packets') return toNewPacket(event);
+  } catch {
+    // It holds what only others can have written there: a type without a JSON form of its own.
+  }
+  return toEntityChange(store, BSON.deserialize(event));
+}
+
+const textOf = (bytes: Uint8Array, name: string): string =>
+  (findField(bytes, name, BSONType.string) ?? missing(name)).toString('utf8', 4).slice(0, -1);
+
+function tokenOf(event: Uint8Array): Document {
+  return { _data: textOf(findField(event, '_id', BSONType.object) ?? missing('token'), '_data') };
+}
+
+// Of packets the stream tells only that they were stored.
+function toNewPacket(event: Uint8Array): StreamChange {
+  const packet = findField(event, 'fullDocument', BSONType.object) ?? missing('packet');
+  const json = toJson(packet);
+  const token = tokenOf(event);
+  let after: JsonObject | null = null;
   return {
-    store,
-    kind: KINDS[document.operationType] as Change['kind'],
-    id: String(toPlain(document.documentKey._id)),
-    before: toImage(store, document.fullDocumentBeforeChange),
-    after: toImage(store, document.fullDocument),
-    position: toPosition(document._id),
-    token: document._id,
+    ...{ store: 'packets', kind: 'created', id: readObjectId(packet) ?? missing('_id'), before: null, json },
+    get after() {
+      after ??= JSON.parse(json.toString()) as JsonObject;
+      return after;
+    },
+    objectId: findField(packet, '_oid', BSONType.objectId)?.toString('hex') ?? null,
+    position: toPosition(token),
+    token,
+  };
+}
+
+function toEntityChange(store: string, event: Document): StreamChange {
+  const id = String(toPlain(event.documentKey._id));
+  const after = toImage(store, event.fullDocument);
+  const owner = store === 'packets' ? after?._oid : store === 'commands' ? after?.object : null;
+  return {
+    ...{ store, kind: KINDS[event.operationType] as Change['kind'], id, json: null },
+    before: toImage(store, event.fullDocumentBeforeChange),
+    after,
+    objectId: store === 'objects' ? id : typeof owner === 'string' ? owner : null,
+    position: toPosition(event._id),
+    token: event._id,
   };
 }
 

@@ -77,6 +77,7 @@ const SUBSCRIBED: Message = {
     properties: {
       success: { type: 'boolean' },
       objects: { type: 'array', items: TEXT, description: 'The `_id`s that were found and may be heard' },
+      position: { ...POSITION, description: 'Up to where everything was told before' },
       code: TEXT,
       message: TEXT,
     },

@@ -112,6 +112,19 @@ const LOGINS: readonly Operation[] = [
   },
 ];
 
+const EVENTS: readonly Operation[] = [
+  {
+    ...{ method: 'get', path: '/api/v1/events', id: 'listen', tag: 'events' },
+    summary: 'Live events, as a stream or page by page',
+    query: ['since', 'objects', 'events', 'waitForEvents'],
+    answer: {
+      says: 'With `Accept: text/event-stream` a stream that goes on; otherwise a page, and where to go on',
+      content: { ...json(schemaRef('EventPage')), 'text/event-stream': { type: 'string' } },
+    },
+    errors: [401, 403, 429],
+  },
+];
+
 const PACKETS: readonly Operation[] = [
   {
     ...{ method: 'get', path: '/api/v1/objects/{id}/packets', id: 'listPackets', tag: 'packets' },
@@ -220,7 +233,7 @@ const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string'
 /** Every operation, in the order of README "Interface". */
 export function createOperations(): readonly Operation[] {
   return [
-    ...[...SERVICE, ...LOGINS, ...PACKETS, ...(COMMANDS as readonly Operation[]), ...FETCHING],
+    ...[...SERVICE, ...LOGINS, ...EVENTS, ...PACKETS, ...(COMMANDS as readonly Operation[]), ...FETCHING],
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),
     ...operationsOf({ name: '{store}', readOnly: false }, 'Entity'),
   ];

@@ -1,5 +1,6 @@
 /** The parameters of paths and queries, each standing once for all operations that take it. */
 import { COMMAND_STATUSES } from '../model/command.js';
+import { EVENT_NAMES } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
 import { COMMAND_NAME } from '../model/model.js';
 import type { Part } from './part.js';
@@ -72,6 +73,24 @@ const OTHERS: Readonly<Record<string, Part>> = {
   wait: {
     schema: { type: 'number', minimum: 0, maximum: LIMITS.commandWaitMs / 1_000, default: 0 },
     description: 'Seconds: the answer comes as soon as there is a command; not with `meta`',
+  },
+  since: {
+    schema: { type: 'string' },
+    description: 'A position: what came after it is told. The header `Last-Event-ID` says the same',
+  },
+  objects: {
+    schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.subscribedObjects },
+    ...{ style: 'form', explode: false },
+    description: 'Only of these objects, by `_id` or own id',
+  },
+  events: {
+    schema: { type: 'array', items: { enum: [...EVENT_NAMES] } },
+    ...{ style: 'form', explode: false },
+    description: 'Only events of these names',
+  },
+  waitForEvents: {
+    ...{ name: 'wait', schema: { type: 'integer', minimum: 0, maximum: LIMITS.pollMs / 1_000, default: 0 } },
+    description: 'Seconds: a page comes as soon as there is an event',
   },
   ttl: {
     schema: { type: 'string', examples: ['10 min'] },

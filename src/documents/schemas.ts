@@ -1,6 +1,7 @@
 /** What entities, packets and commands look like, as JSON Schemas: made from the schemas that check them, and the limits. */
 import { ERROR_KINDS } from '../errors.js';
 import { COMMAND_STATUSES } from '../model/command.js';
+import { EVENT_NAMES } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
 import { STORES, type Store } from '../model/stores.js';
 import { allOf, type Part, schemaRef, toSchema } from './part.js';
@@ -159,7 +160,22 @@ const PACKETS: Record<string, Part> = {
 
 const credentials = { type: 'array', maxItems: LIMITS.credentials, items: TEXT };
 
+const EVENT: Part = {
+  type: 'object',
+  properties: { event: { enum: [...EVENT_NAMES] }, data: { type: 'object' }, position: TEXT },
+  required: ['event', 'data', 'position'],
+};
+
 const ANSWERS: Record<string, Part> = {
+  EventPage: {
+    type: 'object',
+    properties: {
+      events: { type: 'array', maxItems: LIMITS.pollEvents, items: EVENT },
+      position: { ...TEXT, description: 'Where to go on: the `since` of the next request' },
+      gap: { type: 'object', properties: { reason: TEXT, from: TEXT }, required: ['reason', 'from'] },
+    },
+    required: ['events', 'position'],
+  },
   Success: { type: 'object', properties: { success: { const: true } }, required: ['success'] },
   Login: {
     type: 'object',

@@ -11,11 +11,12 @@ import { admit, refuseForeignPages } from './caller.js';
 import { type CommandParts, createCommandRouter, createSendRouter } from './commands.js';
 import { createDocumentRouter } from './documents.js';
 import { createEntityRouter, type EntityParts } from './entities.js';
+import { createEventRouter, type EventParts } from './events.js';
 import { answerError, only, unknownPath } from './failure.js';
 import { createObjectRouter, type ObjectParts } from './objects.js';
 import { type EndedRequest, logRequests, nameRequest, requireHost } from './requests.js';
 
-export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts {
+export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts, EventParts {
   readonly audit: Audit;
   readonly log: Logger;
   /** Told of each request when it is over. */
@@ -39,10 +40,11 @@ export function createApp(parts: AppParts): Express {
   app.route(['/', '/api/v1']).get(greet).all(only('GET'));
   app.use(createDocumentRouter());
 
-  app.use('/api/v1', createLoginRouter(parts, refuseForeignPages(parts.corsOrigins)));
+  const refuseForeign = refuseForeignPages(parts.corsOrigins);
+  app.use('/api/v1', createLoginRouter(parts, refuseForeign));
   app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins));
-  app.use('/api/v1', createAuthRouter(parts), createObjectRouter(parts), createCommandRouter(parts));
-  app.use('/api/v1', createEntityRouter(parts));
+  app.use('/api/v1', createAuthRouter(parts), createEventRouter(parts, refuseForeign));
+  app.use('/api/v1', createObjectRouter(parts), createCommandRouter(parts), createEntityRouter(parts));
   // interface, "Object endpoints": the command path is stated without the prefix as well.
   app.use(createSendRouter(parts));
 

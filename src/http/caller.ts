@@ -39,10 +39,12 @@ export async function checkCaller(identify: Identify, req: Request, res: Respons
   if (caller === null) throw unauthorized();
   res.locals.caller = caller;
   const segments = segmentsOf(req);
-  // Everyone may ask who they are, and leave.
-  if (segments[0] !== 'auth' && !mayCall(caller, methodAsked(req.method, segments), segments)) throw forbidden();
+  if (!isForAll(segments) && !mayCall(caller, methodAsked(req.method, segments), segments)) throw forbidden();
   return caller;
 }
+
+// Everyone may ask who they are, and leave; and listen, where the feed tells each what their rights are.
+const isForAll = ([first]: readonly string[]): boolean => first === 'auth' || first === 'events';
 
 // The log of security events tells of everyone: it is for those who may do everything there, not for mere readers.
 const methodAsked = (method: string, [store]: readonly string[]): string => (store === 'audit' ? '*' : method);

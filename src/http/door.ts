@@ -10,15 +10,12 @@ export interface Door {
   open(app: RequestListener): Promise<string>;
   /** Every request is refused until the door opens. Resolves with the address. */
   refuse(): Promise<string>;
-  /** WebSockets that are connected. */
-  sockets(): number;
   /** Takes requests for as long as was configured, then no more; answers what is under way. */
   close(): Promise<void>;
 }
 
 export function createDoor(at: { host: string; port: number; stopDelayMs: number }): Door {
   let answer = answerNotYet;
-  let sockets = 0;
   const server = createHttpServer((req, res) => answer(req, res));
   let listening: Promise<string> | undefined;
   const takeRequests = (): Promise<string> => {
@@ -29,15 +26,9 @@ export function createDoor(at: { host: string; port: number; stopDelayMs: number
     server,
     open(app) {
       answer = app;
-      // Not before: where somebody listens, nobody else answers what wants to be a WebSocket.
-      server.on('upgrade', (_req, socket) => {
-        sockets++;
-        socket.once('close', () => void sockets--);
-      });
       return takeRequests();
     },
     refuse: takeRequests,
-    sockets: () => sockets,
     close: () => drain(server, answer === answerNotYet ? 0 : at.stopDelayMs),
   };
 }

@@ -71,7 +71,8 @@ export function readText(query: Query, name: string): string | null {
   return value;
 }
 
-function readCount(query: Query, name: string): number | null {
+/** A parameter as a whole number from 0 on; null when it is absent. Throws a 400. */
+export function readCount(query: Query, name: string): number | null {
   const text = readText(query, name);
   if (text === null) return null;
   if (!/^\d{1,15}$/.test(text)) throw badRequest(`${name}: expected a whole number, 0 or more`);

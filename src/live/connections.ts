@@ -4,9 +4,12 @@ import { LIMITS } from '../model/limits.js';
 
 type Connection = Socket['conn'];
 
-/** What a connection was told and has not taken yet, and when it last took all there was; ms of the process' own clock. */
+/** What a connection was told and has not taken yet, and when it last took some; ms of the process' own clock. */
 interface Backlog {
-  bytes: number;
+  /** Not handed to the network yet. */
+  queued: number;
+  /** Handed to the network, which may not have taken it. */
+  sent: number;
   takenMs: number;
 }
 
@@ -23,23 +26,33 @@ export function guardConnections(io: Server): () => void {
   return () => clearInterval(timer);
 }
 
+interface Packet {
+  readonly data?: unknown;
+  readonly options?: { readonly wsPreEncodedFrame?: readonly Uint8Array[] };
+}
+
 function measure(connection: Connection): Backlog {
-  const backlog = { bytes: 0, takenMs: performance.now() };
-  connection.on('packetCreate', ({ data }: { data?: unknown }) => {
-    backlog.bytes += typeof data === 'string' ? data.length : 1;
+  const backlog = { queued: 0, sent: 0, takenMs: performance.now() };
+  connection.on('packetCreate', ({ data, options }: Packet) => {
+    backlog.queued += options?.wsPreEncodedFrame?.[0]?.length ?? (typeof data === 'string' ? data.length : 1);
   });
-  connection.on('drain', () => {
-    backlog.bytes = 0;
+  // What was sent before was taken: only then more is sent.
+  connection.on('flush', () => {
+    backlog.sent = backlog.queued;
+    backlog.queued = 0;
     backlog.takenMs = performance.now();
   });
   return backlog;
 }
 
 function endSlow(backlogs: ReadonlyMap<Connection, Backlog>): void {
-  for (const [connection, { bytes, takenMs }] of backlogs) {
-    const isStuck = bytes > 0 && performance.now() - takenMs > LIMITS.slowMs;
+  const nowMs = performance.now();
+  for (const [connection, backlog] of backlogs) {
+    if (connection.transport.writable) backlog.sent = 0;
+    const bytes = backlog.queued + backlog.sent;
+    if (bytes === 0) backlog.takenMs = nowMs;
     // Discarded: what waits would keep a graceful end waiting as well.
-    if (isStuck || bytes > LIMITS.waitingBytes) connection.close(true);
+    if (bytes > LIMITS.waitingBytes || nowMs - backlog.takenMs > LIMITS.slowMs) connection.close(true);
   }
 }
 

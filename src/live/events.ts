@@ -1,62 +1,58 @@
-/** A change in the database becomes the events that sockets hear. Pure. */
+/** A change in the database becomes the events that clients hear. Pure. */
 import { type Guarded, readersOf } from '../model/access.js';
 import type { Change } from '../model/change.js';
+import type { EventName, Form } from '../model/feed.js';
 import type { JsonObject } from '../model/json.js';
-
-export const EVENT_NAMES = [
-  'object-packet',
-  'object-update',
-  'object-command-req',
-  'object-command-res',
-  'object-command-err',
-] as const;
-export type EventName = (typeof EVENT_NAMES)[number];
 
 export interface LiveEvent {
   readonly name: EventName;
   /** The object it is about. */
   readonly objectId: string;
-  /** The object's own id, as the user set it. */
-  readonly ownId: string | null;
-  readonly payload: JsonObject;
+  /** What is told, as JSON. */
+  readonly json: Buffer;
   /** The addresses it goes to. */
   readonly readers: readonly string[];
   /** Opaque; whoever comes back with it hears what came after. */
   readonly position: string;
+  /** What was made of it to be sent. */
+  readonly encoded: Partial<Record<Form, Buffer>>;
 }
 
 /** Bookkeeping: no news of the object itself. */
 const SILENT: ReadonlySet<string> = new Set(['_at']);
 
-/** What a packet or a command is of: the object (its `_id`) whose readers hear of it; null for every other change. */
-export function guardianOf({ store, after }: Change): string | null {
-  const objectId = store === 'packets' ? after?._oid : store === 'commands' ? after?.object : null;
-  return typeof objectId === 'string' ? objectId : null;
+/** Whether a change can be told to anyone. */
+export function isAudible(change: Pick<Change, 'store' | 'kind'>): boolean {
+  return isOfObject(change) || (change.store === 'objects' && change.kind === 'changed');
+}
+
+/** A packet or a command is heard by those who may see its object: they are asked for before it can be told. */
+export function isOfObject({ store, kind }: Pick<Change, 'store' | 'kind'>): boolean {
+  return (store === 'packets' && kind === 'created') || (store === 'commands' && kind !== 'removed');
 }
 
 /**
- * The events of one change, each with those who may hear it. `guardianReaders` are the readers of the object that a
- * packet or a command is of: null when that object is gone.
+ * The events of one change, each with those who may hear it. `objectReaders` are the readers of the object that the
+ * change belongs to (`isOfObject`): null when that object is gone.
  */
-export function toEvents(change: Change, guardianReaders: readonly string[] | null): LiveEvent[] {
-  const { store, kind, after, position } = change;
-  if (store === 'packets' && kind === 'created' && after !== null && guardianReaders !== null) {
-    const [objectId, ownId] = [after._oid as string, after.id as string];
-    return [{ name: 'object-packet', objectId, ownId, payload: after, readers: guardianReaders, position }];
+export function toEvents(change: Change, objectReaders: readonly string[] | null): LiveEvent[] {
+  const { store, kind, after, objectId } = change;
+  if (objectId === null) return [];
+  if (isOfObject(change) && objectReaders === null) return [];
+  if (store === 'packets' && kind === 'created') {
+    return [createEvent('object-packet', change, objectReaders ?? [], change.json ?? toBytes(after))];
   }
-  if (store === 'commands' && after !== null && guardianReaders !== null) {
+  if (store === 'commands' && after !== null) {
     const name = commandEventOf(change);
     if (name === null) return [];
-    const objectId = after.object as string;
     const payload = { id: objectId, command: pick(after, COMMAND_FIELDS) };
-    return [{ name, objectId, ownId: null, payload, readers: guardianReaders, position }];
+    return [createEvent(name, change, objectReaders ?? [], toBytes(payload))];
   }
   if (store === 'objects' && kind === 'changed' && after !== null && change.before !== null) {
     const difference = compare(change.before, after);
     if (difference === null) return [];
     const readers = readersOf(after as unknown as Guarded);
-    const payload = { id: change.id, ...difference };
-    return [{ name: 'object-update', objectId: change.id, ownId: after.id as string, payload, readers, position }];
+    return [createEvent('object-update', change, readers, toBytes({ id: objectId, ...difference }))];
   }
   return [];
 }
@@ -77,6 +73,12 @@ function commandEventOf({ kind, before, after }: Change): EventName | null {
 
 const pick = (image: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(names.filter((name) => Object.hasOwn(image, name)).map((name) => [name, image[name] ?? null]));
+
+const toBytes = (payload: JsonObject | null): Buffer => Buffer.from(JSON.stringify(payload));
+
+function createEvent(name: EventName, change: Change, readers: readonly string[], json: Buffer): LiveEvent {
+  return { name, objectId: change.objectId as string, json, readers, position: change.position, encoded: {} };
+}
 
 /** interface, "Event kinds": the fields that changed, top level, before and after; null when none did. */
 function compare(before: JsonObject, after: JsonObject): { before: JsonObject; after: JsonObject } | null {

@@ -1,116 +1,125 @@
-/** The events door: a Socket.IO server that admits callers, puts their sockets in rooms, and tells those rooms. */
-import type { Server as HttpServer, IncomingMessage } from 'node:http';
-import { Server } from 'socket.io';
-import { isTrustedOrigin } from '../auth/origin.js';
-import type { Caller } from '../model/access.js';
+/** The feed: changes come in one by one, and listeners of every transport are told what they may hear of them. */
+import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Change } from '../model/change.js';
+import type { Listen } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
-import { type CatchUpOptions, createCatchUp } from './catchup.js';
-import { guardConnections } from './connections.js';
-import type { LiveEvent } from './events.js';
-import { roomsFor } from './rooms.js';
-import { admit, end, type LiveSocket, recheck, type SocketOptions, toReturning, welcome } from './sockets.js';
+import { type CatchUpOptions, createCatchUp, type Returning } from './catchup.js';
+import { isOfObject, type LiveEvent, toEvents } from './events.js';
+import { createFanOut, type FanOut } from './fanout.js';
+import { createListeners, type Listener, type ListenerOptions, type Listeners } from './listeners.js';
+import { createRecent } from './recent.js';
 
-export interface HubOptions extends SocketOptions {
-  readonly corsOrigins: readonly string[];
-  readonly openHistory: CatchUpOptions['openHistory'];
-  readonly findReaders: CatchUpOptions['findReaders'];
-}
+export interface HubOptions extends ListenerOptions, Pick<CatchUpOptions, 'openHistory' | 'findReaders'> {}
 
 export interface Hub {
   /** Where the sequence of changes begins: nothing before is told to anyone but those who come back. */
   begin(position: string): void;
-  /** Sends the events of the change at this position, each to the sockets of those who may hear it. */
-  tell(events: readonly LiveEvent[], position: string): void;
-  /** Acts on a change of what lets sockets in: sessions, tokens, users, roles. What is told after it obeys it. */
-  apply(change: Change): Promise<void>;
-  /** Ends every socket, so that clients come back and read anew what they missed. */
-  disconnectAll(): void;
-  stop(): Promise<void>;
+  /**
+   * Tells the change to those who may hear it. Before that it obeys it: a session that ended, a right that is gone. Throws
+   * 503 when it cannot be known who may hear it; then nothing was told. Resolves with the events it became.
+   */
+  tell(change: Change): Promise<readonly LiveEvent[]>;
+  readonly listen: Listen;
+  /** Ends every listener, so that clients come back and are told that there is a gap. */
+  endAll(): void;
+  /** How many listen. */
+  stats(): { readonly listeners: number };
+  stop(): void;
 }
 
-/** The stores that say who is let in. */
-const ADMITTING: ReadonlySet<string> = new Set(['sessions', 'tokens', 'users', 'roles']);
-
-export function createHub(httpServer: HttpServer, options: HubOptions): Hub {
-  const io = createServer(httpServer, options);
-  const unguard = guardConnections(io);
-  let [news, told] = [0, ''];
-  const catchUp = createCatchUp({ ...options, told: () => told });
-  const admittedAt = new WeakMap<LiveSocket, number>();
-  io.use((socket: LiveSocket, next) => {
-    admittedAt.set(socket, news);
-    admit(options, socket).then(
-      () => next(),
-      (error) => next(error as Error),
-    );
-  });
-  io.on('connection', (socket: LiveSocket) => {
-    welcome(options, socket);
-    // What changed while it was let in did not find it yet.
-    if (admittedAt.get(socket) !== news) void recheck(options, socket);
-    if (!socket.data.live) catchUp(toReturning(socket));
-  });
-  const socketsOf = (isMeant: (caller: Caller) => boolean): LiveSocket[] =>
-    ([...io.of('/').sockets.values()] as LiveSocket[]).filter((socket) => isMeant(socket.data.caller));
+export function createHub(options: HubOptions): Hub {
+  const fanOut = createFanOut();
+  const listeners = createListeners(options, fanOut);
+  const state = { told: '', turnMs: 0 };
+  const told = (): string => state.told;
+  const recent = createRecent(told);
+  const catchUp = createCatchUp({ ...options, openRecent: recent.open, told });
+  const tell = async (change: Change): Promise<readonly LiveEvent[]> => {
+    await listeners.apply(change);
+    const readers = isOfObject(change) ? await options.findReaders(String(change.objectId)) : null;
+    const events = toEvents(change, readers);
+    for (const event of events) fanOut.tell(event);
+    recent.note(change);
+    state.told = change.position;
+    // A burst must not keep everything else waiting.
+    if (performance.now() - state.turnMs > LIMITS.turnMs) {
+      await yieldTurn();
+      state.turnMs = performance.now();
+    }
+    return events;
+  };
   return {
     begin(position) {
-      told = position;
+      state.told = position;
+      recent.begin(position);
     },
-    tell(events, position) {
-      for (const event of events) {
-        const rooms = roomsFor(event);
-        // To Socket.IO, no room would mean everyone.
-        if (rooms.length > 0) io.to(rooms).emit(event.name, event.payload, { position: event.position });
+    tell,
+    listen: createListen({ fanOut, listeners, told, catchUp }),
+    endAll: listeners.endAll,
+    stats: () => ({ listeners: listeners.count() }),
+    stop() {
+      fanOut.stop();
+      listeners.endAll();
+    },
+  };
+}
+
+interface ListenParts {
+  readonly fanOut: FanOut;
+  readonly listeners: Listeners;
+  readonly told: () => string;
+  readonly catchUp: (client: Returning) => void;
+}
+
+function createListen(parts: ListenParts): Listen {
+  const { fanOut, listeners, told, catchUp } = parts;
+  return async (request) => {
+    const listener = await listeners.admit(request);
+    return {
+      userId: listener.caller.userId,
+      position: () => (listener.live ? told() : (listener.upTo ?? request.since ?? told())),
+      start() {
+        listeners.start(listener);
+        if (request.since === null) join(parts, listener);
+        else catchUp(toReturning(parts, listener, request.since));
+      },
+      narrow: (wanted) => listeners.narrow(listener, wanted),
+      flush: () => fanOut.flush(listener.member),
+      close: () => listeners.remove(listener),
+    };
+  };
+}
+
+function join({ fanOut, listeners, told }: ListenParts, listener: Listener): void {
+  fanOut.flush(listener.member);
+  listeners.join(listener);
+  listener.sink.joined(told());
+}
+
+function toReturning(parts: ListenParts, listener: Listener, since: string): Returning {
+  const { fanOut, listeners } = parts;
+  return {
+    since,
+    isGone: () => listener.gone,
+    isIn: (rooms) => rooms.some((room) => listener.rooms.has(room)),
+    tell(event) {
+      listener.upTo = event.position;
+      fanOut.tellOne(listener.member, event);
+    },
+    passed(position) {
+      listener.upTo = position;
+    },
+    async drained() {
+      fanOut.flush(listener.member);
+      const untilMs = performance.now() + LIMITS.slowMs;
+      while (!listener.gone && !listener.sink.isDrained()) {
+        if (performance.now() > untilMs) listeners.end(listener);
+        else await wait(LIMITS.historyWaitMs);
       }
-      told = position;
+      return !listener.gone;
     },
-    async apply({ store, kind, id }) {
-      if (kind === 'created') return;
-      if (ADMITTING.has(store)) news++;
-      if (store === 'sessions' && kind === 'removed') end(socketsOf(({ session }) => session?.id === id));
-      if (store === 'tokens' && kind === 'removed') end(socketsOf(({ token }) => token?.id === id));
-      const isTouched =
-        (store === 'users' && (({ userId }: Caller) => userId === id)) ||
-        (store === 'roles' && (({ roleId }: Caller) => roleId === id));
-      if (isTouched) await Promise.all(socketsOf(isTouched).map((socket) => recheck(options, socket)));
-    },
-    disconnectAll: () => end(socketsOf(() => true)),
-    async stop() {
-      unguard();
-      await io.close();
-    },
+    join: () => join(parts, listener),
+    end: () => listeners.end(listener),
+    gap: (reason) => listener.sink.gap({ reason, from: since }),
   };
-}
-
-function createServer(httpServer: HttpServer, { corsOrigins }: HubOptions): Server {
-  const allow = (req: IncomingMessage, decide: (error: string | null | undefined, allowed: boolean) => void): void => {
-    // CORS does not hold for WebSockets: a page of a foreign origin is refused here.
-    const full = io.engine.clientsCount >= LIMITS.socketsPerProcess;
-    decide(null, !full && isTrustedOrigin(req.headers, corsOrigins));
-  };
-  const io = new Server(httpServer, {
-    path: '/socket.io/',
-    serveClient: false,
-    // interface, "WebSocket endpoint": EIO=3; newer clients and long polling work as well.
-    allowEIO3: true,
-    // interface, "Limits": 25 s between pings, 60 s for the answer.
-    pingInterval: LIMITS.pingIntervalMs,
-    pingTimeout: LIMITS.pingTimeoutMs,
-    maxHttpBufferSize: LIMITS.inboundFrameBytes,
-    perMessageDeflate: false,
-    httpCompression: false,
-    cors: { origin: [...corsOrigins], credentials: true },
-    allowRequest: allow,
-  });
-  writeAscii(io);
-  return io;
-}
-
-/** Clients of the first generation cannot read other characters over long polling; as JSON escapes everyone reads them. */
-function writeAscii({ encoder }: Server): void {
-  const encode = encoder.encode.bind(encoder);
-  const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  encoder.encode = (packet) =>
-    encode(packet).map((part) => (typeof part === 'string' ? part.replace(/[\u0080-\uffff]/g, toEscape) : part));
 }

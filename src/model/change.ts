@@ -9,6 +9,10 @@ export interface Change {
   /** The whole thing before and after; null where there is none (or the database no longer has it). */
   readonly before: JsonObject | null;
   readonly after: JsonObject | null;
+  /** `after` as JSON where that was made first (packets): then `after` is only read from it when it is asked for. */
+  readonly json: Buffer | null;
+  /** The control object that the thing belongs to, or is; null when it is no object's. */
+  readonly objectId: string | null;
   readonly position: string;
 }
 

@@ -95,6 +95,20 @@ export const LIMITS = {
   slowCheckMs: 1 * SECOND_MS,
   socketsPerProcess: 10_000,
   subscribedObjects: 1_000,
+  // A page of events, and how long a request waits for one.
+  pollEvents: 1_000,
+  pollBytes: 8 * MIB,
+  pollMs: MINUTE_MS,
+  pollHistoryMs: 10 * SECOND_MS,
+  // Connecting, by address.
+  handshakesPerMinute: 3_000,
+  // Under load events are gathered this long at most.
+  gatherMs: 20,
+  turnMs: 10,
+  // What came in the last moments stays in memory for those who come back soon.
+  recentChanges: 5_000,
+  recentBytes: 8 * MIB,
+  recentPage: 200,
   timerMs: DAY_MS,
 
   // HTTP server and database.
@@ -110,6 +124,7 @@ export const LIMITS = {
   databaseOperationMs: 15 * SECOND_MS,
   databaseConnections: 50,
   watcherWaitMs: 500,
+  watcherPage: 1_000,
   // A stream that says nothing for so long is opened anew; each time it goes on saying nothing it gets twice the time.
   watcherAnswerMs: 3 * SECOND_MS,
   watcherAnswerMaxMs: MINUTE_MS,

@@ -74,9 +74,10 @@ export function createMetrics(gauges: () => Gauges | null, isReady: () => boolea
         return stored;
       };
     },
-    told({ store, after }, told) {
+    told(change, told) {
       for (const { name } of told) events.inc({ event: name });
-      if (store === 'commands' && after !== null) commands.inc({ status: String(after.status) });
+      // What a packet holds is not even looked at.
+      if (change.store === 'commands' && change.after !== null) commands.inc({ status: String(change.after.status) });
     },
     text: () => register.metrics(),
   };
@@ -132,7 +133,7 @@ function addGauges(register: Registry, gauges: () => Gauges | null, isReady: () 
       this.set(isReady() ? 1 : 0);
     },
   });
-  add('sockets', 'Live sockets that are connected', ({ sockets }) => sockets());
+  add('sockets', 'Listeners to live events that are connected', ({ sockets }) => sockets());
   add('mongodb_pool_open', 'Connections to the database', ({ pool }) => pool().open);
   add('mongodb_pool_in_use', 'Connections to the database that are working', ({ pool }) => pool().inUse);
   add('mongodb_pool_waiting', 'Operations that wait for a connection', ({ pool }) => pool().waiting);

@@ -41,6 +41,7 @@ describe('Limits', () => {
     ...['databaseConnectMs', 'databaseHeartbeatMs'],
     ...['historyPage', 'historyWaitMs', 'historiesAtOnce', 'historyAheadMs', 'moveSettleMs', 'moveRecheckMs'],
     ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
+    ...['gatherMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')

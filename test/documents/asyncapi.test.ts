@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { createAsyncApi, EVENTS } from '../../src/documents/asyncapi.js';
-import { EVENT_NAMES } from '../../src/live/events.js';
+import { EVENT_NAMES } from '../../src/model/feed.js';
 
 const document = createAsyncApi();
 const SCHEMA = 'node_modules/@asyncapi/specs/schemas/3.0.0-without-$id.json';

@@ -6,8 +6,9 @@ import { LIMITS } from '../../src/model/limits.js';
 
 const LONG_MS = 60_000;
 const change = (object: string, store = 'commands'): Change => ({
-  ...{ store, kind: 'created', id: 'c', before: null, position: 'p' },
+  ...{ store, kind: 'created', id: 'c', before: null, json: null, position: 'p' },
   after: { object },
+  objectId: object,
 });
 
 describe('a watch', () => {

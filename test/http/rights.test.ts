@@ -94,6 +94,8 @@ const PLAIN_ROUTES: readonly (readonly [
   ['POST', 'auth/token', {}, 400, 'everyone'],
   ['GET', 'auth', undefined, 200, 'callers'],
   ['PATCH', 'auth', {}, 405, 'callers'],
+  ['GET', 'events', undefined, 200, 'callers'],
+  ['POST', 'events', {}, 405, 'callers'],
   ['DELETE', 'auth/token', undefined, 405, 'callers'],
   ['GET', 'auth/nothing', undefined, 404, 'callers'],
   ['GET', ':store', undefined, 200, 'readers'],

@@ -1,0 +1,171 @@
+/** The composition root: every part that needs the database is made here, and nowhere else. */
+import type { RequestListener } from 'node:http';
+import type { Logger } from 'pino';
+import { createAttempts } from './auth/attempts.js';
+import { createIdentity, type Identity } from './auth/identity.js';
+import { createPasswords, generatePassword, type Passwords } from './auth/password.js';
+import type { Config } from './config.js';
+import { type Audit, createAudit } from './db/audit.js';
+import { type Caches, createCaches } from './db/caches.js';
+import { startWatcher, type Watcher } from './db/changes.js';
+import { createWatcherClient, type Database } from './db/connect.js';
+import { translated } from './db/documents.js';
+import { findObjectIds } from './db/entities.js';
+import { startExpiry } from './db/expiry.js';
+import { createHistory } from './db/history.js';
+import { createIngest } from './db/ingest.js';
+import { openDatabase } from './db/open.js';
+import { poolOf } from './db/pool.js';
+import { createAddressOf } from './http/address.js';
+import { createApp } from './http/app.js';
+import { type Arrivals, createArrivals } from './http/arrivals.js';
+import type { Door } from './http/door.js';
+import { createRules } from './http/rules.js';
+import { createHub, type Hub } from './live/hub.js';
+import { createSockets } from './live/sockets.js';
+import type { Change } from './model/change.js';
+import { createStampClock } from './model/packet.js';
+import { type Life, whenThere } from './ops/life.js';
+import type { Watch } from './ops/watch.js';
+
+/** What there is before there is a database. */
+export interface Parts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly secrets: readonly string[];
+  readonly uri: string;
+  readonly door: Door;
+  readonly watch: Watch;
+  readonly onChange?: ((change: Change) => void) | undefined;
+  readonly onPassword: (password: string) => void;
+  /** Told each time that the database is not there yet. */
+  readonly onAway: (error: unknown) => void;
+}
+
+/** Everything that needs the database; resolves with what answers requests. */
+export async function assemble(parts: Parts, life: Life): Promise<RequestListener> {
+  const { config, log, now, door, watch } = parts;
+  const passwords = await createPasswords();
+  const database = await findPrepared(parts, passwords, life.ending);
+  life.push(() => database.client.close());
+  const expiry = startExpiry({ database, log: log.child({ room: 'expiry' }), now });
+  life.push(() => expiry.stop());
+  let isLive = (): boolean => false;
+  const caches = createCaches(database, () => isLive());
+  const { sessionLifetimeMs: lifetimeMs } = config.auth;
+  const identity = createIdentity({ database, secrets: parts.secrets, lifetimeMs, now, accounts: caches.accounts });
+  const audit = createAudit({ database, log: log.child({ room: 'audit' }), now });
+  life.push(() => audit.stop());
+  const addressOf = createAddressOf(config.http.trustProxy);
+  const hub = createHub({
+    identify: identity.identify,
+    findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    openHistory: createHistory(database.client),
+    findReaders: caches.readers.find,
+    most: config.live,
+    log: log.child({ room: 'live' }),
+    now,
+  });
+  const arrivals = createArrivals();
+  const opened = { ...parts, database, caches, arrivals, hub };
+  const app = createApi({ ...opened, identity, passwords, audit, addressOf });
+  const { corsOrigins } = config.http;
+  const live = log.child({ room: 'live' });
+  const sockets = createSockets(door.server, { listen: hub.listen, addressOf, corsOrigins, log: live });
+  const watcher = await startNews(opened, life);
+  isLive = watcher.isLive;
+  watch.opened({
+    ping: () => database.db.command({ ping: 1 }),
+    isLive,
+    sockets: () => hub.stats().listeners,
+    pool: () => poolOf(database.client),
+    watcher: watcher.stats,
+  });
+  // First of all, and in this order, though listeners end before what they hear does.
+  life.push(
+    () => sockets.stop(),
+    () => hub.stop(),
+    () => arrivals.stop(),
+    () => door.close(),
+    () => watch.drain(),
+  );
+  return app;
+}
+
+/** The database, tried for until it is there. */
+function findPrepared(parts: Parts, passwords: Passwords, signal: AbortSignal): Promise<Database> {
+  const { login, password } = parts.config.admin;
+  const chosen = password ?? generatePassword();
+  const onMade = (): void => {
+    if (password === null) parts.onPassword(chosen);
+  };
+  const firstUser = { login, passwordHash: () => passwords.hash(chosen), onMade };
+  return whenThere(() => openDatabase(parts.uri, firstUser, parts.now()), { signal, onAway: parts.onAway });
+}
+
+interface Opened extends Parts {
+  readonly database: Database;
+  readonly caches: Caches;
+  readonly arrivals: Arrivals;
+  readonly hub: Hub;
+}
+
+interface ApiParts extends Opened {
+  readonly identity: Identity;
+  readonly passwords: Passwords;
+  readonly audit: Audit;
+  readonly addressOf: ReturnType<typeof createAddressOf>;
+}
+
+function createApi(parts: ApiParts) {
+  const { config, database, caches, arrivals, identity, passwords, audit, hub, addressOf, now } = parts;
+  const { metrics } = parts.watch;
+  const log = parts.log.child({ room: 'http' });
+  const { tokenLifetimeMs } = config.auth;
+  const inBackground = (work: Promise<unknown>): void => {
+    work.catch((error) => log.error({ err: error }, 'work after an answer failed'));
+  };
+  const written = (store: string, id: string): void => caches.forget({ store, id });
+  const common = { database, passwords, tokenLifetimeMs, now, written, ...identity };
+  return createApp({
+    ...common,
+    accounts: caches.accounts,
+    models: caches.models,
+    findStore: caches.stores.find,
+    rules: createRules({ ...common, inBackground }),
+    ingest: metrics.counted('http', createIngest(database, createStampClock(now))),
+    attempts: createAttempts(database.client),
+    arrivals,
+    audit,
+    requestEnded: metrics.requestEnded,
+    listen: hub.listen,
+    addressOf,
+    trustProxy: config.http.trustProxy,
+    corsOrigins: config.http.corsOrigins,
+    log,
+  });
+}
+
+/** The change stream: what it tells is forgotten where it was known, then told to sockets. */
+async function startNews(parts: Opened, life: Life): Promise<Watcher> {
+  const { hub, caches, arrivals, watch, now } = parts;
+  const client = createWatcherClient(parts.uri);
+  life.push(() => client.close());
+  const log = parts.log.child({ room: 'watcher' });
+  const onChange = async (change: Change): Promise<void> => {
+    caches.apply(change);
+    watch.metrics.told(change, await hub.tell(change));
+    arrivals.apply(change);
+    parts.onChange?.(change);
+  };
+  const onGap = (): void => {
+    caches.forgetAll();
+    arrivals.wakeAll();
+    hub.endAll();
+  };
+  const start = () => startWatcher({ client, log, now, onStart: hub.begin, onChange, onGap });
+  const watcher = await whenThere(() => translated(start, null), { signal: life.ending, onAway: parts.onAway });
+  life.push(() => watcher.stop());
+  return watcher;
+}

@@ -1,0 +1,38 @@
+/** The forms in which an event goes out. Each is made once, however many hear it. */
+import type { Form } from '../model/feed.js';
+import type { LiveEvent } from './events.js';
+
+const ENCODERS: Readonly<Record<Form, (event: LiveEvent) => Buffer>> = {
+  frame: (event) => toFrame(join(`42["${event.name}",`, event.json, `,{"position":"${event.position}"}]`)),
+  // Clients of the first generation cannot read other characters over long polling; as JSON escapes everyone reads them.
+  packet: (event) => Buffer.from(escapeText(`2["${event.name}",${event.json},{"position":"${event.position}"}]`)),
+  sse: (event) => join(`id: ${event.position}\nevent: ${event.name}\ndata: `, event.json, '\n\n'),
+  item: (event) => join(`{"event":"${event.name}","data":`, event.json, `,"position":"${event.position}"}`),
+};
+
+export function encode(event: LiveEvent, form: Form): Buffer {
+  event.encoded[form] ??= ENCODERS[form](event);
+  return event.encoded[form];
+}
+
+/** JSON text with every character beyond ASCII as its escape. */
+export function escapeText(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+// The JSON is in UTF-8, all around it is ASCII.
+const join = (before: string, json: Buffer, after: string): Buffer =>
+  Buffer.concat([Buffer.from(before, 'latin1'), json, Buffer.from(after, 'latin1')]);
+
+/** One whole text frame from a server: not masked, not compressed (RFC 6455, 5.2). */
+function toFrame(text: Buffer): Buffer {
+  const { length } = text;
+  const headBytes = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(headBytes + length);
+  frame[0] = 0x81;
+  frame[1] = headBytes === 2 ? length : headBytes === 4 ? 126 : 127;
+  if (headBytes === 4) frame.writeUInt16BE(length, 2);
+  if (headBytes === 10) frame.writeBigUInt64BE(BigInt(length), 2);
+  text.copy(frame, headBytes);
+  return frame;
+}

@@ -1,0 +1,146 @@
+/**
+ * From events to those who hear them. What is told within a moment goes to each member in one go, and members who were
+ * told the same share the bytes: the cost is the number of writes, not of events.
+ */
+import type { Batch, Form } from '../model/feed.js';
+import { LIMITS } from '../model/limits.js';
+import { encode } from './encoding.js';
+import type { LiveEvent } from './events.js';
+import { roomsFor } from './rooms.js';
+
+/** One place to which events go. Made by `createMember`; what is in it is the fan-out's. */
+export interface Member {
+  readonly write: (batch: Batch) => void;
+  rooms: ReadonlySet<string>;
+  /** What it was told and is not written yet; null for nothing. */
+  pending: Told | null;
+  last: LiveEvent | null;
+}
+
+/** What somebody was told, as a chain: members who were told the same so far are at the same link. */
+interface Told extends Batch {
+  readonly before: Told | null;
+  readonly event: LiveEvent;
+  /** The link of those here who were told `nextEvent` as well: no event comes twice, so there is never another. */
+  next: Told | null;
+  nextEvent: LiveEvent | null;
+}
+
+/** Where members are who were told nothing yet. */
+type Start = Pick<Told, 'next' | 'nextEvent'>;
+
+export interface FanOut {
+  /** The member hears what goes to these rooms, and to no others. */
+  enter(member: Member, rooms: ReadonlySet<string>): void;
+  /** Tells everyone in the event's rooms, each once. */
+  tell(event: LiveEvent): void;
+  tellOne(member: Member, event: LiveEvent): void;
+  /** Writes what the member was told, now. */
+  flush(member: Member): void;
+  stop(): void;
+}
+
+export function createMember(write: (batch: Batch) => void): Member {
+  return { write, rooms: new Set(), pending: null, last: null };
+}
+
+export function createFanOut(): FanOut {
+  const rooms = new Map<string, Set<Member>>();
+  let first: Start = { next: null, nextEvent: null };
+  let waiting: Member[] = [];
+  const flush = (member: Member): void => {
+    const { pending } = member;
+    if (pending === null) return;
+    member.pending = null;
+    member.write(pending);
+  };
+  const gatherer = createGatherer(() => {
+    const members = waiting;
+    waiting = [];
+    first = { next: null, nextEvent: null };
+    for (const member of members) flush(member);
+  });
+  const tellOne = (member: Member, event: LiveEvent): void => {
+    if (member.last === event) return;
+    member.last = event;
+    if (member.pending === null) waiting.push(member);
+    member.pending = follow(member.pending, first, event);
+    gatherer.schedule();
+  };
+  return {
+    enter(member, wanted) {
+      for (const room of member.rooms) if (!wanted.has(room)) leave(rooms, room, member);
+      for (const room of wanted) {
+        const members = rooms.get(room);
+        if (members === undefined) rooms.set(room, new Set([member]));
+        else members.add(member);
+      }
+      member.rooms = wanted;
+    },
+    tell(event) {
+      for (const room of roomsFor(event)) for (const member of rooms.get(room) ?? []) tellOne(member, event);
+    },
+    ...{ tellOne, flush, stop: gatherer.stop },
+  };
+}
+
+/**
+ * When to write. Writing takes at most a third of the time: alone, an event goes out at the end of the turn; under load,
+ * what has gathered meanwhile goes with it.
+ */
+function createGatherer(write: () => void) {
+  let [scheduled, readyMs] = [false, 0];
+  let timer: NodeJS.Timeout | undefined;
+  const writeAll = (): void => {
+    scheduled = false;
+    const startMs = performance.now();
+    write();
+    const endMs = performance.now();
+    readyMs = endMs + Math.min(2 * (endMs - startMs), LIMITS.gatherMs);
+  };
+  return {
+    schedule(): void {
+      if (scheduled) return;
+      scheduled = true;
+      const pauseMs = readyMs - performance.now();
+      if (pauseMs < 1) setImmediate(writeAll);
+      else timer = setTimeout(writeAll, pauseMs);
+    },
+    stop(): void {
+      clearTimeout(timer);
+      write();
+    },
+  };
+}
+
+function leave(rooms: Map<string, Set<Member>>, room: string, member: Member): void {
+  const members = rooms.get(room);
+  members?.delete(member);
+  if (members?.size === 0) rooms.delete(room);
+}
+
+function follow(before: Told | null, first: Start, event: LiveEvent): Told {
+  const from = before ?? first;
+  if (from.nextEvent === event && from.next !== null) return from.next;
+  from.next = createTold(before, event);
+  from.nextEvent = event;
+  return from.next;
+}
+
+function createTold(before: Told | null, event: LiveEvent): Told {
+  const made: Partial<Record<Form, Buffer>> = {};
+  const events = (): LiveEvent[] => {
+    const all: LiveEvent[] = [];
+    for (let told: Told | null = own; told !== null; told = told.before) all.push(told.event);
+    return all.reverse();
+  };
+  const own: Told = {
+    ...{ before, event, next: null, nextEvent: null, position: event.position },
+    pieces: (form) => events().map((each) => ({ position: each.position, bytes: encode(each, form) })),
+    bytes(form) {
+      made[form] ??= Buffer.concat(events().map((each) => encode(each, form)));
+      return made[form];
+    },
+  };
+  return own;
+}
