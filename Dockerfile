@@ -26,7 +26,7 @@ COPY package.json ./
 RUN mkdir /data && chown node:node /data
 VOLUME /data
 USER node
-EXPOSE 8080
+EXPOSE 8080 1883
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/api/v1`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Run it with --init (compose: init: true), so that no process is left behind when the service ends.

@@ -1,7 +1,8 @@
 /** The composition root: every part that needs the database is made here, and nowhere else. */
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
-import { createAttempts } from './auth/attempts.js';
+import { type Attempts, createAttempts } from './auth/attempts.js';
+import { createDeviceSecrets } from './auth/device-secret.js';
 import { createIdentity, type Identity } from './auth/identity.js';
 import { createPasswords, generatePassword, type Passwords } from './auth/password.js';
 import type { Config } from './config.js';
@@ -13,9 +14,11 @@ import { translated } from './db/documents.js';
 import { findObjectIds } from './db/entities.js';
 import { startExpiry } from './db/expiry.js';
 import { createHistory } from './db/history.js';
-import { createIngest } from './db/ingest.js';
+import { createIngest, type Ingest } from './db/ingest.js';
+import { findDeviceKey } from './db/installation.js';
 import { openDatabase } from './db/open.js';
 import { poolOf } from './db/pool.js';
+import { createGateway, type Gateway } from './gateway/gateway.js';
 import { createAddressOf } from './http/address.js';
 import { createApp } from './http/app.js';
 import { type Arrivals, createArrivals } from './http/arrivals.js';
@@ -43,8 +46,8 @@ export interface Parts {
   readonly onAway: (error: unknown) => void;
 }
 
-/** Everything that needs the database; resolves with what answers requests. */
-export async function assemble(parts: Parts, life: Life): Promise<RequestListener> {
+/** Everything that needs the database; resolves with what answers requests, and where devices connect. */
+export async function assemble(parts: Parts, life: Life): Promise<{ app: RequestListener; mqttUrl: string | null }> {
   const { config, log, now, door, watch } = parts;
   const passwords = await createPasswords();
   const database = await findPrepared(parts, passwords, life.ending);
@@ -58,18 +61,12 @@ export async function assemble(parts: Parts, life: Life): Promise<RequestListene
   const audit = createAudit({ database, log: log.child({ room: 'audit' }), now });
   life.push(() => audit.stop());
   const addressOf = createAddressOf(config.http.trustProxy);
-  const hub = createHub({
-    identify: identity.identify,
-    findObjects: (scope, keys) => findObjectIds(database, scope, keys),
-    openHistory: createHistory(database.client),
-    findReaders: caches.readers.find,
-    most: config.live,
-    log: log.child({ room: 'live' }),
-    now,
-  });
+  const hub = createFeed(parts, { database, caches, identity });
   const arrivals = createArrivals();
-  const opened = { ...parts, database, caches, arrivals, hub };
-  const app = createApi({ ...opened, identity, passwords, audit, addressOf });
+  const entrance = await createEntrance({ ...parts, database, caches, identity, audit });
+  const { gateway } = entrance;
+  const opened = { ...parts, database, caches, arrivals, hub, gateway };
+  const app = createApi({ ...opened, ...entrance, identity, passwords, audit, addressOf });
   const { corsOrigins } = config.http;
   const live = log.child({ room: 'live' });
   const sockets = createSockets(door.server, { listen: hub.listen, addressOf, corsOrigins, log: live });
@@ -82,6 +79,8 @@ export async function assemble(parts: Parts, life: Life): Promise<RequestListene
     pool: () => poolOf(database.client),
     watcher: watcher.stats,
   });
+  life.push(() => gateway.stop());
+  const mqttUrl = await gateway.start();
   // First of all, and in this order, though listeners end before what they hear does.
   life.push(
     () => sockets.stop(),
@@ -90,7 +89,7 @@ export async function assemble(parts: Parts, life: Life): Promise<RequestListene
     () => door.close(),
     () => watch.drain(),
   );
-  return app;
+  return { app, mqttUrl };
 }
 
 /** The database, tried for until it is there. */
@@ -109,9 +108,50 @@ interface Opened extends Parts {
   readonly caches: Caches;
   readonly arrivals: Arrivals;
   readonly hub: Hub;
+  readonly gateway: Gateway;
 }
 
-interface ApiParts extends Opened {
+function createFeed(
+  { config, log, now }: Parts,
+  { database, caches, identity }: { database: Database; caches: Caches; identity: Identity },
+): Hub {
+  return createHub({
+    identify: identity.identify,
+    findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    openHistory: createHistory(database.client),
+    findReaders: caches.readers.find,
+    most: config.live,
+    log: log.child({ room: 'live' }),
+    now,
+  });
+}
+
+/** What the API's door and the devices' share, so that packets of both go into the database together; and the devices'. */
+interface Entrance {
+  readonly ingest: Ingest;
+  readonly attempts: Attempts;
+  readonly sealDevice: (password: string) => string;
+  readonly gateway: Gateway;
+}
+
+async function createEntrance(
+  parts: Parts & { database: Database; caches: Caches; identity: Identity; audit: Audit },
+): Promise<Entrance> {
+  const { database, audit, now, config, watch } = parts;
+  const ingest = createIngest(database, createStampClock(now));
+  const deviceSecrets = createDeviceSecrets(await findDeviceKey(database));
+  const attempts = createAttempts(database.client);
+  const gateway = createGateway({
+    ...{ database, attempts, audit, now, deviceSecrets, identify: parts.identity.identify },
+    address: config.mqtt,
+    models: parts.caches.models,
+    ingest: watch.metrics.counted('mqtt', ingest),
+    log: parts.log.child({ room: 'gateway' }),
+  });
+  return { ingest, attempts, sealDevice: deviceSecrets.seal, gateway };
+}
+
+interface ApiParts extends Opened, Entrance {
   readonly identity: Identity;
   readonly passwords: Passwords;
   readonly audit: Audit;
@@ -133,9 +173,9 @@ function createApi(parts: ApiParts) {
     accounts: caches.accounts,
     models: caches.models,
     findStore: caches.stores.find,
-    rules: createRules({ ...common, inBackground }),
-    ingest: metrics.counted('http', createIngest(database, createStampClock(now))),
-    attempts: createAttempts(database.client),
+    rules: createRules({ ...common, inBackground, sealDevice: parts.sealDevice }),
+    ingest: metrics.counted('http', parts.ingest),
+    attempts: parts.attempts,
     arrivals,
     audit,
     requestEnded: metrics.requestEnded,
@@ -149,7 +189,7 @@ function createApi(parts: ApiParts) {
 
 /** The change stream: what it tells is forgotten where it was known, then told to sockets. */
 async function startNews(parts: Opened, life: Life): Promise<Watcher> {
-  const { hub, caches, arrivals, watch, now } = parts;
+  const { hub, gateway, caches, arrivals, watch, now } = parts;
   const client = createWatcherClient(parts.uri);
   life.push(() => client.close());
   const log = parts.log.child({ room: 'watcher' });
@@ -157,11 +197,13 @@ async function startNews(parts: Opened, life: Life): Promise<Watcher> {
     caches.apply(change);
     watch.metrics.told(change, await hub.tell(change));
     arrivals.apply(change);
+    gateway.apply(change);
     parts.onChange?.(change);
   };
   const onGap = (): void => {
     caches.forgetAll();
     arrivals.wakeAll();
+    gateway.applyAny();
     hub.endAll();
   };
   const start = () => startWatcher({ client, log, now, onStart: hub.begin, onChange, onGap });

@@ -18,6 +18,13 @@ export interface Config {
   };
   /** Where health and metrics are told; null for nowhere. */
   readonly ops: { readonly port: number; readonly host: string } | null;
+  /** Where devices connect; null for nowhere. */
+  readonly mqtt: {
+    readonly port: number;
+    readonly host: string;
+    /** Files in PEM form. */
+    readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
+  } | null;
   /** A MongoDB of the operator's; null for the embedded one. */
   readonly mongodbUri: string | null;
   readonly mongodBinary: string | null;
@@ -38,6 +45,8 @@ export interface Config {
 }
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+/** IANA, service "mqtt". */
+const MQTT_PORT = 1_883;
 const SECRET_CHARACTERS = 32;
 const SECRET_VARIETY = 10;
 
@@ -82,6 +91,10 @@ const VARIABLES = z.object({
   OPS_PORT: port.optional(),
   OPS_HOST: z.string().default('127.0.0.1'),
   STOP_DELAY: duration(LIMITS.stopDelayMaxMs, 0).default(1_000),
+  MQTT_PORT: port.optional(),
+  MQTT_HOST: z.string().optional(),
+  MQTT_TLS_KEY: z.string().optional(),
+  MQTT_TLS_CERT: z.string().optional(),
   DATA_DIR: z.string().default('./data'),
   MONGODB_URI: z
     .string()
@@ -119,6 +132,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (production && given.MONGODB_URI !== undefined && given.SECRET === undefined) {
     problems.push('SECRET: required in production with MONGODB_URI, the same for every instance');
   }
+  if ((given.MQTT_TLS_KEY === undefined) !== (given.MQTT_TLS_CERT === undefined)) {
+    problems.push('MQTT_TLS_KEY, MQTT_TLS_CERT: one needs the other');
+  }
   const trustProxy = readTrustProxy(list.parse(given.TRUST_PROXY ?? ''));
   if (trustProxy === null) problems.push('TRUST_PROXY: expected a number of proxies, or their addresses or networks');
   if (result.data === undefined || trustProxy === null || problems.length > 0) {
@@ -141,6 +157,7 @@ function toConfig(
       stopDelayMs: values.STOP_DELAY,
     },
     ops: values.OPS_PORT === undefined ? null : { port: values.OPS_PORT, host: values.OPS_HOST },
+    mqtt: env.MQTT_PORT?.trim() === '' ? null : toMqtt(values),
     mongodbUri: values.MONGODB_URI ?? null,
     mongodBinary: values.MONGOD_BINARY ?? null,
     dataFolder: values.DATA_DIR,
@@ -154,6 +171,16 @@ function toConfig(
     },
     live: { perUser: values.LIVE_CONNECTIONS_PER_USER, perAddress: values.LIVE_CONNECTIONS_PER_ADDRESS },
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT ?? (production ? 'json' : 'pretty') },
+  };
+}
+
+function toMqtt(values: z.output<typeof VARIABLES>): Config['mqtt'] {
+  const { MQTT_TLS_KEY: keyFile, MQTT_TLS_CERT: certFile } = values;
+  return {
+    // Where any port does for HTTP, any does for MQTT.
+    port: values.MQTT_PORT ?? (values.PORT === 0 ? 0 : MQTT_PORT),
+    host: values.MQTT_HOST ?? values.HOST,
+    tls: keyFile === undefined || certFile === undefined ? null : { keyFile, certFile },
   };
 }
 

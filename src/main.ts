@@ -44,9 +44,10 @@ interface Address {
 }
 
 /** Where the service listens, and the variables that say so. */
-function listeners({ http, ops }: Config): { at: Address; port: string; host: string }[] {
+function listeners({ http, mqtt, ops }: Config): { at: Address; port: string; host: string }[] {
   return [
     { at: http, port: 'PORT', host: 'HOST' },
+    ...(mqtt === null ? [] : [{ at: mqtt, port: 'MQTT_PORT', host: 'MQTT_HOST' }]),
     ...(ops === null ? [] : [{ at: ops, port: 'OPS_PORT', host: 'OPS_HOST' }]),
   ];
 }
@@ -95,11 +96,12 @@ function signalled(): Promise<null> {
 const passwordLine = (password: string): string => `  Password            ${password}   (shown this once: keep it)`;
 
 /** For a person; with a log for machines on standard output, on the other channel. */
-function tell({ url, opsUrl, isWaiting, generatedPassword }: Service, config: Config): void {
+function tell({ url, mqttUrl, opsUrl, isWaiting, generatedPassword }: Service, config: Config): void {
   const lines = [
     '',
     isWaiting ? `  Vigil waits for its database at ${url}: until then it answers 503` : `  Vigil is running at ${url}`,
     `  API                 ${url}/api/v1`,
+    ...(mqttUrl === null ? [] : [`  Devices             ${mqttUrl}`]),
     ...(opsUrl === null ? [] : [`  Health, metrics     ${opsUrl}/health, /ready, /metrics`]),
     `  Administrator       ${config.admin.login}`,
     ...(generatedPassword === null ? [] : [passwordLine(generatedPassword)]),

@@ -25,6 +25,8 @@ export interface Service {
   readonly url: string;
   /** Where health and metrics are told; null for nowhere. */
   readonly opsUrl: string | null;
+  /** Where devices connect; null where they cannot, or not yet. */
+  readonly mqttUrl: string | null;
   /** Whether it refuses every request until its database is there. */
   readonly isWaiting: boolean;
   /** Given once: when this start made the first administrator with a password of its own. */
@@ -61,20 +63,20 @@ async function start(config: Config, options: ServiceOptions, life: Life): Promi
     generatedPassword = password;
     options.onPassword?.(password);
   };
-  const [refusing, refuse] = later<{ url: string; isWaiting: boolean }>();
+  const [refusing, refuse] = later<{ url: string; mqttUrl: string | null; isWaiting: boolean }>();
   const onAway = (error: unknown): void => {
     log.warn({ err: toApiError(error).cause }, 'the database is away: requests are refused until it answers');
-    refuse(door.refuse().then((url) => ({ url, isWaiting: true })));
+    refuse(door.refuse().then((url) => ({ url, mqttUrl: null, isWaiting: true })));
   };
   const now = options.now ?? Date.now;
   const parts = { ...options, config, log, now, secrets, uri, door, watch, onPassword, onAway };
-  const opened = assemble(parts, life).then(async (app) => {
+  const opened = assemble(parts, life).then(async ({ app, mqttUrl }) => {
     const url = await door.open(app);
-    log.info({ url }, 'listening');
-    return url;
+    log.info({ url, mqttUrl }, 'listening');
+    return { url, mqttUrl };
   });
   life.during(opened);
-  const answering = opened.then((url) => ({ url, isWaiting: false }));
+  const answering = opened.then((urls) => ({ ...urls, isWaiting: false }));
   const first = await Promise.race([answering, refusing]);
   const broken = new Promise((resolve) => opened.catch(resolve));
   return { ...first, opsUrl: watch.url, generatedPassword, failed: Promise.race([failed, broken]) };

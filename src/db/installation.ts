@@ -1,4 +1,5 @@
 /** The first start on an empty database: the root group, what is built in, and the first administrator. */
+import { randomBytes } from 'node:crypto';
 import { ADMINISTRATOR_ROLE_ID, BUILT_IN_MODELS, BUILT_IN_ROLES, ROOT_GROUP_ID } from '../model/builtin.js';
 import type { JsonObject } from '../model/json.js';
 import { builtInStore } from '../model/stores.js';
@@ -37,6 +38,18 @@ export async function prepareInstallation(database: Database, user: FirstUser, n
   });
   await translated(() => marks.updateOne(MARK, { $set: { time: nowMs } }, { upsert: true }));
   return made;
+}
+
+/** The key that seals the passwords of devices: made once in the life of the installation, and never shown. */
+export async function findDeviceKey(database: Database): Promise<Buffer> {
+  const marks = database.db.collection<{ _id: string; key: string }>('installation');
+  const made = { $setOnInsert: { key: randomBytes(32).toString('base64url') } };
+  const options = { upsert: true, returnDocument: 'after' } as const;
+  // Of two that start at once, one may be told that the other was first.
+  const found = await translated(() => marks.findOneAndUpdate({ _id: 'device key' }, made, options)).catch(() =>
+    translated(() => marks.findOne({ _id: 'device key' })),
+  );
+  return Buffer.from(found?.key ?? '', 'base64url');
 }
 
 async function insertMissing(database: Database, storeName: string, entity: JsonObject): Promise<boolean> {

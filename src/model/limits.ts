@@ -111,6 +111,23 @@ export const LIMITS = {
   recentPage: 200,
   timerMs: DAY_MS,
 
+  // Devices over MQTT.
+  mqttConnectBytes: 8 * KIB,
+  mqttPacketBytes: 64 * KIB,
+  mqttConnectMs: 5 * SECOND_MS,
+  mqttKeepAliveMaxS: 3_600,
+  mqttDrainMs: 10 * SECOND_MS,
+  mqttConnections: 20_000,
+  mqttConnectionsPerAddress: 5_000,
+  mqttConnectsPerMinute: 15,
+  mqttPacketsPerSecond: 1_000,
+  mqttThrottleMs: 20,
+  mqttStoringPerDevice: 100,
+  mqttSubscriptions: 20,
+  mqttFaultToldMs: MINUTE_MS,
+  mqttResendMs: DAY_MS,
+  mqttDevicesRemembered: 100_000,
+
   // HTTP server and database.
   headersTimeoutMs: 10 * SECOND_MS,
   requestTimeoutMs: 60 * SECOND_MS,

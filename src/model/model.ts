@@ -31,26 +31,43 @@ const node: z.ZodType = z
 /** The tree: `argument` declares a parameter of a packet, `action` a command, `subsystem` is a folder. */
 export const modelData = z.looseObject({ ...shape, children: z.array(node).max(1_000).nullish() });
 
+/** Where a parameter's value stands in what a device publishes: members and places in lists, from the top down. */
+export interface Reference {
+  readonly parameter: string;
+  readonly path: readonly string[];
+}
+
 /** What a model declares, found by name. */
 export interface Declarations {
   readonly parameters: ReadonlyMap<string, DataType>;
+  /** By MQTT topic: the parameters that its messages hold. */
+  readonly references: ReadonlyMap<string, readonly Reference[]>;
   readonly actions: ReadonlyMap<string, JsonObject>;
 }
 
 /** The declarations of a model's `data`, wherever in the tree they stand. */
 export function declarationsOf(data: unknown): Declarations {
   const parameters = new Map<string, DataType>();
+  const references = new Map<string, Reference[]>();
   const actions = new Map<string, JsonObject>();
   const visit = (at: unknown): void => {
     if (!isObject(at)) return;
-    if (at.type === 'argument' && typeof at.id === 'string' && typeof at.dataType === 'string') {
-      parameters.set(at.id, at.dataType as DataType);
+    if (at.type === 'argument' && typeof at.id === 'string') {
+      if (typeof at.dataType === 'string') parameters.set(at.id, at.dataType as DataType);
+      if (typeof at.reference === 'string' && at.reference !== '') addReference(references, at.id, at.reference);
     }
     if (at.type === 'action' && typeof at.id === 'string') actions.set(at.id, isObject(at.params) ? at.params : {});
     if (Array.isArray(at.children)) at.children.forEach(visit);
   };
   visit(data);
-  return { parameters, actions };
+  return { parameters, references, actions };
+}
+
+// `topic`, or `topic#path.to.value`: no topic that is published to has a #.
+function addReference(references: Map<string, Reference[]>, parameter: string, text: string): void {
+  const [topic = '', path = ''] = text.split('#', 2);
+  const reference = { parameter, path: path.split('.').filter(Boolean) };
+  references.set(topic, [...(references.get(topic) ?? []), reference]);
 }
 
 /** Whether a value is of a declared type; null always is, it says that nothing is known. */

@@ -41,6 +41,7 @@ describe('Limits', () => {
     ...['databaseConnectMs', 'databaseHeartbeatMs'],
     ...['historyPage', 'historyWaitMs', 'historiesAtOnce', 'historyAheadMs', 'moveSettleMs', 'moveRecheckMs'],
     ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
+    ...['mqttThrottleMs', 'mqttDevicesRemembered'],
     ...['gatherMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
   ];
   const code = sourceFiles()

@@ -1,13 +1,15 @@
-/** Objects: their model is one the caller sees; their packets end, and their commands are shared, with them. */
+/** Objects: their model is one the caller sees, a device's password is sealed; packets end, and commands are shared, with them. */
 import { shareCommands } from '../../db/commands.js';
 import { removePackets } from '../../db/packets.js';
+import { badRequest } from '../../errors.js';
 import type { Caller } from '../../model/access.js';
 import { DEFAULT_MODEL_ID } from '../../model/builtin.js';
-import type { JsonObject } from '../../model/json.js';
+import { isObject, type JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
 import { getReferenced, type Rule, type RuleParts } from './rule.js';
 
-export function objectRule({ database, inBackground }: RuleParts): Rule {
+export function objectRule({ database, inBackground, sealDevice }: RuleParts): Rule {
   const withModel = async (caller: Caller, fields: JsonObject, model: JsonObject[string]): Promise<JsonObject> => {
     const { _id } = await getReferenced(database, caller, builtInStore('models'), model, 'model');
     const { id, name, model: _, ...rest } = fields;
@@ -20,12 +22,27 @@ export function objectRule({ database, inBackground }: RuleParts): Rule {
     };
   };
   return {
-    prepareNew: (caller, fields) => withModel(caller, fields, fields.model ?? DEFAULT_MODEL_ID),
-    preparePatch: async (caller, _key, patch) =>
-      patch.model === undefined ? patch : withModel(caller, patch, patch.model),
+    prepareNew: (caller, fields) => withModel(caller, sealed(sealDevice, fields), fields.model ?? DEFAULT_MODEL_ID),
+    preparePatch: async (caller, _key, patch) => {
+      const stored = sealed(sealDevice, patch);
+      return patch.model === undefined ? stored : withModel(caller, stored, patch.model);
+    },
     // Who sees the object sees what was commanded to it, and nobody else.
     afterShare: ({ _id }, userId, shared) => shareCommands(database, _id, userId, shared),
     // Years of packets take longer than a request may: nobody can see them any more meanwhile.
     afterRemove: async ({ _id }) => inBackground(removePackets(database, _id)),
   };
+}
+
+/** README "Devices over MQTT": `config.auth.password` is stored as nobody can use it who reads it. */
+function sealed(seal: (password: string) => string, fields: JsonObject): JsonObject {
+  const { config } = fields;
+  if (!isObject(config) || !isObject(config.auth)) return fields;
+  const { username, password } = config.auth;
+  for (const [name, value] of Object.entries({ username, password })) {
+    if (value == null || (typeof value === 'string' && value.length <= LIMITS.passwordCharactersMax)) continue;
+    throw badRequest(`config.auth.${name}: expected text of at most ${LIMITS.passwordCharactersMax} characters`);
+  }
+  if (typeof password !== 'string' || password === '') return fields;
+  return { ...fields, config: { ...config, auth: { ...config.auth, password: seal(password) } } };
 }

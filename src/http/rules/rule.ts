@@ -16,6 +16,8 @@ export interface RuleParts {
   readonly passwords: Passwords;
   readonly tokens: Tokens;
   readonly tokenLifetimeMs: number;
+  /** A device's password as it is stored. */
+  readonly sealDevice: (password: string) => string;
   readonly now: () => number;
   /** Tells that an entity was written, so that what was derived from it is forgotten before the answer. */
   readonly written: (store: string, id: string) => void;

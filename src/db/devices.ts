@@ -1,0 +1,52 @@
+/** Objects as the devices that they are: found by what a device calls itself, with what it has to prove. */
+import { type Document, ObjectId } from 'mongodb';
+import { isId } from '../model/entity.js';
+import { isObject } from '../model/json.js';
+import { LIMITS } from '../model/limits.js';
+import type { PacketSource } from '../model/packet.js';
+import type { Database } from './connect.js';
+import { toPlain, translated } from './documents.js';
+import { PACKETS } from './packets.js';
+
+export interface DeviceRecord extends PacketSource {
+  readonly ownerId: string;
+  readonly modelId: string;
+  readonly isActive: boolean;
+  /** `config.auth`: what a device has to know; null where nothing is set. */
+  readonly username: string | null;
+  readonly password: string | null;
+}
+
+/** The device of an object named by `_id` or own id, in this order; null when there is none. Asks nobody's rights. */
+export async function findDevice(database: Database, key: string): Promise<DeviceRecord | null> {
+  const objects = database.db.collection('objects');
+  const options = { maxTimeMS: LIMITS.databaseOperationMs, projection: { description: 0 } };
+  return translated(async () => {
+    const named = isId(key) ? await objects.findOne({ _id: new ObjectId(key) }, options) : null;
+    const found = named ?? (await objects.findOne({ id: key }, options));
+    return found === null ? null : toDevice(found);
+  });
+}
+
+function toDevice(document: Document): DeviceRecord {
+  const { _id, id, group, owner, model, active, config } = document;
+  const auth = isObject(config) && isObject(config.auth) ? config.auth : {};
+  const textOr = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+  return {
+    objectId: String(_id),
+    ownId: id,
+    groupId: String(toPlain(group)),
+    ownerId: String(toPlain(owner)),
+    modelId: String(toPlain(model)),
+    isActive: active !== false,
+    username: textOr(auth.username),
+    password: textOr(auth.password),
+  };
+}
+
+/** Whether one of these packets of the object is stored. */
+export async function hasPacket(database: Database, objectId: string, ids: readonly string[]): Promise<boolean> {
+  const filter = { _id: { $in: ids.map((id) => new ObjectId(id)) }, _oid: new ObjectId(objectId) };
+  const options = { projection: { _id: 1 }, readConcern: { level: 'majority' }, maxTimeMS: LIMITS.databaseOperationMs };
+  return (await translated(() => database.db.collection(PACKETS).findOne(filter, options as object))) !== null;
+}

@@ -1,0 +1,99 @@
+/** One message of a device becomes stored packets, or the end of a command: the same for every way it came. */
+import { hash } from 'node:crypto';
+import { finishCommand } from '../db/commands.js';
+import type { Database } from '../db/connect.js';
+import { hasPacket } from '../db/devices.js';
+import type { Ingest } from '../db/ingest.js';
+import { readOutcome } from '../model/command.js';
+import { LIMITS } from '../model/limits.js';
+import type { Declarations } from '../model/model.js';
+import { type Message, type PacketSource, readMessages } from '../model/packet.js';
+import { readPublished } from './topics.js';
+
+export interface ReceiveParts {
+  readonly database: Database;
+  readonly ingest: Ingest;
+  readonly now: () => number;
+}
+
+export interface Received {
+  readonly topic: string;
+  readonly payload: Buffer;
+  /** The identifier that the message is sent again with; null where it is sent once (QoS 0). */
+  readonly messageId: number | null;
+  /** Whether it may be one that came before: it says so, or the connection before it broke. */
+  readonly isSuspect: boolean;
+}
+
+const BUCKET_MS = 3_600_000;
+
+/**
+ * Stores what a message says; resolves when it is durable. Throws a 400 for a message that makes no sense, 404 and 409
+ * for an answer to a command that does not wait for one, 413, 503.
+ */
+export async function receive(
+  parts: ReceiveParts,
+  source: PacketSource,
+  declared: Declarations,
+  received: Received,
+): Promise<void> {
+  const nowMs = parts.now();
+  const meant = readPublished(received.topic, received.payload, declared);
+  if (meant.kind === 'packet') {
+    const messages = readMessages(meant.body, declared, nowMs);
+    await store(parts, source, messages, received);
+    return;
+  }
+  const outcome = readOutcome(meant.body);
+  await finishCommand(parts.database, { objectId: source.objectId, commandId: meant.commandId }, outcome, nowMs);
+}
+
+/**
+ * What is sent again is stored once: by the `_id` of the device's own; by its time and content; by the identifier of its
+ * message and content. The database refuses what it has, so no two instances store it twice.
+ */
+async function store(
+  parts: ReceiveParts,
+  source: PacketSource,
+  messages: readonly Message[],
+  received: Received,
+): Promise<void> {
+  const { messageId } = received;
+  const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
+  const digest = digestOf(source, received, isNamed ? null : messageId);
+  const hourMs = Math.floor(parts.now() / BUCKET_MS) * BUCKET_MS;
+  const withIds = (bucketMs: number): Message[] =>
+    messages.map((message, at) => ({ ...message, id: idOf(message, digest + BigInt(at), messageId, bucketMs) }));
+  if (isNamed || messageId === null) {
+    await parts.ingest(source, withIds(hourMs));
+    return;
+  }
+  const wanted = withIds(hourMs);
+  if (received.isSuspect && (await isStored(parts.database, source, wanted[0] as Message, hourMs))) return;
+  const { repeated } = await parts.ingest(source, wanted);
+  // A device that counts its messages anew, or not at all, says the same again: that is another message.
+  if (repeated > 0 && !received.isSuspect) await parts.ingest(source, messages);
+}
+
+/** Within the time that a message may be sent again; the hour is in the id, so each hour is asked for. */
+async function isStored(database: Database, source: PacketSource, first: Message, hourMs: number): Promise<boolean> {
+  const hours = Math.ceil(LIMITS.mqttResendMs / BUCKET_MS);
+  const rest = (first.id as string).slice(8);
+  const ids = Array.from({ length: hours + 1 }, (_, ago) => secondsHex(hourMs - ago * BUCKET_MS) + rest);
+  return hasPacket(database, source.objectId, ids);
+}
+
+function idOf(message: Message, digest: bigint, messageId: number | null, bucketMs: number): string | null {
+  if (message.id !== null) return message.id;
+  if (message.timeMs === null && messageId === null) return null;
+  const lower = BigInt.asUintN(64, digest).toString(16).padStart(16, '0');
+  return secondsHex(message.timeMs ?? bucketMs) + lower;
+}
+
+// As in any ObjectId, the first four bytes are seconds: packets of one time lie together in the index.
+const secondsHex = (timeMs: number): string => (Math.floor(timeMs / 1_000) >>> 0).toString(16).padStart(8, '0');
+
+function digestOf(source: PacketSource, { topic, payload }: Received, messageId: number | null): bigint {
+  const head = Buffer.from(`${source.objectId}\n${messageId ?? ''}\n${topic}\n`);
+  return hash('sha1', Buffer.concat([head, payload]), 'buffer').readBigUInt64BE(0);
+}

@@ -1,0 +1,138 @@
+/** What a device sends again, for want of an acknowledgement or for good measure, is stored once and heard once. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { ADMIN, type Listener, useService } from '../fixture.js';
+import { until } from '../until.js';
+import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from './device.js';
+
+const service = useService();
+const raws: RawDevice[] = [];
+let count = 0;
+
+afterEach(() => {
+  for (const raw of raws.splice(0)) raw.socket.destroy();
+});
+
+async function connect(id: string, more: object = {}): Promise<RawDevice> {
+  const raw = await connectRaw(service.service.mqttUrl as string);
+  raws.push(raw);
+  raw.send(CONNECT(id, more));
+  await until(() => raw.received.length > 0, 'CONNACK');
+  return raw;
+}
+
+async function createRaw(): Promise<string> {
+  const id = `again-${++count}`;
+  await createObject(service.admin, id);
+  return id;
+}
+
+/** Sends messages, and waits until as many are acknowledged. */
+async function acknowledged(raw: RawDevice, ...packets: ReturnType<typeof PUBLISH>[]): Promise<void> {
+  const wanted = raw.received.length + packets.length;
+  raw.send(...packets);
+  await until(() => raw.received.length >= wanted, `${wanted - 1} acknowledgements`);
+}
+
+const resent = (text: string, messageId: number) => PUBLISH('base/state', text, { messageId, dup: true });
+const sent = (text: string, messageId: number) => PUBLISH('base/state', text, { messageId });
+
+async function valuesOf(id: string): Promise<unknown[]> {
+  const { body } = await service.admin('GET', `objects/${id}/packets`);
+  return body.map(({ n }: { n: unknown }) => n).filter((n: unknown) => n !== undefined);
+}
+
+async function heardBy(listener: Listener, id: string): Promise<unknown[]> {
+  await service.settled();
+  const packets = listener.take().filter(({ name, payload }) => name === 'object-packet' && payload.id === id);
+  return packets.map(({ payload }) => payload.n).filter((n) => n !== undefined);
+}
+
+test('the same message, marked as sent again: on the same connection, on later ones, and in between others', async () => {
+  const id = await createRaw();
+  const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  const first = await connect(id);
+  await acknowledged(first, sent('{"n":1}', 1), resent('{"n":1}', 1), sent('{"n":2}', 2), resent('{"n":1}', 1));
+  first.socket.destroy();
+  const second = await connect(id, { clean: false });
+  await acknowledged(second, resent('{"n":2}', 2), resent('{"n":3}', 3), sent('{"n":4}', 4), resent('{"n":3}', 3));
+  expect(await valuesOf(id)).toEqual([1, 2, 3, 4]);
+  expect(await heardBy(listener, id)).toEqual([1, 2, 3, 4]);
+  listener.close();
+});
+
+test('a client that does not mark what it sends again after its connection broke', async () => {
+  const id = await createRaw();
+  const first = await connect(id);
+  await acknowledged(first, sent('{"n":1}', 1), sent('{"n":2}', 2));
+  first.socket.destroy();
+  const second = await connect(id);
+  await acknowledged(second, sent('{"n":2}', 2), sent('{"n":3}', 3));
+  expect(await valuesOf(id)).toEqual([1, 2, 3]);
+});
+
+describe('another message that looks the same is another one', () => {
+  test('on one connection, with an identifier that is used again', async () => {
+    const id = await createRaw();
+    const raw = await connect(id);
+    for (let at = 0; at < 3; at++) await acknowledged(raw, sent('{"n":1}', 1));
+    expect(await valuesOf(id)).toEqual([1, 1, 1]);
+  });
+
+  test('with identifiers that begin anew, after a device took its leave', async () => {
+    const id = await createRaw();
+    for (let at = 0; at < 3; at++) {
+      const raw = await connect(id);
+      await acknowledged(raw, sent('{"n":1}', 1));
+      raw.send({ cmd: 'disconnect' });
+      await raw.closed;
+    }
+    expect(await valuesOf(id)).toEqual([1, 1, 1]);
+  });
+
+  test('with QoS 0, which nobody sends again', async () => {
+    const id = await createRaw();
+    const raw = await connect(id);
+    const once = PUBLISH('base/state', '{"n":1}', { qos: 0, messageId: undefined });
+    raw.send(once, once, once);
+    await acknowledged(raw, sent('{"n":2}', 1));
+    expect(await valuesOf(id)).toEqual([1, 1, 1, 2]);
+  });
+});
+
+test('the same time and content, whatever the identifier; another content at that time is another packet', async () => {
+  const id = await createRaw();
+  const raw = await connect(id);
+  const at = '"time":1748764800000';
+  await acknowledged(raw, sent(`{${at},"n":1}`, 1), sent(`{${at},"n":1}`, 2), sent(`{${at},"n":2}`, 3));
+  const next = await connect(id);
+  await acknowledged(next, sent(`{${at},"n":1}`, 9), sent(`[{${at},"n":3},{${at},"n":3}]`, 10));
+  expect(await valuesOf(id)).toEqual([1, 2, 3, 3]);
+});
+
+test('the `_id` of the device; two objects may say the same', async () => {
+  const [id, other] = [await createRaw(), await createRaw()];
+  const raw = await connect(id);
+  const _id = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+  await acknowledged(raw, sent(`{"_id":"${_id}","n":1}`, 1), sent(`{"_id":"${_id}","n":2}`, 2));
+  expect(await valuesOf(id)).toEqual([1]);
+  const second = await connect(other);
+  await acknowledged(raw, sent('{"time":1748764800000,"n":5}', 3));
+  await acknowledged(second, sent('{"time":1748764800000,"n":5}', 3));
+  expect([await valuesOf(id), await valuesOf(other)]).toEqual([[5, 1], [5]]);
+});
+
+test('each of a hundred messages one to five times, in any order', async () => {
+  const id = await createRaw();
+  const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  const raw = await connect(id);
+  const times = fc.sample(fc.integer({ min: 1, max: 5 }), { numRuns: 100, seed: 11 });
+  const copies = times.flatMap((often, n) => Array(often).fill(n) as number[]);
+  const order = fc.sample(fc.shuffledSubarray(copies, { minLength: copies.length }), { numRuns: 1, seed: 3 })[0] ?? [];
+  await acknowledged(raw, ...order.map((n) => resent(`{"n":${n}}`, n + 1)));
+  const numbers = Array.from({ length: 100 }, (_, n) => n);
+  const ascending = (values: unknown[]) => values.toSorted((a, b) => Number(a) - Number(b));
+  expect(ascending(await valuesOf(id))).toEqual(numbers);
+  expect(ascending(await heardBy(listener, id))).toEqual(numbers);
+  listener.close();
+});
