@@ -30,6 +30,8 @@ export interface Config {
   readonly mongodBinary: string | null;
   readonly dataFolder: string;
   readonly searchPath: string;
+  /** How many days packets are kept whose model does not say; null for ever. */
+  readonly retentionDays: number | null;
   /** Where a fetched mongod is kept. */
   readonly cacheFolder: string;
   readonly admin: { readonly login: string; readonly password: string | null };
@@ -101,6 +103,12 @@ const VARIABLES = z.object({
     .regex(/^mongodb(\+srv)?:\/\//, 'expected mongodb:// or mongodb+srv://')
     .optional(),
   MONGOD_BINARY: z.string().optional(),
+  RETENTION_DAYS: z.coerce
+    .number('expected a number of days')
+    .int('expected whole days')
+    .min(1)
+    .max(LIMITS.retentionDays)
+    .optional(),
   ADMIN_LOGIN: z.string().max(LIMITS.nameCharacters).default('admin'),
   ADMIN_PASSWORD: z
     .string()
@@ -161,6 +169,7 @@ function toConfig(
     mongodbUri: values.MONGODB_URI ?? null,
     mongodBinary: values.MONGOD_BINARY ?? null,
     dataFolder: values.DATA_DIR,
+    retentionDays: values.RETENTION_DAYS ?? null,
     searchPath: env.PATH ?? '',
     cacheFolder: defaultCacheFolder(env, homedir(), process.platform),
     admin: { login: values.ADMIN_LOGIN, password: values.ADMIN_PASSWORD ?? null },

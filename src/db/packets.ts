@@ -1,4 +1,5 @@
 /** The packets of objects as they are read: by interval, one by one, or as an object's latest; and their removal. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { BSONType, type Document, type Filter, ObjectId } from 'mongodb';
 import { badRequest, notFound } from '../errors.js';
 import { isId } from '../model/entity.js';
@@ -123,14 +124,30 @@ export async function latestPackets(
   return latest;
 }
 
-/** Removes all packets of an object that was removed, in steps that are each short enough for the database. */
+/** Removes all packets of an object that was removed. */
 export async function removePackets(database: Database, objectId: string): Promise<void> {
+  await removePacketsWhere(database, { _oid: new ObjectId(objectId) });
+}
+
+/**
+ * Removes packets in steps that are each short enough for the database, with pauses as long as the steps, so that others
+ * get their turn. Gives how many; ends early where the signal is aborted.
+ */
+export async function removePacketsWhere(
+  database: Database,
+  filter: Filter<Document>,
+  signal?: AbortSignal,
+): Promise<number> {
   const packets = database.db.collection(PACKETS);
-  const ofObject = { _oid: new ObjectId(objectId) };
-  for (;;) {
-    const some = await packets.find(ofObject, { projection: { _id: 1 }, limit: LIMITS.packetsPerRequest }).toArray();
-    if (some.length === 0) return;
-    await packets.deleteMany({ _id: { $in: some.map(({ _id }) => _id) } });
+  const options = { projection: { _id: 1 }, limit: LIMITS.packetsPerRemoval };
+  for (let removed = 0; ; ) {
+    const startMs = performance.now();
+    const some = await translated(() => packets.find(filter, options).toArray());
+    if (some.length === 0) return removed;
+    const these = { _id: { $in: some.map(({ _id }) => _id) } };
+    removed += (await translated(() => packets.deleteMany(these))).deletedCount;
+    if (some.length < options.limit || signal?.aborted) return removed;
+    await wait(performance.now() - startMs, undefined, { signal }).catch(() => undefined);
   }
 }
 

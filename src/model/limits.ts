@@ -157,6 +157,15 @@ export const LIMITS = {
   moveSettleMs: 30 * SECOND_MS,
   moveRecheckMs: HOUR_MS,
   leaseMs: 30 * SECOND_MS,
+
+  // Old packets: looking for them takes at most a hundredth of the time.
+  retentionDays: 36_500,
+  sweepPauseMs: MINUTE_MS,
+  sweepPauseRatio: 100,
+  sweepBatch: 1_000,
+  packetsPerRemoval: 1_000,
+  orphanGraceMs: HOUR_MS,
+  orphansNoted: 10_000,
   stopDelayMaxMs: MINUTE_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,

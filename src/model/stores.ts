@@ -90,7 +90,15 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     texts: ['id', 'name', 'status', 'description'],
     defaults: { status: '', active: true },
   },
-  models: { fields: { name, data: modelData.nullish() }, builtIn: true },
+  models: {
+    fields: {
+      name,
+      data: modelData.nullish(),
+      // 0 for ever; where it is not given, what the installation says.
+      retentionDays: z.int().min(0).max(LIMITS.retentionDays).nullish(),
+    },
+    builtIn: true,
+  },
   users: {
     fields: {
       login: text().min(1),
