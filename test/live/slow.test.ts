@@ -39,3 +39,25 @@ test('a client that pings but does not read is cut off; others hear everything',
   expect(healthy.socket.connected).toBe(true);
   expect(healthy.take().map(({ payload }) => payload.n)).toEqual(Array.from({ length: sent }, (_, n) => n));
 });
+
+test('what waits for many slow clients is kept once, not once for each', async () => {
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  const count = 30;
+  for (let at = 0; at < count; at++) {
+    const raw = await openRaw(service.url, { Authorization: `Bearer ${token}` }, 'EIO=3');
+    await raw.next('40');
+    raw.pause();
+    endings.push(() => raw.socket.terminate());
+  }
+  await service.admin('POST', 'objects', { id: 'heavy', name: 'Heavy' });
+  const heldBytes = (): number => process.memoryUsage().external;
+  const beforeBytes = heldBytes();
+  const [rounds, packet] = [12, { note: 'x'.repeat(50_000) }];
+  for (let round = 0; round < rounds; round++) {
+    expect((await service.admin('POST', 'objects/heavy/packets', Array(20).fill(packet))).status).toBe(200);
+  }
+  await service.settled();
+  const toldBytes = rounds * 20 * packet.note.length;
+  // Were it kept for each, it would be thirty times as much.
+  expect(heldBytes() - beforeBytes).toBeLessThan(6 * toldBytes);
+});
