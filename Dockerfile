@@ -1,12 +1,14 @@
-# An image of the service without the development packages. It wants a MongoDB of its own: see docker-compose.yml.
+# An image of the service: no development packages, no root, nothing written but what is mounted. It wants a MongoDB of its
+# own, see docker-compose.yml. The digest names the very bytes, for every processor the image exists for.
+ARG NODE_IMAGE=node:24.18.0-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
 
-FROM node:22-slim AS packages
+FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 # No package's install script is needed: what is native comes as a finished program.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
-FROM node:22-slim AS build
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
@@ -16,18 +18,21 @@ COPY src src
 # Installs nothing more: it compiles, and copies what is not compiled.
 RUN node scripts/prepare.mjs
 
-FROM node:22-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+FROM ${NODE_IMAGE}
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 OPS_HOST=0.0.0.0 OPS_PORT=9464 DATA_DIR=/data
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
-COPY --from=build /app/dist/src dist/src
+COPY --from=build /app/dist dist
+COPY scripts/ops scripts/ops
 COPY package.json ./
 # What is kept where neither MONGODB_URI nor SECRET is given; it belongs to the user that runs the service.
 RUN mkdir /data && chown node:node /data
 VOLUME /data
 USER node
-EXPOSE 8080 1883
+EXPOSE 8080 1883 9464
+# Whether the process lives; whether requests are to be sent to it, the balancer asks of /ready.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/api/v1`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Run it with --init (compose: init: true), so that no process is left behind when the service ends.
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+STOPSIGNAL SIGTERM
+# The service ends in order when it is told to. Run it with --init (compose: init: true), so that nothing is left behind.
 CMD ["node", "--enable-source-maps", "dist/src/main.js"]

@@ -1,20 +1,33 @@
 /** One process: reads the configuration, starts the service, says so, waits for a signal, stops. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { config as loadEnvFile } from 'dotenv';
-import { type Config, readConfig } from './config.js';
+import { CONFIG_NAMES, type Config, readConfig } from './config.js';
 import { type Service, startService } from './service.js';
 
 async function main(): Promise<void> {
   loadEnvFile({ quiet: true });
-  const config = readConfig(process.env);
+  const config = readConfig(withFiles(process.env));
   const stopping = signalled();
   const service = await start(config);
   const failure = await Promise.race([stopping, service.failed]);
   await service.stop();
   if (failure !== null) throw new Error(explain(failure, config), { cause: failure });
   speakTo(config).write('  Stopped\n');
+}
+
+/** `SECRET_FILE` names a file that holds `SECRET`, and so on: containers are handed what is secret in files. */
+function withFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const held = CONFIG_NAMES.filter((name) => env[`${name}_FILE`]).map((name) => {
+    try {
+      return [name, readFileSync(String(env[`${name}_FILE`]), 'utf8').trim()];
+    } catch (error) {
+      throw new Error(`${name}_FILE cannot be read: ${(error as Error).message}`);
+    }
+  });
+  return { ...env, ...Object.fromEntries(held) };
 }
 
 /** Starts the service and says so, or throws what a person can do something about. */

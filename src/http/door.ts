@@ -1,7 +1,8 @@
 /** The way in: closed with 503 while the service has no database, open with its app, and how it closes at the end. */
 import type { RequestListener, Server } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { answerNotYet } from './failure.js';
-import { createHttpServer, drain, listen } from './server.js';
+import { closeServer, createHttpServer, endKeptConnections, letIn, listen } from './server.js';
 
 export interface Door {
   /** For those who take over connections, such as WebSockets. */
@@ -29,6 +30,18 @@ export function createDoor(at: { host: string; port: number; stopDelayMs: number
       return takeRequests();
     },
     refuse: takeRequests,
-    close: () => drain(server, answer === answerNotYet ? 0 : at.stopDelayMs),
+    async close() {
+      if (!server.listening) return;
+      endKeptConnections(server);
+      if (answer !== answerNotYet) await wait(at.stopDelayMs);
+      // Who waits for an answer does not come again: for a moment nobody is answered, and the last ones get in.
+      const app = answer;
+      const held: Parameters<RequestListener>[] = [];
+      answer = (...request) => void held.push(request);
+      await letIn(server);
+      closeServer(server);
+      answer = app;
+      for (const request of held) app(...request);
+    },
   };
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../model/limits.js';
 import { answerClientError } from './failure.js';
 
@@ -42,17 +42,37 @@ export async function listen(server: Server, { host, port }: { host: string; por
 /** Answers that are not over, of each server. */
 const underWay = new WeakMap<Server, Set<ServerResponse>>();
 
-/**
- * Ends the server: for `delayMs` everybody is served and told that the connection ends with the answer, so that whoever
- * keeps connections has found others when the service takes no more. Whoever is being answered then gets the answer,
- * within a bound; connections that only wait for another request are closed, also those that begin to wait later.
- */
-export async function drain(server: Server, delayMs: number): Promise<void> {
-  if (!server.listening) return;
-  const open = underWay.get(server) ?? new Set();
-  for (const res of open) endAfter(res);
+/** From now on every answer says that its connection ends with it: whoever keeps connections finds others. */
+export function endKeptConnections(server: Server): void {
+  for (const res of underWay.get(server) ?? []) endAfter(res);
   server.prependListener('request', (_req, res) => endAfter(res));
-  await wait(delayMs);
+}
+
+function endAfter(res: ServerResponse): void {
+  if (!res.headersSent) res.setHeader('Connection', 'close');
+}
+
+/**
+ * Resolves when nobody was let in for some turns of the event loop, or after a bound: the system lets people in before the
+ * process sees them, and cuts those off who are in its queue when the server closes.
+ */
+export async function letIn(server: Server): Promise<void> {
+  let quietTurns = 0;
+  const onConnection = (): void => {
+    quietTurns = 0;
+  };
+  server.on('connection', onConnection);
+  const untilMs = performance.now() + LIMITS.stopLetInMs;
+  while (quietTurns++ < LIMITS.stopQuietTurns && performance.now() < untilMs) await setImmediate();
+  server.off('connection', onConnection);
+}
+
+/**
+ * Takes no more connections. Whoever is being answered gets the answer, within a bound; connections that only wait for
+ * another request are closed, also those that begin to wait now.
+ */
+export function closeServer(server: Server): void {
+  if (!server.listening) return;
   const idle = setInterval(() => server.closeIdleConnections(), LIMITS.stopPollMs);
   const all = setTimeout(() => server.closeAllConnections(), LIMITS.stopMs);
   server.once('close', () => {
@@ -60,8 +80,4 @@ export async function drain(server: Server, delayMs: number): Promise<void> {
     clearTimeout(all);
   });
   server.close();
-}
-
-function endAfter(res: ServerResponse): void {
-  if (!res.headersSent) res.setHeader('Connection', 'close');
 }

@@ -169,6 +169,8 @@ export const LIMITS = {
   stopDelayMaxMs: MINUTE_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,
+  stopLetInMs: 200,
+  stopQuietTurns: 10,
   awayPauseMaxMs: 2 * SECOND_MS,
 
   // Those who watch over the service.

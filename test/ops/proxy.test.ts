@@ -1,0 +1,180 @@
+/** The balancer as docker-compose.yml runs it, nginx with the very same script and configuration, before two real instances. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { io } from 'socket.io-client';
+import { entityOf } from '../answers.js';
+import { ADMIN, startTestService, type TestService, testUri } from '../fixture.js';
+import { until } from '../until.js';
+import { findFreePort } from './process.js';
+
+const hasNginx = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'nginx')));
+if (!hasNginx) process.stderr.write('nginx is not installed: the tests of the balancer are left out\n');
+
+let folder: string;
+let proxy: ChildProcess;
+let said = '';
+let url: string;
+let tlsPort: number;
+let instances: TestService[];
+let token: string;
+
+async function startProxy(): Promise<void> {
+  const [port, tls] = [await findFreePort(), await findFreePort()];
+  [url, tlsPort] = [`http://127.0.0.1:${port}`, tls];
+  const peers = instances.map(({ url: at }) => new URL(at).host).join(' ');
+  proxy = spawn('sh', ['scripts/ops/proxy.sh'], {
+    env: {
+      ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
+      ...{ HTTP_LISTEN: `127.0.0.1:${port}`, HTTPS_LISTEN: `127.0.0.1:${tls}`, LOOK_EVERY: '0.1' },
+    },
+  });
+  proxy.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await until(
+    () =>
+      fetch(`${url}/api/v1`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    'the balancer answers',
+  );
+}
+
+beforeAll(async () => {
+  if (!hasNginx) return;
+  folder = await mkdtemp(join(tmpdir(), 'vigil-proxy-'));
+  // nginx's workers are another user where the tests are run by root.
+  await chmod(folder, 0o755);
+  for (const name of ['run', 'secrets']) await mkdir(join(folder, name));
+  const subject = ['-subj', '/CN=vigil.example', '-days', '1', '-newkey', 'rsa:2048', '-nodes'];
+  const files = ['-keyout', join(folder, 'secrets', 'key.pem'), '-out', join(folder, 'secrets', 'cert.pem')];
+  execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' });
+  const uri = testUri();
+  const env = { TRUST_PROXY: '1' };
+  instances = [await startTestService({ env }, uri)];
+  instances.push(await startTestService({ env }, uri));
+  await startProxy();
+  token = (await instances[0]?.tokenOf(ADMIN.login, ADMIN.password)) as string;
+});
+
+afterAll(async () => {
+  proxy?.kill('SIGTERM');
+  for (const instance of instances ?? []) await instance.stop();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+});
+
+const call = (path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${url}${path}`, {
+    ...init,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+  });
+
+(hasNginx ? describe : describe.skip)('behind nginx', () => {
+  test('requests reach every instance', async () => {
+    const marks = Array.from({ length: 20 }, (_, at) => `balanced-${at}`);
+    for (const mark of marks) {
+      const headers = { Authorization: `Bearer ${token}`, 'X-Request-Id': mark };
+      expect((await fetch(`${url}/api/v1/objects`, { headers })).status).toBe(200);
+    }
+    for (const { logLines } of instances) {
+      expect(logLines.some((line) => line.includes('"balanced-'))).toBe(true);
+    }
+  });
+
+  test.each(['websocket', 'polling'])('events arrive over %s', async (transport) => {
+    const socket = io(url, {
+      transports: [transport],
+      auth: { token },
+      extraHeaders: { Authorization: `Bearer ${token}` },
+      forceNew: true,
+    });
+    const heard: unknown[] = [];
+    socket.on('object-packet', ({ speed }) => heard.push(speed));
+    socket.on('connect_error', (error) => heard.push(error.message));
+    await until(() => socket.connected || heard.length > 0, 'it is connected');
+    const id = `car-${transport}`;
+    entityOf((await instances[0]?.admin('POST', 'objects', { id, name: id })) as never);
+    for (const speed of [1, 2, 3]) {
+      const sent = await call(`/api/v1/objects/${id}/packets`, { method: 'POST', body: JSON.stringify({ speed }) });
+      expect(sent.status).toBe(200);
+    }
+    await until(() => heard.length >= 3, 'all three are heard');
+    expect(heard).toEqual([1, 2, 3]);
+    socket.disconnect();
+  });
+
+  test('a body of the largest size passes, a larger one is refused', async () => {
+    const pad = 'x'.repeat(60_000);
+    const packets = Array.from({ length: 250 }, (_, at) => ({ time: 1_700_000_000_000 + at, pad }));
+    entityOf((await instances[0]?.admin('POST', 'objects', { id: 'big', name: 'big' })) as never);
+    const sent = await call('/api/v1/objects/big/packets', { method: 'POST', body: JSON.stringify(packets) });
+    expect({ status: sent.status, body: await sent.json() }).toEqual({
+      status: 200,
+      body: { success: true, count: 250 },
+    });
+    const large = await call('/api/v1/objects/big/packets', {
+      method: 'POST',
+      body: 'x'.repeat(17 * 1_024 ** 2),
+    }).catch(() => null);
+    expect(large?.status ?? 413).toBe(413);
+    const read = await call('/api/v1/objects/big/packets');
+    expect(JSON.parse(await read.text())).toHaveLength(250);
+  });
+
+  test('TLS: cookies are Secure, and what a client says of where it comes from is not believed', async () => {
+    const body = JSON.stringify(ADMIN);
+    const headers = {
+      'Content-Type': 'application/json',
+      'X-Forwarded-For': '203.0.113.7',
+      'X-Forwarded-Proto': 'http',
+    };
+    const cookie = await new Promise<string>((resolve, reject) => {
+      const options = {
+        port: tlsPort,
+        host: '127.0.0.1',
+        path: '/api/v1/auth',
+        method: 'POST',
+        headers,
+        rejectUnauthorized: false,
+      };
+      request(options, (answer) => {
+        answer.resume();
+        resolve(String(answer.headers['set-cookie']));
+      })
+        .on('error', reject)
+        .end(body);
+    });
+    expect(cookie).toMatch(/^sid=.*Secure/);
+    const written = () =>
+      instances.flatMap(({ logLines }) => logLines).filter((line) => line.includes('"action":"login"'));
+    await until(() => written().length > 0, 'the login is in the log of security events');
+    expect(written().join()).not.toContain('203.0.113.7');
+  });
+
+  test('an instance that ends takes nobody with it; with none left the answer is the error of the service', async () => {
+    const [first, second] = instances as [TestService, TestService];
+    await second.service.stop();
+    const statuses = await Promise.all(
+      Array.from({ length: 30 }, () => call('/api/v1/objects').then(({ status }) => status)),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    await first.service.stop();
+    const away = await call('/api/v1/objects');
+    expect(away.status).toBe(503);
+    expect(away.headers.get('retry-after')).toBe('1');
+    expect(away.headers.get('content-type')).toContain('application/json');
+    expect(await away.json()).toEqual({
+      success: false,
+      code: '503',
+      message: 'Service Unavailable',
+      tags: ['error_unavailable'],
+    });
+    expect(said).not.toMatch(/\[(emerg|alert|crit)\]/);
+  });
+});
