@@ -161,7 +161,7 @@ interface ApiParts extends Opened, Entrance {
 
 function createApi(parts: ApiParts) {
   const { config, database, caches, arrivals, identity, passwords, audit, hub, addressOf, now } = parts;
-  const { metrics } = parts.watch;
+  const { metrics, load } = parts.watch;
   const log = parts.log.child({ room: 'http' });
   const { tokenLifetimeMs } = config.auth;
   const inBackground = (work: Promise<unknown>): void => {
@@ -180,6 +180,7 @@ function createApi(parts: ApiParts) {
     arrivals,
     audit,
     requestEnded: metrics.requestEnded,
+    ...{ isOverloaded: load.isOverloaded, charge: load.charge },
     listen: hub.listen,
     addressOf,
     trustProxy: config.http.trustProxy,

@@ -18,6 +18,8 @@ export interface Config {
   };
   /** Where health and metrics are told; null for nowhere. */
   readonly ops: { readonly port: number; readonly host: string } | null;
+  /** How late the event loop may be, and how many points a caller has in a second; 0 for no limit. */
+  readonly load: { readonly delayMs: number; readonly pointsPerSecond: number };
   /** Where devices connect; null for nowhere. */
   readonly mqtt: {
     readonly port: number;
@@ -93,6 +95,8 @@ const VARIABLES = z.object({
   OPS_PORT: port.optional(),
   OPS_HOST: z.string().default('127.0.0.1'),
   STOP_DELAY: duration(LIMITS.stopDelayMaxMs, 0).default(1_000),
+  OVERLOAD_DELAY: duration(LIMITS.overloadDelayMaxMs, 0).default(1_000),
+  RATE_LIMIT: z.coerce.number('expected a whole number').int('expected a whole number').min(0).max(1e9).default(50_000),
   MQTT_PORT: port.optional(),
   MQTT_HOST: z.string().optional(),
   MQTT_TLS_KEY: z.string().optional(),
@@ -165,6 +169,7 @@ function toConfig(
       stopDelayMs: values.STOP_DELAY,
     },
     ops: values.OPS_PORT === undefined ? null : { port: values.OPS_PORT, host: values.OPS_HOST },
+    load: { delayMs: values.OVERLOAD_DELAY, pointsPerSecond: values.RATE_LIMIT },
     mqtt: env.MQTT_PORT?.trim() === '' ? null : toMqtt(values),
     mongodbUri: values.MONGODB_URI ?? null,
     mongodBinary: values.MONGOD_BINARY ?? null,

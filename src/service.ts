@@ -52,7 +52,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
 
 async function start(config: Config, options: ServiceOptions, life: Life): Promise<Omit<Service, 'stop'>> {
   const log = createLog(config.log, options.logTo);
-  const watch = await startWatch(config.ops);
+  const watch = await startWatch(config.ops, config.load);
   life.push(() => watch.stop());
   const secrets = config.auth.secrets ?? [await keepSecret(config.dataFolder)];
   const { uri, failed } = await findDatabase(config, log, life);

@@ -13,10 +13,11 @@ import { createDocumentRouter } from './documents.js';
 import { createEntityRouter, type EntityParts } from './entities.js';
 import { createEventRouter, type EventParts } from './events.js';
 import { answerError, only, unknownPath } from './failure.js';
+import { type MeterParts, meter } from './meter.js';
 import { createObjectRouter, type ObjectParts } from './objects.js';
 import { type EndedRequest, logRequests, nameRequest, requireHost } from './requests.js';
 
-export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts, EventParts {
+export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts, EventParts, MeterParts {
   readonly audit: Audit;
   readonly log: Logger;
   /** Told of each request when it is over. */
@@ -42,7 +43,7 @@ export function createApp(parts: AppParts): Express {
 
   const refuseForeign = refuseForeignPages(parts.corsOrigins);
   app.use('/api/v1', createLoginRouter(parts, refuseForeign));
-  app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins));
+  app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins), meter(parts));
   app.use('/api/v1', createAuthRouter(parts), createEventRouter(parts, refuseForeign));
   app.use('/api/v1', createObjectRouter(parts), createCommandRouter(parts), createEntityRouter(parts));
   // interface, "Object endpoints": the command path is stated without the prefix as well.

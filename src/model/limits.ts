@@ -173,6 +173,14 @@ export const LIMITS = {
   stopQuietTurns: 10,
   awayPauseMaxMs: 2 * SECOND_MS,
 
+  // Load: how busy the process is is looked at in each window; what a request costs, in points.
+  overloadDelayMaxMs: MINUTE_MS,
+  loadWindowMs: 500,
+  loadResolutionMs: 10,
+  bigBodyBytes: 256 * KIB,
+  rateWindowMs: 10 * SECOND_MS,
+  pointBytes: 16 * KIB,
+
   // Those who watch over the service.
   readyPingMs: 1 * SECOND_MS,
   probeConnections: 100,

@@ -41,7 +41,7 @@ describe('Limits', () => {
     ...['databaseConnectMs', 'databaseHeartbeatMs'],
     ...['historyPage', 'historyWaitMs', 'historiesAtOnce', 'historyAheadMs', 'moveSettleMs', 'moveRecheckMs'],
     ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
-    ...['stopLetInMs', 'stopQuietTurns'],
+    ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadResolutionMs', 'bigBodyBytes'],
     ...['mqttThrottleMs', 'mqttDevicesRemembered'],
     ...['gatherMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],

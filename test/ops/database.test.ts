@@ -56,8 +56,11 @@ test('done once or twice, the service runs with that user, live events and all',
     expect((await service.admin('GET', `objects/${object._id}?only=state.speed`)).body.state).toMatchObject({
       speed: 1,
     });
+    listener.close();
   } finally {
-    await service.stop();
+    // It may not drop the database, as tests do at their end.
+    await service.service.stop();
+    await service.client.close();
   }
 });
 

@@ -1,0 +1,46 @@
+/** What a request costs: callers pay for it in points, and what costs most is left out when the process has too much to do. */
+import type { Request, RequestHandler } from 'express';
+import { unavailable } from '../errors.js';
+import { LIMITS } from '../model/limits.js';
+import { callerOf } from './caller.js';
+
+export interface MeterParts {
+  /** Whether the process has too much to do. */
+  readonly isOverloaded: () => boolean;
+  /** Puts points on a caller's account; throws 429. Null where nobody counts. */
+  readonly charge: ((caller: string, points: number) => Promise<void>) | null;
+}
+
+/** One point a request, and one for each `pointBytes` of its body and of its answer. Throws 429, 503. */
+export function meter({ isOverloaded, charge }: MeterParts): RequestHandler {
+  return async (req, res, next) => {
+    const isBig = isList(req) || sentBytes(req) > LIMITS.bigBodyBytes;
+    if (isBig && isOverloaded()) throw unavailable('the service has too much to do; nothing was done');
+    if (charge === null) {
+      next();
+      return;
+    }
+    const { token, userId } = callerOf(res);
+    const payer = token?.id ?? userId;
+    await charge(payer, 1 + pointsOf(sentBytes(req)));
+    // What a list costs shows when it is there: it is paid for afterwards.
+    if (isBig) {
+      res.on('finish', () => {
+        const points = pointsOf(Number(res.getHeader('Content-Length') ?? 0));
+        if (points > 0) charge(payer, points).catch(() => undefined);
+      });
+    }
+    next();
+  };
+}
+
+const pointsOf = (bytes: number): number => Math.floor(bytes / LIMITS.pointBytes);
+
+const sentBytes = ({ headers }: Request): number => Number(headers['content-length'] ?? 0) || 0;
+
+/** A store, or the packets of an object: paths of an odd number of parts. Everyone may always ask who they are. */
+function isList({ method, path }: Request): boolean {
+  if (method !== 'GET') return false;
+  const parts = path.split('/').filter((part) => part !== '');
+  return parts.length % 2 === 1 && parts[0]?.toLowerCase() !== 'auth';
+}
