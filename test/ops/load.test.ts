@@ -56,7 +56,7 @@ describe('a process that is late with everything', () => {
     const block = (): void => {
       const untilMs = performance.now() + blockMs;
       while (performance.now() < untilMs);
-      if (busy) setTimeout(block);
+      if (busy) setImmediate(block);
     };
     block();
     return () => {
