@@ -68,6 +68,19 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
 }
 
+/** The address of the database that another process runs in this data folder, or null when nobody does. */
+export async function findRunning(dataFolder: string): Promise<string | null> {
+  const folder = resolve(dataFolder, 'mongodb');
+  const lock = await lockFolder(folder);
+  if ('release' in lock) {
+    await lock.release();
+    return null;
+  }
+  const paths = pathsOf(folder);
+  const [key, port] = [await readFile(paths.key, 'utf8'), Number(await readFile(paths.port, 'utf8'))];
+  return uriOf(key, port);
+}
+
 async function makeFolders(dataFolder: string): Promise<string> {
   const folder = resolve(dataFolder, 'mongodb');
   try {

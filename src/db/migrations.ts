@@ -13,7 +13,8 @@ export const MIGRATIONS: readonly Migration[] = [commandExpiry];
 type SchemaDocument = { _id: string; version: number; applied: { name: string; time: number }[] };
 
 const SCHEMA = 'schema';
-const RESTORING = 'restoring';
+/** The mark of a database into which a backup is being restored. */
+export const RESTORING = 'restoring';
 
 /**
  * Brings the database up to date. Throws 503 while another instance does, and an error that says what to do where a

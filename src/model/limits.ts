@@ -166,6 +166,11 @@ export const LIMITS = {
   packetsPerRemoval: 1_000,
   orphanGraceMs: HOUR_MS,
   orphansNoted: 10_000,
+
+  // Backups.
+  backupCompression: 1,
+  backupPieceBytes: 1 * MIB,
+  restoreBatch: 1_000,
   stopDelayMaxMs: MINUTE_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,

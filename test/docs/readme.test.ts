@@ -45,6 +45,7 @@ describe('Limits', () => {
     ...['mqttThrottleMs', 'mqttDevicesRemembered'],
     ...['gatherMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
+    ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')

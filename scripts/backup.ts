@@ -1,0 +1,54 @@
+// Writes everything that an installation has stored, as it was at one moment, into a folder. The service may go on.
+import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { writeBackup } from '../src/db/backup.js';
+import { createClient } from '../src/db/connect.js';
+import type { Manifest } from '../src/db/manifest.js';
+import { failure } from './client.js';
+import {
+  formatBytes,
+  readInstallation,
+  readPlainArguments,
+  runPlainly,
+  secretOf,
+  withDatabase,
+} from './installation.js';
+
+const HELP = `npm run backup -- --to <folder>
+
+Writes a backup of the database (MONGODB_URI, or the embedded one in DATA_DIR) into a new folder. The service may be running.
+
+  --to <folder>        the new folder; a {time} in its name becomes the time, as in backups/{time}
+  -h, --help           this text`;
+
+async function main(): Promise<number> {
+  const { to } = readPlainArguments({ to: { type: 'string' } }, HELP);
+  if (to === undefined || to === '') throw failure('--to is missing: the folder for the backup.');
+  const config = readInstallation();
+  const nowMs = Date.now();
+  const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-');
+  const folder = resolve(to.replaceAll('{time}', time));
+  const manifest = await withDatabase(config, false, async (uri) => {
+    const client = createClient(uri);
+    try {
+      return await writeBackup(client, folder, nowMs);
+    } finally {
+      await client.close();
+    }
+  });
+  console.log(await describe(folder, manifest));
+  console.log(`Keep ${secretOf(config)} as well: without it, every session and token ends.`);
+  return 0;
+}
+
+async function describe(folder: string, { files, exact }: Manifest): Promise<string> {
+  const sizes = await Promise.all(files.map(async ({ file }) => (await stat(join(folder, file))).size));
+  const documents = files.reduce((sum, file) => sum + file.documents, 0);
+  const packets = files.find(({ collection }) => collection === 'packets')?.documents ?? 0;
+  const size = formatBytes(sizes.reduce((sum, bytes) => sum + bytes, 0));
+  const note = exact ? '' : '\nIt took long: some packets are those of later moments than the rest.';
+  const counts = `${documents.toLocaleString('en')} documents, of which ${packets.toLocaleString('en')} packets`;
+  return `${folder}: ${counts}, ${size}${note}`;
+}
+
+await runPlainly(main);

@@ -1,0 +1,30 @@
+// Makes the data of an installation out of a backup. No Vigil may be running on the database.
+import { resolve } from 'node:path';
+import { readManifest } from '../src/db/manifest.js';
+import { restoreBackup } from '../src/db/restore.js';
+import { failure } from './client.js';
+import { readInstallation, readPlainArguments, runPlainly, secretOf, withDatabase } from './installation.js';
+
+const HELP = `npm run restore -- --from <folder>
+
+Restores a backup into the database (MONGODB_URI, or the embedded one in DATA_DIR). Stop every Vigil on it first.
+
+  --from <folder>      the folder of the backup
+  --replace            remove what is in the database; without it, the database must be empty
+  -h, --help           this text`;
+
+async function main(): Promise<number> {
+  const options = { from: { type: 'string' }, replace: { type: 'boolean' } } as const;
+  const { from, replace = false } = readPlainArguments(options, HELP);
+  if (from === undefined || from === '') throw failure('--from is missing: the folder of the backup.');
+  // Before a database is started for it.
+  await readManifest(resolve(from));
+  const config = readInstallation();
+  const { files, time } = await withDatabase(config, true, (uri) => restoreBackup(uri, resolve(from), replace));
+  const documents = files.reduce((sum, file) => sum + file.documents, 0).toLocaleString('en');
+  console.log(`Restored ${documents} documents as they were on ${new Date(time).toISOString()}.`);
+  console.log(`${secretOf(config)} must be what it was then, or every session and token has ended.`);
+  return 0;
+}
+
+await runPlainly(main);
