@@ -1,10 +1,12 @@
 /** Users, their rights, their tokens and sessions: what identifying a caller needs, cached and kept true by changes. */
 import { LRUCache } from 'lru-cache';
-import { type Document, ObjectId } from 'mongodb';
+import { BSON, type Document, ObjectId } from 'mongodb';
 import { type Caller, forObject, type Scope } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
+import { builtInStore } from '../model/stores.js';
+import { findStored } from './by-key.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
 import { createKnown } from './known.js';
@@ -110,11 +112,9 @@ export async function findLogin(database: Database, login: string): Promise<Know
 
 /** The chain of groups from the root down to this one, or null when the scope does not reach the group. */
 export async function findBranch(database: Database, scope: Scope, groupId: string): Promise<string[] | null> {
-  const group = await findOne(database, 'groups', {
-    _id: new ObjectId(groupId),
-    branch: new ObjectId(scope.groupId),
-  });
-  return group === null ? null : group.branch.map((id: ObjectId) => id.toHexString());
+  const group = await findStored(database, builtInStore('groups'), '_id', groupId.toLowerCase());
+  const branch = group === null ? [] : (BSON.deserialize(group).branch as ObjectId[]).map(String);
+  return branch.includes(scope.groupId) ? branch : null;
 }
 
 /** Ends one session. */

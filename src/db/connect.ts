@@ -14,10 +14,12 @@ import { LIMITS } from '../model/limits.js';
 import { STORES, type Store } from '../model/stores.js';
 import { translated } from './documents.js';
 import { countPool } from './pool.js';
+import { createInTurn, type InTurn } from './turn.js';
 
 export interface Database {
   readonly client: MongoClient;
   readonly db: Db;
+  readonly inTurn: InTurn;
 }
 
 const NAMESPACE_EXISTS = 48;
@@ -54,10 +56,15 @@ export function createWatcherClient(uri: string): MongoClient {
   });
 }
 
+/** The database that the client's address names. */
+export function databaseOf(client: MongoClient): Database {
+  return { client, db: client.db(), inTurn: createInTurn() };
+}
+
 /** Connects, and makes every collection and index that is not there yet. */
 export async function connectDatabase(uri: string): Promise<Database> {
   const client = createClient(uri);
-  const database = { client, db: client.db() };
+  const database = databaseOf(client);
   try {
     await translated(async () => {
       await client.connect();

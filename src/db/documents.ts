@@ -1,5 +1,14 @@
 /** The border to MongoDB: entity to document and back, a list query as a filter, a driver's error as an ApiError. */
-import { type Document, type Filter, MongoBulkWriteError, MongoError, MongoServerError, ObjectId } from 'mongodb';
+import {
+  BSON,
+  BSONType,
+  type Document,
+  type Filter,
+  MongoBulkWriteError,
+  MongoError,
+  MongoServerError,
+  ObjectId,
+} from 'mongodb';
 import { ApiError, badRequest, conflict, tooLarge, unavailable } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';
@@ -7,6 +16,7 @@ import type { Json, JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import { distinctPaths, type Selection } from '../model/list.js';
 import type { Store } from '../model/stores.js';
+import { findField } from './json.js';
 
 /** What the border has to know of a store (packets are no store, but are read the same way). */
 export type Layout = Pick<Store, 'references' | 'texts' | 'hidden' | 'derived' | 'builtIn'>;
@@ -57,6 +67,20 @@ export function scopeFilter(layout: Layout, scope: Scope): Filter<Document> {
   const rules: Filter<Document>[] = [{ branch: new ObjectId(scope.groupId) }, { owner: user }, { access: user }];
   if (layout.builtIn) rules.push({ _builtin: true });
   return { $or: rules };
+}
+
+/** The same rule for a stored entity that is there. */
+export function isVisible(layout: Layout, scope: Scope, document: Uint8Array): boolean {
+  const holds = (name: string, id: string): boolean => {
+    const list = findField(document, name, BSONType.array);
+    return list !== null && Object.values(BSON.deserialize(list)).some((one) => String(one) === id);
+  };
+  return (
+    holds('branch', scope.groupId) ||
+    findField(document, 'owner', BSONType.objectId)?.toString('hex') === scope.userId ||
+    holds('access', scope.userId) ||
+    (layout.builtIn && findField(document, '_builtin', BSONType.bool)?.[0] === 1)
+  );
 }
 
 /** The conditions of a list query, each one to be met. `search` names the fields that a text is looked for in. */

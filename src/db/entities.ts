@@ -1,14 +1,16 @@
 /** How entities of any store are read: listed, summarized, one by one. Each asks for a scope. */
-import { type Document, type Filter, ObjectId } from 'mongodb';
+import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
 import { notFound } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Page, Selection } from '../model/list.js';
 import { builtInStore, type Store } from '../model/stores.js';
+import { findByKey, keysOf } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
 import { checkReadable, projectionOf, scopeFilter, selectionFilter, toEntity, translated } from './documents.js';
-import { latestPackets } from './packets.js';
+import { createJsonWriter, type JsonWriter, readObjectId, toJson } from './json.js';
+import { latestPacket, latestPackets } from './packets.js';
 import { type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
 
 const SEARCHED = ['name', 'id', 'login'];
@@ -74,24 +76,38 @@ export async function readEntity(
   key: string,
   only: readonly string[] | null = null,
 ): Promise<Buffer> {
-  const found = await atKey(store, scope, key, (filter) =>
-    readOne(
-      database,
-      { find: collectionName(store.name), filter, ...projected(store, only) },
-      stateOf(database, store, only),
-    ),
-  );
+  const found =
+    only === null
+      ? await readWhole(database, store, scope, key)
+      : await atKey(store, scope, key, (filter) =>
+          readOne(
+            database,
+            { find: collectionName(store.name), filter, ...projected(store, only) },
+            stateOf(database, store, only),
+          ),
+        );
   if (found === null) throw notFound();
   return found;
 }
 
+async function readWhole(database: Database, store: Store, scope: Scope, key: string): Promise<Buffer | null> {
+  if (store.name !== 'objects') {
+    const document = await findByKey(database, store, scope, key);
+    return document && toJson(document);
+  }
+  // An `_id` is enough to ask for the state, before it is known whether the object is there to be seen.
+  const early = isId(key) ? latestPacket(database, key.toLowerCase()) : null;
+  const [document, state] = await Promise.all([findByKey(database, store, scope, key), early]);
+  if (document === null) return null;
+  const id = readObjectId(document) ?? '';
+  return withState(document, id === key.toLowerCase() ? state : await latestPacket(database, id));
+}
+
 /** One entity, for what the service decides by it. Throws 404. */
 export async function getEntity(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
-  const document = await atKey(store, scope, key, (filter) =>
-    translated(() => collectionOf(database, store).findOne(filter, { maxTimeMS: LIMITS.databaseOperationMs })),
-  );
+  const document = await findByKey(database, store, scope, key);
   if (document === null) throw notFound();
-  return toEntity(store, document);
+  return toEntity(store, BSON.deserialize(document));
 }
 
 /** The `_id`s of those of these objects (named by `_id` or own id) that the scope sees. */
@@ -107,19 +123,15 @@ export async function findObjectIds(database: Database, scope: Scope, keys: read
   return found.map(({ _id }) => String(_id));
 }
 
-/**
- * README "Objects": an object's `:id` is its `_id` or its own `id`; every other entity's is its `_id`. Tried in this order, so
- * that nobody takes another object's place by giving an own `id` that looks like its `_id`.
- */
+/** The first result of an attempt at what the key can mean, within the scope; null when there is none. */
 export async function atKey<T>(
   store: Store,
   scope: Scope,
   key: string,
   attempt: (filter: Filter<Document>) => Promise<T | null>,
 ): Promise<T | null> {
-  const keys: Filter<Document>[] = isId(key) ? [{ _id: new ObjectId(key) }] : [];
-  if (store.name === 'objects') keys.push({ id: key });
-  for (const named of keys) {
+  for (const [field, value] of keysOf(store, key)) {
+    const named = { [field]: field === '_id' ? new ObjectId(value) : value };
     const found = await attempt({ $and: [named, scopeFilter(store, scope)] });
     if (found !== null) return found;
   }
@@ -141,11 +153,21 @@ function stateOf(database: Database, store: Store, only: readonly string[] | nul
   const paths = only === null || only.includes('state') ? null : only.filter(isState).map((path) => path.slice(6));
   return async (ids) => {
     const states = await latestPackets(database, ids, paths);
-    return (writer, id) => {
-      const state = states.get(id);
-      if (state === undefined) return;
-      writer.raw(',"state":');
-      writer.document(state);
-    };
+    return (writer, id) => writeState(writer, states.get(id) ?? null);
   };
+}
+
+function writeState(writer: JsonWriter, state: Uint8Array | null): void {
+  if (state === null) return;
+  writer.raw(',"state":');
+  writer.document(state);
+}
+
+function withState(object: Uint8Array, state: Uint8Array | null): Buffer {
+  const writer = createJsonWriter(1_024);
+  writer.raw('{');
+  writer.members(object);
+  writeState(writer, state);
+  writer.raw('}');
+  return writer.take();
 }

@@ -1,6 +1,6 @@
 /** The packets of objects as they are read: by interval, one by one, or as an object's latest; and their removal. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { BSONType, type Document, type Filter, ObjectId } from 'mongodb';
+import { BSON, BSONType, type Document, type Filter, ObjectId } from 'mongodb';
 import { badRequest, notFound } from '../errors.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
@@ -153,13 +153,14 @@ export async function removePacketsWhere(
 
 /** The latest packet of one object, or null. */
 export async function readState(database: Database, objectId: string): Promise<Packet | null> {
-  const found = await translated(() =>
-    database.db
-      .collection(PACKETS)
-      .findOne(
-        { _oid: new ObjectId(objectId) },
-        { sort: { _oid: -1, time: -1, _ts: -1 }, maxTimeMS: LIMITS.databaseOperationMs },
-      ),
+  const found = await latestPacket(database, objectId);
+  return found === null ? null : (toEntity(PACKET_LAYOUT, BSON.deserialize(found)) as unknown as Packet);
+}
+
+/** The same as it is stored. */
+export async function latestPacket(database: Database, objectId: string): Promise<Uint8Array | null> {
+  const latest = await database.inTurn('latest', [objectId], (ids: string[]) =>
+    latestPackets(database, [...new Set(ids)], null),
   );
-  return found === null ? null : (toEntity(PACKET_LAYOUT, found) as unknown as Packet);
+  return latest.get(objectId) ?? null;
 }

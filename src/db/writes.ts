@@ -9,6 +9,7 @@ import type { Store } from '../model/stores.js';
 import { collectionOf, type Database } from './connect.js';
 import { toDocument, toEntity, toMergeUpdate, translated } from './documents.js';
 import { atKey, getEntity } from './entities.js';
+import { insertDocument } from './inserts.js';
 
 const CHECKED_ATTEMPTS = 8;
 
@@ -20,7 +21,7 @@ export async function createEntity(database: Database, store: Store, entity: Ent
   if (BSON.calculateObjectSize(document) > LIMITS.entityStoredBytes) {
     throw tooLarge(`the entity would be larger than ${LIMITS.entityStoredBytes} bytes`);
   }
-  await translated(() => collectionOf(database, store).insertOne(document));
+  await insertDocument(database, collectionOf(database, store), document);
   return toEntity(store, document);
 }
 

@@ -68,6 +68,9 @@ export const LIMITS = {
   cachedModels: 1_000,
   cachedReaders: 100_000,
 
+  // Reads by key, or inserts, of one turn of the event loop that go to the database together.
+  itemsPerTurn: 100,
+
   // Writes: packets that wait for the write under way and go into the next one together.
   packetsPerWrite: 1_000,
   packetsWaiting: 20_000,

@@ -12,7 +12,7 @@ import {
   releaseCommands,
   type StoredCommand,
 } from '../../src/db/commands.js';
-import type { Database } from '../../src/db/connect.js';
+import { type Database, databaseOf } from '../../src/db/connect.js';
 import { scopeOf } from '../../src/model/access.js';
 import type { Page } from '../../src/model/list.js';
 import { useService } from '../fixture.js';
@@ -28,7 +28,7 @@ let database: Database;
 let objectId: string;
 
 beforeEach(() => {
-  database = { client: service.client, db: service.client.db() };
+  database = databaseOf(service.client);
   objectId = new ObjectId().toHexString();
   return collection().deleteMany({});
 });

@@ -1,7 +1,7 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
-import type { Database } from '../../src/db/connect.js';
+import { type Database, databaseOf } from '../../src/db/connect.js';
 import { createIngest, type Ingest } from '../../src/db/ingest.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { createStampClock, type Message, type PacketSource } from '../../src/model/packet.js';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   client.on('commandStarted', ({ commandName }) => {
     if (commandName === 'insert') inserts++;
   });
-  database = { client, db: client.db() };
+  database = databaseOf(client);
 });
 
 afterAll(() => database.client.close());

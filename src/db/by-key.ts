@@ -1,0 +1,75 @@
+/** Single entities by their key, as they are stored: who sees them is checked on what the database gave. */
+import { BSONType, type Document, ObjectId } from 'mongodb';
+import type { Scope } from '../model/access.js';
+import { isId } from '../model/entity.js';
+import type { Store } from '../model/stores.js';
+import { collectionName, type Database } from './connect.js';
+import { isVisible, projectionOf } from './documents.js';
+import { findField, readObjectId } from './json.js';
+import { rawBatches } from './pages.js';
+
+type KeyField = '_id' | 'id';
+
+/**
+ * README "Objects": an object's `:id` is its `_id` or its own `id`; every other entity's is its `_id`. In this order, so
+ * that nobody takes another object's place by giving an own `id` that looks like its `_id`.
+ */
+export function keysOf(store: Store, key: string): [KeyField, string][] {
+  const keys: [KeyField, string][] = isId(key) ? [['_id', key.toLowerCase()]] : [];
+  if (store.name === 'objects') keys.push(['id', key]);
+  return keys;
+}
+
+/** The entity that the scope sees under the key, without what is hidden; null when there is none. */
+export async function findByKey(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  key: string,
+): Promise<Uint8Array | null> {
+  for (const [field, value] of keysOf(store, key)) {
+    const document = await findStored(database, store, field, value);
+    if (document !== null && isVisible(store, scope, document)) return document;
+  }
+  return null;
+}
+
+/** Whoever may see it; for those who ask further. */
+export async function findStored(
+  database: Database,
+  store: Store,
+  field: KeyField,
+  value: string,
+): Promise<Uint8Array | null> {
+  const found = await database.inTurn(`${store.name}.${field}`, [value], (values: string[]) =>
+    findAll(database, store, field, [...new Set(values)]),
+  );
+  return found.get(value) ?? null;
+}
+
+async function findAll(
+  database: Database,
+  store: Store,
+  field: KeyField,
+  values: readonly string[],
+): Promise<Map<string, Uint8Array>> {
+  const wanted: unknown[] = field === '_id' ? values.map((value) => new ObjectId(value)) : [...values];
+  const projection = projectionOf(store, null);
+  const command: Document = {
+    find: collectionName(store.name),
+    filter: { [field]: { $in: wanted } },
+    batchSize: wanted.length,
+    ...(projection && { projection }),
+  };
+  const found = new Map<string, Uint8Array>();
+  for await (const documents of rawBatches(database, command)) {
+    for (const document of documents) found.set(readKey(document, field), document);
+  }
+  return found;
+}
+
+function readKey(document: Uint8Array, field: KeyField): string {
+  if (field === '_id') return readObjectId(document) ?? '';
+  const text = findField(document, field, BSONType.string);
+  return text === null ? '' : text.toString('utf8', 4, text.length - 1);
+}

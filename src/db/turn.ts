@@ -1,0 +1,40 @@
+/** What is asked of the database in one turn of the event loop goes to it together. */
+import { LIMITS } from '../model/limits.js';
+
+/**
+ * Does `items` together with all others that are given for the same `what` before the turn ends: `run` is begun after the
+ * last of them came, so that nobody gets what is older than the question. Its result is everyone's, its failure as well.
+ */
+export type InTurn = <Item, Result>(
+  what: string,
+  items: readonly Item[],
+  run: (items: Item[]) => Promise<Result>,
+) => Promise<Result>;
+
+interface Turn {
+  readonly items: unknown[];
+  readonly result: Promise<unknown>;
+}
+
+export function createInTurn(): InTurn {
+  const turns = new Map<string, Turn>();
+  const begin = (what: string, run: (items: unknown[]) => Promise<unknown>): Turn => {
+    const items: unknown[] = [];
+    const result = new Promise((resolve) => {
+      setImmediate(() => {
+        if (turns.get(what)?.items === items) turns.delete(what);
+        resolve(run(items));
+      });
+    });
+    const turn = { items, result };
+    turns.set(what, turn);
+    return turn;
+  };
+  return <Item, Result>(what: string, items: readonly Item[], run: (items: Item[]) => Promise<Result>) => {
+    const open = turns.get(what);
+    const hasRoom = open !== undefined && open.items.length < LIMITS.itemsPerTurn;
+    const turn = hasRoom ? open : begin(what, run as (items: unknown[]) => Promise<unknown>);
+    turn.items.push(...items);
+    return turn.result as Promise<Result>;
+  };
+}

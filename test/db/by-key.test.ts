@@ -1,0 +1,126 @@
+/** Entities by key: reads of one turn are one command, and give just what each would have given by itself. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Document, MongoClient, ObjectId } from 'mongodb';
+import { findByKey } from '../../src/db/by-key.js';
+import { collectionOf, type Database, databaseOf } from '../../src/db/connect.js';
+import { atKey, getEntity, readEntity } from '../../src/db/entities.js';
+import { readObjectId } from '../../src/db/json.js';
+import { type Scope, scopeOf } from '../../src/model/access.js';
+import { builtInStore, type Store } from '../../src/model/stores.js';
+import { useService } from '../fixture.js';
+
+const service = useService();
+const IDS = Array.from({ length: 4 }, () => new ObjectId());
+const commands: Document[] = [];
+let database: Database;
+
+beforeAll(async () => {
+  const client = await new MongoClient(service.mongodbUri, { monitorCommands: true }).connect();
+  client.on('commandStarted', ({ command }) => commands.push(command));
+  database = databaseOf(client);
+});
+
+afterAll(() => database.client.close());
+
+beforeEach(() => void commands.splice(0));
+
+const asked = (collection: string): Document[] => commands.filter(({ find }) => find === collection);
+const id = fc.constantFrom(...IDS);
+const some = fc.subarray(IDS);
+const scope = fc.record({ userId: id, groupId: id }).map(({ userId, groupId }) => toScope(userId, groupId));
+const toScope = (userId: ObjectId, groupId: ObjectId): Scope =>
+  scopeOf({ userId: userId.toHexString(), groupId: groupId.toHexString() });
+const document = (store: Store) =>
+  fc
+    .record({ id: fc.constantFrom('a', 'é"', IDS[0]?.toHexString() ?? ''), owner: id, branch: some, access: some })
+    .chain((one) =>
+      fc.record({ ...(store.builtIn && { _builtin: fc.boolean() }) }).map((more) => ({ ...one, ...more })),
+    )
+    .map((one) => ({ _id: new ObjectId(), ...one }) as Document);
+
+describe.each(['objects', 'models'])('%s', (name) => {
+  const store = builtInStore(name);
+
+  test('each caller gets what the database would have given to that caller alone', async () => {
+    const documents = fc.uniqueArray(document(store), {
+      selector: (one) => one.id,
+      minLength: 1,
+      maxLength: 3,
+    });
+    const property = fc.asyncProperty(
+      documents,
+      fc.array(scope, { minLength: 1, maxLength: 3 }),
+      async (given, scopes) => {
+        await collectionOf(database, store).insertMany(given);
+        const keys = [...given.flatMap(({ _id, id }) => [_id.toHexString(), id]), IDS[1]?.toHexString(), 'nobody'];
+        const wanted = scopes.flatMap((one) => keys.map((key) => ({ key, scope: one })));
+        const plain = (one: (typeof wanted)[number]) =>
+          atKey(store, one.scope, one.key, (filter) => collectionOf(database, store).findOne(filter));
+        const [alone, shared] = await Promise.all([
+          Promise.all(wanted.map(plain)),
+          Promise.all(wanted.map((one) => findByKey(database, store, one.scope, one.key))),
+        ]);
+        await collectionOf(database, store).deleteMany({ _id: { $in: given.map(({ _id }) => _id) } });
+        expect(shared.map((found) => found && readObjectId(found))).toEqual(
+          alone.map((found) => found && String(found._id)),
+        );
+      },
+    );
+    await fc.assert(property, { numRuns: 30 });
+  });
+});
+
+describe('turns', () => {
+  const store = builtInStore('labels');
+  const everyone = toScope(IDS[0] as ObjectId, IDS[1] as ObjectId);
+  const create = async (name: string): Promise<string> => {
+    const { insertedId } = await collectionOf(database, store).insertOne({ name, branch: [IDS[1]], access: [] });
+    return insertedId.toHexString();
+  };
+
+  test('what is asked for in one turn is one command, of each key once', async () => {
+    const keys = [await create('a'), await create('b')];
+    const wanted = [...keys, ...keys, new ObjectId().toHexString()];
+    const answers = await Promise.allSettled(wanted.map((key) => getEntity(database, store, everyone, key)));
+    expect(answers.map((answer) => (answer.status === 'fulfilled' ? answer.value.name : answer.reason.status))).toEqual(
+      ['a', 'b', 'a', 'b', 404],
+    );
+    expect(asked('labels').map(({ filter }) => filter._id.$in.length)).toEqual([3]);
+  });
+
+  test('what is asked for once the command has set out is asked anew', async () => {
+    const key = await create('a');
+    const first = getEntity(database, store, everyone, key);
+    while (asked('labels').length === 0) await turn();
+    const second = getEntity(database, store, everyone, key);
+    await Promise.all([first, second]);
+    expect(asked('labels')).toHaveLength(2);
+  });
+
+  test('many are several commands', async () => {
+    const keys = Array.from({ length: 250 }, () => new ObjectId().toHexString());
+    await Promise.all(keys.map((key) => findByKey(database, store, everyone, key)));
+    expect(asked('labels').map(({ filter }) => filter._id.$in.length)).toEqual([100, 100, 50]);
+  });
+
+  test('answers that together are larger than the database sends at once come whole', async () => {
+    const text = 'x'.repeat(1_000_000);
+    const keys = await Promise.all(Array.from({ length: 20 }, (_, nth) => create(`${nth}${text}`)));
+    const answers = await Promise.all(keys.map((key) => readEntity(database, store, everyone, key)));
+    expect(answers.map((answer) => JSON.parse(answer.toString()).name.length - text.length)).toEqual(
+      keys.map((_, nth) => String(nth).length),
+    );
+    expect(asked('labels')).toHaveLength(1);
+  });
+
+  test('what is hidden is not read', async () => {
+    const users = builtInStore('users');
+    const user = { login: 'hidden', _password: 'secret', branch: [IDS[1]], access: [] };
+    const { insertedId } = await collectionOf(database, users).insertOne(user);
+    const text = (await readEntity(database, users, everyone, insertedId.toHexString())).toString();
+    expect(text).toContain('"login":"hidden"');
+    expect(text).not.toContain('secret');
+  });
+});

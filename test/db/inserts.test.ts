@@ -1,0 +1,89 @@
+/** New entities of one moment: stored together, refused one by one, as each would be alone. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { MongoClient } from 'mongodb';
+import { type Database, databaseOf } from '../../src/db/connect.js';
+import { createEntity, newId } from '../../src/db/writes.js';
+import { toApiError } from '../../src/errors.js';
+import type { Entity } from '../../src/model/entity.js';
+import { builtInStore } from '../../src/model/stores.js';
+import { useService } from '../fixture.js';
+
+const service = useService();
+const OBJECTS = builtInStore('objects');
+let database: Database;
+let inserts: number[] = [];
+
+beforeAll(async () => {
+  const client = await new MongoClient(service.mongodbUri, { monitorCommands: true }).connect();
+  client.on('commandStarted', ({ command }) => {
+    if (command.insert === 'objects') inserts.push(command.documents.length);
+  });
+  database = databaseOf(client);
+});
+
+afterAll(() => database.client.close());
+
+beforeEach(async () => {
+  await database.db.collection('objects').deleteMany({});
+  inserts = [];
+});
+
+const newEntity = (id: string): Entity => ({
+  ...{ _id: newId(), id, name: id, owner: newId(), group: newId(), branch: [], access: [], time: 1 },
+});
+
+const outcomeOf = async (made: Promise<Entity>): Promise<string> =>
+  made.then(
+    ({ _id }) => `stored ${_id}`,
+    (error) => `${toApiError(error).status} ${toApiError(error).help}`,
+  );
+
+const createAll = (entities: readonly Entity[]): Promise<string[]> =>
+  Promise.all(entities.map((entity) => outcomeOf(createEntity(database, OBJECTS, entity))));
+
+test('those of one turn are one write', async () => {
+  const entities = Array.from({ length: 30 }, (_, nth) => newEntity(`object-${nth}`));
+  expect(await createAll(entities)).toEqual(entities.map(({ _id }) => `stored ${_id}`));
+  expect(inserts).toEqual([30]);
+  expect(await database.db.collection('objects').countDocuments()).toBe(30);
+});
+
+describe('one that is refused', () => {
+  test('fails alone, with the words it has when it comes alone', async () => {
+    await createEntity(database, OBJECTS, newEntity('taken'));
+    const alone = await outcomeOf(createEntity(database, OBJECTS, newEntity('taken')));
+    const entities = ['a', 'taken', 'b'].map(newEntity);
+    expect(await createAll(entities)).toEqual([`stored ${entities[0]?._id}`, alone, `stored ${entities[2]?._id}`]);
+    expect(alone).toBe('409 id: already taken');
+  });
+
+  test('by its `_id` as well', async () => {
+    const first = newEntity('a');
+    await createEntity(database, OBJECTS, first);
+    const entities = [newEntity('b'), { ...newEntity('c'), _id: first._id }];
+    expect(await createAll(entities)).toEqual([`stored ${entities[0]?._id}`, '409 _id: already taken']);
+  });
+
+  test('of any that want the same, one is stored', async () => {
+    const ids = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 });
+    const property = fc.asyncProperty(ids, async (given) => {
+      await database.db.collection('objects').deleteMany({});
+      const outcomes = await createAll(given.map(newEntity));
+      const stored = given.filter((_, at) => outcomes[at]?.startsWith('stored'));
+      expect(stored.sort()).toEqual([...new Set(given)].sort());
+      expect(new Set(outcomes.filter((outcome) => !outcome.startsWith('stored'))).size).toBeLessThanOrEqual(1);
+      expect(await database.db.collection('objects').distinct('id')).toEqual([...new Set(given)].sort());
+    });
+    await fc.assert(property, { numRuns: 20 });
+  });
+});
+
+test('over HTTP: of many that want the same own id at once, one is answered 200 and the others 409', async () => {
+  const names = ['x', 'x', 'y', 'x', 'z', 'y'];
+  const answers = await Promise.all(names.map((id) => service.admin('POST', 'objects', { id, name: id })));
+  const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+  expect([count(200), count(409)]).toEqual([3, 3]);
+  for (const { status, body } of answers)
+    if (status === 409) expect(body.helper).toEqual({ message: 'id: already taken' });
+});
