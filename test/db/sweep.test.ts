@@ -1,6 +1,7 @@
 /** Which packets are removed, and which stay: by the age that a model or the installation gives, and those of nobody. */
 import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
+import { databaseOf } from '../../src/db/connect.js';
 import { createSweeper } from '../../src/db/sweep.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { expectRefusal } from '../answers.js';
@@ -13,7 +14,7 @@ const never = new AbortController().signal;
 let clockMs = Date.now();
 
 const sweeper = (retentionDays: number | null) =>
-  createSweeper({ database: { client: service.client, db: service.client.db() }, retentionDays, now: () => clockMs });
+  createSweeper({ database: databaseOf(service.client), retentionDays, now: () => clockMs });
 
 const packets = () => service.client.db().collection('packets');
 
