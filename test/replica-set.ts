@@ -22,6 +22,8 @@ export interface Member {
   kill(): Promise<void>;
   /** Starts it again with its data. */
   start(): void;
+  /** Hands over, when it is the primary, as for maintenance. */
+  stepDown(): Promise<void>;
   /** It holds its connections and answers nothing, as a machine that hangs does. */
   freeze(): void;
   thaw(): void;
@@ -35,8 +37,6 @@ export interface ReplicaSet {
   uri(database: string): string;
   /** The member that takes writes, as soon as there is one. */
   primary(): Promise<Member>;
-  /** The primary hands over, as for maintenance. */
-  stepDown(): Promise<void>;
   /** Returns when every member is there and follows one primary. */
   whole(): Promise<void>;
   stop(): Promise<void>;
@@ -44,13 +44,17 @@ export interface ReplicaSet {
 
 export interface ReplicaSetOptions {
   readonly members?: number;
+  /** A small one forgets soon. */
   readonly oplogMb?: number;
+  /** How long a primary may be unheard of, or hear of no majority, before it is none. */
+  readonly electionMs?: number;
 }
 
 /** Starts the set and returns when it is whole. */
 export async function startReplicaSet({
   members: count = 3,
   oplogMb = 256,
+  electionMs = 2_000,
 }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
   const log = { info: () => undefined, warn: () => undefined };
   const mongod = await findMongod({
@@ -68,7 +72,7 @@ export async function startReplicaSet({
     await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   };
   try {
-    await initiate(members);
+    await initiate(members, electionMs);
     await set.whole();
   } catch (error) {
     await stop();
@@ -77,7 +81,8 @@ export async function startReplicaSet({
   return { ...set, stop };
 }
 
-async function findPort(): Promise<number> {
+/** A port that nobody has. */
+export async function findPort(): Promise<number> {
   for (;;) {
     // Below the ports that systems hand out to clients: one of those must not sit on the port while a member is away.
     const port = randomInt(21_000, 32_000);
@@ -102,12 +107,11 @@ async function startMember(settings: {
     ...['--dbpath', folder, '--logpath', logFile, '--logappend', '--replSet', NAME],
     ...['--bind_ip', '127.0.0.1', '--port', String(port), '--nounixsocket', '--quiet', '--noscripting'],
     ...['--wiredTigerCacheSizeGB', '0.25', '--oplogSize', String(oplogMb)],
-    ...[
-      '--setParameter',
-      'diagnosticDataCollectionEnabled=false',
-      '--setParameter',
-      'oplogNetworkTimeoutBufferSeconds=1',
-    ],
+    // A checkpoint a second: what is older than the last one may be forgotten.
+    ...['--syncdelay', '1'],
+    ...['diagnosticDataCollectionEnabled=false', 'enableTestCommands=1'].flatMap((one) => ['--setParameter', one]),
+    // A member whose source of the log freezes looks for another one after two seconds, not after ten.
+    ...['--setParameter', 'oplogNetworkTimeoutBufferSeconds=1'],
   ];
   let child: ChildProcess;
   const start = () => {
@@ -126,6 +130,9 @@ async function startMember(settings: {
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
     command: (command) => runOn(port, command),
+    async stepDown() {
+      await runOn(port, { replSetStepDown: 5, secondaryCatchUpPeriodSecs: 4 });
+    },
   };
   await until(
     async () => {
@@ -151,10 +158,10 @@ async function runOn(port: number, command: Document): Promise<Document> {
   }
 }
 
-async function initiate([first, ...others]: readonly LocalMember[]): Promise<void> {
+async function initiate([first, ...others]: readonly LocalMember[], electionMs: number): Promise<void> {
   if (first === undefined) return;
   const members = [first, ...others].map(({ port }, _id) => ({ _id, host: `127.0.0.1:${port}` }));
-  const settings = { electionTimeoutMillis: 2_000, heartbeatIntervalMillis: 500 };
+  const settings = { electionTimeoutMillis: electionMs, heartbeatIntervalMillis: 500 };
   await first.command({ replSetInitiate: { _id: NAME, members, settings } });
 }
 
@@ -180,9 +187,6 @@ function createSet(members: readonly LocalMember[]): Omit<ReplicaSet, 'stop'> {
     uri: (database) =>
       `mongodb://${members.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${database}?replicaSet=${NAME}`,
     primary,
-    async stepDown() {
-      await (await primary()).command({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 4 });
-    },
     async whole() {
       await until(
         async () => {

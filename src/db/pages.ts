@@ -27,12 +27,13 @@ const SLICE = 250;
 export async function* rawBatches(database: Database, command: Document): AsyncGenerator<Uint8Array[]> {
   // A cursor belongs to the session that opened it.
   const session = database.client.startSession();
-  let batch = await runRaw(database, { ...command, maxTimeMS: LIMITS.databaseOperationMs }, session);
+  const withinMs = LIMITS.databaseOperationMs;
+  let batch = await runRaw(database, { ...command, maxTimeMS: withinMs }, { withinMs, session });
   const collection = batch.namespace.slice(batch.namespace.indexOf('.') + 1);
   try {
     yield batch.documents;
     while (batch.cursorId !== 0n) {
-      batch = await runRaw(database, { getMore: batch.cursorId, collection }, session);
+      batch = await runRaw(database, { getMore: batch.cursorId, collection }, { withinMs, session });
       yield batch.documents;
     }
   } finally {
@@ -44,10 +45,14 @@ export async function* rawBatches(database: Database, command: Document): AsyncG
   }
 }
 
-async function runRaw(database: Database, command: Document, session?: ClientSession): Promise<Batch> {
+async function runRaw(
+  database: Database,
+  command: Document,
+  { withinMs, session }: { withinMs: number; session?: ClientSession },
+): Promise<Batch> {
   const reply = await translated(
     () => database.db.command(command, { raw: true, ...(session && { session }) }),
-    LIMITS.databaseOperationMs,
+    withinMs,
   );
   return readBatch(reply.cursor);
 }
@@ -85,13 +90,9 @@ export async function readOne(
   command: Document,
   prepareExtra?: PrepareExtra,
 ): Promise<Buffer | null> {
-  const { documents } = await runRaw(database, {
-    ...command,
-    limit: 1,
-    batchSize: 1,
-    singleBatch: true,
-    maxTimeMS: LIMITS.databaseOperationMs,
-  });
+  const withinMs = LIMITS.databaseAnswerMs;
+  const one = { ...command, limit: 1, batchSize: 1, singleBatch: true, maxTimeMS: withinMs };
+  const { documents } = await runRaw(database, one, { withinMs });
   const [document] = documents;
   if (document === undefined) return null;
   const writer = createJsonWriter(1_024);

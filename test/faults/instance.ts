@@ -1,0 +1,67 @@
+/** An instance of the service as a process of its own, that can be killed and started again at the same address. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ADMIN } from '../fixture.js';
+import { findPort } from '../replica-set.js';
+import { until } from '../until.js';
+
+const START_MS = 30_000;
+
+export interface Instance {
+  readonly url: string;
+  /** Ends it at once, in the middle of whatever it does. */
+  kill(): Promise<void>;
+  /** Starts it again and returns when it answers. */
+  start(): Promise<void>;
+  /** What it wrote to its log, one line per entry, since the first start. */
+  log(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Starts the service on a database of somebody's and returns when it answers. */
+export async function startInstance(mongodbUri: string): Promise<Instance> {
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-instance-'));
+  const port = await findPort();
+  const url = `http://127.0.0.1:${port}`;
+  const logFile = join(folder, 'log');
+  const env = {
+    ...{ ...process.env, PORT: String(port), MONGODB_URI: mongodbUri, DATA_DIR: folder },
+    ...{ SECRET: 'test-secret-0123456789-abcdefghijklmnop', LOG_FORMAT: 'json', LOG_LEVEL: 'warn' },
+    ...{ ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password },
+  };
+  let child: ChildProcess;
+  const isUp = () => child.exitCode === null && child.signalCode === null;
+  const end = async (signal: NodeJS.Signals) => {
+    if (!isUp()) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  };
+  const log = () => readFile(logFile, 'utf8');
+  const instance: Instance = {
+    ...{ url, log },
+    kill: () => end('SIGKILL'),
+    async start() {
+      const out = openSync(logFile, 'a');
+      child = spawn(process.execPath, ['dist/src/main.js'], { env, stdio: ['ignore', out, out] });
+      closeSync(out);
+      const isAnswering = () =>
+        fetch(url).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      await until(async () => !isUp() || (await isAnswering()), 'an instance to answer', START_MS, 20);
+      if (!isUp()) throw new Error(`the service ended: ${(await log()).slice(-2_000)}`);
+    },
+    async stop() {
+      await end('SIGTERM');
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+    },
+  };
+  await instance.start();
+  return instance;
+}
