@@ -15,6 +15,7 @@ import { until } from './until.js';
 const NAME = 'faults';
 const READY_MS = 60_000;
 const ANSWER_MS = 2_000;
+const FIRST_ELECTION_MS = 2_000;
 
 export interface Member {
   readonly port: number;
@@ -54,7 +55,7 @@ export interface ReplicaSetOptions {
 export async function startReplicaSet({
   members: count = 3,
   oplogMb = 256,
-  electionMs = 2_000,
+  electionMs = FIRST_ELECTION_MS,
 }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
   const log = { info: () => undefined, warn: () => undefined };
   const mongod = await findMongod({
@@ -72,8 +73,9 @@ export async function startReplicaSet({
     await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   };
   try {
-    await initiate(members, electionMs);
+    await initiate(members);
     await set.whole();
+    if (electionMs !== FIRST_ELECTION_MS) await changeElections(await set.primary(), electionMs);
   } catch (error) {
     await stop();
     throw error;
@@ -158,11 +160,18 @@ async function runOn(port: number, command: Document): Promise<Document> {
   }
 }
 
-async function initiate([first, ...others]: readonly LocalMember[], electionMs: number): Promise<void> {
+async function initiate([first, ...others]: readonly LocalMember[]): Promise<void> {
   if (first === undefined) return;
   const members = [first, ...others].map(({ port }, _id) => ({ _id, host: `127.0.0.1:${port}` }));
-  const settings = { electionTimeoutMillis: electionMs, heartbeatIntervalMillis: 500 };
+  const settings = { electionTimeoutMillis: FIRST_ELECTION_MS, heartbeatIntervalMillis: 500 };
   await first.command({ replSetInitiate: { _id: NAME, members, settings } });
+}
+
+/** Only afterwards: the first election waits for as long as any other. */
+async function changeElections(primary: Member, electionMs: number): Promise<void> {
+  const { config } = await primary.command({ replSetGetConfig: 1 });
+  const settings = { ...config.settings, electionTimeoutMillis: electionMs };
+  await primary.command({ replSetReconfig: { ...config, version: config.version + 1, settings } });
 }
 
 function createSet(members: readonly LocalMember[]): Omit<ReplicaSet, 'stop'> {

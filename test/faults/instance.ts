@@ -15,6 +15,9 @@ export interface Instance {
   readonly url: string;
   /** Ends it at once, in the middle of whatever it does. */
   kill(): Promise<void>;
+  /** It does nothing for a while, as on a machine that was put to sleep. */
+  freeze(): void;
+  thaw(): void;
   /** Starts it again and returns when it answers. */
   start(): Promise<void>;
   /** What it wrote to its log, one line per entry, since the first start. */
@@ -29,7 +32,7 @@ export async function startInstance(mongodbUri: string): Promise<Instance> {
   const url = `http://127.0.0.1:${port}`;
   const logFile = join(folder, 'log');
   const env = {
-    ...{ ...process.env, PORT: String(port), MONGODB_URI: mongodbUri, DATA_DIR: folder },
+    ...{ ...process.env, PORT: String(port), MQTT_PORT: '', MONGODB_URI: mongodbUri, DATA_DIR: folder },
     ...{ SECRET: 'test-secret-0123456789-abcdefghijklmnop', LOG_FORMAT: 'json', LOG_LEVEL: 'warn' },
     ...{ ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password },
   };
@@ -45,6 +48,8 @@ export async function startInstance(mongodbUri: string): Promise<Instance> {
   const instance: Instance = {
     ...{ url, log },
     kill: () => end('SIGKILL'),
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
     async start() {
       const out = openSync(logFile, 'a');
       child = spawn(process.execPath, ['dist/src/main.js'], { env, stdio: ['ignore', out, out] });
