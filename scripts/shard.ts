@@ -1,0 +1,46 @@
+// Spreads the packets of a sharded cluster over its shards, by object and then time. Once is enough; done again it changes
+// nothing. Everything else is small beside packets and stays on one shard, where what has to be unique is.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { config as loadEnv } from 'dotenv';
+import { type Db, MongoClient } from 'mongodb';
+import { failure, readArguments, runScript } from './client.js';
+
+const HELP = `npm run shard
+
+Declares the shard key of the packets, {_oid, time}, on the cluster of MONGODB_URI (or of the file that MONGODB_URI_FILE
+names), whose user needs the role clusterManager for it. Vigil must have been started on it once. Nobody has to stop.`;
+
+const KEY = { _oid: 1, time: 1 };
+
+/** Resolves with what there is to say. */
+export async function shardPackets(db: Db): Promise<string> {
+  const admin = db.client.db('admin');
+  const hello = await admin.command({ hello: 1 });
+  if (hello.msg !== 'isdbgrid') throw failure('MONGODB_URI is no sharded cluster: there is nothing to spread');
+  const [packets] = await db.listCollections({ name: 'packets' }).toArray();
+  if (packets === undefined) throw failure(`There are no packets in ${db.databaseName} yet: start Vigil on it once`);
+  await admin.command({ enableSharding: db.databaseName });
+  await admin.command({ shardCollection: `${db.databaseName}.packets`, key: KEY });
+  const { shards } = await admin.command({ listShards: 1 });
+  return `The packets of ${db.databaseName} are spread over ${shards.length} shards by object and time`;
+}
+
+async function main(): Promise<number> {
+  loadEnv({ quiet: true });
+  readArguments({}, HELP);
+  const { MONGODB_URI_FILE: file } = process.env;
+  const uri = file ? readFileSync(file, 'utf8').trim() : process.env.MONGODB_URI;
+  if (!uri) throw failure('MONGODB_URI is missing: the address of the cluster');
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 5_000 });
+  try {
+    console.log(await shardPackets(client.db()));
+  } catch (error) {
+    throw failure((error as Error).message);
+  } finally {
+    await client.close();
+  }
+  return 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(main);
