@@ -4,7 +4,6 @@ import type { Document, MongoClient } from 'mongodb';
 import { toApiError } from '../errors.js';
 import type { Change } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
-import { STORES } from '../model/stores.js';
 import { isAway, withinTime } from './documents.js';
 import { closeStream, dropStream, openStream, readStream, type Stream, toPosition } from './stream.js';
 
@@ -41,8 +40,6 @@ export interface WatcherStats {
   readonly heardAtMs: number;
 }
 
-// The log of security events is read, not followed.
-const WATCHED = [...STORES.keys(), 'packets', 'sessions'].filter((name) => name !== 'audit');
 /**
  * The history before the token is gone, or the token is none: resuming would fail for ever. NoMatchingDocument,
  * CappedPositionLost, InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost.
@@ -104,7 +101,7 @@ async function run(options: WatcherOptions, state: State): Promise<void> {
 }
 
 async function open({ client, onStart }: WatcherOptions, state: State): Promise<void> {
-  const opening = openStream(client, WATCHED, state.token);
+  const opening = openStream(client, state.token);
   const { stream, token } = await withinTime(() => opening, patienceMs(state)).catch((error: unknown) => {
     // One that opens after all is nobody's.
     opening.then((late) => closeStream(late.stream)).catch(() => undefined);

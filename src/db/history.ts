@@ -5,8 +5,6 @@ import { LIMITS } from '../model/limits.js';
 import { isAway } from './documents.js';
 import { closeStream, dropStream, openStream, readStream, type Stream, toPosition, toToken } from './stream.js';
 
-const COLLECTIONS = ['objects', 'packets', 'commands'];
-
 export function createHistory(client: MongoClient): OpenHistory {
   return async (position) => {
     const stream = await openAfter(client, position);
@@ -21,7 +19,7 @@ export function createHistory(client: MongoClient): OpenHistory {
 }
 
 async function openAfter(client: MongoClient, position: string): Promise<Stream | null> {
-  const opened = await openStream(client, COLLECTIONS, toToken(position)).catch(whyNot);
+  const opened = await openStream(client, toToken(position)).catch(whyNot);
   return opened?.stream ?? null;
 }
 

@@ -23,15 +23,20 @@ const KINDS: Readonly<Record<string, Change['kind']>> = {
   delete: 'removed',
 };
 
-/** Opens a stream of what happened in these collections after `token`, or from now on; with where it begins. */
+/**
+ * The log of security events is read, not followed. One list for every stream: where a change is filtered out, the database
+ * cannot find the place after it.
+ */
+const WATCHED = [...STORES.keys(), 'packets', 'sessions'].filter((name) => name !== 'audit');
+
+/** Opens a stream of what happened after `token`, or from now on; with where it begins. */
 export async function openStream(
   client: MongoClient,
-  collections: readonly string[],
   token: Document | null,
 ): Promise<{ stream: Stream; token: Document }> {
   const images = { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' };
   const match = {
-    'ns.coll': { $in: collections },
+    'ns.coll': { $in: WATCHED },
     operationType: { $in: Object.keys(KINDS) },
     // The packets of an object that was removed are many, and their end is nobody's news.
     $nor: [{ 'ns.coll': 'packets', operationType: 'delete' }],

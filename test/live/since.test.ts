@@ -107,3 +107,27 @@ test('what was missed is told by the rights of today: what is shared now is told
   ]);
   back.close();
 });
+
+// The position of a client may be that of a change which nobody hears of.
+const SILENT: [store: string, write: () => Promise<unknown>][] = [
+  ['labels', () => service.admin('POST', 'labels', { name: 'L' })],
+  ['tokens', () => service.tokenOf(ADMIN.login, ADMIN.password)],
+  ['sessions', () => service.as(null)('POST', 'auth', ADMIN)],
+];
+
+test.each(SILENT)(
+  'a position after a change of %s: another instance, which only has the log, goes on from it',
+  async (store, write) => {
+    const id = `after-${store}`;
+    await service.admin('POST', 'objects', { id, name: id });
+    await write();
+    await until(() => service.changes.at(-1)?.store === store);
+    const { body: before } = await service.admin('GET', 'events');
+    await service.admin('POST', `objects/${id}/packets`, { n: 1 });
+    const other = await startTestService({}, service.mongodbUri);
+    const { body: page } = await other.admin('GET', `events?since=${before.position}`);
+    expect([page.gap, page.events.map(({ data }: { data: { n: number } }) => data.n)]).toEqual([undefined, [1]]);
+    await other.service.stop();
+    await other.client.close();
+  },
+);
