@@ -2,6 +2,7 @@
 import { BSONType, type Document, ObjectId } from 'mongodb';
 import type { Scope } from '../model/access.js';
 import { isId } from '../model/entity.js';
+import { LIMITS } from '../model/limits.js';
 import type { Store } from '../model/stores.js';
 import { collectionName, type Database } from './connect.js';
 import { isVisible, projectionOf } from './documents.js';
@@ -62,7 +63,7 @@ async function findAll(
     ...(projection && { projection }),
   };
   const found = new Map<string, Uint8Array>();
-  for await (const documents of rawBatches(database, command)) {
+  for await (const documents of rawBatches(database, command, LIMITS.databaseAnswerMs)) {
     for (const document of documents) found.set(readKey(document, field), document);
   }
   return found;

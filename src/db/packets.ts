@@ -115,7 +115,8 @@ export async function latestPackets(
     });
   }
   const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: ids.length + 1 } };
-  for await (const documents of rawBatches(database, command)) {
+  const withinMs = ids.length > LIMITS.itemsPerTurn ? LIMITS.databaseOperationMs : LIMITS.databaseAnswerMs;
+  for await (const documents of rawBatches(database, command, withinMs)) {
     for (const document of documents) {
       const packet = findField(document, 'packet', BSONType.object);
       if (packet !== null) latest.set(readObjectId(document) ?? '', packet);

@@ -23,11 +23,14 @@ export type PrepareExtra = (ids: string[]) => Promise<Extra>;
 /** How many documents are turned into JSON before others get their turn of the event loop. */
 const SLICE = 250;
 
-/** Reads every batch of a `find` or `aggregate` command. */
-export async function* rawBatches(database: Database, command: Document): AsyncGenerator<Uint8Array[]> {
+/** Reads every batch of a `find` or `aggregate` command; 503 when one of them takes longer. */
+export async function* rawBatches(
+  database: Database,
+  command: Document,
+  withinMs: number = LIMITS.databaseOperationMs,
+): AsyncGenerator<Uint8Array[]> {
   // A cursor belongs to the session that opened it.
   const session = database.client.startSession();
-  const withinMs = LIMITS.databaseOperationMs;
   let batch = await runRaw(database, { ...command, maxTimeMS: withinMs }, { withinMs, session });
   const collection = batch.namespace.slice(batch.namespace.indexOf('.') + 1);
   try {
