@@ -7,6 +7,7 @@ import supertest from 'supertest';
 import { readConfig } from '../src/config.js';
 import type { Change } from '../src/model/change.js';
 import { type Service, startService } from '../src/service.js';
+import { checkAgreement } from './documents/agreement.js';
 
 export const ADMIN = { login: 'admin', password: 'correct horse battery' };
 
@@ -149,6 +150,7 @@ function callAs(url: string, token: string | null): Call {
       call.send(typeof body === 'string' ? body : JSON.stringify(body));
     }
     const { status, body: parsed, headers: received, text } = await call;
+    checkAgreement({ method, path, status, type: received['content-type'], body: parsed });
     return { status, body: parsed, headers: received as Record<string, string>, text };
   };
 }

@@ -1,7 +1,8 @@
-/** What is told as it happens, as an AsyncAPI document: the events of live clients and what those ask for. */
+/** What is told as it happens, as an AsyncAPI document: the events of live clients, and the topics of devices. */
 import { LIMITS } from '../model/limits.js';
 import { type Part, schemaRef } from './part.js';
 import { createSchemas } from './schemas.js';
+import { createTopics } from './topics.js';
 
 const TEXT: Part = { type: 'string' };
 const POSITION: Part = { ...TEXT, description: 'Opaque; whoever connects with it as `since` hears what came after it' };
@@ -88,7 +89,8 @@ const SUBSCRIBED: Message = {
 /** The whole document. */
 export function createAsyncApi(): Part {
   const messages = [...EVENTS, GAP, SUBSCRIBE, SUBSCRIBED];
-  const { Packet, PacketFields, CommandFields } = createSchemas();
+  const { Packet, PacketFields, CommandFields, Message: Sent, Outcome } = createSchemas();
+  const topics = createTopics();
   return {
     asyncapi: '3.0.0',
     info: {
@@ -97,9 +99,18 @@ export function createAsyncApi(): Part {
       description: 'What is told as it happens. README of the repository says more.',
     },
     defaultContentType: 'application/json',
-    servers: { web: { host: '{host}', protocol: 'http', variables: { host: { default: '127.0.0.1:8080' } } } },
-    channels: { sockets: sockets(messages) },
+    servers: {
+      web: { host: '{host}', protocol: 'http', variables: { host: { default: '127.0.0.1:8080' } } },
+      devices: {
+        ...{ host: '{host}', protocol: 'mqtt', protocolVersion: '3.1.1' },
+        variables: { host: { default: '127.0.0.1:1883' } },
+        description: 'The client id is the `_id` or the own id of the object; its topics are its own',
+      },
+    },
+    channels: { sockets: sockets(messages), stream: stream([...EVENTS, GAP]), ...topics.channels },
     operations: {
+      ...topics.operations,
+      stream: operation('stream', 'send', [...EVENTS, GAP], 'The same events as over Socket.IO'),
       tell: operation('sockets', 'send', [...EVENTS, GAP], 'Each event goes to those who see the object'),
       narrow: {
         ...operation('sockets', 'receive', [SUBSCRIBE], 'What a client wants to hear of what it may'),
@@ -107,9 +118,13 @@ export function createAsyncApi(): Part {
       },
     },
     components: {
-      schemas: { Packet, PacketFields, CommandFields },
-      messages: Object.fromEntries(messages.map((message) => [message.name, toMessage(message)])),
+      schemas: { Packet, PacketFields, CommandFields, Message: Sent, Outcome },
+      messages: {
+        ...Object.fromEntries(messages.map((message) => [message.name, toMessage(message)])),
+        ...topics.messages,
+      },
       securitySchemes: {
+        device: { type: 'userPassword', description: 'Those of `config.auth`, or a token as the password' },
         session: { type: 'httpApiKey', in: 'cookie', name: 'sid' },
         token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
@@ -124,12 +139,32 @@ function sockets(messages: readonly Message[]): Part {
     description:
       'Protocols EIO=4 and EIO=3, WebSocket and long polling. An event’s first argument is the payload here, the second ' +
       'one `{position}`. The caller is known by the headers of the handshake, or by `auth: {token}`.',
-    messages: Object.fromEntries(messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }])),
-    bindings: {
-      ws: { method: 'GET', query: { type: 'object', properties: { since: POSITION } } },
-    },
+    ...{ servers: [{ $ref: '#/servers/web' }], messages: refsOf(messages) },
+    bindings: { ws: { method: 'GET', query: { type: 'object', properties: WISHES } } },
   };
 }
+
+/** The same without Socket.IO. */
+function stream(messages: readonly Message[]): Part {
+  return {
+    address: '/api/v1/events',
+    title: 'Server-sent events',
+    description:
+      'With `Accept: text/event-stream`: `event:` is the name, `data:` the payload here, `id:` the position. Otherwise a ' +
+      'page of them, as the OpenAPI document has it.',
+    ...{ servers: [{ $ref: '#/servers/web' }], messages: refsOf(messages) },
+  };
+}
+
+/** What the address may say. */
+const WISHES: Part = {
+  since: POSITION,
+  objects: { ...TEXT, description: '`_id`s or own ids, divided by commas' },
+  events: { ...TEXT, description: 'Names, divided by commas' },
+};
+
+const refsOf = (messages: readonly Message[]): Part =>
+  Object.fromEntries(messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]));
 
 function toMessage({ name, summary, payload }: Message): Part {
   const isEvent = EVENTS.some((event) => event.name === name);

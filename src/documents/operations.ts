@@ -32,9 +32,9 @@ export interface Operation {
 const json = (schema: Part) => ({ 'application/json': schema });
 const entity = (name: string): Part => allOf(schemaRef(name), schemaRef('Success'));
 const LISTED = Object.keys(LIST_PARAMETERS);
-const ADMITTED: readonly ErrorStatus[] = [401, 403];
+const ADMITTED: readonly ErrorStatus[] = [401, 403, 429];
 const WRITTEN: readonly ErrorStatus[] = [...ADMITTED, 409, 413, 415];
-const LOGIN: readonly ErrorStatus[] = [401, 403, 413, 415, 429];
+const LOGIN: readonly ErrorStatus[] = [...ADMITTED, 413, 415];
 
 const list = (fields: string): Part => ({
   anyOf: [
@@ -102,7 +102,7 @@ const LOGINS: readonly Operation[] = [
     ...{ method: 'get', path: '/api/v1/auth', id: 'whoAmI', tag: 'auth' },
     summary: 'Who the caller is',
     answer: { says: 'The user, and what the user may do', content: json(schemaRef('Caller')) },
-    errors: [401, 404],
+    errors: [401, 404, 429],
   },
   {
     ...{ method: 'delete', path: '/api/v1/auth', id: 'logOut', tag: 'auth' },
@@ -121,7 +121,7 @@ const EVENTS: readonly Operation[] = [
       says: 'With `Accept: text/event-stream` a stream that goes on; otherwise a page, and where to go on',
       content: { ...json(schemaRef('EventPage')), 'text/event-stream': { type: 'string' } },
     },
-    errors: [401, 403, 429],
+    errors: ADMITTED,
   },
 ];
 
@@ -157,7 +157,7 @@ const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
   query: ['ttl'],
   body: json({ type: 'object', description: 'Its parameters, over the defaults of the model' }),
   answer: { says: '`Location` names its entry', content: json(schemaRef('Success')) },
-  ...{ headers: ['Location'], errors: [...WRITTEN, 404, 429] },
+  ...{ headers: ['Location'], errors: [...WRITTEN, 404] },
 }));
 
 const FETCHING: readonly Operation[] = [
@@ -165,7 +165,7 @@ const FETCHING: readonly Operation[] = [
     ...{ method: 'get', path: '/api/v1/objects/{id}/commands', id: 'listCommandsOfObject', tag: 'commands' },
     ...{ summary: 'The commands of an object', query: [...LISTED, 'status', 'wait'] },
     answer: { says: 'In the order that they are carried out', content: json(list('CommandFields')) },
-    ...{ headers: ['Link'], errors: [...ADMITTED, 404, 413, 429] },
+    ...{ headers: ['Link'], errors: [...ADMITTED, 404, 413] },
   },
   {
     ...{ method: 'post', path: '/api/v1/objects/{id}/commands/{commandID}/result', id: 'endCommand', tag: 'commands' },
