@@ -128,6 +128,7 @@ async function prepareCollections(db: Db): Promise<void> {
   await prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, images: false });
   await prepare(db, 'sessions', [{ key: { 'session.user': 1 } }], { present, images: false });
   await prepare(db, 'installation', [], { present, images: false });
+  await prepare(db, 'presence', [{ key: { instance: 1 } }], { present, images: true });
 }
 
 /** Makes the collection of a store, with its indexes, unless it is there. */

@@ -4,6 +4,7 @@ import { isId } from '../model/entity.js';
 import { isObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import type { PacketSource } from '../model/packet.js';
+import { readDuration } from '../model/time.js';
 import type { Database } from './connect.js';
 import { toPlain, translated } from './documents.js';
 import { PACKETS } from './packets.js';
@@ -15,6 +16,8 @@ export interface DeviceRecord extends PacketSource {
   /** `config.auth`: what a device has to know; null where nothing is set. */
   readonly username: string | null;
   readonly password: string | null;
+  /** `config.offlineAfter`: how long it may be silent; null where its connection tells whether it is there. */
+  readonly offlineAfterMs: number | null;
 }
 
 /** The device of an object named by `_id` or own id, in this order; null when there is none. Asks nobody's rights. */
@@ -26,6 +29,32 @@ export async function findDevice(database: Database, key: string): Promise<Devic
     const found = named ?? (await objects.findOne({ id: key }, options));
     return found === null ? null : toDevice(found);
   });
+}
+
+/** The devices of these objects, those that are still there. */
+export async function findDevices(database: Database, objectIds: readonly string[]): Promise<DeviceRecord[]> {
+  return listDevices(database, { _id: { $in: objectIds.map((id) => new ObjectId(id)) } });
+}
+
+/** Every device that says how long it may be silent. */
+export async function findQuietDevices(database: Database): Promise<DeviceRecord[]> {
+  const devices = await listDevices(database, { 'config.offlineAfter': { $exists: true } });
+  return devices.filter(({ offlineAfterMs }) => offlineAfterMs !== null);
+}
+
+async function listDevices(database: Database, filter: Document): Promise<DeviceRecord[]> {
+  const projection = { id: 1, group: 1, owner: 1, model: 1, active: 1, config: 1 };
+  const found = await translated(
+    () => database.db.collection('objects').find(filter, { projection }).toArray(),
+    LIMITS.databaseOperationMs,
+  );
+  return found.map(toDevice);
+}
+
+/** `config.offlineAfter` in ms: a duration, or ms; null where there is none, or one that makes no sense. */
+export function readOfflineAfter(value: unknown): number | null {
+  const ms = typeof value === 'string' || typeof value === 'number' ? readDuration(value) : null;
+  return ms !== null && ms >= LIMITS.offlineAfterMinMs && ms <= LIMITS.offlineAfterMaxMs ? ms : null;
 }
 
 function toDevice(document: Document): DeviceRecord {
@@ -41,6 +70,7 @@ function toDevice(document: Document): DeviceRecord {
     isActive: active !== false,
     username: textOr(auth.username),
     password: textOr(auth.password),
+    offlineAfterMs: readOfflineAfter(isObject(config) ? config.offlineAfter : null),
   };
 }
 

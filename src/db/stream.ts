@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<string, Change['kind']>> = {
  * The log of security events is read, not followed. One list for every stream: where a change is filtered out, the database
  * cannot find the place after it.
  */
-const WATCHED = [...STORES.keys(), 'packets', 'sessions'].filter((name) => name !== 'audit');
+const WATCHED = [...STORES.keys(), 'packets', 'sessions', 'presence'].filter((name) => name !== 'audit');
 
 /** Opens a stream of what happened after `token`, or from now on; with where it begins. */
 export async function openStream(

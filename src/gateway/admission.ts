@@ -8,9 +8,11 @@ import { LIMITS } from '../model/limits.js';
 import type { Connection } from './connection.js';
 import { type Claim, checkClaim, type Device, type DeviceParts, findProven } from './device.js';
 import type { Guard } from './guard.js';
+import type { Presence } from './presence.js';
 
 export interface AdmissionParts extends DeviceParts {
   readonly now: () => number;
+  readonly presence: Pick<Presence, 'arrive' | 'leave'>;
   readonly log: { debug(details: object, message: string): void };
 }
 
@@ -49,7 +51,13 @@ export function createAdmission(parts: AdmissionParts): Admission {
         const { objectId } = device.record;
         countConnect(connects, objectId, parts.now());
         const isResuming = leftWell.get(objectId) !== true;
-        const common = { id: randomUUID(), filters: new Map(), acknowledged: new Set<number>(), turn: null };
+        const id = randomUUID();
+        const sinceMs = await parts.presence.arrive(device.record, id).catch((error) => {
+          // It may have been told to be here all the same.
+          parts.presence.leave(objectId, id);
+          throw error;
+        });
+        const common = { id, sinceMs, filters: new Map(), acknowledged: new Set<number>(), turn: null };
         const connection: Connection = { ...common, ...from, claim, device, isResuming };
         watchToken(connection);
         return connection;

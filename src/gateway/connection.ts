@@ -16,6 +16,8 @@ export interface Connection {
   readonly claim: Claim;
   /** Who it is, as was last found; changes with its object and model. */
   device: Device;
+  /** When it took over from the connection before it, ms by the database's clock. */
+  sinceMs: number;
   /** Filters it listens to, and with what QoS. */
   readonly filters: Map<string, 0 | 1>;
   /** Identifiers of the first messages that were acknowledged on this connection. */

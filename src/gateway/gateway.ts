@@ -5,8 +5,10 @@ import { isConcerned, recheck } from './admission.js';
 import type { Connection } from './connection.js';
 import type { DeviceParts } from './device.js';
 import { createFaults } from './faults.js';
+import { createIdle } from './idle.js';
 import type { MqttAddress } from './listener.js';
 import { type Mqtt, startMqtt } from './mqtt.js';
+import { createPresence, type Presence } from './presence.js';
 import type { ReceiveParts } from './receive.js';
 
 export interface GatewayParts extends DeviceParts, ReceiveParts {
@@ -14,6 +16,7 @@ export interface GatewayParts extends DeviceParts, ReceiveParts {
   readonly address: MqttAddress | null;
   readonly audit: Audit;
   readonly log: {
+    info(details: object, message: string): void;
     debug(details: object, message: string): void;
     warn(details: object, message: string): void;
     error(details: object, message: string): void;
@@ -32,27 +35,64 @@ export interface Gateway {
 
 export function createGateway(parts: GatewayParts): Gateway {
   const tellFault = createFaults(parts);
+  const presence = createPresence(parts);
+  const idle = createIdle(parts);
   let mqtt: Mqtt | null = null;
-  const recheckWhere = (concerns: (connection: Connection) => boolean): void => {
+  const forEach = (work: (connection: Connection) => Promise<unknown>, which = (_one: Connection) => true): void => {
     for (const connection of mqtt?.connections.values() ?? []) {
-      if (!concerns(connection)) continue;
-      recheck(parts, connection).catch((error) => parts.log.error({ err: error }, 'a connection could not be checked'));
+      if (!which(connection)) continue;
+      work(connection).catch((error) => parts.log.error({ err: error }, 'a connection could not be checked'));
     }
   };
+  const onDisconnect = ({ device, id }: Connection): void => presence.leave(device.record.objectId, id);
   return {
     async start() {
+      await idle.start();
       if (parts.address === null) return null;
+      await presence.start();
       const ignored = (): undefined => undefined;
-      const on = { onSubscribe: ignored, onConfirm: ignored, onDisconnect: ignored };
-      mqtt = await startMqtt({ ...parts, ...on, address: parts.address, tellFault });
+      const on = { onSubscribe: ignored, onConfirm: ignored, onDisconnect };
+      mqtt = await startMqtt({ ...parts, ...on, presence, address: parts.address, tellFault });
       return mqtt.url;
     },
     apply(change) {
-      if (CONCERNING.has(change.store)) recheckWhere((connection) => isConcerned(connection, change));
+      idle.apply(change);
+      const connection = change.store === 'presence' ? mqtt?.connections.get(change.id) : undefined;
+      if (connection !== undefined) applyPresence(presence, connection, change, parts.log);
+      if (!CONCERNING.has(change.store)) return;
+      forEach(
+        (one) => recheck(parts, one),
+        (one) => isConcerned(one, change),
+      );
     },
-    applyAny: () => recheckWhere(() => true),
-    stop: async () => mqtt?.stop(),
+    applyAny() {
+      idle.applyAny();
+      forEach(async (one) => {
+        await recheck(parts, one);
+        if (!(await presence.holds(one.device.record.objectId, one.id))) one.client.close();
+      });
+    },
+    async stop() {
+      await Promise.all([idle.stop(), presence.stop()]);
+      await mqtt?.stop();
+    },
   };
 }
 
 const CONCERNING: ReadonlySet<string> = new Set(['objects', 'models', 'tokens', 'users', 'roles', 'groups']);
+
+/** The newest connection of a device is the one that counts, wherever it is; who was taken for gone says otherwise. */
+function applyPresence(presence: Presence, connection: Connection, { after }: Change, log: GatewayParts['log']): void {
+  const isOurs = after?.connection === connection.id;
+  if (after !== null && !isOurs) {
+    if (Number(after.since) > connection.sinceMs) connection.client.close();
+    return;
+  }
+  if (after !== null && after.ended === null) return;
+  presence.arrive(connection.device.record, connection.id).then(
+    (sinceMs) => {
+      connection.sinceMs = sinceMs;
+    },
+    (error) => log.error({ err: error }, 'a device that is here could not be told so'),
+  );
+}

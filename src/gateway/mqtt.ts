@@ -83,6 +83,8 @@ function createBroker(parts: MqttParts, state: State, admission: Admission): Aed
       admission.admit({ client, guard: peer.guard }, { ...claim, address: peer.address }).then(
         (connection) => {
           peer.connection = connection;
+          // It went while it was looked for.
+          if (peer.guard.stream.destroyed) end(parts, state, admission, connection);
           // One name for each device, whichever of its ids it came with: the newer connection ends the older one.
           (client as { id: string }).id = connection.device.record.objectId;
           done(null, true);
@@ -140,19 +142,21 @@ function listenTo(broker: Aedes, parts: MqttParts, state: State): void {
 
 function accept(
   parts: MqttParts,
-  { peers, connections }: State,
+  state: State,
   { broker, admission, socket, address }: { broker: Aedes; admission: Admission; socket: Socket; address: string },
 ): void {
   const guard = guardSocket(socket, parts.now);
   // Before the broker's own listeners: it forgets a connection that ends while it begins.
   guard.stream.once('close', () => {
-    const { connection } = peer;
-    if (connection === null) return;
-    const { objectId } = connection.device.record;
-    if (connections.get(objectId) === connection) connections.delete(objectId);
-    admission.dismiss(connection);
-    parts.onDisconnect(connection);
+    if (peer.connection !== null) end(parts, state, admission, peer.connection);
   });
   const peer: Peer = { guard, address, connection: null };
-  peers.set(broker.handle(guard.stream), peer);
+  state.peers.set(broker.handle(guard.stream), peer);
+}
+
+function end(parts: MqttParts, { connections }: State, admission: Admission, connection: Connection): void {
+  const { objectId } = connection.device.record;
+  if (connections.get(objectId) === connection) connections.delete(objectId);
+  admission.dismiss(connection);
+  parts.onDisconnect(connection);
 }

@@ -1,5 +1,4 @@
 /** One message of a device becomes stored packets, or the end of a command: the same for every way it came. */
-import { hash } from 'node:crypto';
 import { finishCommand } from '../db/commands.js';
 import type { Database } from '../db/connect.js';
 import { hasPacket } from '../db/devices.js';
@@ -8,6 +7,7 @@ import { readOutcome } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import type { Declarations } from '../model/model.js';
 import { type Message, type PacketSource, readMessages } from '../model/packet.js';
+import { digest, packetIdOf } from './packet-id.js';
 import { readPublished } from './topics.js';
 
 export interface ReceiveParts {
@@ -60,10 +60,10 @@ async function store(
 ): Promise<void> {
   const { messageId } = received;
   const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
-  const digest = digestOf(source, received, isNamed ? null : messageId);
+  const content = digestOf(source, received, isNamed ? null : messageId);
   const hourMs = Math.floor(parts.now() / BUCKET_MS) * BUCKET_MS;
   const withIds = (bucketMs: number): Message[] =>
-    messages.map((message, at) => ({ ...message, id: idOf(message, digest + BigInt(at), messageId, bucketMs) }));
+    messages.map((message, at) => ({ ...message, id: idOf(message, content + BigInt(at), messageId, bucketMs) }));
   if (isNamed || messageId === null) {
     await parts.ingest(source, withIds(hourMs));
     return;
@@ -78,22 +78,17 @@ async function store(
 /** Within the time that a message may be sent again; the hour is in the id, so each hour is asked for. */
 async function isStored(database: Database, source: PacketSource, first: Message, hourMs: number): Promise<boolean> {
   const hours = Math.ceil(LIMITS.mqttResendMs / BUCKET_MS);
-  const rest = (first.id as string).slice(8);
-  const ids = Array.from({ length: hours + 1 }, (_, ago) => secondsHex(hourMs - ago * BUCKET_MS) + rest);
+  const rest = BigInt(`0x${(first.id as string).slice(8)}`);
+  const ids = Array.from({ length: hours + 1 }, (_, ago) => packetIdOf(hourMs - ago * BUCKET_MS, rest));
   return hasPacket(database, source.objectId, ids);
 }
 
-function idOf(message: Message, digest: bigint, messageId: number | null, bucketMs: number): string | null {
+function idOf(message: Message, content: bigint, messageId: number | null, bucketMs: number): string | null {
   if (message.id !== null) return message.id;
   if (message.timeMs === null && messageId === null) return null;
-  const lower = BigInt.asUintN(64, digest).toString(16).padStart(16, '0');
-  return secondsHex(message.timeMs ?? bucketMs) + lower;
+  return packetIdOf(message.timeMs ?? bucketMs, content);
 }
 
-// As in any ObjectId, the first four bytes are seconds: packets of one time lie together in the index.
-const secondsHex = (timeMs: number): string => (Math.floor(timeMs / 1_000) >>> 0).toString(16).padStart(8, '0');
-
 function digestOf(source: PacketSource, { topic, payload }: Received, messageId: number | null): bigint {
-  const head = Buffer.from(`${source.objectId}\n${messageId ?? ''}\n${topic}\n`);
-  return hash('sha1', Buffer.concat([head, payload]), 'buffer').readBigUInt64BE(0);
+  return digest(Buffer.concat([Buffer.from(`${source.objectId}\n${messageId ?? ''}\n${topic}\n`), payload]));
 }

@@ -130,6 +130,14 @@ export const LIMITS = {
   mqttFaultToldMs: MINUTE_MS,
   mqttResendMs: DAY_MS,
   mqttDevicesRemembered: 100_000,
+  // Who is there. An instance that gave no sign of life for `presenceSilentMs` is gone, and its devices with it.
+  presenceRenewMs: 1_000,
+  presenceSilentMs: 3_500,
+  presenceGraceMs: 2 * SECOND_MS,
+  presenceBatch: 1_000,
+  presenceAgainMs: 5 * SECOND_MS,
+  offlineAfterMinMs: 1 * SECOND_MS,
+  offlineAfterMaxMs: 366 * DAY_MS,
 
   // HTTP server and database.
   headersTimeoutMs: 10 * SECOND_MS,

@@ -1,5 +1,6 @@
 /** Objects: their model is one the caller sees, a device's password is sealed; packets end, and commands are shared, with them. */
 import { shareCommands } from '../../db/commands.js';
+import { readOfflineAfter } from '../../db/devices.js';
 import { removePackets } from '../../db/packets.js';
 import { badRequest } from '../../errors.js';
 import type { Caller } from '../../model/access.js';
@@ -34,10 +35,16 @@ export function objectRule({ database, inBackground, sealDevice }: RuleParts): R
   };
 }
 
-/** README "Devices over MQTT": `config.auth.password` is stored as nobody can use it who reads it. */
+/** README "Devices over MQTT": what `config` says of the device is checked, its password stored so that no reader can use it. */
 function sealed(seal: (password: string) => string, fields: JsonObject): JsonObject {
   const { config } = fields;
-  if (!isObject(config) || !isObject(config.auth)) return fields;
+  if (!isObject(config)) return fields;
+  if (config.offlineAfter != null && readOfflineAfter(config.offlineAfter) === null) {
+    throw badRequest(
+      'config.offlineAfter: expected a duration from 1 s to 366 days, such as "10 min", or milliseconds',
+    );
+  }
+  if (!isObject(config.auth)) return fields;
   const { username, password } = config.auth;
   for (const [name, value] of Object.entries({ username, password })) {
     if (value == null || (typeof value === 'string' && value.length <= LIMITS.passwordCharactersMax)) continue;

@@ -1,0 +1,183 @@
+/**
+ * Whether devices are there, told as packets with `online`: when they connect, when they are gone for good, and when the
+ * instance that held them is. Each end is told once, however many instances find it: its packet has an `_id` of its own.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Database } from '../db/connect.js';
+import { type DeviceRecord, findDevices } from '../db/devices.js';
+import type { Ingest } from '../db/ingest.js';
+import { readState } from '../db/packets.js';
+import {
+  claimPresence,
+  endAllPresence,
+  endPresence,
+  forgetPresence,
+  type Held,
+  holdsPresence,
+  listEnded,
+  removeInstance,
+  renewInstance,
+  takeSilentInstance,
+} from '../db/presence.js';
+import { LIMITS } from '../model/limits.js';
+import type { PacketSource } from '../model/packet.js';
+import { digest, packetIdOf } from './packet-id.js';
+
+export interface PresenceParts {
+  readonly database: Database;
+  readonly ingest: Ingest;
+  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export interface Presence {
+  /** Names this process among those that share the database. */
+  readonly instance: string;
+  /** The device is connected here: told so, unless it was. Gives when it took over, ms by the database's clock. */
+  arrive(source: PacketSource, connectionId: string): Promise<number>;
+  /** The connection ended: told so in a while, unless the device comes back before. */
+  leave(objectId: string, connectionId: string): void;
+  /** Whether the device has no newer connection. */
+  holds(objectId: string, connectionId: string): Promise<boolean>;
+  /** Begins to give signs of life, and to tell of those who do not any more. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createPresence(parts: PresenceParts): Presence {
+  const instance = randomUUID();
+  const stopping = new AbortController();
+  const inGrace = new Set<NodeJS.Timeout>();
+  const toHeld = (objectId: string, id: string): Held => ({ objectId, instance, id });
+  const tellOwn = createOneAtATime(() => tellEnds(parts, instance));
+  let running: Promise<void> = Promise.resolve();
+  const leave = (held: Held, afterMs: number): void => {
+    if (stopping.signal.aborted) return;
+    const timer = setTimeout(() => {
+      inGrace.delete(timer);
+      endPresence(parts.database, held, parts.now())
+        .then(tellOwn)
+        .catch((error) => {
+          parts.log.warn({ err: error }, 'the end of a connection could not be told: tried again');
+          leave(held, LIMITS.presenceRenewMs);
+        });
+    }, afterMs);
+    inGrace.add(timer);
+  };
+  return {
+    instance,
+    async arrive(source, connectionId) {
+      const { sinceMs, endedMs } = await claimPresence(parts.database, toHeld(source.objectId, connectionId));
+      const state = await readState(parts.database, source.objectId);
+      if (endedMs !== null || state?.online !== true) {
+        // Later than what it outdoes, by whichever clock that was.
+        const timeMs = Math.max(parts.now(), (endedMs ?? 0) + 1, (state?.time ?? 0) + 1);
+        await tell(parts, source, { timeMs, online: true, connectionId });
+      }
+      return sinceMs;
+    },
+    leave: (objectId, connectionId) => leave(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
+    holds: (objectId, connectionId) => holdsPresence(parts.database, toHeld(objectId, connectionId)),
+    async start() {
+      await renewInstance(parts.database, instance);
+      running = watch(parts, instance, stopping.signal);
+    },
+    async stop() {
+      stopping.abort();
+      for (const timer of inGrace) clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** Work that is done again when it was asked for meanwhile, but never twice at a time. */
+function createOneAtATime(work: () => Promise<unknown>): () => Promise<void> {
+  let [running, again] = [null as Promise<void> | null, false];
+  const run = async (): Promise<void> => {
+    while (again) {
+      again = false;
+      await work();
+    }
+  };
+  return () => {
+    again = true;
+    running ??= run().finally(() => {
+      running = null;
+    });
+    return running;
+  };
+}
+
+async function tell(
+  { ingest }: PresenceParts,
+  source: PacketSource,
+  { timeMs, online, connectionId }: { timeMs: number; online: boolean; connectionId: string },
+): Promise<void> {
+  const id = packetIdOf(timeMs, digest(`${source.objectId}\n${connectionId}\n${online}`));
+  await ingest(source, [{ id, timeMs, online, parameters: {} }]);
+}
+
+/** Tells the ends of an instance's connections, and forgets them. What is interrupted is begun again, and told once. */
+async function tellEnds(parts: PresenceParts, instance: string): Promise<number> {
+  for (let told = 0; ; ) {
+    const ended = await listEnded(parts.database, instance, LIMITS.presenceBatch);
+    if (ended.length === 0) return told;
+    const devices = await findDevices(
+      parts.database,
+      ended.map(({ objectId }) => objectId),
+    );
+    const byId = new Map(devices.map((device) => [device.objectId, device]));
+    await Promise.all(ended.map((held) => tellEnd(parts, byId.get(held.objectId), held)));
+    await forgetPresence(
+      parts.database,
+      instance,
+      ended.map(({ objectId }) => objectId),
+    );
+    told += ended.length;
+  }
+}
+
+async function tellEnd(
+  parts: PresenceParts,
+  device: DeviceRecord | undefined,
+  { id, endedMs }: Held & { endedMs: number },
+): Promise<void> {
+  // One that may be silent for a while may so be without a connection; one that was removed has no state.
+  if (device === undefined || device.offlineAfterMs !== null) return;
+  const state = await readState(parts.database, device.objectId);
+  // A device whose clock is ahead has sent packets of a later time: of equal ones, the one that came last counts.
+  const timeMs = Math.max(endedMs, state?.time ?? 0);
+  await tell(parts, device, { timeMs, online: false, connectionId: id });
+}
+
+/** Signs of life, and a look at who gives none. Only who could give them without a break judges others by theirs. */
+async function watch(parts: PresenceParts, instance: string, signal: AbortSignal): Promise<void> {
+  const sweepOthers = createOneAtATime(() => sweep(parts));
+  let steadySinceMs = performance.now();
+  let sweeping = Promise.resolve();
+  const giveUp = (error: unknown): void => {
+    steadySinceMs = performance.now();
+    if (!signal.aborted) parts.log.warn({ err: error }, 'the database is away: who is there is told later');
+  };
+  while (!signal.aborted) {
+    const askedMs = performance.now();
+    await renewInstance(parts.database, instance).catch(giveUp);
+    if (performance.now() - askedMs > LIMITS.presenceSilentMs / 2) steadySinceMs = performance.now();
+    // Beside the signs of life, which must not wait for it.
+    if (performance.now() - steadySinceMs > LIMITS.presenceSilentMs) sweeping = sweepOthers().catch(giveUp);
+    await wait(LIMITS.presenceRenewMs, undefined, { signal }).catch(() => undefined);
+  }
+  await sweeping;
+}
+
+async function sweep(parts: PresenceParts): Promise<void> {
+  for (;;) {
+    const silent = await takeSilentInstance(parts.database, LIMITS.presenceSilentMs);
+    if (silent === null) return;
+    await endAllPresence(parts.database, silent, parts.now());
+    const devices = await tellEnds(parts, silent);
+    await removeInstance(parts.database, silent);
+    parts.log.info({ instance: silent, devices }, 'an instance is gone: its devices are told to be offline');
+  }
+}
