@@ -57,7 +57,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
           parts.presence.leave(objectId, id);
           throw error;
         });
-        const common = { id, sinceMs, filters: new Map(), acknowledged: new Set<number>(), turn: null };
+        const common = { id, sinceMs, filters: new Map(), acknowledged: new Set<number>(), turn: null, sending: null };
         const connection: Connection = { ...common, ...from, claim, device, isResuming };
         watchToken(connection);
         return connection;

@@ -22,6 +22,8 @@ export interface Connection {
   readonly filters: Map<string, 0 | 1>;
   /** Identifiers of the first messages that were acknowledged on this connection. */
   readonly acknowledged: Set<number>;
+  /** Identifier of the message that is being sent to it; null while there is none. */
+  sending: number | null;
   /** The message that those after it wait for; null while none has to. */
   turn: Promise<void> | null;
   /** Whether the connection before it broke: it may send again what was acknowledged there. */

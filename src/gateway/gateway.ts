@@ -3,6 +3,7 @@ import type { Audit } from '../db/audit.js';
 import type { Change } from '../model/change.js';
 import { isConcerned, recheck } from './admission.js';
 import type { Connection } from './connection.js';
+import { createDeliverer } from './deliver.js';
 import type { DeviceParts } from './device.js';
 import { createFaults } from './faults.js';
 import { createIdle } from './idle.js';
@@ -44,21 +45,33 @@ export function createGateway(parts: GatewayParts): Gateway {
       work(connection).catch((error) => parts.log.error({ err: error }, 'a connection could not be checked'));
     }
   };
-  const onDisconnect = ({ device, id }: Connection): void => presence.leave(device.record.objectId, id);
+  const deliverer = createDeliverer(parts);
+  const on = {
+    onSubscribe: deliverer.wake,
+    onConfirm: deliverer.confirm,
+    onDisconnect(connection: Connection): void {
+      deliverer.end(connection);
+      presence.leave(connection.device.record.objectId, connection.id);
+    },
+  };
   return {
     async start() {
       await idle.start();
       if (parts.address === null) return null;
       await presence.start();
-      const ignored = (): undefined => undefined;
-      const on = { onSubscribe: ignored, onConfirm: ignored, onDisconnect };
       mqtt = await startMqtt({ ...parts, ...on, presence, address: parts.address, tellFault });
       return mqtt.url;
     },
     apply(change) {
       idle.apply(change);
-      const connection = change.store === 'presence' ? mqtt?.connections.get(change.id) : undefined;
-      if (connection !== undefined) applyPresence(presence, connection, change, parts.log);
+      const objectId = change.store === 'presence' ? change.id : change.objectId;
+      const connection = objectId === null ? undefined : mqtt?.connections.get(objectId);
+      if (connection !== undefined && change.store === 'presence') {
+        applyPresence(presence, connection, change, parts.log);
+      }
+      if (connection !== undefined && change.store === 'commands' && change.after?.status === 'queued') {
+        deliverer.wake(connection);
+      }
       if (!CONCERNING.has(change.store)) return;
       forEach(
         (one) => recheck(parts, one),
@@ -70,6 +83,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       forEach(async (one) => {
         await recheck(parts, one);
         if (!(await presence.holds(one.device.record.objectId, one.id))) one.client.close();
+        deliverer.wake(one);
       });
     },
     async stop() {

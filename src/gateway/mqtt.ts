@@ -106,7 +106,11 @@ function createBroker(parts: MqttParts, state: State, admission: Admission): Aed
       const isGranted = connection !== null && grant(connection, subscription) !== null;
       done(null, isGranted ? subscription : null);
     },
-    authorizeForward: () => null,
+    // Only what is sent to this one device comes here: under the identifier by which its PUBACK is known.
+    authorizeForward(client, packet) {
+      const messageId = connectionOf(state, client)?.sending;
+      return messageId == null ? packet : Object.assign(packet, { messageId });
+    },
   });
   listenTo(broker, parts, state);
   return broker;

@@ -122,8 +122,9 @@ describe('out of place', () => {
     const raw = await openDevice();
     raw.socket.write(Buffer.isBuffer(sent) ? sent : bytesOf(sent));
     await raw.closed;
-    const { body } = await service.admin('GET', `objects/${raw.id}/packets?where.online=true`);
-    expect(body).toEqual([]);
+    const { body } = await service.admin('GET', `objects/${raw.id}/packets`);
+    // None with a parameter: only those that say whether it is there.
+    expect(body.filter((packet: object) => Object.keys(packet).length > 7)).toEqual([]);
   });
 
   test('a NUL in a topic is no topic of the device', async () => {
