@@ -53,6 +53,7 @@ export async function startServer(name: ServerName, place: Place): Promise<Runni
     // As in production: everything is logged that is logged there.
     env: {
       ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), SECRET },
+      MQTT_PORT: '',
       MONGODB_URI: databaseUri(place.mongodbUri, databaseOf(name)),
       ...env,
     },

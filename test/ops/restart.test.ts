@@ -22,7 +22,7 @@ let service: Process;
 
 beforeAll(async () => {
   env = {
-    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), MONGODB_URI: uri },
+    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), MONGODB_URI: uri, MQTT_PORT: '0' },
     ...{ SECRET: randomBytes(32).toString('hex'), ADMIN_PASSWORD: ADMIN.password },
     ...{ STOP_DELAY: '300', LOG_LEVEL: 'info' },
   };
