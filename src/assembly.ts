@@ -145,6 +145,7 @@ async function createEntrance(
   const gateway = createGateway({
     ...{ database, attempts, audit, now, deviceSecrets, identify: parts.identity.identify },
     address: config.mqtt,
+    broker: config.broker,
     models: parts.caches.models,
     ingest: watch.metrics.counted('mqtt', ingest),
     log: parts.log.child({ room: 'gateway' }),

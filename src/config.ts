@@ -27,6 +27,8 @@ export interface Config {
     /** Files in PEM form. */
     readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
   } | null;
+  /** A broker of the operator's; null for none. */
+  readonly broker: { readonly url: string; readonly clientId: string | null } | null;
   /** A MongoDB of the operator's; null for the embedded one. */
   readonly mongodbUri: string | null;
   readonly mongodBinary: string | null;
@@ -99,6 +101,11 @@ const VARIABLES = z.object({
   RATE_LIMIT: z.coerce.number('expected a whole number').int('expected a whole number').min(0).max(1e9).default(50_000),
   MQTT_PORT: port.optional(),
   MQTT_HOST: z.string().optional(),
+  MQTT_URL: z
+    .string()
+    .regex(/^(mqtts?|wss?):\/\//, 'expected mqtt:// or mqtts://')
+    .optional(),
+  MQTT_CLIENT_ID: z.string().max(LIMITS.idCharacters).optional(),
   MQTT_TLS_KEY: z.string().optional(),
   MQTT_TLS_CERT: z.string().optional(),
   DATA_DIR: z.string().default('./data'),
@@ -171,6 +178,7 @@ function toConfig(
     ops: values.OPS_PORT === undefined ? null : { port: values.OPS_PORT, host: values.OPS_HOST },
     load: { delayMs: values.OVERLOAD_DELAY, pointsPerSecond: values.RATE_LIMIT },
     mqtt: env.MQTT_PORT?.trim() === '' ? null : toMqtt(values),
+    broker: values.MQTT_URL === undefined ? null : { url: values.MQTT_URL, clientId: values.MQTT_CLIENT_ID ?? null },
     mongodbUri: values.MONGODB_URI ?? null,
     mongodBinary: values.MONGOD_BINARY ?? null,
     dataFolder: values.DATA_DIR,

@@ -2,10 +2,11 @@
 import type { Audit } from '../db/audit.js';
 import type { Change } from '../model/change.js';
 import { isConcerned, recheck } from './admission.js';
+import { type Broker, type BrokerAddress, startBroker } from './broker.js';
 import type { Connection } from './connection.js';
-import { createDeliverer } from './deliver.js';
+import { createDeliverer, type Deliverer } from './deliver.js';
 import type { DeviceParts } from './device.js';
-import { createFaults } from './faults.js';
+import { createFaults, type TellFault } from './faults.js';
 import { createIdle } from './idle.js';
 import type { MqttAddress } from './listener.js';
 import { type Mqtt, startMqtt } from './mqtt.js';
@@ -15,6 +16,8 @@ import type { ReceiveParts } from './receive.js';
 export interface GatewayParts extends DeviceParts, ReceiveParts {
   /** Null where devices cannot connect. */
   readonly address: MqttAddress | null;
+  /** Null where there is no broker of the operator's. */
+  readonly broker: BrokerAddress | null;
   readonly audit: Audit;
   readonly log: {
     info(details: object, message: string): void;
@@ -35,62 +38,78 @@ export interface Gateway {
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
-  const tellFault = createFaults(parts);
   const presence = createPresence(parts);
   const idle = createIdle(parts);
-  let mqtt: Mqtt | null = null;
-  const forEach = (work: (connection: Connection) => Promise<unknown>, which = (_one: Connection) => true): void => {
-    for (const connection of mqtt?.connections.values() ?? []) {
-      if (!which(connection)) continue;
-      work(connection).catch((error) => parts.log.error({ err: error }, 'a connection could not be checked'));
-    }
-  };
   const deliverer = createDeliverer(parts);
-  const on = {
-    onSubscribe: deliverer.wake,
-    onConfirm: deliverer.confirm,
-    onDisconnect(connection: Connection): void {
-      deliverer.end(connection);
-      presence.leave(connection.device.record.objectId, connection.id);
-    },
-  };
+  const tellFault = createFaults(parts);
+  const inner = { ...parts, presence, deliverer, tellFault };
+  let mqtt: Mqtt | null = null;
+  let broker: Broker | null = null;
   return {
     async start() {
       await idle.start();
-      if (parts.address === null) return null;
-      await presence.start();
-      mqtt = await startMqtt({ ...parts, ...on, presence, address: parts.address, tellFault });
-      return mqtt.url;
+      if (parts.address !== null || parts.broker !== null) await presence.start();
+      const { instance } = presence;
+      if (parts.broker !== null) broker = startBroker({ ...inner, instance, address: parts.broker });
+      if (parts.address !== null) mqtt = await startListening(inner, parts.address);
+      return mqtt?.url ?? null;
     },
     apply(change) {
       idle.apply(change);
       const objectId = change.store === 'presence' ? change.id : change.objectId;
       const connection = objectId === null ? undefined : mqtt?.connections.get(objectId);
-      if (connection !== undefined && change.store === 'presence') {
-        applyPresence(presence, connection, change, parts.log);
-      }
-      if (connection !== undefined && change.store === 'commands' && change.after?.status === 'queued') {
-        deliverer.wake(connection);
-      }
+      if (connection !== undefined) applyTo(inner, connection, change);
+      else broker?.apply(change);
       if (!CONCERNING.has(change.store)) return;
-      forEach(
-        (one) => recheck(parts, one),
-        (one) => isConcerned(one, change),
-      );
+      const concerned = [...(mqtt?.connections.values() ?? [])].filter((one) => isConcerned(one, change));
+      for (const one of concerned) check(inner, recheck(parts, one));
     },
     applyAny() {
       idle.applyAny();
-      forEach(async (one) => {
-        await recheck(parts, one);
-        if (!(await presence.holds(one.device.record.objectId, one.id))) one.client.close();
-        deliverer.wake(one);
-      });
+      for (const one of mqtt?.connections.values() ?? []) check(inner, lookAgain(inner, one));
     },
     async stop() {
       await Promise.all([idle.stop(), presence.stop()]);
-      await mqtt?.stop();
+      await Promise.all([mqtt?.stop(), broker?.stop()]);
     },
   };
+}
+
+interface InnerParts extends GatewayParts {
+  readonly presence: Presence;
+  readonly deliverer: Deliverer;
+  readonly tellFault: TellFault;
+}
+
+function startListening(parts: InnerParts, address: MqttAddress): Promise<Mqtt> {
+  const { deliverer, presence } = parts;
+  return startMqtt({
+    ...parts,
+    address,
+    onSubscribe: deliverer.wake,
+    onConfirm: deliverer.confirm,
+    onDisconnect(connection) {
+      deliverer.end(connection);
+      presence.leave(connection.device.record.objectId, connection.id);
+    },
+  });
+}
+
+function check({ log }: InnerParts, work: Promise<unknown>): void {
+  work.catch((error) => log.error({ err: error }, 'a connection could not be checked'));
+}
+
+/** After changes were missed: anything may have happened to the device. */
+async function lookAgain(parts: InnerParts, connection: Connection): Promise<void> {
+  await recheck(parts, connection);
+  const isNewest = await parts.presence.holds(connection.device.record.objectId, connection.id);
+  if (isNewest) parts.deliverer.wake(connection);
+  else connection.client.close();
+}
+
+function applyTo(parts: InnerParts, connection: Connection, change: Change): void {
+  if (change.store === 'presence') applyPresence(parts.presence, connection, change, parts.log);
+  if (change.store === 'commands' && change.after?.status === 'queued') parts.deliverer.wake(connection);
 }
 
 const CONCERNING: ReadonlySet<string> = new Set(['objects', 'models', 'tokens', 'users', 'roles', 'groups']);

@@ -62,19 +62,22 @@ export async function startMqtt(parts: MqttParts): Promise<Mqtt> {
   };
 }
 
+const BROKER_OPTIONS = {
+  mq: SILENT_EMITTER,
+  persistence: SILENT_PERSISTENCE,
+  connectTimeout: LIMITS.mqttConnectMs,
+  drainTimeout: LIMITS.mqttDrainMs,
+  maxClientsIdLength: LIMITS.idCharacters,
+  queueLimit: LIMITS.mqttStoringPerDevice,
+  heartbeatInterval: LIMITS.timerMs,
+};
+
 function createBroker(parts: MqttParts, state: State, admission: Admission): Aedes {
   const broker = new Aedes({
-    mq: SILENT_EMITTER,
-    persistence: SILENT_PERSISTENCE,
-    connectTimeout: LIMITS.mqttConnectMs,
-    drainTimeout: LIMITS.mqttDrainMs,
-    maxClientsIdLength: LIMITS.idCharacters,
-    queueLimit: LIMITS.mqttStoringPerDevice,
-    heartbeatInterval: LIMITS.timerMs,
+    ...BROKER_OPTIONS,
     preConnect(_client, packet, done) {
-      const { keepalive = 0 } = packet;
       // Whoever promises no sign of life, or a very late one, is held to the longest time.
-      packet.keepalive = keepalive === 0 ? LIMITS.mqttKeepAliveMaxS : Math.min(keepalive, LIMITS.mqttKeepAliveMaxS);
+      packet.keepalive = Math.min(packet.keepalive || LIMITS.mqttKeepAliveMaxS, LIMITS.mqttKeepAliveMaxS);
       done(null, true);
     },
     authenticate(client, username, password, done) {
@@ -103,8 +106,7 @@ function createBroker(parts: MqttParts, state: State, admission: Admission): Aed
     },
     authorizeSubscribe(client, subscription, done) {
       const connection = connectionOf(state, client);
-      const isGranted = connection !== null && grant(connection, subscription) !== null;
-      done(null, isGranted ? subscription : null);
+      done(null, connection !== null && grant(connection, subscription) !== null ? subscription : null);
     },
     // Only what is sent to this one device comes here: under the identifier by which its PUBACK is known.
     authorizeForward(client, packet) {

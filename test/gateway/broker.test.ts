@@ -1,0 +1,155 @@
+/** Devices behind a real broker (Mosquitto): what it has is stored once, however many instances share it, and commands go out. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import mqtt, { type MqttClient } from 'mqtt';
+import { startTestService, type TestService, testUri } from '../fixture.js';
+import { until } from '../until.js';
+
+const PROGRAM = ['mosquitto', '/usr/sbin/mosquitto'].find((name) => spawnSync(name, ['-h']).error === undefined);
+const describeThere = PROGRAM === undefined ? describe.skip : describe;
+if (PROGRAM === undefined) process.stderr.write('No mosquitto on this machine: the tests of brokers are skipped\n');
+
+let folder: string;
+let port: number;
+let broker: ChildProcess;
+
+async function startMosquitto(): Promise<void> {
+  broker = spawn(PROGRAM as string, ['-c', join(folder, 'mosquitto.conf')], { stdio: 'ignore' });
+  const answers = () =>
+    new Promise<boolean>((resolve) => {
+      const trial = mqtt.connect(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 });
+      const end = (isThere: boolean) => {
+        trial.end(true);
+        resolve(isThere);
+      };
+      trial.once('connect', () => end(true)).once('error', () => end(false));
+    });
+  await until(answers, 'mosquitto to answer');
+}
+
+describeThere('behind a broker', () => {
+  const services: TestService[] = [];
+  const clients: MqttClient[] = [];
+  const first = (): TestService => services[0] as TestService;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'vigil-mosquitto-'));
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    port = (free.address() as { port: number }).port;
+    free.close();
+    await writeFile(join(folder, 'mosquitto.conf'), `listener ${port} 127.0.0.1\nallow_anonymous true\n`);
+    await startMosquitto();
+    const env = { MQTT_URL: `mqtt://127.0.0.1:${port}`, MQTT_PORT: '' };
+    const uri = testUri();
+    for (const name of ['a', 'b'])
+      services.push(await startTestService({ env: { ...env, MQTT_CLIENT_ID: name } }, uri));
+    await until(() =>
+      services.every(({ logLines }) => logLines.some((line) => line.includes('connected to the broker'))),
+    );
+  });
+
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.end(true);
+  });
+
+  afterAll(async () => {
+    for (const service of services.reverse()) await service.stop();
+    broker.kill();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function connect(): Promise<MqttClient> {
+    const client = mqtt.connect(`mqtt://127.0.0.1:${port}`);
+    clients.push(client);
+    await new Promise<void>((resolve) => client.once('connect', () => resolve()));
+    return client;
+  }
+
+  async function valuesOf(id: string): Promise<number[]> {
+    const { body } = await first().admin('GET', `objects/${id}/packets`);
+    return body.map(({ n }: { n: number }) => n).toSorted((a: number, b: number) => a - b);
+  }
+
+  test('messages of many devices are stored once, by one instance or another', async () => {
+    const ids = ['pump-1', 'pump-2', 'pump-3'];
+    for (const id of ids) await first().admin('POST', 'objects', { id, name: id });
+    const device = await connect();
+    const numbers = Array.from({ length: 100 }, (_, at) => at);
+    await Promise.all(
+      ids.flatMap((id) => numbers.map((n) => device.publishAsync(`objects/${id}/base/state/n`, `${n}`, { qos: 1 }))),
+    );
+    await until(async () => (await Promise.all(ids.map(valuesOf))).every((values) => values.length >= numbers.length));
+    for (const id of ids) expect(await valuesOf(id)).toEqual(numbers);
+  });
+
+  test('what comes while the instances are away from the broker is kept by it', async () => {
+    await first().admin('POST', 'objects', { id: 'pump-4', name: 'x' });
+    const device = await connect();
+    await device.publishAsync('objects/pump-4/base/state', '{"n":1}', { qos: 1 });
+    await until(async () => (await valuesOf('pump-4')).length === 1);
+    broker.kill('SIGKILL');
+    await once(broker, 'exit');
+    await startMosquitto();
+    const again = await connect();
+    // Both are back when a message of each instance's clients arrives.
+    let n = 2;
+    await until(async () => {
+      await again.publishAsync('objects/pump-4/base/state', `{"n":${n++}}`, { qos: 1 });
+      return (await valuesOf('pump-4')).length >= 3;
+    });
+  });
+
+  test('commands go out to devices that were heard of there, once, and their answers come back', async () => {
+    const { body } = await first().admin('POST', 'objects', { id: 'pump-5', name: 'x' });
+    await first().admin('POST', 'objects/pump-5/commands/early');
+    const device = await connect();
+    const got: string[] = [];
+    device.on('message', (topic, payload) => {
+      got.push(topic);
+      const { _id } = JSON.parse(payload.toString());
+      device.publish(`objects/${body._id}/base/commands/${_id}/result`, '{"status":"done","result":7}', { qos: 1 });
+    });
+    await device.subscribeAsync('objects/pump-5/base/commands/+', { qos: 1 });
+    await device.publishAsync('objects/pump-5/base/state', '{"n":1}', { qos: 1 });
+    const statuses = async () =>
+      (await first().admin('GET', `commands?where.object=${body._id}`)).body.map(
+        ({ status }: { status: string }) => status,
+      );
+    await until(async () => (await statuses())[0] === 'done');
+    await first().admin('POST', 'objects/pump-5/commands/late', { a: 1 });
+    await until(async () => (await statuses())[1] === 'done');
+    expect(got).toEqual(['objects/pump-5/base/commands/early', 'objects/pump-5/base/commands/late']);
+  });
+
+  test('a command to a device that was never heard of there waits for it', async () => {
+    const { body } = await first().admin('POST', 'objects', { id: 'pump-6', name: 'x' });
+    await first().admin('POST', 'objects/pump-6/commands/stop');
+    await first().settled();
+    const { body: commands } = await first().admin('GET', `commands?where.object=${body._id}`);
+    expect(commands.map(({ status }: { status: string }) => status)).toEqual(['queued']);
+  });
+
+  test('topics of nobody, and messages that make no sense, hold nothing up', async () => {
+    await first().admin('POST', 'objects', { id: 'pump-7', name: 'x' });
+    const device = await connect();
+    for (const topic of [
+      'objects/nobody/base/state',
+      'objects/pump-7/else',
+      'objects/pump-7',
+      'objects/pump-7/base/state',
+    ]) {
+      await device.publishAsync(topic, 'no JSON', { qos: 1 });
+    }
+    await device.publishAsync('objects/pump-7/base/state', '{"n":1}', { qos: 1 });
+    await until(async () => (await valuesOf('pump-7')).length === 1);
+    expect(
+      services.flatMap(({ logLines }) => logLines).filter((line) => line.includes('was refused')).length,
+    ).toBeGreaterThan(0);
+  });
+});
