@@ -5,6 +5,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { type ClientSession, type Db, type Document, type Filter, type MongoClient, ObjectId } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
@@ -15,6 +16,9 @@ import { PACKETS } from './packets.js';
 
 /** The database has forgotten what was at the moment that is asked for: after five minutes, unless it was told otherwise. */
 const SNAPSHOT_TOO_OLD = 239;
+/** Nothing has been committed yet that could be read so. */
+const SNAPSHOT_UNAVAILABLE = 246;
+const SNAPSHOT_PAUSE_MS = 50;
 /** Who holds a lease is of no use to anybody later. */
 const LEFT_OUT: Filter<Document> = { _id: { $not: /^lease: / as never } };
 
@@ -45,7 +49,7 @@ export async function writeBackup(client: MongoClient, folder: string, nowMs: nu
 }
 
 async function writeAll(db: Db, session: ClientSession, folder: string, nowMs: number): Promise<Manifest> {
-  const marks = await db.collection<{ _id: string; version?: number }>('installation').find({}, { session }).toArray();
+  const marks = await readMarks(db, session);
   if (marks.length === 0) throw new Error('The database is empty: nobody has started a Vigil on it');
   if (marks.some(({ _id }) => _id === RESTORING)) throw new Error('A restore into this database was not finished');
   const found = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
@@ -63,6 +67,21 @@ async function writeAll(db: Db, session: ClientSession, folder: string, nowMs: n
     ...{ format: 1, schema: marks.find(({ _id }) => _id === 'schema')?.version ?? 0, time: nowMs },
     ...{ clusterTime: String((session as unknown as { snapshotTime: unknown }).snapshotTime), exact: isExact(), files },
   };
+}
+
+type Mark = { _id: string; version?: number };
+
+/** The first that is read, and by that the moment of all the rest. A database that was just started takes a little. */
+async function readMarks(db: Db, session: ClientSession): Promise<Mark[]> {
+  for (const deadlineMs = performance.now() + LIMITS.databaseOperationMs; ; ) {
+    try {
+      return await db.collection<Mark>('installation').find({}, { session }).toArray();
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (code !== SNAPSHOT_UNAVAILABLE || performance.now() > deadlineMs) throw error;
+      await wait(SNAPSHOT_PAUSE_MS);
+    }
+  }
 }
 
 /** The packets of the snapshot; from where the database cannot give them any more, those that are there. */
