@@ -87,6 +87,7 @@ export async function assemble(parts: Parts, life: Life): Promise<{ app: Request
     () => sockets.stop(),
     () => hub.stop(),
     () => arrivals.stop(),
+    () => sockets.letGo(),
     () => door.close(),
     () => watch.drain(),
   );

@@ -1,5 +1,6 @@
 /** Socket.IO over the feed: lets sockets in, writes them what they hear, and takes what they ask for. */
 import type { Server as HttpServer, IncomingMessage } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Server, type Socket } from 'socket.io';
@@ -33,6 +34,8 @@ type LiveSocket = Socket<
 >;
 
 export interface Sockets {
+  /** Closes every socket, a few at a time, in a way after which its client comes back by itself. */
+  letGo(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -47,6 +50,16 @@ export function createSockets(httpServer: HttpServer, options: SocketOptions): S
   });
   io.on('connection', (socket: LiveSocket) => welcome(options, socket));
   return {
+    async letGo() {
+      const all = [...io.of('/').sockets.values()];
+      // They come back to other instances, or to this one's successor: not all in one moment.
+      const pieceSize = Math.max(LIMITS.letGoAtOnce, Math.ceil(all.length / LIMITS.letGoPieces));
+      for (let at = 0; at < all.length; at += pieceSize) {
+        if (at > 0) await wait(LIMITS.letGoPauseMs * (0.5 + Math.random()));
+        // Told that the server disconnects it, a client would stay away.
+        for (const socket of all.slice(at, at + pieceSize)) socket.conn.close();
+      }
+    },
     async stop() {
       unguard();
       await io.close();

@@ -192,6 +192,10 @@ export const LIMITS = {
   stopPollMs: 50,
   stopLetInMs: 200,
   stopQuietTurns: 10,
+  // 2,000 sockets are let go within 2 s.
+  letGoAtOnce: 50,
+  letGoPieces: 40,
+  letGoPauseMs: 50,
   awayPauseMaxMs: 2 * SECOND_MS,
 
   // Load: how busy the process is is looked at in each window; what a request costs, in points.

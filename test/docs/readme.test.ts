@@ -45,6 +45,7 @@ describe('Limits', () => {
     ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadResolutionMs', 'bigBodyBytes'],
     ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
+    ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
     ...['gatherMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
