@@ -32,8 +32,10 @@ export function createReaders(database: Database): Readers {
   };
   return {
     find: (objectId) => known.get(objectId) ?? load(objectId),
-    apply({ store, kind, id, after }) {
-      if (store !== 'objects') return;
+    apply(change) {
+      // Of a packet, what came after is only read where it is asked for.
+      if (change.store !== 'objects') return;
+      const { kind, id, after } = change;
       applied++;
       if (kind === 'removed' || after === null) known.delete(id);
       else known.set(id, readersOf(after as unknown as Guarded));

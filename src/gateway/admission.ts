@@ -50,13 +50,15 @@ export function createAdmission(parts: AdmissionParts): Admission {
         const device = await checkClaim(parts, claim);
         const { objectId } = device.record;
         countConnect(connects, objectId, parts.now());
-        const isResuming = leftWell.get(objectId) !== true;
         const id = randomUUID();
-        const sinceMs = await parts.presence.arrive(device.record, id).catch((error) => {
+        const arrival = await parts.presence.arrive(device.record, id).catch((error) => {
           // It may have been told to be here all the same.
           parts.presence.leave(objectId, id);
           throw error;
         });
+        const { sinceMs, storedAtMs } = arrival;
+        const isKnown = storedAtMs !== null && parts.now() - storedAtMs < LIMITS.mqttResendMs;
+        const isResuming = isKnown && leftWell.get(objectId) !== true;
         const common = { id, sinceMs, filters: new Map(), acknowledged: new Set<number>(), turn: null, sending: null };
         const connection: Connection = { ...common, ...from, claim, device, isResuming };
         watchToken(connection);

@@ -24,7 +24,7 @@ export interface Connection {
   readonly acknowledged: Set<number>;
   /** Identifier of the message that is being sent to it; null while there is none. */
   sending: number | null;
-  /** The message that those after it wait for; null while none has to. */
+  /** The last message that had to be looked for: those after it wait. Null while there is none. */
   turn: Promise<void> | null;
   /** Whether the connection before it broke: it may send again what was acknowledged there. */
   readonly isResuming: boolean;
@@ -67,13 +67,14 @@ export async function takePublished(
 /** Messages are stored as they come, so that they go into one write; but none before one that has to be looked for. */
 function inTurn(connection: Connection, isSlow: boolean, work: () => Promise<void>): Promise<void> {
   const before = connection.turn;
-  if (before === null && !isSlow) return work();
   const turn = before === null ? work() : before.then(work, work);
-  connection.turn = turn;
-  const end = (): void => {
-    if (connection.turn === turn) connection.turn = null;
-  };
-  turn.then(end, end);
+  if (isSlow) {
+    const end = (): void => {
+      if (connection.turn === turn) connection.turn = null;
+    };
+    connection.turn = turn;
+    turn.then(end, end);
+  }
   return turn;
 }
 

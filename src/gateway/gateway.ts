@@ -123,7 +123,7 @@ function applyPresence(presence: Presence, connection: Connection, { after }: Ch
   }
   if (after !== null && after.ended === null) return;
   presence.arrive(connection.device.record, connection.id).then(
-    (sinceMs) => {
+    ({ sinceMs }) => {
       connection.sinceMs = sinceMs;
     },
     (error) => log.error({ err: error }, 'a device that is here could not be told so'),

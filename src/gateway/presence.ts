@@ -31,11 +31,18 @@ export interface PresenceParts {
   readonly now: () => number;
 }
 
+export interface Arrival {
+  /** When this connection took over, ms by the database's clock. */
+  readonly sinceMs: number;
+  /** When the packet that was its latest then was stored, ms; null where it had none. */
+  readonly storedAtMs: number | null;
+}
+
 export interface Presence {
   /** Names this process among those that share the database. */
   readonly instance: string;
-  /** The device is connected here: told so, unless it was. Gives when it took over, ms by the database's clock. */
-  arrive(source: PacketSource, connectionId: string): Promise<number>;
+  /** The device is connected here: told so, unless it was. */
+  arrive(source: PacketSource, connectionId: string): Promise<Arrival>;
   /** The connection ended: told so in a while, unless the device comes back before. */
   leave(objectId: string, connectionId: string): void;
   /** Whether the device has no newer connection. */
@@ -75,7 +82,7 @@ export function createPresence(parts: PresenceParts): Presence {
         const timeMs = Math.max(parts.now(), (endedMs ?? 0) + 1, (state?.time ?? 0) + 1);
         await tell(parts, source, { timeMs, online: true, connectionId });
       }
-      return sinceMs;
+      return { sinceMs, storedAtMs: state === null ? null : Math.floor(state._ts / 1_000) };
     },
     leave: (objectId, connectionId) => leave(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
     holds: (objectId, connectionId) => holdsPresence(parts.database, toHeld(objectId, connectionId)),

@@ -45,9 +45,9 @@ export function createArrivals(): Arrivals {
       if (stopped) waiter.end();
       return waiter;
     },
-    apply({ store, after }) {
-      if (store !== 'commands' || after === null) return;
-      for (const waiter of waiters.get(String(after.object)) ?? []) waiter.wake();
+    apply({ store, objectId }) {
+      if (store !== 'commands' || objectId === null) return;
+      for (const waiter of waiters.get(objectId) ?? []) waiter.wake();
     },
     wakeAll() {
       for (const waiter of all()) waiter.wake();
