@@ -3,7 +3,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import cliProgress from 'cli-progress';
 import { parse } from 'csv-parse/sync';
 import {
   type Client,
@@ -17,6 +16,8 @@ import {
   request,
   runScript,
 } from './client.js';
+import { connectMqtt, PACKETS_PER_MESSAGE } from './device-mqtt.js';
+import { startProgress } from './progress.js';
 
 /** What one row of a recording becomes. */
 export type Packet = Record<string, number | boolean | string>;
@@ -40,7 +41,8 @@ command is given again. The file's first column is "time" (ms since the epoch, o
   --name <text>        its name, if it is created (default: the id)
   --file <csv>         the recording
   --speed <factor>     60 is sixty times faster (default 1); max is as fast as the server acknowledges
-  --batch <n>          most packets in one request (default 500)`;
+  --batch <n>          most packets in one request (default 500), or in one message (at most 100)
+  --mqtt <address>     sends them over MQTT (mqtt://127.0.0.1:1883), and carries out every command: it says so, and answers`;
 
 const SERVICE_FIELDS = ['_id', '_ts', '_oid', '_gid', 'id'];
 // Only what JSON calls a number: "007" or "+5" are codes and stay text.
@@ -159,7 +161,10 @@ async function getObject(client: Client, id: string, name: string): Promise<stri
   }
 }
 
-async function sendFeed(client: Client, objectId: string, feed: Feed, batch: number, show: (done: number) => void) {
+/** How packets get to the service. */
+type Send = (packets: Packet[]) => Promise<unknown>;
+
+async function sendFeed(client: Client, send: Send, feed: Feed, batch: number, show: (done: number) => void) {
   const requestMs: number[] = [];
   // The last request may have been interrupted half way; what it stored is not stored again.
   let next = Math.max(0, feed.stored - batch);
@@ -173,7 +178,7 @@ async function sendFeed(client: Client, objectId: string, feed: Feed, batch: num
     const packets = Array.from({ length: end - next }, (_, index) => feed.packetAt(next + index));
     const started = performance.now();
     try {
-      await request(client, 'POST', `/api/v1/objects/${objectId}/packets`, packets.length === 1 ? packets[0] : packets);
+      await send(packets);
     } catch (error) {
       if (client.signal.aborted) break;
       throw failure(`Packets ${next + 1} to ${end}: ${(error as Failure).message}`);
@@ -183,24 +188,6 @@ async function sendFeed(client: Client, objectId: string, feed: Feed, batch: num
     show(next);
   }
   return { sent: Math.max(0, next - feed.stored), done: Math.max(next, feed.stored), requestMs };
-}
-
-function startProgress(total: number) {
-  const endless = total === Infinity;
-  if (process.stdout.isTTY) {
-    const format = endless ? ' {value} packets' : ' {bar} {percentage}% | {value}/{total} packets | ETA {eta}s';
-    const options = { format, stream: process.stdout, gracefulExit: false, hideCursor: true, etaBuffer: 50 };
-    const bar = new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
-    bar.start(endless ? 0 : total, 0);
-    return { show: (done: number) => bar.update(done), stop: () => bar.stop() };
-  }
-  let told = Date.now();
-  const show = (done: number) => {
-    if (Date.now() - told < 5000 && done < total) return;
-    told = Date.now();
-    console.log(endless ? `${done} packets` : `${done} of ${total} packets`);
-  };
-  return { show, stop: () => undefined };
 }
 
 function simulation(speed: number): Feed {
@@ -227,10 +214,11 @@ async function recording(client: Client, objectId: string, rows: Packet[], speed
 
 async function main(signal: AbortSignal): Promise<number> {
   const text = { type: 'string' } as const;
-  const args = readArguments({ object: text, name: text, file: text, speed: text, batch: text }, HELP);
+  const args = readArguments({ object: text, name: text, file: text, speed: text, batch: text, mqtt: text }, HELP);
   if (!args.object) throw failure('--object is missing: the id of the object. --help lists the arguments.');
   const speed = args.speed === 'max' ? Infinity : readPositive('speed', args.speed, 1);
-  const batch = Math.ceil(readPositive('batch', args.batch, 500));
+  const asked = Math.ceil(readPositive('batch', args.batch, 500));
+  const batch = args.mqtt ? Math.min(asked, PACKETS_PER_MESSAGE) : asked;
   const rows = args.file ? readPackets(await readFile(args.file, 'utf8')) : null;
   const client = await connect(args, signal);
   const objectId = await getObject(client, args.object, args.name ?? args.object);
@@ -239,8 +227,15 @@ async function main(signal: AbortSignal): Promise<number> {
   // A device outlives any pause of the service; the line break keeps the bar whole.
   client.attempts = Infinity;
   client.say = (message) => console.error(process.stdout.isTTY ? `\n${message}` : message);
+  const path = `/api/v1/objects/${objectId}/packets`;
+  const broker = args.mqtt ? await connectMqtt(args.mqtt, objectId, client) : null;
+  const send: Send = (packets) =>
+    broker?.send(packets) ?? request(client, 'POST', path, packets.length === 1 ? packets[0] : packets);
   const started = performance.now();
-  const { sent, done, requestMs } = await sendFeed(client, objectId, feed, batch, progress.show).finally(progress.stop);
+  const { sent, done, requestMs } = await sendFeed(client, send, feed, batch, progress.show).finally(() => {
+    progress.stop();
+    return broker?.stop();
+  });
   console.log(summarize(sent, performance.now() - started, requestMs));
   if (done >= feed.total || !rows) return 0;
   console.log(`Stopped after ${done} of ${feed.total} packets. The same command continues from there.`);
