@@ -104,7 +104,9 @@ export function createAsyncApi(): Part {
       devices: {
         ...{ host: '{host}', protocol: 'mqtt', protocolVersion: '3.1.1' },
         variables: { host: { default: '127.0.0.1:1883' } },
-        description: 'The client id is the `_id` or the own id of the object; its topics are its own',
+        description:
+          'The client id is the `_id` or the own id of the object; its topics are its own. Behind a broker of the ' +
+          'operator’s, `objects/<id>/` stands before each of them.',
       },
     },
     channels: { sockets: sockets(messages), stream: stream([...EVENTS, GAP]), ...topics.channels },
