@@ -18,6 +18,21 @@ peers() {
 write_peers() {
   # A peer that cannot be reached is left alone for a moment; the others answer.
   printf 'server %s max_fails=1 fail_timeout=1s;\n' $1 > "$run/peers.conf"
+  write_devices "$1"
+}
+
+# MQTT is passed on as it is, where this nginx can: as a module, or built in.
+write_devices() {
+  : > "$run/devices.conf"
+  [ -n "${MQTT_LISTEN:-}" ] || return 0
+  if [ -f "${STREAM_MODULE:=/usr/lib/nginx/modules/ngx_stream_module.so}" ]; then
+    echo "load_module $STREAM_MODULE;" > "$run/devices.conf"
+  fi
+  {
+    echo 'stream { upstream devices { least_conn;'
+    printf 'server %s max_fails=1 fail_timeout=1s;\n' $1 | sed "s/:[0-9]* /:${MQTT_PEERS_PORT:-1883} /"
+    echo "} server { listen $MQTT_LISTEN; proxy_pass devices; proxy_connect_timeout 2s; proxy_timeout 1h; } }"
+  } >> "$run/devices.conf"
 }
 
 write_listeners() {

@@ -66,3 +66,39 @@ test('with a configuration that cannot be: every problem is told', async () => {
     'LOG_LEVEL',
   ]);
 });
+
+test('on a port for health that is taken', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const { code, said } = await start({ OPS_PORT: String(port) });
+  other.close();
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('set OPS_PORT to a free one') });
+  expect(isListed(said)).toBe(true);
+});
+
+test('at an address that this machine does not have', async () => {
+  const { code, said } = await start({ HOST: '192.0.2.1' });
+  expect({ code, said }).toEqual({
+    code: 1,
+    said: expect.stringContaining('HOST: this machine has no address 192.0.2.1'),
+  });
+});
+
+test('with a file of a secret that is not there', async () => {
+  const { code, said } = await start({ SECRET_FILE: join(base, 'nowhere') });
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('SECRET_FILE cannot be read: ENOENT') });
+});
+
+test('in production without a secret', async () => {
+  const { code, said } = await start({ NODE_ENV: 'production', MONGODB_URI: 'mongodb://127.0.0.1:1/vigil' });
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('SECRET: required in production') });
+});
+
+test('with a password that the database refuses', async () => {
+  const uri = new URL(process.env.TEST_MONGODB_URI as string);
+  uri.password = 'wrong';
+  const { code, said } = await start({ MONGODB_URI: uri.href });
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('refuses the user or the password') });
+  expect(said).not.toContain('wrong@');
+});

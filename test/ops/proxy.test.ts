@@ -1,11 +1,13 @@
 /** The balancer as docker-compose.yml runs it, nginx with the very same script and configuration, before two real instances. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { connect } from 'mqtt';
 import { io } from 'socket.io-client';
 import { entityOf } from '../answers.js';
 import { ADMIN, startTestService, type TestService, testUri } from '../fixture.js';
@@ -15,22 +17,28 @@ import { findFreePort } from './process.js';
 const hasNginx = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'nginx')));
 if (!hasNginx) process.stderr.write('nginx is not installed: the tests of the balancer are left out\n');
 
+// Debian has it in a package of its own; nginx's image has it built in.
+const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
+
 let folder: string;
 let proxy: ChildProcess;
 let said = '';
 let url: string;
 let tlsPort: number;
+let mqttUrl: string;
 let instances: TestService[];
 let token: string;
 
 async function startProxy(): Promise<void> {
-  const [port, tls] = [await findFreePort(), await findFreePort()];
-  [url, tlsPort] = [`http://127.0.0.1:${port}`, tls];
+  const [port, tls, mqtt] = [await findFreePort(), await findFreePort(), await findFreePort()];
+  [url, tlsPort, mqttUrl] = [`http://127.0.0.1:${port}`, tls, `mqtt://127.0.0.1:${mqtt}`];
+  const mqttPeer = new URL(instances[0]?.service.mqttUrl ?? '').port;
   const peers = instances.map(({ url: at }) => new URL(at).host).join(' ');
   proxy = spawn('sh', ['scripts/ops/proxy.sh'], {
     env: {
       ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
       ...{ HTTP_LISTEN: `127.0.0.1:${port}`, HTTPS_LISTEN: `127.0.0.1:${tls}`, LOOK_EVERY: '0.1' },
+      ...(existsSync(STREAM_MODULE) && { MQTT_LISTEN: `127.0.0.1:${mqtt}`, MQTT_PEERS_PORT: mqttPeer }),
     },
   });
   proxy.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -125,6 +133,15 @@ const call = (path: string, init: RequestInit = {}): Promise<Response> =>
     expect(large?.status ?? 413).toBe(413);
     const read = await call('/api/v1/objects/big/packets');
     expect(JSON.parse(await read.text())).toHaveLength(250);
+  });
+
+  (existsSync(STREAM_MODULE) ? test : test.skip)('devices reach an instance over MQTT', async () => {
+    const options = { username: 'nobody', password: 'nothing', reconnectPeriod: 0, protocolVersion: 4 } as const;
+    const device = connect(mqttUrl, options);
+    const [{ code }] = await once(device, 'error');
+    // Refused by the service itself, which found no such device.
+    expect([4, 5]).toContain(code);
+    device.end(true);
   });
 
   test('TLS: cookies are Secure, and what a client says of where it comes from is not believed', async () => {
