@@ -1,6 +1,6 @@
 /** The balancer as docker-compose.yml runs it, nginx with the very same script and configuration, before two real instances. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:https';
@@ -138,7 +138,7 @@ const call = (path: string, init: RequestInit = {}): Promise<Response> =>
   (existsSync(STREAM_MODULE) ? test : test.skip)('devices reach an instance over MQTT', async () => {
     const options = { username: 'nobody', password: 'nothing', reconnectPeriod: 0, protocolVersion: 4 } as const;
     const device = connect(mqttUrl, options);
-    const [{ code }] = await once(device, 'error');
+    const [{ code }] = await once(device as unknown as EventEmitter, 'error');
     // Refused by the service itself, which found no such device.
     expect([4, 5]).toContain(code);
     device.end(true);
