@@ -34,13 +34,18 @@ export function meter({ isOverloaded, charge }: MeterParts): RequestHandler {
   };
 }
 
+const LIGHT: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
+
 const pointsOf = (bytes: number): number => Math.floor(bytes / LIMITS.pointBytes);
 
 const sentBytes = ({ headers }: Request): number => Number(headers['content-length'] ?? 0) || 0;
 
-/** A store, or the packets of an object: paths of an odd number of parts. Everyone may always ask who they are. */
+/**
+ * A store, or the packets of an object: paths of an odd number of parts. Everyone may always ask who they are; and listen,
+ * since a browser whose stream is refused does not come back by itself.
+ */
 function isList({ method, path }: Request): boolean {
   if (method !== 'GET') return false;
   const parts = path.split('/').filter((part) => part !== '');
-  return parts.length % 2 === 1 && parts[0]?.toLowerCase() !== 'auth';
+  return parts.length % 2 === 1 && !LIGHT.has(parts[0]?.toLowerCase());
 }
