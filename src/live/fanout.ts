@@ -2,6 +2,7 @@
  * From events to those who hear them. What is told within a moment goes to each member in one go, and members who were
  * told the same share the bytes: the cost is the number of writes, not of events.
  */
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Batch, Form } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
 import { encode } from './encoding.js';
@@ -47,25 +48,21 @@ export function createMember(write: (batch: Batch) => void): Member {
 export function createFanOut(): FanOut {
   const rooms = new Map<string, Set<Member>>();
   let first: Start = { next: null, nextEvent: null };
-  let waiting: Member[] = [];
   const flush = (member: Member): void => {
     const { pending } = member;
     if (pending === null) return;
     member.pending = null;
     member.write(pending);
   };
-  const gatherer = createGatherer(() => {
-    const members = waiting;
-    waiting = [];
+  const gatherer = createGatherer(flush, () => {
     first = { next: null, nextEvent: null };
-    for (const member of members) flush(member);
   });
   const tellOne = (member: Member, event: LiveEvent): void => {
     if (member.last === event) return;
     member.last = event;
-    if (member.pending === null) waiting.push(member);
+    const isFirst = member.pending === null;
     member.pending = follow(member.pending, first, event);
-    gatherer.schedule();
+    if (isFirst) gatherer.add(member);
   };
   return {
     enter(member, wanted) {
@@ -85,30 +82,49 @@ export function createFanOut(): FanOut {
 }
 
 /**
- * When to write. Writing takes at most a third of the time: alone, an event goes out at the end of the turn; under load,
- * what has gathered meanwhile goes with it.
+ * When to write. Writing takes at most about a third of the time: alone, an event goes out at the end of the turn; under
+ * load, what has gathered meanwhile goes with it. Nor does it keep everything else waiting while it lasts.
  */
-function createGatherer(write: () => void) {
-  let [scheduled, readyMs] = [false, 0];
+function createGatherer(write: (member: Member) => void, onRound: () => void) {
+  let waiting: Member[] = [];
+  let [isUnderWay, readyMs] = [false, 0];
   let timer: NodeJS.Timeout | undefined;
-  const writeAll = (): void => {
-    scheduled = false;
-    const startMs = performance.now();
-    write();
+  const takeAll = (): readonly Member[] => {
+    const members = waiting;
+    waiting = [];
+    onRound();
+    return members;
+  };
+  const round = async (): Promise<void> => {
+    let [turnMs, spentMs] = [performance.now(), 0];
+    for (const member of takeAll()) {
+      write(member);
+      const passedMs = performance.now() - turnMs;
+      if (passedMs < LIMITS.turnMs) continue;
+      spentMs += passedMs;
+      await yieldTurn();
+      turnMs = performance.now();
+    }
     const endMs = performance.now();
-    readyMs = endMs + Math.min(2 * (endMs - startMs), LIMITS.gatherMs);
+    readyMs = endMs + Math.min(2 * (spentMs + endMs - turnMs), LIMITS.gatherMs);
+    isUnderWay = false;
+    if (waiting.length > 0) schedule();
+  };
+  const schedule = (): void => {
+    if (isUnderWay) return;
+    isUnderWay = true;
+    const pauseMs = readyMs - performance.now();
+    if (pauseMs < 1) setImmediate(() => void round());
+    else timer = setTimeout(() => void round(), pauseMs);
   };
   return {
-    schedule(): void {
-      if (scheduled) return;
-      scheduled = true;
-      const pauseMs = readyMs - performance.now();
-      if (pauseMs < 1) setImmediate(writeAll);
-      else timer = setTimeout(writeAll, pauseMs);
+    add(member: Member): void {
+      waiting.push(member);
+      schedule();
     },
     stop(): void {
       clearTimeout(timer);
-      write();
+      takeAll().forEach(write);
     },
   };
 }

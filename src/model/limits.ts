@@ -106,8 +106,9 @@ export const LIMITS = {
   // Connecting, by address.
   handshakesPerMinute: 3_000,
   // Under load events are gathered this long at most.
-  gatherMs: 20,
-  turnMs: 10,
+  gatherMs: 30,
+  // No work of the feed keeps the process longer from other work.
+  turnMs: 5,
   // What came in the last moments stays in memory for those who come back soon.
   recentChanges: 5_000,
   recentBytes: 8 * MIB,
