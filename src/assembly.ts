@@ -208,7 +208,6 @@ async function startNews(parts: Opened, life: Life): Promise<Watcher> {
     caches.forgetAll();
     arrivals.wakeAll();
     gateway.applyAny();
-    hub.endAll();
   };
   const start = () => startWatcher({ client, log, now, onStart: hub.begin, onChange, onGap });
   const watcher = await whenThere(() => translated(start, null), { signal: life.ending, onAway: parts.onAway });

@@ -40,6 +40,9 @@ export function createReaders(database: Database): Readers {
       if (kind === 'removed' || after === null) known.delete(id);
       else known.set(id, readersOf(after as unknown as Guarded));
     },
-    forgetAll: () => known.clear(),
+    forgetAll() {
+      applied++;
+      known.clear();
+    },
   };
 }

@@ -132,7 +132,7 @@ function toChange(event: Uint8Array): StreamChange {
   } catch {
     // It holds what only others can have written there: a type without a JSON form of its own.
   }
-  return toEntityChange(store, BSON.deserialize(event));
+  return toEntityChange(store, BSON.deserialize(event), event.length);
 }
 
 const textOf = (bytes: Uint8Array, name: string): string =>
@@ -150,6 +150,7 @@ function toNewPacket(event: Uint8Array): StreamChange {
   let after: JsonObject | null = null;
   return {
     ...{ store: 'packets', kind: 'created', id: readObjectId(packet) ?? missing('_id'), before: null, json },
+    bytes: event.length,
     get after() {
       after ??= JSON.parse(json.toString()) as JsonObject;
       return after;
@@ -160,12 +161,12 @@ function toNewPacket(event: Uint8Array): StreamChange {
   };
 }
 
-function toEntityChange(store: string, event: Document): StreamChange {
+function toEntityChange(store: string, event: Document, bytes: number): StreamChange {
   const id = String(toPlain(event.documentKey._id));
   const after = toImage(store, event.fullDocument);
   const owner = store === 'packets' ? after?._oid : store === 'commands' ? after?.object : null;
   return {
-    ...{ store, kind: KINDS[event.operationType] as Change['kind'], id, json: null },
+    ...{ store, kind: KINDS[event.operationType] as Change['kind'], id, json: null, bytes },
     before: toImage(store, event.fullDocumentBeforeChange),
     after,
     objectId: store === 'objects' ? id : typeof owner === 'string' ? owner : null,

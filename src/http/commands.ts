@@ -18,6 +18,7 @@ import { readJson } from './body.js';
 import { callerOf, checkCaller, scopeIn } from './caller.js';
 import { only } from './failure.js';
 import { readListQuery, readText } from './query.js';
+import { whenGone } from './requests.js';
 
 export interface CommandParts {
   readonly database: Database;
@@ -99,7 +100,7 @@ async function awaitPage(
 ): Promise<JsonPage> {
   const untilMs = performance.now() + waitMs;
   const watch = parts.arrivals.watch(objectId);
-  res.once('close', watch.end);
+  res.once('close', whenGone(req, watch.end));
   try {
     for (;;) {
       const page = await read();

@@ -19,6 +19,7 @@ import { sendJson } from './answer.js';
 import { callerOf } from './caller.js';
 import { only } from './failure.js';
 import { readCount, readText } from './query.js';
+import { whenGone } from './requests.js';
 
 export interface EventParts {
   readonly listen: Listen;
@@ -41,7 +42,7 @@ const events =
     // Text is asked for by name; whoever takes anything gets JSON, like everywhere.
     const isStream =
       req.method === 'GET' && req.accepts(['application/json', 'text/event-stream']) === 'text/event-stream';
-    await (isStream ? stream(parts, request, res) : poll(parts, request, readWaitMs(req), res));
+    await (isStream ? stream(parts, request, req, res) : poll(parts, request, req, res));
   };
 
 type Asked = Omit<ListenRequest, 'sink'>;
@@ -66,7 +67,7 @@ function readWaitMs(req: Request): number {
 }
 
 /** WHATWG HTML, "Server-sent events": each with its position as `id`; a comment where nothing else is said. */
-async function stream({ listen }: EventParts, asked: Asked, res: Response): Promise<void> {
+async function stream({ listen }: EventParts, asked: Asked, req: Request, res: Response): Promise<void> {
   let listening: Listening | undefined;
   let takenMs = performance.now();
   const sink: Sink = {
@@ -78,19 +79,26 @@ async function stream({ listen }: EventParts, asked: Asked, res: Response): Prom
     end: () => void res.end(),
   };
   listening = await listen({ ...asked, sink });
+  const stop = (): void => {
+    timers.forEach(clearInterval);
+    listening.close();
+  };
   const cut = (): void => {
     if (res.writableLength === 0) takenMs = performance.now();
     const isStuck = performance.now() - takenMs > LIMITS.slowMs;
-    if (isStuck || res.writableLength > LIMITS.waitingBytes) res.destroy();
+    if (!isStuck && res.writableLength <= LIMITS.waitingBytes) return;
+    stop();
+    res.destroy();
   };
   const beat = (): void => {
     listening.flush();
     res.write(`: alive\nid: ${listening.position()}\n\n`);
   };
   const timers = [setInterval(cut, LIMITS.slowCheckMs), setInterval(beat, LIMITS.pingIntervalMs)];
+  const forget = whenGone(req, stop);
   res.once('close', () => {
-    timers.forEach(clearInterval);
-    listening.close();
+    forget();
+    stop();
   });
   // Proxies must not keep back what is told now.
   res.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' });
@@ -99,9 +107,9 @@ async function stream({ listen }: EventParts, asked: Asked, res: Response): Prom
 }
 
 /** One page: what came after `since`; or, when that is nothing, what comes within the time. */
-async function poll({ listen }: EventParts, asked: Asked, waitMs: number, res: Response): Promise<void> {
+async function poll({ listen }: EventParts, asked: Asked, req: Request, res: Response): Promise<void> {
   const page = createPage();
-  const untilMs = performance.now() + waitMs;
+  const untilMs = performance.now() + readWaitMs(req);
   let listening: Listening | undefined;
   let [timer, isDone]: [NodeJS.Timeout | undefined, boolean] = [undefined, false];
   const finish = (): void => {
@@ -133,7 +141,7 @@ async function poll({ listen }: EventParts, asked: Asked, waitMs: number, res: R
     end: finish,
   };
   listening = await listen({ ...asked, sink });
-  res.once('close', finish);
+  res.once('close', whenGone(req, finish));
   finishIn(LIMITS.pollHistoryMs);
   listening.start();
 }

@@ -1,6 +1,6 @@
 /** What every request has: an id, headers that keep browsers safe, and one line in the log when it ends. */
 import { randomUUID } from 'node:crypto';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { badRequest } from '../errors.js';
 import type { Caller } from '../model/access.js';
@@ -23,6 +23,16 @@ export const requireHost: RequestHandler = (req, _res, next) => {
   if (req.httpVersion === '1.1' && req.headers.host === undefined) throw badRequest('Host: required');
   next();
 };
+
+/**
+ * Acts when the client has gone: at once, where it went before it was asked; the answer tells neither that, nor when it
+ * still waits behind another answer of its connection. Gives what ends the watch.
+ */
+export function whenGone({ socket }: Request, act: () => void): () => void {
+  socket.once('close', act);
+  if (socket.destroyed) act();
+  return () => void socket.off('close', act);
+}
 
 /** A request that is over; its status is null when the client had gone before the end of the answer. */
 export interface EndedRequest {

@@ -13,6 +13,7 @@ import { roomsFor } from './rooms.js';
 
 /** A client that was away. */
 export interface Returning {
+  /** Up to where it was told everything. */
   readonly since: string;
   isGone(): boolean;
   /** Whether it may hear what goes to these rooms and wants to, by what holds now. */
@@ -41,22 +42,58 @@ export interface CatchUpOptions {
   readonly log: { warn(details: object, message: string): void };
 }
 
+type TakeIn = (client: Returning) => void;
+
 /**
  * Takes a client in. Those who come while others are being served wait, and then share one reading: of memory, if they
  * were away only for moments, or else of the log.
  */
-export function createCatchUp(options: CatchUpOptions): (client: Returning) => void {
-  const fromLog = createQueue(LIMITS.historiesAtOnce, (group) => serve(options, options.openHistory, group));
+export function createCatchUp(options: CatchUpOptions): TakeIn {
+  const takeIn: TakeIn = (client) => {
+    if (!isPosition(client.since)) leave(client, 'unknown position');
+    else if (isAfter(client.since, options.told())) waitForHub(client);
+    else if (options.openRecent(client.since) !== null) fromMemory(client);
+    else fromLog(client);
+  };
+  const parts: Parts = { ...options, takeIn };
+  const waitForHub = createWaitingRoom(parts);
+  const fromLog = createQueue(LIMITS.historiesAtOnce, (group) => serve(parts, options.openHistory, group));
   const fromMemory = createQueue(1, async (group) => {
     const inMemory = group.filter(({ since }) => options.openRecent(since) !== null);
     // It was too long ago meanwhile.
     for (const client of group) if (!inMemory.includes(client)) fromLog(client);
-    await serve(options, async (since) => options.openRecent(since), inMemory);
+    await serve(parts, async (since) => options.openRecent(since), inMemory);
   });
+  return takeIn;
+}
+
+interface Parts extends CatchUpOptions {
+  /** For those who go on by themselves. */
+  readonly takeIn: TakeIn;
+}
+
+/**
+ * Who comes from another instance may be ahead of this hub for a moment. Who stays ahead comes from a position that no
+ * instance can have told: of another database, or none.
+ */
+function createWaitingRoom({ told, takeIn }: Parts): TakeIn {
+  const untilMs = new Map<Returning, number>();
+  const look = async (): Promise<void> => {
+    while (untilMs.size > 0) {
+      await wait(LIMITS.historyWaitMs);
+      for (const [client, latestMs] of untilMs) {
+        const isAhead = isAfter(client.since, told());
+        const isOver = performance.now() > latestMs;
+        if (isAhead && !isOver && !client.isGone()) continue;
+        untilMs.delete(client);
+        if (isAhead) leave(client, 'unknown position');
+        else takeIn(client);
+      }
+    }
+  };
   return (client) => {
-    if (!isPosition(client.since)) leave(client, 'unknown position');
-    else if (options.openRecent(client.since) !== null) fromMemory(client);
-    else fromLog(client);
+    untilMs.set(client, performance.now() + LIMITS.historyAheadMs);
+    if (untilMs.size === 1) void look();
   };
 }
 
@@ -86,78 +123,61 @@ function leave(client: Returning, reason: Gap['reason']): void {
   client.join();
 }
 
-async function serve(options: CatchUpOptions, open: OpenHistory, group: readonly Returning[]): Promise<void> {
+async function serve(parts: Parts, open: OpenHistory, group: readonly Returning[]): Promise<void> {
   const clients = new Set(group.filter((client) => !client.isGone()));
   if (clients.size === 0) return;
   try {
     const first = [...clients].map(({ since }) => since).reduce((a, b) => (isAfter(a, b) ? b : a));
     const history = await open(first);
-    if (history !== null) await follow(options, clients, history);
+    if (history !== null) await follow(parts, clients, history);
     // A position that nobody knows is no reason to give the others up.
-    else if (group.length > 1) for (const client of group) await serve(options, open, [client]);
+    else if (group.length > 1) for (const client of group) await serve(parts, open, [client]);
     else for (const client of group) leave(client, 'history gone');
   } catch (error) {
-    options.log.warn({ err: error }, 'clients could not be told what they missed: they have to come back');
+    parts.log.warn({ err: error }, 'clients could not be told what they missed: they have to come back');
     for (const client of clients) client.end();
   }
 }
 
 type History = NonNullable<Awaited<ReturnType<OpenHistory>>>;
 
-async function follow(options: CatchUpOptions, clients: Set<Returning>, history: History): Promise<void> {
-  const untilMs = performance.now() + LIMITS.historyAheadMs;
+async function follow(parts: Parts, clients: Set<Returning>, history: History): Promise<void> {
   for await (const { changes, upTo } of history) {
     for (const change of changes) {
-      await joinBefore(options, clients, change.position);
+      // What the hub has not told yet they hear from the hub.
+      if (isAfter(change.position, parts.told())) joinAll(clients);
       if (clients.size === 0) return;
-      await tellChange(options, clients, change);
+      await tellChange(parts, clients, change);
     }
+    for (const client of clients) if (isAfter(upTo, client.since)) client.passed(upTo);
+    // Before anything is waited for: the hub may tell more all the time.
+    if (!isAfter(parts.told(), upTo)) joinAll(clients);
     // Those who listen live must not wait for those who come back.
     await yieldTurn();
-    await dropThose(clients);
-    for (const client of clients) if (isAfter(upTo, client.since)) client.passed(upTo);
-    if (!isAfter(options.told(), upTo)) joinThose(clients, options.told());
-    if (performance.now() > untilMs) dropAhead(options, clients);
+    await leaveSlow(parts, clients);
     if (clients.size === 0) return;
   }
 }
 
-/** Who is gone, or does not take what it is told, is told no more; nobody waits for another one. */
-async function dropThose(clients: Set<Returning>): Promise<void> {
-  const checked = [...clients].map(async (client) => ({ client, stays: !client.isGone() && (await client.drained()) }));
-  for (const { client, stays } of await Promise.all(checked)) if (!stays) clients.delete(client);
+/** Nobody waits for long for another one: who has not taken what it was told goes on by itself when it has. */
+async function leaveSlow({ takeIn }: Parts, clients: Set<Returning>): Promise<void> {
+  const slow = new Set(clients);
+  const taking = [...clients].map(async (client) => {
+    const stays = await client.drained();
+    if (!slow.delete(client)) takeIn(client);
+    else if (!stays) clients.delete(client);
+  });
+  const inTime = new AbortController();
+  const patience = wait(LIMITS.historyPatienceMs, undefined, { signal: inTime.signal }).catch(() => undefined);
+  await Promise.race([Promise.all(taking), patience]);
+  inTime.abort();
+  for (const client of slow) clients.delete(client);
+  slow.clear();
 }
 
-/**
- * Before a change that the hub has not told yet: who has been told all that came before joins, in time to hear it from
- * the hub. Who is ahead of the hub waits for it, since they would hear the change twice.
- */
-async function joinBefore(options: CatchUpOptions, clients: Set<Returning>, position: string): Promise<void> {
-  const untilMs = performance.now() + LIMITS.historyAheadMs;
-  while (isAfter(position, options.told())) {
-    joinThose(clients, options.told());
-    if (performance.now() > untilMs) dropAhead(options, clients);
-    if (clients.size === 0) return;
-    await wait(LIMITS.historyWaitMs);
-  }
-}
-
-/** Those come from a position that no instance can have told: of another database, or none. */
-function dropAhead({ told }: CatchUpOptions, clients: Set<Returning>): void {
-  for (const client of clients) {
-    if (!isAfter(client.since, told())) continue;
-    clients.delete(client);
-    leave(client, 'unknown position');
-  }
-}
-
-/** Who came from a position that the hub has not told yet is not joined: the hub would tell what it knows. */
-function joinThose(clients: Set<Returning>, told: string): void {
-  for (const client of clients) {
-    if (isAfter(client.since, told)) continue;
-    clients.delete(client);
-    if (!client.isGone()) client.join();
-  }
+function joinAll(clients: Set<Returning>): void {
+  for (const client of clients) if (!client.isGone()) client.join();
+  clients.clear();
 }
 
 async function tellChange(options: CatchUpOptions, clients: Set<Returning>, change: Change): Promise<void> {

@@ -52,6 +52,8 @@ export function createFanOut(): FanOut {
     const { pending } = member;
     if (pending === null) return;
     member.pending = null;
+    // An event may be large: who hears nothing more must not keep it.
+    member.last = null;
     member.write(pending);
   };
   const gatherer = createGatherer(flush, () => {

@@ -12,7 +12,10 @@ import { createRecent } from './recent.js';
 export interface HubOptions extends ListenerOptions, Pick<CatchUpOptions, 'openHistory' | 'findReaders'> {}
 
 export interface Hub {
-  /** Where the sequence of changes begins: nothing before is told to anyone but those who come back. */
+  /**
+   * Where the sequence of changes begins: nothing before is told to anyone but those who come back. Every listener ends,
+   * with the position it has: so clients come back and are told what was missed, or that there is a gap.
+   */
   begin(position: string): void;
   /**
    * Tells the change to those who may hear it. Before that it obeys it: a session that ended, a right that is gone. Throws
@@ -20,8 +23,6 @@ export interface Hub {
    */
   tell(change: Change): Promise<readonly LiveEvent[]>;
   readonly listen: Listen;
-  /** Ends every listener, so that clients come back and are told that there is a gap. */
-  endAll(): void;
   /** How many listen. */
   stats(): { readonly listeners: number };
   stop(): void;
@@ -50,12 +51,12 @@ export function createHub(options: HubOptions): Hub {
   };
   return {
     begin(position) {
+      listeners.endAll();
       state.told = position;
       recent.begin(position);
     },
     tell,
     listen: createListen({ fanOut, listeners, told, catchUp }),
-    endAll: listeners.endAll,
     stats: () => ({ listeners: listeners.count() }),
     stop() {
       fanOut.stop();
@@ -99,7 +100,9 @@ function join({ fanOut, listeners, told }: ListenParts, listener: Listener): voi
 function toReturning(parts: ListenParts, listener: Listener, since: string): Returning {
   const { fanOut, listeners } = parts;
   return {
-    since,
+    get since() {
+      return listener.upTo ?? since;
+    },
     isGone: () => listener.gone,
     isIn: (rooms) => rooms.some((room) => listener.rooms.has(room)),
     tell(event) {
@@ -120,6 +123,6 @@ function toReturning(parts: ListenParts, listener: Listener, since: string): Ret
     },
     join: () => join(parts, listener),
     end: () => listeners.end(listener),
-    gap: (reason) => listener.sink.gap({ reason, from: since }),
+    gap: (reason) => listener.sink.gap({ reason, from: listener.upTo ?? since }),
   };
 }

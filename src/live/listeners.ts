@@ -1,7 +1,7 @@
 /** Who listens: let in by what they prove, put in the rooms of what they may hear, and ended with what let them in. */
 import type { Logger } from 'pino';
 import type { Identify } from '../auth/identify.js';
-import { tooManyRequests, unauthorized } from '../errors.js';
+import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../errors.js';
 import { addressesOf, audibleObjects, type Caller, type Scope, scopeOf } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import type { ListenRequest, Narrowing, Sink } from '../model/feed.js';
@@ -31,6 +31,8 @@ export interface Listener {
   live: boolean;
   /** Up to where what it missed was looked through. */
   upTo: string | null;
+  /** Whether it was let in: who was not hears why as an error. */
+  admitted: boolean;
   /** Nobody listens any more. */
   gone: boolean;
   expiry: NodeJS.Timeout | undefined;
@@ -100,14 +102,19 @@ async function admit(state: State, request: ListenRequest): Promise<Listener> {
   state.addresses.add(request.address);
   try {
     await inTurn(listener, () => enter(state, listener, request.wanted));
+    // What changed while it was let in did not find it yet.
+    if (state.news !== before) await inTurn(listener, () => renew(state, listener));
+    if (listener.gone) throw await whyGone(state, request);
   } catch (error) {
     remove(state, listener);
     throw error;
   }
-  // What changed while it was let in did not find it yet.
-  if (state.news !== before) await recheck(state, listener);
-  if (listener.gone) throw unauthorized();
+  listener.admitted = true;
   return listener;
+}
+
+async function whyGone({ options }: State, { proof }: ListenRequest): Promise<ApiError> {
+  return (await options.identify(proof)) === null ? unauthorized() : unavailable('the feed begins anew');
 }
 
 async function apply(state: State, { store, kind, id }: Change): Promise<void> {
@@ -142,12 +149,7 @@ function join({ fanOut }: State, listener: Listener): void {
 /** After a change of the user or the role: other rights, other rooms; or none, and it ends. */
 async function recheck(state: State, listener: Listener): Promise<void> {
   try {
-    await inTurn(listener, async () => {
-      const caller = await state.options.identify(listener.request.proof);
-      if (caller === null) return end(state, listener);
-      listener.caller = caller;
-      await enter(state, listener, listener.wanted);
-    });
+    await inTurn(listener, () => renew(state, listener));
   } catch (error) {
     // What cannot be told now is asked anew when the client comes back.
     state.options.log.warn({ err: error }, 'a listener could not be rechecked');
@@ -155,11 +157,18 @@ async function recheck(state: State, listener: Listener): Promise<void> {
   }
 }
 
+async function renew(state: State, listener: Listener): Promise<void> {
+  const caller = await state.options.identify(listener.request.proof);
+  if (caller === null) return end(state, listener);
+  listener.caller = caller;
+  await enter(state, listener, listener.wanted);
+}
+
 function end(state: State, listener: Listener): void {
   if (listener.gone) return;
   state.fanOut.flush(listener.member);
   remove(state, listener);
-  listener.sink.end();
+  if (listener.admitted) listener.sink.end();
 }
 
 function remove({ fanOut, all, users, addresses }: State, listener: Listener): void {
@@ -175,7 +184,8 @@ function remove({ fanOut, all, users, addresses }: State, listener: Listener): v
 function createListener(request: ListenRequest, caller: Caller): Listener {
   const { sink, wanted } = request;
   return {
-    ...{ request, sink, caller, wanted, rooms: new Set(), upTo: null, live: false, gone: false, expiry: undefined },
+    ...{ request, sink, caller, wanted, rooms: new Set(), upTo: null, live: false, expiry: undefined },
+    ...{ admitted: false, gone: false },
     member: createMember((batch) => sink.write(batch)),
     turn: Promise.resolve(),
   };

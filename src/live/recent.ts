@@ -19,7 +19,7 @@ export function createRecent(told: () => string): Recent {
   const dropOldest = (): void => {
     const half = changes.splice(0, Math.ceil(changes.length / 2));
     from = half.at(-1)?.position ?? from;
-    for (const { json } of half) bytes -= json?.length ?? 0;
+    for (const change of half) bytes -= change.bytes;
   };
   async function* pages(position: string): AsyncGenerator<HistoryPage, never> {
     let at = position;
@@ -40,7 +40,7 @@ export function createRecent(told: () => string): Recent {
     note(change) {
       if (!isAudible(change)) return;
       changes.push(change);
-      bytes += change.json?.length ?? 0;
+      bytes += change.bytes;
       if (changes.length > LIMITS.recentChanges || bytes > LIMITS.recentBytes) dropOldest();
     },
     open: (position) =>

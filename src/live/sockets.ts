@@ -116,7 +116,9 @@ async function admit(options: SocketOptions, socket: LiveSocket): Promise<void> 
       sink: toSink(socket),
     });
     socket.data.listening = listening;
-    socket.conn.once('close', () => listening.close());
+    socket.conn.once('close', listening.close);
+    // A connection may be asked for one socket after the other.
+    socket.once('disconnect', () => socket.conn.off('close', listening.close));
     if (socket.conn.readyState !== 'open') listening.close();
   } catch (error) {
     throw toConnectError(options, error);

@@ -11,6 +11,8 @@ export interface Change {
   readonly after: JsonObject | null;
   /** `after` as JSON where that was made first (packets): then `after` is only read from it when it is asked for. */
   readonly json: Buffer | null;
+  /** How large it is, as the database told it. */
+  readonly bytes: number;
   /** The control object that the thing belongs to, or is; null when it is no object's. */
   readonly objectId: string | null;
   readonly position: string;

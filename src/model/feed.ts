@@ -90,7 +90,8 @@ export function readNarrowing(request: unknown): Narrowing {
   if (events !== null && !(isTextList(events) && events.every(isEvent))) {
     throw badRequest(`events: expected a list of ${EVENT_NAMES.join(', ')}`);
   }
-  return { objects, events: events as EventName[] | null };
+  // Named twice it is heard once, and counted once.
+  return { objects: objects && [...new Set(objects)], events: events && ([...new Set(events)] as EventName[]) };
 }
 
 const isTextList = (value: unknown): value is string[] =>

@@ -169,6 +169,7 @@ export const LIMITS = {
   historyWaitMs: 20,
   historiesAtOnce: 2,
   historyAheadMs: 5 * SECOND_MS,
+  historyPatienceMs: 500,
   watcherSilenceMs: 2 * SECOND_MS,
   watcherPauseMaxMs: 2 * SECOND_MS,
   moveSettleMs: 30 * SECOND_MS,

@@ -21,6 +21,7 @@ function change(fields: Partial<Change>): Change {
     before: null,
     after: null,
     json: null,
+    bytes: 0,
     objectId: id,
     position: 'p',
     ...fields,

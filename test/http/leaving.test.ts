@@ -1,0 +1,65 @@
+/** Clients that go at the worst moment: nothing of them stays, and nobody after them is refused for it. */
+import net from 'node:net';
+import { beforeAll, test } from '@jest/globals';
+import { ADMIN, useService } from '../fixture.js';
+import { until } from '../until.js';
+
+const service = useService({ env: { LIVE_CONNECTIONS_PER_USER: '12' } });
+let token: string;
+
+beforeAll(async () => {
+  token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
+});
+
+/** Sends requests one after the other without waiting for answers, and goes as soon as `isEnough`. */
+async function sendAndGo(
+  paths: readonly string[],
+  isEnough: (answer: string) => boolean,
+  accept = 'text/event-stream',
+): Promise<void> {
+  const { hostname, port } = new URL(service.url);
+  const socket = net.connect(Number(port), hostname);
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data;
+  });
+  const head = `Host: x\r\nAuthorization: Bearer ${token}\r\nAccept: ${accept}\r\n\r\n`;
+  await new Promise<void>((resolve) => {
+    socket.write(paths.map((path) => `GET /api/v1/${path} HTTP/1.1\r\n${head}`).join(''), () => resolve());
+  });
+  await until(() => isEnough(answer));
+  socket.destroy();
+}
+
+const listensAgain = async (): Promise<void> => {
+  await until(async () => (await service.admin('GET', 'events')).status === 200, 'room for one more', 3_000);
+};
+
+test('streams whose clients go before the answer begins', async () => {
+  // Which of them goes while it is let in is chance.
+  for (let round = 0; round < 80; round++) {
+    const untilMs = performance.now() + (round % 16) / 2;
+    await sendAndGo(['events?objects=car'], () => performance.now() >= untilMs);
+  }
+  await listensAgain();
+});
+
+test('streams that wait behind another answer of their connection', async () => {
+  const answers = (text: string): number => text.split('HTTP/1.1 200').length - 1;
+  for (let round = 0; round < 2; round++) {
+    await sendAndGo(
+      ['events', ...Array<string>(9).fill('events')],
+      (text) => answers(text) === 1 && /: live/.test(text),
+    );
+    await listensAgain();
+  }
+});
+
+test('pages that wait behind another answer of their connection', async () => {
+  for (let round = 0; round < 2; round++) {
+    const paths = ['auth', ...Array<string>(10).fill('events?wait=60')];
+    await sendAndGo(paths, (text) => text.includes('HTTP/1.1 200'), 'application/json');
+    await listensAgain();
+  }
+});

@@ -1,0 +1,96 @@
+/** Those who come back beside others that do badly: that read slowly, or come from positions nobody reached. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/model/limits.js';
+import { ADMIN, openListener, useService } from '../fixture.js';
+import { until } from '../until.js';
+import { openRaw, type Raw } from './raw.js';
+
+// Small pages, so that there are many.
+Object.assign(LIMITS, { recentPage: 20, historyPage: 100, pollEvents: 10_000, pollBytes: 64 * 1_048_576 });
+
+const service = useService();
+const endings: (() => void)[] = [];
+let headers: { Authorization: string };
+let token: string;
+
+beforeAll(async () => {
+  token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  headers = { Authorization: `Bearer ${token}` };
+  for (const id of ['car', 'flood', 'big']) await service.admin('POST', 'objects', { id, name: id });
+});
+
+afterEach(() => {
+  for (const end of endings.splice(0)) end();
+});
+
+const post = async (id: string, packets: object): Promise<void> =>
+  expect((await service.admin('POST', `objects/${id}/packets`, packets)).status).toBe(200);
+
+async function positionNow(): Promise<string> {
+  await service.settled();
+  return (await service.admin('GET', 'events')).body.position;
+}
+
+async function slowSince(since: string): Promise<Raw> {
+  const raw = await openRaw(service.url, headers, `EIO=3&since=${since}`);
+  raw.pause();
+  endings.push(() => raw.socket.terminate());
+  return raw;
+}
+
+test('who reads slowly keeps nobody else waiting, out of the log or out of memory', async () => {
+  const before = await positionNow();
+  const note = 'x'.repeat(60_000);
+  for (let n = 0; n < 24; n++) await post('flood', Array(20).fill({ note }));
+  const slow = [await slowSince(before), await slowSince(before), await slowSince(before)];
+  const recent = await positionNow();
+  await post('car', { n: 'last' });
+  await service.settled();
+  slow.push(await slowSince(before));
+  for (const since of [before, recent]) {
+    const back = await openListener(service.url, token, { since, events: 'object-packet', objects: 'car' });
+    endings.push(back.close);
+    await until(() => back.heard().some(({ payload }) => payload.n === 'last'));
+  }
+  const cutOff = service.logLines.filter((line) => line.includes('"socket disconnected"'));
+  expect(cutOff).toEqual([]);
+}, 60_000);
+
+test('positions that nobody reached keep nobody waiting', async () => {
+  const since = await positionNow();
+  await post('car', { n: 1 });
+  await service.settled();
+  const ahead = `gn${since.slice(2)}`;
+  const strangers = await Promise.all(
+    Array.from({ length: 6 }, () => openListener(service.url, token, { since: ahead })),
+  );
+  endings.push(...strangers.map(({ close }) => close));
+  const back = await openListener(service.url, token, { since });
+  endings.push(back.close);
+  await until(() => back.heard().length > 0);
+  expect(strangers.flatMap(({ heard }) => heard())).toEqual([]);
+  await until(() => strangers.every(({ heard }) => heard().length > 0));
+  for (const { take } of strangers) {
+    expect(take()).toMatchObject([{ name: 'gap', payload: { reason: 'unknown position', from: ahead } }]);
+  }
+});
+
+test('what large objects became is kept in memory within its bound', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const heapBytes = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const beforeBytes = heapBytes();
+  const rounds = 60;
+  for (let n = 0; n < rounds; n++) {
+    const body = { notes: Array.from({ length: 10 }, (_, at) => `${n} ${at}`.padEnd(50_000, 'x')) };
+    expect((await service.admin('PATCH', 'objects/big', body)).status).toBe(200);
+    await service.settled();
+    service.changes.splice(0);
+  }
+  expect(heapBytes() - beforeBytes).toBeLessThan(rounds * 500_000);
+});
