@@ -1,0 +1,79 @@
+/** Where devices connect: over TLS where it is set up, nowhere where that is wanted, and hundreds at once. */
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from '@jest/globals';
+import { readConfig } from '../../src/config.js';
+import { startTestService, type TestService } from '../fixture.js';
+import { until } from '../until.js';
+import { CONNECT, connectDevice, connectRaw, createObject, PUBLISH } from './device.js';
+
+const endings: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+async function start(env: Record<string, string>): Promise<TestService> {
+  const service = await startTestService({ env });
+  endings.push(() => service.stop());
+  return service;
+}
+
+const OPENSSL = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'.split(
+  ' ',
+);
+const hasOpenssl = spawnSync('openssl', ['version']).error === undefined;
+if (!hasOpenssl) process.stderr.write('No openssl on this machine: the test of MQTT over TLS is skipped\n');
+
+(hasOpenssl ? test : test.skip)('over TLS, and only so', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-tls-'));
+  endings.push(() => rm(folder, { recursive: true }));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const made = spawnSync('openssl', [
+    ...OPENSSL,
+    ...['-keyout', key, '-out', cert, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+  ]);
+  expect(made.status).toBe(0);
+  const service = await start({ MQTT_TLS_KEY: key, MQTT_TLS_CERT: cert });
+  const url = service.service.mqttUrl as string;
+  expect(url).toMatch(/^mqtts:\/\/127\.0\.0\.1:\d+$/);
+  await createObject(service.admin, 'safe');
+  const device = await connectDevice(url, 'safe', { ca: await readFile(cert) });
+  endings.push(() => device.end(true));
+  await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
+  expect((await service.admin('GET', 'objects/safe')).body.state.speed).toBe(1);
+  // A stranger's certificate is not taken for ours, and nothing is said without TLS.
+  await expect(connectDevice(url, 'safe')).rejects.toThrow('self-signed');
+  const plain = await connectRaw(url.replace('mqtts', 'mqtt'));
+  plain.send(CONNECT('safe'));
+  await plain.closed;
+  expect(plain.received).toEqual([]);
+});
+
+test('nowhere, where the port is given as empty', async () => {
+  const service = await start({ MQTT_PORT: '' });
+  expect(service.service.mqttUrl).toBeNull();
+});
+
+test('a key without its certificate is refused, and by default it is as open as HTTP is', () => {
+  expect(() => readConfig({ MQTT_TLS_KEY: 'x' })).toThrow('MQTT_TLS_KEY, MQTT_TLS_CERT');
+  expect(readConfig({}).mqtt).toEqual({ port: 1_883, host: '127.0.0.1', tls: null });
+  expect(readConfig({ HOST: '0.0.0.0' }).mqtt?.host).toBe('0.0.0.0');
+});
+
+test('hundreds that come at once are all let in, and what they say is stored', async () => {
+  const service = await start({});
+  const ids = Array.from({ length: 300 }, (_, at) => `storm-${at}`);
+  for (const id of ids) await createObject(service.admin, id);
+  const raws = await Promise.all(ids.map(() => connectRaw(service.service.mqttUrl as string)));
+  endings.push(() => raws.map(({ socket }) => socket.destroy()));
+  for (const [at, raw] of raws.entries()) raw.send(CONNECT(ids[at] as string), PUBLISH('base/state', `{"here":1}`));
+  await until(() => raws.every(({ received }) => received.length === 2), 'CONNACK and PUBACK for each', 25_000);
+  expect(raws.flatMap(({ received }) => received.map(({ cmd }) => cmd)).filter((cmd) => cmd === 'puback')).toHaveLength(
+    300,
+  );
+  const { body } = await service.admin('GET', 'objects?only=state.here&limit=1000');
+  expect(body.filter(({ state }: { state?: { here?: number } }) => state?.here === 1)).toHaveLength(300);
+}, 60_000);
