@@ -1,0 +1,68 @@
+/** A MongoDB that is no replica set: the start says so, whatever the address claims. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { defaultCacheFolder, readConfig } from '../../src/config.js';
+import { libraryEnvironment } from '../../src/db/embedded/binary.js';
+import { findMongod } from '../../src/db/embedded/mongod.js';
+import { startService } from '../../src/service.js';
+import { until } from '../until.js';
+import { findFreePort } from './process.js';
+
+let folder: string;
+let mongod: ChildProcess;
+let uri: string;
+
+beforeAll(async () => {
+  const program = await findMongod({
+    ...{ binary: process.env.MONGOD_BINARY || null, searchPath: process.env.PATH ?? '' },
+    cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
+    log: { info: () => undefined, warn: () => undefined },
+  });
+  folder = await mkdtemp(join(tmpdir(), 'vigil-standalone-'));
+  const port = await findFreePort();
+  const args = [
+    '--dbpath',
+    folder,
+    '--port',
+    String(port),
+    '--bind_ip',
+    '127.0.0.1',
+    '--nounixsocket',
+    '--noscripting',
+  ];
+  mongod = spawn(program.file, args, { stdio: 'ignore', ...libraryEnvironment(program.libraryFolder) });
+  uri = `mongodb://127.0.0.1:${port}/vigil`;
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 1_000 });
+  await until(
+    () =>
+      client
+        .db()
+        .command({ ping: 1 })
+        .catch(() => null),
+    'it answers',
+    30_000,
+    50,
+  );
+  await client.close();
+}, 60_000);
+
+afterAll(async () => {
+  const exited = once(mongod, 'exit');
+  mongod.kill('SIGKILL');
+  await exited;
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+});
+
+test.each([
+  ['', 'is a standalone server; a replica set is needed'],
+  ['?replicaSet=rs0', 'belongs to the replica set "rs0"'],
+])('an address that ends in "%s"', async (query, message) => {
+  const env = { PORT: '0', MONGODB_URI: `${uri}${query}`, SECRET: 'test-secret-0123456789-abcdefghijklmnop' };
+  const logTo = { write: () => undefined };
+  await expect(startService(readConfig(env), { logTo })).rejects.toThrow(message);
+});
