@@ -62,7 +62,12 @@ test.each([
   ['', 'is a standalone server; a replica set is needed'],
   ['?replicaSet=rs0', 'belongs to the replica set "rs0"'],
 ])('an address that ends in "%s"', async (query, message) => {
-  const env = { PORT: '0', MONGODB_URI: `${uri}${query}`, SECRET: 'test-secret-0123456789-abcdefghijklmnop' };
+  const env = {
+    PORT: '0',
+    LOG_FORMAT: 'json',
+    MONGODB_URI: `${uri}${query}`,
+    SECRET: 'test-secret-0123456789-abcdefghijklmnop',
+  };
   const logTo = { write: () => undefined };
   await expect(startService(readConfig(env), { logTo })).rejects.toThrow(message);
 });
