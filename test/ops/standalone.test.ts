@@ -45,11 +45,11 @@ beforeAll(async () => {
         .command({ ping: 1 })
         .catch(() => null),
     'it answers',
-    30_000,
+    60_000,
     50,
   );
   await client.close();
-}, 60_000);
+}, 90_000);
 
 afterAll(async () => {
   const exited = once(mongod, 'exit');
