@@ -81,7 +81,8 @@ function programOf(name: ServerName, folder: string): { program: string; env: Re
   if (name === 'floor') return { program: compiled('./floor.js'), env: {} };
   if (name === 'floor-tick') return { program: compiled('./floor.js'), env: { TICK_MS } };
   const live = { LIVE_CONNECTIONS_PER_USER: MANY, LIVE_CONNECTIONS_PER_ADDRESS: MANY };
-  const admin = { ADMIN_LOGIN: LOGIN.login, ADMIN_PASSWORD: LOGIN.password };
+  // Any port: another one on this machine may have the usual one.
+  const admin = { MQTT_PORT: '0', ADMIN_LOGIN: LOGIN.login, ADMIN_PASSWORD: LOGIN.password };
   return { program: compiled('../../src/main.js'), env: { ...admin, ...live, DATA_DIR: folder } };
 }
 

@@ -20,6 +20,8 @@ import { type EndedRequest, logRequests, nameRequest, requireHost } from './requ
 export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts, EventParts, MeterParts {
   readonly audit: Audit;
   readonly log: Logger;
+  /** For the line of each request. */
+  readonly requestLog: Logger;
   /** Told of each request when it is over. */
   readonly requestEnded: (request: EndedRequest) => void;
   readonly trustProxy: number | string[];
@@ -32,7 +34,7 @@ export function createApp(parts: AppParts): Express {
 
   app.use(
     nameRequest(),
-    logRequests(parts.log, parts.requestEnded),
+    logRequests(parts.requestLog, parts.requestEnded),
     auditRequests(parts.audit),
     requireHost,
     helmet(),
