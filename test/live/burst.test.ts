@@ -1,0 +1,96 @@
+/** Clients that change their transport, and a feed that loses its place, in the middle of everything. */
+import { createRequire } from 'node:module';
+import { afterEach, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import { io as io4 } from 'socket.io-client';
+import { createHub } from '../../src/live/hub.js';
+import type { Caller } from '../../src/model/access.js';
+import { EVERYTHING } from '../../src/model/feed.js';
+import { ADMIN, useService } from '../fixture.js';
+import { until } from '../until.js';
+
+interface AnySocket {
+  on(name: string, listener: (...args: { n: number; position: string }[]) => void): void;
+  disconnect(): void;
+  io: { engine: { transport: { name: string } } };
+}
+type Connect = (url: string, options: object) => AnySocket;
+
+const require = createRequire(import.meta.url);
+const GENERATIONS = [
+  require('socket.io-client-1') as Connect,
+  require('socket.io-client-2') as Connect,
+  io4 as unknown as Connect,
+];
+
+const service = useService();
+const endings: (() => void)[] = [];
+
+afterEach(() => {
+  for (const end of endings.splice(0)) end();
+});
+
+test('polling becomes a WebSocket in the middle of a burst: nothing is lost, doubled or out of order', async () => {
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  await service.admin('POST', 'objects', { id: 'busy', name: 'Busy' });
+  let [sent, isOver] = [0, false];
+  const writing = (async () => {
+    while (!isOver) {
+      const packets = Array.from({ length: 10 }, () => ({ n: sent++, note: 'ü ☂ 𝄞 \u2028' }));
+      expect((await service.admin('POST', 'objects/busy/packets', packets)).status).toBe(200);
+    }
+  })();
+  const ears = GENERATIONS.flatMap((connect) =>
+    Array.from({ length: 5 }, () => {
+      const extraHeaders = { Authorization: `Bearer ${token}` };
+      const socket = connect(service.url, { forceNew: true, reconnection: false, extraHeaders });
+      const heard: [n: number, position: string][] = [];
+      let polled = 0;
+      socket.on('object-packet', ({ n } = { n: -1, position: '' }, { position } = { n: -1, position: '' }) => {
+        heard.push([n, position]);
+        if (socket.io.engine.transport.name === 'polling') polled++;
+      });
+      endings.push(() => socket.disconnect());
+      return { heard, isUpgraded: () => socket.io.engine.transport.name === 'websocket', polled: () => polled };
+    }),
+  );
+  await until(() => ears.every(({ heard, isUpgraded }) => isUpgraded() && heard.length > 50));
+  isOver = true;
+  await writing;
+  await until(() => ears.every(({ heard }) => heard.at(-1)?.[0] === sent - 1));
+  for (const { heard } of ears) {
+    const first = heard[0]?.[0] ?? -1;
+    expect(heard.map(([n]) => n)).toEqual(Array.from({ length: sent - first }, (_, at) => first + at));
+    expect(new Set(heard.map(([, position]) => position)).size).toBe(heard.length);
+  }
+  // Some were told before they changed, or this shows nothing.
+  expect(ears.some(({ polled }) => polled() > 0)).toBe(true);
+});
+
+test('a feed that has to begin anew ends its listeners at the position they have, not at the new one', async () => {
+  const caller = { userId: 'u', groupId: 'g', roleId: null, credentials: ['* /*'], scopes: null } as unknown as Caller;
+  const hub = createHub({
+    identify: async () => ({ ...caller, session: null, token: null }),
+    findObjects: async () => [],
+    openHistory: async () => null,
+    findReaders: () => null,
+    most: { perUser: 1, perAddress: 1 },
+    log: pino({ enabled: false }),
+    now: () => 0,
+  });
+  const [before, after] = ['AAAAAAAAAA', 'BBBBBBBBBB'];
+  hub.begin(before);
+  const endedAt: string[] = [];
+  const sink = {
+    write: () => undefined,
+    isDrained: () => true,
+    gap: () => undefined,
+    joined: () => undefined,
+    end: () => void endedAt.push(listening.position()),
+  };
+  const listening = await hub.listen({ proof: {}, address: 'a', wanted: EVERYTHING, since: null, sink });
+  listening.start();
+  hub.begin(after);
+  expect([endedAt, hub.stats().listeners]).toEqual([[before], 0]);
+  hub.stop();
+});

@@ -1,0 +1,252 @@
+/**
+ * Random journeys: listeners of three transports that come and go between two instances, while objects are written, shared
+ * and taken back. A model of the rules predicts what each hears: all that happened since it left, by the rights of the
+ * moment it is told, once and in order.
+ */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Call, type Listener, openListener, startTestService, type TestService, testUri } from '../fixture.js';
+import { until } from '../until.js';
+
+const PASSWORD = 'a password of somebody';
+const [TRANSPORTS, THINGS] = [['socket', 'stream', 'pages'] as const, 3];
+
+let instances: [TestService, TestService];
+
+beforeAll(async () => {
+  const uri = testUri();
+  instances = [await startTestService({}, uri), await startTestService({}, uri)];
+});
+
+afterAll(async () => {
+  await instances[1].service.stop();
+  await instances[1].client.close();
+  await instances[0].stop();
+});
+
+/** What was heard, as text, and where that ended. */
+interface Ears {
+  readonly heard: string[];
+  /** Returns when everything told before is here. */
+  settle(): Promise<void>;
+  /** Where to go on from. */
+  close(): Promise<string>;
+}
+
+const toText = (name: string, payload: { n?: number; after?: object }): string =>
+  name === 'object-packet' ? `packet ${payload.n}` : `${name} ${JSON.stringify(payload.after ?? payload)}`;
+
+async function openSocket({ url }: TestService, token: string, since: string): Promise<Ears> {
+  const listener: Listener = await openListener(url, token, { since });
+  const heard: string[] = [];
+  let position = since;
+  const settle = async (): Promise<void> => {
+    const answer = await listener.socket.timeout(5_000).emitWithAck('subscribe', {});
+    for (const { name, payload } of listener.take()) heard.push(toText(name, payload));
+    position = answer.position;
+  };
+  return {
+    ...{ heard, settle },
+    async close() {
+      await settle();
+      listener.close();
+      return position;
+    },
+  };
+}
+
+async function openStream({ url }: TestService, token: string, since: string): Promise<Ears> {
+  const stop = new AbortController();
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'Last-Event-ID': since };
+  const response = await fetch(`${url}/api/v1/events`, { headers, signal: stop.signal });
+  const heard: string[] = [];
+  let [text, position, isLive] = ['', since, false];
+  const reading = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const field = (name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
+        position = field('id') ?? position;
+        isLive ||= block.startsWith(': live');
+        const name = field('event');
+        if (name !== undefined) heard.push(toText(name, JSON.parse(field('data') ?? '{}')));
+      }
+    }
+  })().catch(() => undefined);
+  return {
+    heard,
+    settle: () => until(() => isLive),
+    async close() {
+      stop.abort();
+      await reading;
+      return position;
+    },
+  };
+}
+
+async function openPages({ as }: TestService, token: string, since: string): Promise<Ears> {
+  const heard: string[] = [];
+  let position = since;
+  const settle = async (): Promise<void> => {
+    const { body } = await as(token)('GET', `events?since=${position}`);
+    for (const { event, data } of body.events) heard.push(toText(event, data));
+    if (body.gap !== undefined) heard.push('gap');
+    position = body.position;
+  };
+  return {
+    ...{ heard, settle },
+    async close() {
+      await settle();
+      return position;
+    },
+  };
+}
+
+const OPENERS = { socket: openSocket, stream: openStream, pages: openPages };
+
+type Step =
+  | { kind: 'packet' | 'patch' | 'share' | 'unshare'; thing: number; at: number }
+  | { kind: 'move'; who: number; at: number }
+  | { kind: 'leave'; who: number };
+
+const who = fc.nat({ max: TRANSPORTS.length - 1 });
+const at = fc.nat({ max: 1 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom(
+        'packet' as const,
+        'packet' as const,
+        'patch' as const,
+        'share' as const,
+        'unshare' as const,
+      ),
+      thing: fc.nat({ max: THINGS - 1 }),
+      at,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('move' as const), who, at }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), who }) },
+);
+
+let made = 0;
+
+/** A guest of another group, and objects of the administrator's; all are shared at first. */
+async function makeWorld() {
+  const { admin } = instances[0];
+  const must = async (...args: Parameters<Call>) => {
+    const { status, body } = await admin(...args);
+    expect(status).toBe(200);
+    return body;
+  };
+  const login = `guest-${++made}`;
+  const group = await must('POST', 'groups', { name: login });
+  const guest = await must('POST', 'users', { login, password: PASSWORD, group: group._id });
+  const things: { _id: string; shared: boolean }[] = [];
+  for (let at = 0; at < THINGS; at++) {
+    const { _id } = await must('POST', 'objects', { id: `${login}-${at}`, name: 'O' });
+    await must('POST', `objects/${_id}/access`, { user: guest._id });
+    things.push({ _id, shared: true });
+  }
+  return { guest: guest._id as string, things, token: await instances[0].tokenOf(login, PASSWORD) };
+}
+
+test('whatever the journey, each hears what the model predicts', async () => {
+  let told = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 40, size: 'max' }), async (steps) => {
+      const { guest, things, token } = await makeWorld();
+      const settleAll = () => Promise.all(instances.map((instance) => instance.settled()));
+      await settleAll();
+      const { body } = await instances[0].as(token)('GET', 'events');
+      const happened: { thing: number; text: string }[] = [];
+      const people = TRANSPORTS.map((transport) => ({
+        transport,
+        ears: null as Ears | null,
+        position: body.position as string,
+        /** Up to which happening it was told, and has a position for: a stream has that of what it heard last. */
+        ...{ seen: 0, known: 0 },
+        predicted: [] as string[],
+        heard: [] as string[],
+      }));
+      type Person = (typeof people)[number];
+      const predict = (person: Person): void => {
+        for (const [at, { thing, text }] of happened.entries()) {
+          if (at < person.seen || !things[thing]?.shared) continue;
+          person.predicted.push(text);
+          person.known = at + 1;
+        }
+        person.seen = happened.length;
+      };
+      const come = async (person: Person, instance: TestService): Promise<void> => {
+        person.ears = await OPENERS[person.transport](instance, token, person.position);
+        predict(person);
+        person.known = happened.length;
+        const { ears, heard, predicted } = person;
+        // It is told what it missed by the rights of now: what comes next must wait for that.
+        await until(async () => {
+          await ears.settle();
+          return heard.length + ears.heard.length >= predicted.length;
+        });
+      };
+      const go = async (person: Person): Promise<void> => {
+        if (person.ears === null) return;
+        const { ears, heard, predicted } = person;
+        await until(async () => {
+          await ears.settle();
+          return heard.length + ears.heard.length >= predicted.length;
+        });
+        person.position = await ears.close();
+        heard.push(...ears.heard);
+        person.ears = null;
+        if (person.transport === 'stream') person.seen = person.known;
+      };
+      for (const [n, one] of steps.entries()) {
+        if (one.kind === 'leave') await go(people[one.who] as Person);
+        else if (one.kind === 'move') {
+          await go(people[one.who] as Person);
+          await come(people[one.who] as Person, instances[one.at] as TestService);
+        } else {
+          const thing = things[one.thing] as (typeof things)[number];
+          const { admin } = instances[one.at] as TestService;
+          const path = `objects/${thing._id}`;
+          if (one.kind === 'packet') {
+            await admin('POST', `${path}/packets`, { n });
+            happened.push({ thing: one.thing, text: `packet ${n}` });
+          } else if (one.kind === 'patch') {
+            await admin('PATCH', path, { status: `${n}` });
+            happened.push({ thing: one.thing, text: `object-update {"status":"${n}"}` });
+          } else if (thing.shared !== (one.kind === 'share')) {
+            const isShared = one.kind === 'share';
+            if (isShared) await admin('POST', `${path}/access`, { user: guest });
+            else await admin('DELETE', `${path}/access/${guest}`);
+            thing.shared = isShared;
+            happened.push({ thing: one.thing, text: `object-update {"access":${isShared ? `["${guest}"]` : '[]'}}` });
+          }
+          await settleAll();
+          for (const person of people) {
+            if (person.ears === null) continue;
+            predict(person);
+            // Whoever asks for pages asks at once: what it is told is by the rights of now.
+            await person.ears.settle();
+          }
+        }
+      }
+      for (const person of people) {
+        await go(person);
+        await come(person, instances[0]);
+        await go(person);
+      }
+      for (const { transport, predicted, heard } of people) {
+        expect([transport, heard]).toEqual([transport, predicted]);
+        told += predicted.length;
+      }
+    }),
+    { numRuns: 6, endOnFailure: true },
+  );
+  expect(told).toBeGreaterThan(100);
+}, 60_000);
