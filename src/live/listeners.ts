@@ -49,6 +49,7 @@ export interface Listeners {
   join(listener: Listener): void;
   narrow(listener: Listener, wanted: Narrowing): Promise<Narrowing>;
   remove(listener: Listener): void;
+  /** Lets it come back later, with its position. */
   end(listener: Listener): void;
   /** Acts on a change of what lets listeners in: sessions, tokens, users, roles. */
   apply(change: Change): Promise<void>;
@@ -78,10 +79,10 @@ export function createListeners(options: ListenerOptions, fanOut: FanOut): Liste
     join: (listener) => join(state, listener),
     narrow: (listener, wanted) => inTurn(listener, () => enter(state, listener, wanted)),
     remove: (listener) => remove(state, listener),
-    end: (listener) => end(state, listener),
+    end: (listener) => end(state, listener, true),
     apply: (change) => apply(state, change),
     endAll() {
-      for (const listener of [...all]) end(state, listener);
+      for (const listener of [...all]) end(state, listener, true);
     },
     count: () => all.size,
   };
@@ -124,7 +125,7 @@ async function apply(state: State, { store, kind, id }: Change): Promise<void> {
     [...state.all].filter(({ caller }) => isMeant(caller));
   if (kind === 'removed' && (store === 'sessions' || store === 'tokens')) {
     for (const listener of those(({ session, token }) => (store === 'sessions' ? session : token)?.id === id))
-      end(state, listener);
+      end(state, listener, false);
   }
   if (store === 'users' || store === 'roles') {
     const touched = those(({ userId, roleId }) => (store === 'users' ? userId : roleId) === id);
@@ -137,7 +138,7 @@ function start(state: State, listener: Listener): void {
   if (listener.gone) return;
   const { session, token } = listener.caller;
   const leftMs = (session ?? token ?? { expiresAtMs: Number.POSITIVE_INFINITY }).expiresAtMs - state.options.now();
-  if (leftMs <= 0) end(state, listener);
+  if (leftMs <= 0) end(state, listener, false);
   else listener.expiry = setTimeout(() => start(state, listener), Math.min(leftMs, LIMITS.timerMs)).unref();
 }
 
@@ -153,22 +154,22 @@ async function recheck(state: State, listener: Listener): Promise<void> {
   } catch (error) {
     // What cannot be told now is asked anew when the client comes back.
     state.options.log.warn({ err: error }, 'a listener could not be rechecked');
-    end(state, listener);
+    end(state, listener, true);
   }
 }
 
 async function renew(state: State, listener: Listener): Promise<void> {
   const caller = await state.options.identify(listener.request.proof);
-  if (caller === null) return end(state, listener);
+  if (caller === null) return end(state, listener, false);
   listener.caller = caller;
   await enter(state, listener, listener.wanted);
 }
 
-function end(state: State, listener: Listener): void {
+function end(state: State, listener: Listener, mayReturn: boolean): void {
   if (listener.gone) return;
   state.fanOut.flush(listener.member);
   remove(state, listener);
-  if (listener.admitted) listener.sink.end();
+  if (listener.admitted) listener.sink.end(mayReturn);
 }
 
 function remove({ fanOut, all, users, addresses }: State, listener: Listener): void {

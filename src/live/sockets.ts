@@ -139,8 +139,11 @@ function toSink(socket: LiveSocket): Sink {
     isDrained: () => conn.transport.writable && writeBufferOf(conn).length === 0,
     gap: (gap) => void socket.emit('gap', gap),
     joined: () => undefined,
-    // Not yet connected, it would be let in all the same.
-    end: () => void (socket.connected ? socket.disconnect(true) : conn.close(true)),
+    end(mayReturn) {
+      // Told that the server disconnects it, a client stays away; not yet connected, it would be let in all the same.
+      if (mayReturn || !socket.connected) conn.close(!socket.connected);
+      else socket.disconnect(true);
+    },
   };
 }
 

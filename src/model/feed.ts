@@ -48,8 +48,8 @@ export interface Sink {
   gap(gap: Gap): void;
   /** Everything up to `position` was written: from now on it hears the present. */
   joined(position: string): void;
-  /** The feed lets go of it: its session ended, its rights are gone, or it should come back with its position. */
-  end(): void;
+  /** The feed lets go of it: it should come back with its position, or what let it in has ended. */
+  end(mayReturn: boolean): void;
 }
 
 /** Headers that prove who listens; asked again when rights change. */

@@ -69,6 +69,8 @@ test('a client that was away too long hears of one gap, and then the present', a
 test('an instance that slept too long ends its sockets; they come back to one gap, and then the present', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const first = await openListener(instance.url, token);
+  const reasons: string[] = [];
+  first.socket.on('disconnect', (reason) => reasons.push(reason));
   await service.admin('POST', 'objects/car/packets', { n: 4 });
   await until(() => first.heard().length === 1);
   instance.freeze();
@@ -79,6 +81,8 @@ test('an instance that slept too long ends its sockets; they come back to one ga
   }
   instance.thaw();
   await until(() => !first.socket.connected, 'the socket to be ended', 30_000);
+  // Had it been told that the server disconnects it, the client would stay away.
+  expect(reasons).toEqual(['transport close']);
   const heard = first.take();
   expect([[4], [4, 5]]).toContainEqual(heard.map(({ payload }) => payload.n));
   const since = heard.at(-1)?.position ?? '';
