@@ -59,7 +59,8 @@ async function findAll(
   const command: Document = {
     find: collectionName(store.name),
     filter: { [field]: { $in: wanted } },
-    batchSize: wanted.length,
+    // One more than there can be: with a full batch the database would not say that there is nothing more.
+    batchSize: wanted.length + 1,
     ...(projection && { projection }),
   };
   const found = new Map<string, Uint8Array>();

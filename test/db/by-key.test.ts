@@ -88,6 +88,8 @@ describe('turns', () => {
       ['a', 'b', 'a', 'b', 404],
     );
     expect(asked('labels').map(({ filter }) => filter._id.$in.length)).toEqual([3]);
+    // All that there is came at once, and the database knows.
+    expect(commands.filter(({ getMore }) => getMore !== undefined)).toEqual([]);
   });
 
   test('what is asked for once the command has set out is asked anew', async () => {
