@@ -24,6 +24,18 @@ export async function listEntities(
   also: readonly Filter<Document>[] = [],
 ): Promise<JsonPage> {
   if (page.limit === 0) return { body: Buffer.from('[]\n'), count: 0, lastId: null };
+  // What callers who see the same ask for in the same turn is read, and turned into JSON, once.
+  const what = `page ${JSON.stringify([store.name, scope, page, also])}`;
+  return database.inTurn(what, [], () => readEntities(database, store, scope, page, also));
+}
+
+async function readEntities(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  page: Page,
+  also: readonly Filter<Document>[],
+): Promise<JsonPage> {
   const conditions = [scopeFilter(store, scope), ...selectionFilter(store, page, SEARCHED), ...also];
   if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
   if (page.sort !== null) checkReadable(store, page.sort.path);

@@ -22,7 +22,6 @@ const double = new Float64Array(1);
 const doubleHalves = new Int32Array(double.buffer);
 let day = { time: Number.NaN, text: '' };
 const single = createJsonWriter();
-
 const byteAt = (bytes: Uint8Array, at: number): number => bytes[at] as number;
 const int32 = (bytes: Uint8Array, at: number): number =>
   byteAt(bytes, at) | (byteAt(bytes, at + 1) << 8) | (byteAt(bytes, at + 2) << 16) | (byteAt(bytes, at + 3) << 24);
@@ -177,6 +176,7 @@ export function createJsonWriter(initialBytes = 16_384) {
     out = new DataView(grown.buffer);
   };
   return {
+    reserve,
     get length(): number {
       return pos;
     },

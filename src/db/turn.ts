@@ -23,7 +23,8 @@ export function createInTurn(): InTurn {
     const result = new Promise((resolve) => {
       setImmediate(() => {
         if (turns.get(what)?.items === items) turns.delete(what);
-        resolve(run(items));
+        // What throws at once rejects as well.
+        resolve(Promise.resolve(items).then(run));
       });
     });
     const turn = { items, result };

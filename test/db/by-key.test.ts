@@ -5,9 +5,11 @@ import fc from 'fast-check';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { findByKey } from '../../src/db/by-key.js';
 import { collectionOf, type Database, databaseOf } from '../../src/db/connect.js';
-import { atKey, getEntity, readEntity } from '../../src/db/entities.js';
+import { atKey, getEntity, listEntities, readEntity } from '../../src/db/entities.js';
 import { readObjectId } from '../../src/db/json.js';
+import { readListQuery } from '../../src/http/query.js';
 import { type Scope, scopeOf } from '../../src/model/access.js';
+import type { Page } from '../../src/model/list.js';
 import { builtInStore, type Store } from '../../src/model/stores.js';
 import { useService } from '../fixture.js';
 
@@ -124,5 +126,39 @@ describe('turns', () => {
     const text = (await readEntity(database, users, everyone, insertedId.toHexString())).toString();
     expect(text).toContain('"login":"hidden"');
     expect(text).not.toContain('secret');
+  });
+});
+
+describe('pages', () => {
+  const store = builtInStore('geofences');
+  const page = readListQuery({ limit: '2' }) as Page;
+  const [one, other] = [
+    toScope(IDS[0] as ObjectId, IDS[1] as ObjectId),
+    toScope(IDS[0] as ObjectId, IDS[2] as ObjectId),
+  ];
+
+  test('one that is asked for in the same turn in the same words by those who see the same is read once', async () => {
+    const common = { branch: [IDS[1]], access: [] };
+    await collectionOf(database, store).insertMany([
+      { ...common, name: 'a' },
+      { ...common, name: 'b' },
+    ]);
+    const pages = await Promise.all([
+      listEntities(database, store, one, page),
+      listEntities(database, store, one, page),
+      listEntities(database, store, one, { ...page, limit: 1 }),
+      listEntities(database, store, other, page),
+      listEntities(database, store, one, page, [{ name: 'b' }]),
+    ]);
+    expect(pages.map(({ count }) => count)).toEqual([2, 2, 1, 0, 1]);
+    expect(pages[1]?.body).toBe(pages[0]?.body);
+    expect(asked('geofences')).toHaveLength(4);
+  });
+
+  test('one that is refused is refused to all who asked for it', async () => {
+    const users = builtInStore('users');
+    const wrong = { ...page, sort: { path: '_password', descending: false } };
+    const answers = await Promise.allSettled([1, 2].map(() => listEntities(database, users, one, wrong)));
+    expect(answers.map((answer) => answer.status === 'rejected' && answer.reason.status)).toEqual([400, 400]);
   });
 });
