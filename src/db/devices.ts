@@ -74,11 +74,16 @@ function toDevice(document: Document): DeviceRecord {
   };
 }
 
-/** Whether one of these packets of the object is stored. */
-export async function hasPacket(database: Database, objectId: string, ids: readonly string[]): Promise<boolean> {
+/** Which of these packets of the object is stored: its `_id`, or null where none is. */
+export async function findPacketId(
+  database: Database,
+  objectId: string,
+  ids: readonly string[],
+): Promise<string | null> {
   const filter = { _id: { $in: ids.map((id) => new ObjectId(id)) }, _oid: new ObjectId(objectId) };
   // Left to itself, the database may look through all packets of the object.
   const bounds = { hint: { _id: 1 }, maxTimeMS: LIMITS.databaseOperationMs };
   const options = { projection: { _id: 1 }, readConcern: { level: 'majority' }, ...bounds };
-  return (await translated(() => database.db.collection(PACKETS).findOne(filter, options as object))) !== null;
+  const found = await translated(() => database.db.collection(PACKETS).findOne(filter, options as object));
+  return found === null ? null : String(found._id);
 }

@@ -1,7 +1,7 @@
 /** One message of a device becomes stored packets, or the end of a command: the same for every way it came. */
 import { finishCommand } from '../db/commands.js';
 import type { Database } from '../db/connect.js';
-import { hasPacket } from '../db/devices.js';
+import { findPacketId } from '../db/devices.js';
 import type { Ingest } from '../db/ingest.js';
 import { readOutcome } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
@@ -68,19 +68,28 @@ async function store(
     await parts.ingest(source, withIds(hourMs));
     return;
   }
-  const wanted = withIds(hourMs);
-  if (received.isSuspect && (await isStored(parts.database, source, wanted[0] as Message, hourMs))) return;
-  const { repeated } = await parts.ingest(source, wanted);
+  const unnamed = messages.findIndex(({ id, timeMs }) => id === null && timeMs === null);
+  const like = withIds(hourMs)[unnamed] as Message;
+  const storedMs = received.isSuspect ? await findBucket(parts.database, source, like, hourMs) : null;
+  // One packet is stored or is not; of several, a part may be when the database was interrupted.
+  if (storedMs !== null && messages.length === 1) return;
+  const { repeated } = await parts.ingest(source, withIds(storedMs ?? hourMs));
   // A device that counts its messages anew, or not at all, says the same again: that is another message.
   if (repeated > 0 && !received.isSuspect) await parts.ingest(source, messages);
 }
 
-/** Within the time that a message may be sent again; the hour is in the id, so each hour is asked for. */
-async function isStored(database: Database, source: PacketSource, first: Message, hourMs: number): Promise<boolean> {
+/** The hour in which a packet was stored, within the time that it may be sent again; null where it was not. */
+async function findBucket(
+  database: Database,
+  source: PacketSource,
+  like: Message,
+  hourMs: number,
+): Promise<number | null> {
   const hours = Math.ceil(LIMITS.mqttResendMs / BUCKET_MS);
-  const rest = BigInt(`0x${(first.id as string).slice(8)}`);
+  const rest = BigInt(`0x${(like.id as string).slice(8)}`);
   const ids = Array.from({ length: hours + 1 }, (_, ago) => packetIdOf(hourMs - ago * BUCKET_MS, rest));
-  return hasPacket(database, source.objectId, ids);
+  const found = await findPacketId(database, source.objectId, ids);
+  return found === null ? null : Number.parseInt(found.slice(0, 8), 16) * 1_000;
 }
 
 function idOf(message: Message, content: bigint, messageId: number | null, bucketMs: number): string | null {

@@ -110,6 +110,21 @@ test('the same time and content, whatever the identifier; another content at tha
   expect(await valuesOf(id)).toEqual([1, 2, 3, 3]);
 });
 
+test('a message of several packets of which a part was stored: the others are, when it comes again', async () => {
+  const id = await createRaw();
+  const first = await connect(id);
+  const text = '[{"n":1},{"n":2},{"n":3}]';
+  await acknowledged(first, sent(text, 1));
+  first.socket.destroy();
+  await service.client
+    .db()
+    .collection('packets')
+    .deleteMany({ id, n: { $gt: 1 } });
+  const second = await connect(id);
+  await acknowledged(second, sent(text, 1), resent(text, 1));
+  expect(await valuesOf(id)).toEqual([1, 2, 3]);
+});
+
 test('the `_id` of the device; two objects may say the same', async () => {
   const [id, other] = [await createRaw(), await createRaw()];
   const raw = await connect(id);
