@@ -1,7 +1,7 @@
 /** The checker sees each thing that can go wrong. */
 import { describe, expect, test } from '@jest/globals';
 import { toPosition } from '../../src/db/stream.js';
-import { checkHeard, checkWritten, type Stored } from './checker.js';
+import { checkCounted, checkHeard, checkWritten, type Stored } from './checker.js';
 import type { Client, Heard } from './listeners.js';
 import type { Sent } from './writers.js';
 
@@ -80,4 +80,9 @@ describe('what was heard', () => {
       'client: 1 a change missed, or told twice: m1, then m2→m3',
     ]);
   });
+});
+
+test('numbers of each object that do not increase', () => {
+  expect(checkCounted(['a/1', 'b/1', 'a/2', 'b/10', 'a/4'])).toEqual([]);
+  expect(checkCounted(['a/1', 'a/3', 'b/9', 'a/2'])).toEqual(['1 out of order: a/2']);
 });

@@ -75,6 +75,18 @@ export function checkHeard({ name, heard }: Client, sent: readonly Sent[], store
   ].map((what) => `${name}: ${what}`);
 }
 
+/** Of keys that end with a number (`object/7`): each object's numbers increase. */
+export function checkCounted(keys: readonly string[]): string[] {
+  const last = new Map<string, number>();
+  const wrong = keys.filter((key) => {
+    const [object = '', count] = key.split('/');
+    const before = last.get(object) ?? 0;
+    last.set(object, Number(count));
+    return Number(count) <= before;
+  });
+  return some('out of order', wrong);
+}
+
 // Positions of one client increase, whichever instances it was connected to: so what it heard is in the log's order.
 function outOfOrder(heard: readonly Heard[]): string[] {
   const placed = heard.filter(({ name }) => name !== 'gap');

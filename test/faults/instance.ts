@@ -13,6 +13,8 @@ const START_MS = 30_000;
 
 export interface Instance {
   readonly url: string;
+  /** Where devices connect; the same after a new start. Nobody listens there unless it was asked for. */
+  readonly mqttUrl: string;
   /** Ends it at once, in the middle of whatever it does. */
   kill(): Promise<void>;
   /** It does nothing for a while, as on a machine that was put to sleep. */
@@ -25,14 +27,15 @@ export interface Instance {
   stop(): Promise<void>;
 }
 
-/** Starts the service on a database of somebody's and returns when it answers. */
-export async function startInstance(mongodbUri: string): Promise<Instance> {
+/** Starts the service on a database of somebody's, with or without MQTT, and returns when it answers. */
+export async function startInstance(mongodbUri: string, { mqtt = false } = {}): Promise<Instance> {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-instance-'));
-  const port = await findPort();
+  const [port, mqttPort] = [await findPort(), await findPort()];
   const url = `http://127.0.0.1:${port}`;
   const logFile = join(folder, 'log');
   const env = {
-    ...{ ...process.env, PORT: String(port), MQTT_PORT: '', MONGODB_URI: mongodbUri, DATA_DIR: folder },
+    ...{ ...process.env, PORT: String(port), MONGODB_URI: mongodbUri, DATA_DIR: folder },
+    MQTT_PORT: mqtt ? String(mqttPort) : '',
     ...{ SECRET: 'test-secret-0123456789-abcdefghijklmnop', LOG_FORMAT: 'json', LOG_LEVEL: 'warn' },
     ...{ ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password },
   };
@@ -46,7 +49,7 @@ export async function startInstance(mongodbUri: string): Promise<Instance> {
   };
   const log = () => readFile(logFile, 'utf8');
   const instance: Instance = {
-    ...{ url, log },
+    ...{ url, mqttUrl: `mqtt://127.0.0.1:${mqttPort}`, log },
     kill: () => end('SIGKILL'),
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),

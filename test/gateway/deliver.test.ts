@@ -191,7 +191,7 @@ describe('on several instances', () => {
     expect(got).toHaveLength(1);
   });
 
-  test('hundreds at random to devices that come and go: each ends once, and no device carries one out twice', async () => {
+  test('a thousand at random to devices that come and go: each ends once, and no device carries one out twice', async () => {
     const others = [service.service.mqttUrl, (await startOther()).service.mqttUrl];
     const ids = [await create(), await create(), await create()];
     const executed: string[] = [];
@@ -215,13 +215,13 @@ describe('on several instances', () => {
     };
     const devices = ids.map(live);
     const sent: string[] = [];
-    for (let at = 0; at < 300; at++) sent.push(await command(ids[(at * 7) % 3] as string, `c${at}`));
+    for (let at = 0; at < 1_000; at++) sent.push(await command(ids[(at * 7) % 3] as string, `c${at}`));
     const openOnes = async () =>
       (await service.client
         .db()
         .collection('commands')
         .countDocuments({ command: /^c\d/, status: { $ne: 'done' } })) > 0;
-    await until(async () => !(await openOnes()), 'all to be done', 60_000, 100);
+    await until(async () => !(await openOnes()), 'all to be done', 90_000, 100);
     running = false;
     await Promise.all(devices);
     expect(executed.toSorted()).toEqual(sent.toSorted());
@@ -230,5 +230,5 @@ describe('on several instances', () => {
       const { body } = await service.admin('GET', `commands?where.object=${id}`);
       expect(body.map(({ status }: { status: string }) => status)).toEqual(body.map(() => 'done'));
     }
-  }, 120_000);
+  }, 180_000);
 });
