@@ -11,7 +11,6 @@ import { isPresent } from '../db/presence.js';
 import type { Change } from '../model/change.js';
 import { isObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
-import { parametersOf } from '../model/packet.js';
 import { digest, packetIdOf } from './packet-id.js';
 
 export interface IdleParts {
@@ -107,6 +106,6 @@ async function tellSilence({ database, ingest, now }: IdleParts, objectId: strin
   if (now() - state._ts / 1_000 <= offlineAfterMs || (await isPresent(database, objectId))) return true;
   const timeMs = Math.max(now(), state.time + 1);
   const id = packetIdOf(state.time, digest(`${objectId}\n${state._id}\nsilent`));
-  await ingest(device, [{ id, timeMs, online: false, parameters: parametersOf(state) }]);
+  await ingest(device, [{ id, timeMs, online: false, parameters: {} }]);
   return false;
 }

@@ -1,7 +1,6 @@
 /**
  * Whether devices are there, told as packets with `online`: when they connect, when they are gone for good, and when the
- * instance that held them is. Such a packet holds what the one before it held, so that the state goes on to tell it. Each end
- * is told once, however many instances find it: its packet has an `_id` of its own.
+ * instance that held them is. Each end is told once, however many instances find it: its packet has an `_id` of its own.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -22,7 +21,7 @@ import {
   takeSilentInstance,
 } from '../db/presence.js';
 import { LIMITS } from '../model/limits.js';
-import { type Packet, type PacketSource, parametersOf } from '../model/packet.js';
+import type { PacketSource } from '../model/packet.js';
 import { digest, packetIdOf } from './packet-id.js';
 
 export interface PresenceParts {
@@ -81,7 +80,7 @@ export function createPresence(parts: PresenceParts): Presence {
       if (endedMs !== null || state?.online !== true) {
         // Later than what it outdoes, by whichever clock that was.
         const timeMs = Math.max(parts.now(), (endedMs ?? 0) + 1, (state?.time ?? 0) + 1);
-        await tell(parts, source, { timeMs, online: true, connectionId, state });
+        await tell(parts, source, { timeMs, online: true, connectionId });
       }
       return { sinceMs, storedAtMs: state === null ? null : Math.floor(state._ts / 1_000) };
     },
@@ -120,11 +119,10 @@ function createOneAtATime(work: () => Promise<unknown>): () => Promise<void> {
 async function tell(
   { ingest }: PresenceParts,
   source: PacketSource,
-  told: { timeMs: number; online: boolean; connectionId: string; state: Packet | null },
+  { timeMs, online, connectionId }: { timeMs: number; online: boolean; connectionId: string },
 ): Promise<void> {
-  const { timeMs, online, connectionId, state } = told;
   const id = packetIdOf(timeMs, digest(`${source.objectId}\n${connectionId}\n${online}`));
-  await ingest(source, [{ id, timeMs, online, parameters: state === null ? {} : parametersOf(state) }]);
+  await ingest(source, [{ id, timeMs, online, parameters: {} }]);
 }
 
 /** Tells the ends of an instance's connections, and forgets them. What is interrupted is begun again, and told once. */
@@ -157,7 +155,7 @@ async function tellEnd(
   const state = await readState(parts.database, device.objectId);
   // A device whose clock is ahead has sent packets of a later time: of equal ones, the one that came last counts.
   const timeMs = Math.max(endedMs, state?.time ?? 0);
-  await tell(parts, device, { timeMs, online: false, connectionId: id, state });
+  await tell(parts, device, { timeMs, online: false, connectionId: id });
 }
 
 /** Signs of life, and a look at who gives none. Only who could give them without a break judges others by theirs. */

@@ -95,12 +95,6 @@ export function toPacket(message: Message, id: string, source: PacketSource, sta
   };
 }
 
-/** What the packet's device measured: all but what the service says of the packet. */
-export function parametersOf(packet: Packet): JsonObject {
-  const { _id, _ts, time, online, _oid, id, _gid, ...parameters } = packet;
-  return parameters as JsonObject;
-}
-
 /** A clock of the server's time in µs that strictly increases, also when the system's clock stands or steps back. */
 export function createStampClock(nowMs: () => number): () => number {
   let lastUs = 0;
