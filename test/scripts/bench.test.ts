@@ -128,7 +128,7 @@ test('every workload runs', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-bench-test-'));
   try {
     const file = join(folder, 'results.json');
-    const given = ['--rounds', '1', '--seconds', '0.3', '--scale', '0.01', '--servers', 'ours', '--json', file];
+    const given = ['--rounds', '1', '--seconds', '0.6', '--scale', '0.01', '--servers', 'ours', '--json', file];
     const mongodb = ['--mongodb', process.env.TEST_MONGODB_URI as string];
     const { stdout } = await promisify(execFile)(process.execPath, [
       'dist/scripts/bench/main.js',
