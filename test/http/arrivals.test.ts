@@ -21,7 +21,8 @@ describe('a watch', () => {
     const next = watch.next(LONG_MS);
     arrivals.apply(change('a'));
     expect(await next).toBe(true);
-    for (const other of [change('b'), change('a', 'packets'), { ...change('a'), after: null }]) arrivals.apply(other);
+    for (const other of [change('b'), change('a', 'packets'), { ...change('a'), after: null, objectId: null }])
+      arrivals.apply(other);
     expect(await watch.next(1)).toBe(false);
     watch.end();
   });

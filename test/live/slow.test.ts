@@ -42,7 +42,7 @@ test('a client that pings but does not read is cut off; others hear everything',
 
 test('what waits for many slow clients is kept once, not once for each', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
-  const count = 30;
+  const count = 60;
   for (let at = 0; at < count; at++) {
     const raw = await openRaw(service.url, { Authorization: `Bearer ${token}` }, 'EIO=3');
     await raw.next('40');
@@ -58,6 +58,6 @@ test('what waits for many slow clients is kept once, not once for each', async (
   }
   await service.settled();
   const toldBytes = rounds * 20 * packet.note.length;
-  // Were it kept for each, it would be thirty times as much.
-  expect(heldBytes() - beforeBytes).toBeLessThan(6 * toldBytes);
+  // Were it kept for each, it would be sixty times as much, less what the network takes.
+  expect(heldBytes() - beforeBytes).toBeLessThan(15 * toldBytes);
 });
