@@ -92,6 +92,8 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'debug',
     STOP_DELAY: '0',
+    // The clients are in the same process: how late it is says nothing of the service.
+    OVERLOAD_DELAY: '0',
     ...options.env,
   };
   const service = await startService(readConfig(env), {

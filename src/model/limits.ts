@@ -200,9 +200,10 @@ export const LIMITS = {
   letGoPauseMs: 50,
   awayPauseMaxMs: 2 * SECOND_MS,
 
-  // Load: how busy the process is is looked at in each window; what a request costs, in points.
+  // Load: how busy the process is is looked at in each window, and believed of so many in a row; what a request costs, in points.
   overloadDelayMaxMs: MINUTE_MS,
   loadWindowMs: 500,
+  loadWindows: 2,
   loadResolutionMs: 10,
   bigBodyBytes: 256 * KIB,
   rateWindowMs: 10 * SECOND_MS,

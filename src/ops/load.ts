@@ -25,13 +25,19 @@ export function createLoad({ delayMs, pointsPerSecond }: { delayMs: number; poin
 function watchDelay(mostMs: number): { isOver(): boolean; stop(): void } {
   const histogram = monitorEventLoopDelay({ resolution: LIMITS.loadResolutionMs });
   histogram.enable();
-  let isOver = false;
+  // A single stall, however long, is over when it shows: only what goes on is a reason to refuse.
+  let inARow = 0;
+  let before = { turns: 0, sumMs: 0 };
   const look = setInterval(() => {
-    isOver = delayOf(histogram) > mostMs;
-    histogram.reset();
+    const now = turnsOf(histogram);
+    const turns = now.turns - before.turns;
+    // What is measured is the time between two turns, which are to be `loadResolutionMs` apart.
+    const delayMs = turns === 0 ? 0 : (now.sumMs - before.sumMs) / turns - LIMITS.loadResolutionMs;
+    inARow = delayMs > mostMs ? inARow + 1 : 0;
+    before = now;
   }, LIMITS.loadWindowMs).unref();
   return {
-    isOver: () => isOver,
+    isOver: () => inARow >= LIMITS.loadWindows,
     stop() {
       clearInterval(look);
       histogram.disable();
@@ -39,9 +45,9 @@ function watchDelay(mostMs: number): { isOver(): boolean; stop(): void } {
   };
 }
 
-// What is measured is the time between two turns, which are to be `loadResolutionMs` apart.
-const delayOf = ({ mean }: IntervalHistogram): number =>
-  Number.isFinite(mean) ? mean / 1_000_000 - LIMITS.loadResolutionMs : 0;
+// A reset would forget when the last turn was: of a process whose turns are as long as a window, nothing would be known.
+const turnsOf = ({ count, mean }: IntervalHistogram): { turns: number; sumMs: number } =>
+  count === 0 ? { turns: 0, sumMs: 0 } : { turns: count, sumMs: (count * mean) / 1_000_000 };
 
 function createCharge(pointsPerSecond: number): (caller: string, points: number) => Promise<void> {
   const durationS = LIMITS.rateWindowMs / 1_000;

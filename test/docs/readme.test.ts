@@ -50,7 +50,7 @@ describe('Limits', () => {
       'moveRecheckMs',
     ],
     ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
-    ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadResolutionMs', 'bigBodyBytes'],
+    ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
     ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],

@@ -64,6 +64,23 @@ describe('a process that is late with everything', () => {
     };
   }
 
+  /** The statuses of lists, asked for one after the other for so long. */
+  async function askLists(durationMs: number): Promise<Set<number>> {
+    const statuses = new Set<number>();
+    const untilMs = performance.now() + durationMs;
+    while (performance.now() < untilMs) statuses.add((await service.admin('GET', 'objects')).status);
+    return statuses;
+  }
+
+  test('refuses nothing for one stall, however long', async () => {
+    service = await startTestService({ env: { OVERLOAD_DELAY: '40' } });
+    // What it was late with when it started is over.
+    await askLists(1_200);
+    const stallEndMs = performance.now() + 2_500;
+    while (performance.now() < stallEndMs);
+    expect(await askLists(800)).toEqual(new Set([200]));
+  });
+
   test('refuses lists and large bodies with 503, answers the rest, and all when it has caught up', async () => {
     service = await startTestService({ env: { OVERLOAD_DELAY: '40', OPS_PORT: '0' } });
     const { admin } = service;
@@ -86,5 +103,15 @@ describe('a process that is late with everything', () => {
     await until(async () => (await admin('GET', 'objects')).status === 200, 'lists are answered', 20_000);
     // Nothing of what was refused had been done.
     expect((await admin('GET', 'objects/car/packets?meta=true')).body.count).toBe(1);
+  });
+
+  test('refuses them too when each turn takes longer than the time over which the delay is an average', async () => {
+    service = await startTestService({ env: { OVERLOAD_DELAY: '40' } });
+    const rest = keepBusy(700);
+    try {
+      await until(async () => (await service.admin('GET', 'objects')).status === 503, 'lists are refused', 30_000);
+    } finally {
+      rest();
+    }
   });
 });
