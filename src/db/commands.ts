@@ -1,5 +1,5 @@
 /** The journal of commands: each step of a command is one atomic write, so that of any two who try, one does it. */
-import { type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
+import { BSON, type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
 import { conflict, notFound } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import {
@@ -14,6 +14,7 @@ import { type Entity, isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Page, Selection } from '../model/list.js';
 import { builtInStore } from '../model/stores.js';
+import { findStored } from './by-key.js';
 import { collectionOf, type Database } from './connect.js';
 import { toEntity, translated } from './documents.js';
 import { listEntities, summarizeEntities } from './entities.js';
@@ -23,6 +24,7 @@ import type { JsonPage } from './pages.js';
 export type StoredCommand = Entity & Command;
 
 const COMMANDS = builtInStore('commands');
+const OBJECTS = builtInStore('objects');
 // Left to itself, the database may look through everything that ever was sent to the object.
 const WAITING_INDEX = { object: 1, status: 1, _id: 1 };
 
@@ -181,20 +183,25 @@ export async function isQueueFull(database: Database, objectId: string): Promise
   return count >= limit;
 }
 
-/** Shares the commands of an object with a user, or takes them back. */
-export async function shareCommands(
+/**
+ * Gives commands the `access` of their object: one that was just stored with `access`, or all of them. It is looked at
+ * again after each write: of all who do this at the same time, the last one to write leaves what is true.
+ */
+export async function followAccess(
   database: Database,
   objectId: string,
-  userId: string,
-  shared: boolean,
+  just: { readonly commandId: string; readonly access: readonly string[] } | null = null,
 ): Promise<void> {
-  const change = { access: new ObjectId(userId) };
-  await translated(() =>
-    collectionOf(database, COMMANDS).updateMany(
-      { object: new ObjectId(objectId) },
-      shared ? { $addToSet: change } : { $pull: change as never },
-    ),
-  );
+  const named = { object: new ObjectId(objectId), ...(just && { _id: new ObjectId(just.commandId) }) };
+  for (let known = just && just.access.join(); ; ) {
+    const object = await findStored(database, OBJECTS, '_id', objectId);
+    if (object === null) return;
+    const { access } = BSON.deserialize(object);
+    if (access.join() === known) return;
+    const stale = { ...named, access: { $ne: access } };
+    await translated(() => collectionOf(database, COMMANDS).updateMany(stale, { $set: { access } }));
+    known = access.join();
+  }
 }
 
 async function step(

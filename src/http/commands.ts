@@ -1,7 +1,14 @@
 /** Commands to control objects: sent, listed, waited for, and ended by the device that fetched them. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Identify } from '../auth/identify.js';
-import { finishCommand, isQueueFull, listCommands, newCommandId, summarizeCommands } from '../db/commands.js';
+import {
+  finishCommand,
+  followAccess,
+  isQueueFull,
+  listCommands,
+  newCommandId,
+  summarizeCommands,
+} from '../db/commands.js';
 import type { Database } from '../db/connect.js';
 import { getEntity } from '../db/entities.js';
 import type { ModelFinder } from '../db/models.js';
@@ -71,6 +78,8 @@ const send: Handler = (parts) => async (req, res) => {
     ...newCommand(object._id, { ...wanted, ttlMs }, nowMs),
     ...common,
   });
+  // Shared, or not any more, since the object was read.
+  await followAccess(parts.database, object._id, { commandId: stored._id, access });
   res.setHeader('Location', `/api/v1/commands/${stored._id}`);
   sendJson(res, JSON.stringify({ success: true }));
 };

@@ -123,12 +123,17 @@ const unshare: Handler = (parts) => async (req, res) => {
 
 async function shareWith(parts: EntityParts, res: Response, key: string, userId: string, shared: boolean) {
   const [store, scope] = [storeIn(res), scopeIn(res)];
+  const follow = parts.rules.get(store.name)?.afterShare;
   if (!shared) {
-    const { access } = await getEntity(parts.database, store, scope, key);
-    if (!access.includes(userId)) throw notFound();
+    const present = await getEntity(parts.database, store, scope, key);
+    if (!present.access.includes(userId)) {
+      // Whoever took it back before may have been cut off half way.
+      await follow?.(present);
+      throw notFound();
+    }
   }
   const changed = await shareEntity(parts.database, store, scope, key, { userId, shared, nowMs: parts.now() });
-  await parts.rules.get(store.name)?.afterShare?.(changed, userId, shared);
+  await follow?.(changed);
   await sendWritten(parts, res, changed);
 }
 

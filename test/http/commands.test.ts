@@ -233,4 +233,43 @@ describe('the journal', () => {
     expectRefusal(await guest('GET', `commands/${before._id}`), 404);
     expect(entityOf(await service.admin('GET', `commands/${before._id}`))).toEqual(before);
   });
+
+  test('is seen by those who see the object, whoever shares it while commands are being sent', async () => {
+    const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'at the same time' }));
+    const user = entityOf(await service.admin('POST', 'users', { login: 'hasty', password: 'long enough', group }));
+    const hasty = service.as(await service.tokenOf('hasty', 'long enough'));
+    const { _id } = entityOf(await service.admin('POST', 'objects', { id: 'contested', name: 'Van' }));
+    const share = () => service.admin('POST', `objects/${_id}/access`, { user: user._id });
+    const unshare = () => service.admin('DELETE', `objects/${_id}/access/${user._id}`);
+    const send = () => service.admin('POST', `objects/${_id}/commands/go`, {});
+    const seen = async () => (await hasty('GET', 'commands?meta=true')).body.count;
+    let sent = 0;
+    const sending = (change: () => Promise<Answer>) => [send(), send(), change(), send(), send()];
+    for (let round = 0; round < 5; round++) {
+      sent += 8;
+      await Promise.all(sending(share));
+      expect([round, await seen()]).toEqual([round, sent - 4]);
+      await Promise.all(sending(unshare));
+      expect([round, await seen()]).toEqual([round, 0]);
+      // Both at once: whichever was the last one for the object was so for its commands.
+      await Promise.all([share(), unshare(), share(), unshare()]);
+      const isShared = (await hasty('GET', `objects/${_id}`)).status === 200;
+      expect([round, await seen()]).toEqual([round, isShared ? sent : 0]);
+      if (isShared) entityOf(await unshare());
+    }
+  });
+
+  test('is taken back by who asks again, where the first attempt ended half way', async () => {
+    const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'half way' }));
+    const user = entityOf(await service.admin('POST', 'users', { login: 'half', password: 'long enough', group }));
+    const half = service.as(await service.tokenOf('half', 'long enough'));
+    const { _id } = entityOf(await service.admin('POST', 'objects', { id: 'half-way', name: 'Van' }));
+    const entry = await entryOf(await service.admin('POST', `objects/${_id}/commands/go`));
+    entityOf(await service.admin('POST', `objects/${_id}/access`, { user: user._id }));
+    const objects = service.client.db().collection('objects');
+    await objects.updateOne({ id: 'half-way' }, { $set: { access: [] } });
+    expect((await half('GET', 'commands?only=_id')).body).toEqual([{ _id: entry._id }]);
+    expectRefusal(await service.admin('DELETE', `objects/${_id}/access/${user._id}`), 404);
+    expect((await half('GET', 'commands')).body).toEqual([]);
+  });
 });

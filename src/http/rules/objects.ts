@@ -1,5 +1,5 @@
 /** Objects: their model is one the caller sees, a device's password is sealed; packets end, and commands are shared, with them. */
-import { shareCommands } from '../../db/commands.js';
+import { followAccess } from '../../db/commands.js';
 import { readOfflineAfter } from '../../db/devices.js';
 import { removePackets } from '../../db/packets.js';
 import { badRequest } from '../../errors.js';
@@ -29,7 +29,7 @@ export function objectRule({ database, inBackground, sealDevice }: RuleParts): R
       return patch.model === undefined ? stored : withModel(caller, stored, patch.model);
     },
     // Who sees the object sees what was commanded to it, and nobody else.
-    afterShare: ({ _id }, userId, shared) => shareCommands(database, _id, userId, shared),
+    afterShare: ({ _id }) => followAccess(database, _id),
     // Years of packets take longer than a request may: nobody can see them any more meanwhile.
     afterRemove: async ({ _id }) => inBackground(removePackets(database, _id)),
   };

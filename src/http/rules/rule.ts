@@ -34,8 +34,8 @@ export interface Rule {
   /** The fields to merge of those given; throws where the caller may not. */
   readonly preparePatch?: (caller: Caller, key: string, patch: JsonObject) => Promise<JsonObject>;
   readonly afterChange?: (entity: Entity, patch: JsonObject) => Promise<void>;
-  /** After the entity was shared with a user, or not any more. */
-  readonly afterShare?: (entity: Entity, userId: string, shared: boolean) => Promise<void>;
+  /** After those who see the entity have changed; also again, where nobody knows whether it was done to its end. */
+  readonly afterShare?: (entity: Entity) => Promise<void>;
   readonly beforeRemove?: (caller: Caller, key: string) => Promise<void>;
   readonly afterRemove?: (entity: Entity) => Promise<void>;
 }
