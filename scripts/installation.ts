@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { config as loadEnv } from 'dotenv';
-import { type Config, readConfig } from '../src/config.js';
+import { type Config, readConfig, withFiles } from '../src/config.js';
 import { findRunning, startEmbedded } from '../src/db/embedded.js';
 import { failure, runScript } from './client.js';
 
@@ -28,9 +28,11 @@ export function readPlainArguments<T extends NonNullable<ParseArgsConfig['option
 /** What the service would read; what it needs beside its database is of no interest here. */
 export function readInstallation(): Config {
   loadEnv({ quiet: true });
-  const { DATA_DIR, MONGODB_URI, MONGOD_BINARY, PATH, XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
+  const { DATA_DIR, DATA_DIR_FILE, MONGODB_URI, MONGODB_URI_FILE, MONGOD_BINARY, MONGOD_BINARY_FILE } = process.env;
+  const database = { DATA_DIR, DATA_DIR_FILE, MONGODB_URI, MONGODB_URI_FILE, MONGOD_BINARY, MONGOD_BINARY_FILE };
+  const { PATH, XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
   try {
-    return readConfig({ DATA_DIR, MONGODB_URI, MONGOD_BINARY, PATH, XDG_CACHE_HOME, LOCALAPPDATA });
+    return readConfig({ ...withFiles(database), PATH, XDG_CACHE_HOME, LOCALAPPDATA });
   } catch (error) {
     throw failure((error as Error).message);
   }

@@ -1,15 +1,16 @@
 // Spreads the packets of a sharded cluster over its shards, by object and then time. Once is enough; done again it changes
 // nothing. Everything else is small beside packets and stays on one shard, where what has to be unique is.
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { config as loadEnv } from 'dotenv';
 import { type Db, MongoClient } from 'mongodb';
-import { failure, readArguments, runScript } from './client.js';
+import { failure, runScript } from './client.js';
+import { readInstallation, readPlainArguments } from './installation.js';
 
 const HELP = `npm run shard
 
 Declares the shard key of the packets, {_oid, time}, on the cluster of MONGODB_URI (or of the file that MONGODB_URI_FILE
-names), whose user needs the role clusterManager for it. Vigil must have been started on it once. Nobody has to stop.`;
+names), whose user needs the role clusterManager for it. Vigil must have been started on it once. Nobody has to stop.
+
+  -h, --help           this text`;
 
 const KEY = { _oid: 1, time: 1 };
 
@@ -27,11 +28,9 @@ export async function shardPackets(db: Db): Promise<string> {
 }
 
 async function main(): Promise<number> {
-  loadEnv({ quiet: true });
-  readArguments({}, HELP);
-  const { MONGODB_URI_FILE: file } = process.env;
-  const uri = file ? readFileSync(file, 'utf8').trim() : process.env.MONGODB_URI;
-  if (!uri) throw failure('MONGODB_URI is missing: the address of the cluster');
+  readPlainArguments({}, HELP);
+  const { mongodbUri: uri } = readInstallation();
+  if (uri === null) throw failure('MONGODB_URI is missing: the address of the cluster');
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: 5_000 });
   try {
     console.log(await shardPackets(client.db()));

@@ -1,4 +1,5 @@
-/** The environment becomes a Config: names, defaults, checks. Pure; all problems are reported at once. */
+/** The environment becomes a Config: names, defaults, checks; all problems are reported at once. Pure, but for `withFiles`. */
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -204,6 +205,18 @@ function toMqtt(values: z.output<typeof VARIABLES>): Config['mqtt'] {
     host: values.MQTT_HOST ?? values.HOST,
     tls: keyFile === undefined || certFile === undefined ? null : { keyFile, certFile },
   };
+}
+
+/** `SECRET_FILE` names a file that holds `SECRET`, and so on: containers are handed what is secret in files. */
+export function withFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const held = CONFIG_NAMES.filter((name) => env[`${name}_FILE`]).map((name) => {
+    try {
+      return [name, readFileSync(String(env[`${name}_FILE`]), 'utf8').trim()];
+    } catch (error) {
+      throw new Error(`${name}_FILE cannot be read: ${(error as Error).message}`);
+    }
+  });
+  return { ...env, ...Object.fromEntries(held) };
 }
 
 /** The folder of the user for what can be fetched again. */

@@ -1,10 +1,9 @@
 /** One process: reads the configuration, starts the service, says so, waits for a signal, stops. */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { config as loadEnvFile } from 'dotenv';
-import { CONFIG_NAMES, type Config, readConfig } from './config.js';
+import { type Config, readConfig, withFiles } from './config.js';
 import { type Service, startService } from './service.js';
 
 async function main(): Promise<void> {
@@ -16,18 +15,6 @@ async function main(): Promise<void> {
   await service.stop();
   if (failure !== null) throw new Error(explain(failure, config), { cause: failure });
   speakTo(config).write('  Stopped\n');
-}
-
-/** `SECRET_FILE` names a file that holds `SECRET`, and so on: containers are handed what is secret in files. */
-function withFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const held = CONFIG_NAMES.filter((name) => env[`${name}_FILE`]).map((name) => {
-    try {
-      return [name, readFileSync(String(env[`${name}_FILE`]), 'utf8').trim()];
-    } catch (error) {
-      throw new Error(`${name}_FILE cannot be read: ${(error as Error).message}`);
-    }
-  });
-  return { ...env, ...Object.fromEntries(held) };
 }
 
 /** Starts the service and says so, or throws what a person can do something about. */

@@ -1,54 +1,77 @@
 /** Failed logins, counted per account and per address in MongoDB, so that every instance knows of them. */
 import { isIPv6 } from 'node:net';
 import type { MongoClient } from 'mongodb';
-import { RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
 import { withinTime } from '../db/documents.js';
 import { tooManyRequests, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 
 export interface Attempts {
-  /** Throws 429 when this address failed too often, or failed too often with this login. */
+  /** Throws 429 when this address failed too often, or this login did: from here, or, where nobody logged in from here, anywhere. */
   check(login: string, address: string): Promise<void>;
   failed(login: string, address: string): Promise<void>;
   succeeded(login: string, address: string): Promise<void>;
 }
 
-/** An account is counted by address as well: a stranger who guesses elsewhere does not lock its owner out. */
+/**
+ * An account is counted by address, and all addresses together: a stranger who guesses elsewhere does not lock its owner
+ * out, wherever the owner has logged in before.
+ */
 export function createAttempts(client: MongoClient): Attempts {
-  const limiter = (keyPrefix: string, points: number) =>
+  const limiter = (keyPrefix: string, points: number, durationMs: number = LIMITS.loginFailureWindowMs) =>
     new RateLimiterMongo({
       storeClient: client,
       dbName: client.db().databaseName,
       tableName: 'attempts',
       keyPrefix,
       points,
-      duration: LIMITS.loginFailureWindowMs / 1_000,
+      duration: durationMs / 1_000,
     });
   const perAccount = limiter('account', LIMITS.loginFailuresPerAccount);
   const perAddress = limiter('address', LIMITS.loginFailuresPerAddress);
-  const accountKey = (login: string, network: string) => `${network} ${login.slice(0, LIMITS.nameCharacters)}`;
+  const everywhere = limiter('everywhere', LIMITS.loginFailuresEverywhere);
+  const waits = limiter('waits', 1, LIMITS.loginWaitMaxMs);
+  const known = limiter('known', 1, LIMITS.loginAddressKnownMs);
+  const keysOf = (login: string, address: string) => {
+    const [account, network] = [login.slice(0, LIMITS.nameCharacters), networkOf(address)];
+    return { account, network, both: `${network} ${account}` };
+  };
   return {
     async check(login, address) {
-      const network = networkOf(address);
-      const [account, from] = await stored(() =>
-        Promise.all([perAccount.get(accountKey(login, network)), perAddress.get(network)]),
+      const { account, network, both } = keysOf(login, address);
+      const [here, byAddress, all] = await stored(() =>
+        Promise.all([perAccount.get(both), perAddress.get(network), everywhere.get(account)]),
       );
-      for (const [used, most] of [
-        [account, LIMITS.loginFailuresPerAccount],
-        [from, LIMITS.loginFailuresPerAddress],
-      ] as const) {
-        if (used !== null && used.consumedPoints >= most)
-          throw tooManyRequests(used.msBeforeNext / 1_000, 'too many failed logins');
+      refuseFrom(here, LIMITS.loginFailuresPerAccount);
+      refuseFrom(byAddress, LIMITS.loginFailuresPerAddress);
+      if (isUsedUp(all, LIMITS.loginFailuresEverywhere) && (await stored(() => known.get(both))) === null) {
+        refuseFrom(all, LIMITS.loginFailuresEverywhere);
       }
     },
     async failed(login, address) {
-      const network = networkOf(address);
-      await stored(() => Promise.all([perAccount.consume(accountKey(login, network)), perAddress.consume(network)]));
+      const { account, network, both } = keysOf(login, address);
+      await stored(async () => {
+        const counted = [perAccount.penalty(both), perAddress.penalty(network), everywhere.penalty(account)];
+        const [here] = await Promise.all(counted);
+        if (here?.consumedPoints !== LIMITS.loginFailuresPerAccount) return;
+        const { consumedPoints: times } = await waits.penalty(both);
+        const waitMs = Math.min(LIMITS.loginFailureWindowMs * 2 ** (times - 1), LIMITS.loginWaitMaxMs);
+        if (times > 1) await perAccount.block(both, waitMs / 1_000);
+      });
     },
     async succeeded(login, address) {
-      await stored(() => perAccount.delete(accountKey(login, networkOf(address))));
+      const { both } = keysOf(login, address);
+      const knownS = LIMITS.loginAddressKnownMs / 1_000;
+      await stored(() => Promise.all([perAccount.delete(both), waits.delete(both), known.set(both, 1, knownS)]));
     },
   };
+}
+
+const isUsedUp = (used: RateLimiterRes | null, most: number): used is RateLimiterRes =>
+  used !== null && used.consumedPoints >= most;
+
+function refuseFrom(used: RateLimiterRes | null, most: number): void {
+  if (isUsedUp(used, most)) throw tooManyRequests(used.msBeforeNext / 1_000, 'too many failed logins');
 }
 
 /** What one customer of a provider has: an IPv4 address, or the 2^64 addresses of an IPv6 network. */
@@ -68,12 +91,10 @@ function networkOf(address: string): string {
     .join(':')}::/64`;
 }
 
-async function stored<T>(operation: () => Promise<T>): Promise<T | never> {
+async function stored<T>(operation: () => Promise<T>): Promise<T> {
   try {
     return await withinTime(operation, LIMITS.databaseAnswerMs);
   } catch (error) {
-    // What is over the limit is refused by `check` next time.
-    if (error instanceof RateLimiterRes) return [null, null] as T;
     throw unavailable('the count of failed logins is away', error);
   }
 }

@@ -1,6 +1,6 @@
 /** Checks a login and a password, and issues tokens. */
 
-import { findBranch, findLogin, type KnownLogin } from '../db/accounts.js';
+import { findBranch, findLogin, type KnownLogin, replacePasswordHash } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import { createEntity, newId } from '../db/writes.js';
 import { badRequest, unauthorized } from '../errors.js';
@@ -34,7 +34,7 @@ export async function checkLogin(
   address: string,
 ): Promise<KnownLogin> {
   await parts.attempts.check(login, address);
-  return parts.passwords.inTurn(async (verify) => {
+  return parts.passwords.inTurn(async (verify, renew) => {
     // Asked again: of many guesses sent at once, those before this one have failed by now.
     await parts.attempts.check(login, address);
     const known =
@@ -45,6 +45,8 @@ export async function checkLogin(
       throw unauthorized();
     }
     await parts.attempts.succeeded(login, address);
+    const renewed = await renew(known.passwordHash, password);
+    if (renewed !== null) await replacePasswordHash(parts.database, known, renewed);
     return known;
   });
 }
@@ -53,9 +55,16 @@ export async function checkLogin(
  * Whether what let a login in is still so. Asked when its session or token is stored: a password that was changed
  * while the old one was being verified has ended the user's access before that, and could not end this.
  */
-export async function isStillGood(database: Database, { login }: Credentials, known: KnownLogin): Promise<boolean> {
+export async function isStillGood(
+  { database, passwords }: { database: Database; passwords: Passwords },
+  { login, password }: Credentials,
+  known: KnownLogin,
+): Promise<boolean> {
   const present = await findLogin(database, login);
-  return present?.userId === known.userId && present.passwordHash === known.passwordHash;
+  if (present?.userId !== known.userId) return false;
+  // Another hash may be one of the same password.
+  const isSame = present.passwordHash === known.passwordHash;
+  return isSame || passwords.inTurn((verify) => verify(present.passwordHash, password));
 }
 
 export interface TokenRequest {

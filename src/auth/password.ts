@@ -10,11 +10,14 @@ const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** Whether the password fits the stored hash; null stands for a user who is not there and takes as long. */
 export type Verify = (stored: string | null, password: string) => Promise<boolean>;
 
+/** The hash to store instead, where the stored one was made with other parameters than those of today; else null. */
+export type Renew = (stored: string, password: string) => Promise<string | null>;
+
 export interface Passwords {
   /** The hash to store. Throws 503 when too many are waiting. */
   hash(password: string): Promise<string>;
   /** Runs a check when its turn comes. Throws 503 when too many are waiting. */
-  inTurn<T>(check: (verify: Verify) => Promise<T>): Promise<T>;
+  inTurn<T>(check: (verify: Verify, renew: Renew) => Promise<T>): Promise<T>;
 }
 
 /** Hashing takes a core each: more at once than there are cores would starve everything else. */
@@ -25,9 +28,13 @@ export async function createPasswords(): Promise<Passwords> {
     const fits = await verify(stored ?? nobody, password).catch(() => false);
     return fits && stored !== null;
   };
+  // What stands in front of salt and hash: algorithm, version, parameters.
+  const today = nobody.split('$', 4).join('$');
+  const renewOne: Renew = async (stored, password) =>
+    stored.startsWith(`${today}$`) ? null : hash(password, PARAMETERS);
   return {
     hash: (password) => run(() => hash(password, PARAMETERS)),
-    inTurn: (check) => run(() => check(verifyOne)),
+    inTurn: (check) => run(() => check(verifyOne, renewOne)),
   };
 }
 

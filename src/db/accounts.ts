@@ -110,6 +110,13 @@ export async function findLogin(database: Database, login: string): Promise<Know
   return { userId: user._id.toHexString(), passwordHash: user._password };
 }
 
+/** The same password in another form; nothing is done where it was changed meanwhile. */
+export async function replacePasswordHash(database: Database, known: KnownLogin, passwordHash: string): Promise<void> {
+  const present = { _id: new ObjectId(known.userId), _password: known.passwordHash };
+  const update = { $set: { _password: passwordHash } };
+  await translated(() => database.db.collection('users').updateOne(present, update));
+}
+
 /** The chain of groups from the root down to this one, or null when the scope does not reach the group. */
 export async function findBranch(database: Database, scope: Scope, groupId: string): Promise<string[] | null> {
   const group = await findStored(database, builtInStore('groups'), '_id', groupId.toLowerCase());

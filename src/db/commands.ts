@@ -193,7 +193,7 @@ export async function followAccess(
   just: { readonly commandId: string; readonly access: readonly string[] } | null = null,
 ): Promise<void> {
   const named = { object: new ObjectId(objectId), ...(just && { _id: new ObjectId(just.commandId) }) };
-  for (let known = just && just.access.join(); ; ) {
+  for (let known = just?.access.join(); ; ) {
     const object = await findStored(database, OBJECTS, '_id', objectId);
     if (object === null) return;
     const { access } = BSON.deserialize(object);

@@ -64,7 +64,7 @@ const openSession: Handler = (parts) => async (req, res) => {
   req.session.user = known.userId;
   await finished((done) => req.session.save(done));
   await endOldSessions(parts.database, known.userId);
-  if (!(await isStillGood(parts.database, credentials, known))) {
+  if (!(await isStillGood(parts, credentials, known))) {
     await finished((done) => req.session.destroy(done));
     throw unauthorized();
   }
@@ -91,7 +91,7 @@ const openToken: Handler = (parts) => async (req, res) => {
   if (scopes !== null && !mayGrant({ ...account, scopes: null }, scopes))
     throw forbidden('scopes: more than your rights');
   const { token, entity } = await issueToken(parts, account, { name: 'login', scopes, lifetimeMs });
-  if (!(await isStillGood(parts.database, credentials, known))) {
+  if (!(await isStillGood(parts, credentials, known))) {
     await revokeToken(parts.database, entity._id);
     throw unauthorized();
   }

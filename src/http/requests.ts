@@ -29,6 +29,8 @@ export const requireHost: RequestHandler = (req, _res, next) => {
  * still waits behind another answer of its connection. Gives what ends the watch.
  */
 export function whenGone({ socket }: Request, act: () => void): () => void {
+  // Every request that waits in line on the connection has one: many of them are no leak.
+  socket.setMaxListeners(0);
   socket.once('close', act);
   if (socket.destroyed) act();
   return () => void socket.off('close', act);
@@ -69,6 +71,8 @@ export function logRequests(log: Logger, ended: (request: EndedRequest) => void)
 
 // The pattern of the route, so that a log or a metric has as many values as there are routes.
 function routeOf({ req }: Response): string {
-  const prefix = /^\/api\/v1(?=\/|$)/i.test(req.originalUrl) ? '/api/v1' : '';
-  return typeof req.route?.path === 'string' ? `${prefix}${req.route.path}` : 'none';
+  const path: unknown = req.route?.path;
+  if (typeof path !== 'string') return 'none';
+  // A router knows its paths without what it is mounted at; some are not mounted.
+  return /^\/api\/v1(?=\/|$)/i.test(req.originalUrl) && !path.startsWith('/api/v1') ? `/api/v1${path}` : path;
 }

@@ -61,6 +61,9 @@ export const LIMITS = {
   auditDelayMs: 500,
   auditKeptMs: 90 * DAY_MS,
   loginFailureWindowMs: 15 * MINUTE_MS,
+  loginFailuresEverywhere: 100,
+  loginAddressKnownMs: 90 * DAY_MS,
+  loginWaitMaxMs: DAY_MS,
 
   // Caches: entries.
   cachedAccounts: 10_000,

@@ -1,5 +1,6 @@
 /** Logging in: by cookie and by token, what it answers, what it refuses, and how often it may be tried. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { hash } from '@node-rs/argon2';
 import { LIMITS } from '../../src/model/limits.js';
 import { ADMIN, type Answer, startTestService, type TestService, useService } from '../fixture.js';
 import { createPerson, setCookiesOf, UNAUTHORIZED } from './callers.js';
@@ -199,11 +200,12 @@ describe('what a login refuses', () => {
 });
 
 describe('how often it may be tried', () => {
-  const expectLocked = (answer: Answer): void => {
+  const windowS = LIMITS.loginFailureWindowMs / 1_000;
+  const expectLocked = (answer: Answer, [moreThanS, atMostS] = [0, windowS]): void => {
     expect([answer.status, answer.body.tags]).toEqual([429, ['error_too_many_requests']]);
     const waitS = Number(answer.headers['retry-after']);
-    expect(waitS).toBeGreaterThan(0);
-    expect(waitS).toBeLessThanOrEqual(LIMITS.loginFailureWindowMs / 1_000);
+    expect(waitS).toBeGreaterThan(moreThanS);
+    expect(waitS).toBeLessThanOrEqual(atMostS);
     expect(setCookiesOf(answer)).toEqual([]);
   };
   const failTimes = (count: number, fail: (at: number) => Promise<Answer>): Promise<number[]> =>
@@ -232,6 +234,46 @@ describe('how often it may be tried', () => {
       }
       expect((await nobody('POST', 'auth', person, { 'X-Forwarded-For': address })).status).toBe(200);
     }
+  });
+
+  test('each time that the limit is reached again the wait is twice as long, until a login', async () => {
+    const address = '10.9.0.4';
+    const person = await createPerson(service);
+    const from = { 'X-Forwarded-For': address };
+    const lock = async (): Promise<Answer> => {
+      const statuses = await failTimes(LIMITS.loginFailuresPerAccount, () => failFrom(address, person.login));
+      expect(statuses).toEqual(statuses.map(() => 401));
+      return nobody('POST', 'auth', person, from);
+    };
+    // As if the wait were over.
+    const lapse = () =>
+      service.client
+        .db()
+        .collection('attempts')
+        .deleteOne({ key: `account:${address} ${person.login}` });
+    expectLocked(await lock());
+    for (const times of [2, 4]) {
+      await lapse();
+      expectLocked(await lock(), [(times / 2) * windowS, times * windowS]);
+    }
+    await lapse();
+    expect((await nobody('POST', 'auth', person, from)).status).toBe(200);
+    expectLocked(await lock());
+  });
+
+  test('an account, from wherever; its owner still gets in where the owner was before, and others everywhere', async () => {
+    const person = await createPerson(service);
+    const [home, before, after] = [fromElsewhere(), fromElsewhere(), fromElsewhere()];
+    expect((await nobody('POST', 'auth', person, home)).status).toBe(200);
+    for (let at = 0; at < LIMITS.loginFailuresEverywhere; at += LIMITS.loginFailuresPerAccount) {
+      const strange = fromElsewhere()['X-Forwarded-For'];
+      const statuses = await failTimes(LIMITS.loginFailuresPerAccount, () => failFrom(strange, person.login));
+      expect(statuses).toEqual(statuses.map(() => 401));
+      if (at === 0) expect((await nobody('POST', 'auth', person, before)).status).toBe(200);
+    }
+    expectLocked(await nobody('POST', 'auth', person, after));
+    expect((await nobody('POST', 'auth', ADMIN, after)).status).toBe(200);
+    for (const known of [home, before]) expect((await nobody('POST', 'auth', person, known)).status).toBe(200);
   });
 
   test('guesses sent all at once are held to the limit as well', async () => {
@@ -265,6 +307,27 @@ describe('what is kept', () => {
     for (const hash of hashes) expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
     expect(new Set(hashes).size).toBe(hashes.length);
     expect(users.every((user) => !Object.hasOwn(user, 'password'))).toBe(true);
+  });
+
+  test('a hash of weaker parameters is made anew when its owner logs in', async () => {
+    const person = await createPerson(service);
+    const users = service.client.db().collection('users');
+    const stored = async () => (await users.findOne({ login: person.login }))?._password as string;
+    const weak = await hash(person.password, { memoryCost: 8_192, timeCost: 1, parallelism: 1 });
+    expect(weak).toContain('m=8192,t=1,p=1');
+    await users.updateOne({ login: person.login }, { $set: { _password: weak } });
+    expect((await failFrom('10.9.0.5', person.login)).status).toBe(401);
+    expect(await stored()).toBe(weak);
+    // All at once: those who were checked by the hash of before get in as well.
+    const logins = [1, 2, 3].flatMap(() => ['auth', 'auth/token']);
+    const answers = await Promise.all(logins.map((path) => nobody('POST', path, person, fromElsewhere())));
+    expect(answers.map(({ status }) => status)).toEqual(logins.map(() => 200));
+    const renewed = await stored();
+    expect(renewed).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect((await nobody('POST', 'auth', person, fromElsewhere())).status).toBe(200);
+    expect(await stored()).toBe(renewed);
+    // What was open stays open: it is the same password.
+    expect((await person.call('GET', 'auth')).status).toBe(200);
   });
 
   test('and is in no answer, nor can it be asked about', async () => {

@@ -1,7 +1,9 @@
 /** Clients that go at the worst moment: nothing of them stays, and nobody after them is refused for it. */
 import net from 'node:net';
-import { beforeAll, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
+import { TEST_SECRET } from '../auth/callers.js';
 import { ADMIN, useService } from '../fixture.js';
+import { findFreePort, startProcess } from '../ops/process.js';
 import { until } from '../until.js';
 
 const service = useService({ env: { LIVE_CONNECTIONS_PER_USER: '12' } });
@@ -17,8 +19,9 @@ async function sendAndGo(
   paths: readonly string[],
   isEnough: (answer: string) => boolean,
   accept = 'text/event-stream',
+  url = service.url,
 ): Promise<void> {
-  const { hostname, port } = new URL(service.url);
+  const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);
   let answer = '';
   socket.on('data', (data) => {
@@ -62,4 +65,19 @@ test('pages that wait behind another answer of their connection', async () => {
     await sendAndGo(paths, (text) => text.includes('HTTP/1.1 200'), 'application/json');
     await listensAgain();
   }
+});
+
+test('more than ten that wait in line on one connection are no leak', async () => {
+  const [port, opsPort] = [await findFreePort(), await findFreePort()];
+  const process = await startProcess({
+    ...{ PORT: String(port), OPS_PORT: String(opsPort), MONGODB_URI: service.mongodbUri, SECRET: TEST_SECRET },
+    STOP_DELAY: '0',
+  });
+  try {
+    const paths = Array<string>(12).fill('events?wait=1');
+    await sendAndGo(paths, (text) => text.split('HTTP/1.1 200').length > paths.length, 'application/json', process.url);
+  } finally {
+    await process.stop();
+  }
+  expect(process.said()).not.toContain('Warning');
 });

@@ -6,7 +6,9 @@ import { ADMIN, useService } from '../fixture.js';
 import { until } from '../until.js';
 import { openRaw, type Raw } from './raw.js';
 
-const [INTERVAL_MS, TIMEOUT_MS] = [300, 400];
+const [INTERVAL_MS, TIMEOUT_MS] = [300, 1_000];
+// What a busy machine may take beside that.
+const SLACK_MS = 5_000;
 Object.assign(LIMITS, { pingIntervalMs: INTERVAL_MS, pingTimeoutMs: TIMEOUT_MS });
 
 const service = useService();
@@ -50,30 +52,41 @@ const WAYS: [name: string, enter: () => Promise<Raw>][] = [
   ['EIO=4, polling and then WebSocket', () => upgrade(4)],
 ];
 
-test.each(WAYS)('%s: a client that falls silent is cut off after both times, not before', async (_name, enter) => {
-  const raw = await enter();
-  const startMs = performance.now();
-  await until(() => raw.closedWith !== null, 'the end of the connection', 5_000);
-  const lastedMs = performance.now() - startMs;
-  expect(lastedMs).toBeGreaterThan(INTERVAL_MS + TIMEOUT_MS - 150);
-  expect(lastedMs).toBeLessThan(INTERVAL_MS + TIMEOUT_MS + 1_000);
-});
+/** In every way at once: the tests wait, and do nothing else. */
+const inEveryWay = (check: (name: string, enter: () => Promise<Raw>) => Promise<void>) => () =>
+  Promise.all(WAYS.map(([name, enter]) => check(name, enter)));
 
-test.each(WAYS)('%s: one that keeps the heartbeat stays, and hears', async (name, enter) => {
-  const raw = await enter();
-  const old = name.startsWith('EIO=3');
-  // EIO=3: the client pings. EIO=4: the server does.
-  if (old) {
-    const pinging = setInterval(() => raw.socket.send('2'), INTERVAL_MS);
-    endings.push(() => clearInterval(pinging));
-  } else {
-    raw.socket.on('message', (data) => String(data) === '2' && raw.socket.send('3'));
-  }
-  const startMs = performance.now();
-  await until(() => performance.now() - startMs > 3 * (INTERVAL_MS + TIMEOUT_MS), 'three times both times', 5_000);
-  expect(raw.socket.readyState).toBe(WebSocket.OPEN);
-  const id = `kept-${startMs}`;
-  await service.admin('POST', 'objects', { id, name: 'Kept' });
-  await service.admin('POST', `objects/${id}/packets`, {});
-  await raw.next('42["object-packet"');
-});
+test(
+  'a client that falls silent is cut off after both times, not before',
+  inEveryWay(async (name, enter) => {
+    const startMs = performance.now();
+    const raw = await enter();
+    const longestMs = INTERVAL_MS + TIMEOUT_MS + SLACK_MS;
+    await until(() => raw.closedWith !== null, `${name}: the end of the connection`, longestMs);
+    const lastedMs = performance.now() - startMs;
+    expect([name, lastedMs > INTERVAL_MS + TIMEOUT_MS]).toEqual([name, true]);
+  }),
+);
+
+test(
+  'one that keeps the heartbeat stays, and hears',
+  inEveryWay(async (name, enter) => {
+    const raw = await enter();
+    const old = name.startsWith('EIO=3');
+    // EIO=3: the client pings. EIO=4: the server does.
+    if (old) {
+      const pinging = setInterval(() => raw.socket.send('2'), INTERVAL_MS);
+      endings.push(() => clearInterval(pinging));
+    } else {
+      raw.socket.on('message', (data) => String(data) === '2' && raw.socket.send('3'));
+    }
+    const startMs = performance.now();
+    const [longMs, what] = [2 * (INTERVAL_MS + TIMEOUT_MS), 'twice both times'];
+    await until(() => performance.now() - startMs > longMs, what, longMs + SLACK_MS, 20);
+    expect([name, raw.socket.readyState]).toEqual([name, WebSocket.OPEN]);
+    const id = `kept-${name.replace(/\W/g, '')}`;
+    await service.admin('POST', 'objects', { id, name: 'Kept' });
+    await service.admin('POST', `objects/${id}/packets`, {});
+    await raw.next('42["object-packet"');
+  }),
+);

@@ -4,7 +4,8 @@ import { type Answer, type Call, startTestService, type TestService, testUri } f
 import { until } from '../until.js';
 import { cookieOf, openRaw, type Raw, toEvent } from './raw.js';
 
-const AT_ONCE_MS = 1_000;
+// On a machine that is busy with other things.
+const AT_ONCE_MS = 4_000;
 const PASSWORD = 'a password of somebody';
 
 let one: TestService;
@@ -157,11 +158,11 @@ test('a session that expires takes its socket with it, and a token too', async (
       await open(short, { Cookie: await cookieOf(short, login) }),
       await open(short, bearer(body.token)),
     ];
-    await until(() => sockets.every(({ closedWith }) => closedWith !== null), 'the sockets to end', 5_000);
+    await until(() => sockets.every(({ closedWith }) => closedWith !== null), 'the sockets to end', 10_000);
     const lastedMs = performance.now() - startMs;
     // JSON Web Tokens and cookies count whole seconds.
     expect(lastedMs).toBeGreaterThan(900);
-    expect(lastedMs).toBeLessThan(3_500);
+    expect(lastedMs).toBeLessThan(8_000);
   } finally {
     await short.stop();
   }

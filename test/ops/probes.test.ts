@@ -70,11 +70,13 @@ test('requests, packets, events, sockets and commands are counted', async () => 
   await service.admin('POST', 'objects/lorry/packets', { speed: 4 });
   await service.admin('GET', 'objects/no-such-lorry');
   await service.admin('POST', 'objects/lorry/commands/go', {});
+  await fetch(`${service.url}/api/v1/openapi.json`);
   await service.settled();
   const label = '{method="POST",route="/api/v1/objects/:id/packets",status="200"}';
   const after = await valuesOf('vigil_http_requests_total');
   expect((after[label] ?? 0) - (routes[label] ?? 0)).toBe(2);
   expect(after['{method="GET",route="/api/v1/:store/:id",status="404"}']).toBeGreaterThan(0);
+  expect(after['{method="GET",route="/api/v1/openapi.json",status="200"}']).toBe(1);
   const times = await valuesOf('vigil_http_request_duration_seconds_count');
   expect(times['{method="POST",route="/api/v1/objects/:id/packets"}']).toBe(after[label]);
   expect(await valuesOf('vigil_packets_stored_total')).toEqual({ '{door="http"}': 4 });

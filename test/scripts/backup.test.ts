@@ -31,8 +31,8 @@ function run(file: string, args: readonly string[], env: Record<string, string>)
   return { child, said: () => said };
 }
 
-async function runScript(name: string, args: readonly string[], dataFolder: string) {
-  const { child, said } = run(`scripts/${name}.ts`, args, { DATA_DIR: dataFolder });
+async function runScript(name: string, args: readonly string[], dataFolder: string, env: Record<string, string> = {}) {
+  const { child, said } = run(`scripts/${name}.ts`, args, { DATA_DIR: dataFolder, ...env });
   const [code] = await once(child, 'close');
   return { code, said: said() };
 }
@@ -106,4 +106,13 @@ test.each([
   const { code, said } = await runScript(name, args as string[], join(base, 'none'));
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(why) });
   expect(said).not.toContain('    at ');
+});
+
+test.each([
+  ['backup', ['--to', 'x']],
+  ['shard', []],
+])('%s finds its database where the service does, also when a file says where', async (name, args) => {
+  const env = { MONGODB_URI_FILE: join(base, 'absent') };
+  const { code, said } = await runScript(name, args as string[], join(base, 'none'), env);
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('MONGODB_URI_FILE cannot be read') });
 });
