@@ -29,6 +29,7 @@ export interface Timing {
 }
 
 const READY_MS = 60_000;
+const REST = { lookMs: 250, share: 0.2, mostLooks: 80 };
 const PER_THOUSAND = 1_000;
 
 export async function measure(
@@ -39,6 +40,8 @@ export async function measure(
   const target = { url: server.url, token: server.token };
   const parts: Job['part'][] = workload.kind === 'http' ? ['requests'] : ['sockets', 'requests'];
   if (workload.kind === 'live' && workload.readsPerSecond > 0) parts.push('reads');
+  const processIds = [server.processId, mongodProcessId];
+  await rest(processIds);
   const loads = parts.map(() => fork(fileURLToPath(new URL('./load.js', import.meta.url)), { execArgv: [] }));
   try {
     for (const [at, part] of parts.entries()) {
@@ -48,7 +51,6 @@ export async function measure(
     await wait(timing.warmMs);
     if (workload.kind === 'http' && workload.memory) forgetPeak(server.processId);
     await Promise.all(loads.map((load) => ask(load, 'begin')));
-    const processIds = [server.processId, mongodProcessId];
     const before = processIds.map(readCpuMs);
     await wait(timing.measureMs);
     const used = processIds.map((id, at) => readCpuMs(id) - (before[at] as number));
@@ -56,6 +58,16 @@ export async function measure(
     return toRound(workload, results, used, readPeakMb(server.processId));
   } finally {
     for (const load of loads) load.kill('SIGKILL');
+  }
+}
+
+/** Waits until what the workload before left to be done is done: live events that are still on their way, say. */
+async function rest(processIds: readonly number[]): Promise<void> {
+  const used = (): number => processIds.reduce((sum, id) => sum + readCpuMs(id), 0);
+  for (let look = 0; look < REST.mostLooks; look++) {
+    const before = used();
+    await wait(REST.lookMs);
+    if (used() - before < REST.lookMs * REST.share) return;
   }
 }
 

@@ -15,7 +15,7 @@ import {
   type Sink,
 } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
-import { guardConnections } from './connections.js';
+import { type Connection, guardConnections, isDrained, takesFrames, writeFrames } from './connections.js';
 import { escapeText } from './encoding.js';
 
 export interface SocketOptions {
@@ -136,7 +136,7 @@ function toSink(socket: LiveSocket): Sink {
   const { conn } = socket;
   return {
     write: (batch) => writeBatch(conn, batch),
-    isDrained: () => conn.transport.writable && writeBufferOf(conn).length === 0,
+    isDrained: () => isDrained(conn),
     gap: (gap) => void socket.emit('gap', gap),
     joined: () => undefined,
     end(mayReturn) {
@@ -147,21 +147,10 @@ function toSink(socket: LiveSocket): Sink {
   };
 }
 
-type Connection = LiveSocket['conn'];
-
-// What waits for a connection to be writable; for polling, until the client asks.
-const writeBufferOf = (conn: Connection): readonly unknown[] =>
-  (conn as unknown as { writeBuffer: readonly unknown[] }).writeBuffer;
-
 /** All frames of a batch in one write where they are frames; a poll is made of packets. */
 function writeBatch(conn: Connection, batch: Batch): void {
-  if (conn.transport.name === 'websocket') {
-    conn.write('', { compress: false, wsPreEncodedFrame: [batch.bytes('frame')] } as Parameters<
-      Connection['write']
-    >[1]);
-  } else {
-    for (const { bytes } of batch.pieces('packet')) conn.write(bytes.toString('latin1'));
-  }
+  if (takesFrames(conn)) writeFrames(conn, batch.bytes('frame'));
+  else for (const { bytes } of batch.pieces('packet')) conn.write(bytes.toString('latin1'));
 }
 
 function welcome(options: SocketOptions, socket: LiveSocket): void {
