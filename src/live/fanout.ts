@@ -13,8 +13,10 @@ import { roomsFor } from './rooms.js';
 export interface Member {
   readonly write: (batch: Batch) => void;
   rooms: ReadonlySet<string>;
-  /** What it was told and is not written yet; null for nothing. */
+  /** What it was told since the last round of writing began; null for nothing. */
   pending: Told | null;
+  /** What this round is to write to it. */
+  outgoing: Told | null;
   last: LiveEvent | null;
 }
 
@@ -42,21 +44,13 @@ export interface FanOut {
 }
 
 export function createMember(write: (batch: Batch) => void): Member {
-  return { write, rooms: new Set(), pending: null, last: null };
+  return { write, rooms: new Set(), pending: null, outgoing: null, last: null };
 }
 
 export function createFanOut(): FanOut {
   const rooms = new Map<string, Set<Member>>();
   let first: Start = { next: null, nextEvent: null };
-  const flush = (member: Member): void => {
-    const { pending } = member;
-    if (pending === null) return;
-    member.pending = null;
-    // An event may be large: who hears nothing more must not keep it.
-    member.last = null;
-    member.write(pending);
-  };
-  const gatherer = createGatherer(flush, () => {
+  const gatherer = createGatherer(() => {
     first = { next: null, nextEvent: null };
   });
   const tellOne = (member: Member, event: LiveEvent): void => {
@@ -79,28 +73,49 @@ export function createFanOut(): FanOut {
     tell(event) {
       for (const room of roomsFor(event)) for (const member of rooms.get(room) ?? []) tellOne(member, event);
     },
-    ...{ tellOne, flush, stop: gatherer.stop },
+    ...{ tellOne, stop: gatherer.stop },
+    flush(member) {
+      writeOutgoing(member);
+      toOutgoing(member);
+      writeOutgoing(member);
+    },
   };
+}
+
+/** An event may be large: who hears nothing more must not keep it. */
+function toOutgoing(member: Member): void {
+  member.outgoing = member.pending;
+  member.pending = null;
+  member.last = null;
+}
+
+function writeOutgoing(member: Member): void {
+  const { outgoing } = member;
+  member.outgoing = null;
+  if (outgoing !== null) member.write(outgoing);
 }
 
 /**
  * When to write. Writing takes at most about a third of the time: alone, an event goes out at the end of the turn; under
- * load, what has gathered meanwhile goes with it. Nor does it keep everything else waiting while it lasts.
+ * load, what has gathered meanwhile goes with it. Nor does it keep everything else waiting while it lasts. What is told
+ * during a round is for the next one, for everybody: so all begin it together, and share what they are told.
  */
-function createGatherer(write: (member: Member) => void, onRound: () => void) {
+function createGatherer(onRound: () => void) {
   let waiting: Member[] = [];
   let [isUnderWay, readyMs] = [false, 0];
   let timer: NodeJS.Timeout | undefined;
   const takeAll = (): readonly Member[] => {
-    const members = waiting;
+    // Flushed meanwhile, one may be here twice.
+    const members = waiting.filter(({ pending }) => pending !== null);
     waiting = [];
+    for (const member of members) if (member.pending !== null) toOutgoing(member);
     onRound();
     return members;
   };
   const round = async (): Promise<void> => {
     let [turnMs, spentMs] = [performance.now(), 0];
     for (const member of takeAll()) {
-      write(member);
+      writeOutgoing(member);
       const passedMs = performance.now() - turnMs;
       if (passedMs < LIMITS.turnMs) continue;
       spentMs += passedMs;
@@ -126,7 +141,7 @@ function createGatherer(write: (member: Member) => void, onRound: () => void) {
     },
     stop(): void {
       clearTimeout(timer);
-      takeAll().forEach(write);
+      takeAll().forEach(writeOutgoing);
     },
   };
 }
