@@ -102,11 +102,13 @@ test('what must be off is off, and nobody enters without the key', async () => {
   expect(parsed).toMatchObject({
     net: { bindIp: '127.0.0.1', compression: { compressors: 'disabled' }, unixDomainSocket: { enabled: false } },
     security: { javascriptEnabled: false },
-    setParameter: { diagnosticDataCollectionEnabled: 'false' },
+    setParameter: { diagnosticDataCollectionEnabled: 'false', enableLocalhostAuthBypass: 'false' },
   });
   const address = `127.0.0.1:${portOf(uri)}`;
   const stranger = open(`mongodb://${address}/?directConnection=true`);
-  await expect(stranger.db('vigil').collection('notes').findOne()).rejects.toThrow(/not authorized/);
+  await expect(stranger.db('vigil').collection('notes').findOne()).rejects.toThrow(/requires authentication/);
+  const intruder = { createUser: 'intruder', pwd: 'let me in', roles: ['root'] };
+  await expect(stranger.db('admin').command(intruder)).rejects.toThrow(/requires authentication/);
   const guesser = open(uri.replace(/__system:[^@]+/, '__system:guess'));
   await expect(guesser.db('vigil').collection('notes').findOne()).rejects.toThrow('Authentication failed');
   await expect(notesOf(uri).findOne({ $where: 'true' })).rejects.toThrow(/script/i);

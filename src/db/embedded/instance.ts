@@ -77,6 +77,8 @@ function argumentsOf({ folder, port, cacheSizeMb }: InstanceSettings): string[] 
     ...['--networkMessageCompressors', 'disabled'],
     ...['--wiredTigerCacheSizeGB', String(cacheSizeMb / 1024), '--oplogSize', String(oplogMb)],
     ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+    // While it has no users, mongod would let anyone on this machine make one; and look for users at every command.
+    ...['--setParameter', 'enableLocalhostAuthBypass=false'],
     ...['--quiet', '--noscripting', '--slowms', String(slowQueryMs)],
     ...(process.platform === 'win32' ? [] : ['--nounixsocket']),
   ];
