@@ -14,6 +14,8 @@ export interface Measured {
 
 export interface Load {
   go(): void;
+  /** How many answers there were so far, measured or not; absent where that says nothing of how warm a server is. */
+  answered?(): number;
   begin(): void;
   end(): Measured;
 }
@@ -25,9 +27,11 @@ const WAITING = 2_000;
 /** Counts what happens while it is measured. */
 export function createMeter() {
   let [from, to, count, errors] = [Number.POSITIVE_INFINITY, 0, 0, 0];
+  let answered = 0;
   const latencies: number[] = [];
   return {
     note(ok: boolean, latencyMs: number): void {
+      answered++;
       if (from === Number.POSITIVE_INFINITY || to > 0) return;
       if (!ok) errors++;
       else {
@@ -35,6 +39,7 @@ export function createMeter() {
         latencies.push(latencyMs);
       }
     },
+    answered: () => answered,
     begin(): void {
       from = performance.now();
     },
@@ -65,7 +70,7 @@ export function loadHttp(target: Target, size: Size, wanted: MakeWanted, connect
     go: () => {
       for (let one = 0; one < connections; one++) void run();
     },
-    ...{ begin: meter.begin, end: meter.end },
+    ...{ answered: meter.answered, begin: meter.begin, end: meter.end },
   };
 }
 

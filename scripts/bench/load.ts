@@ -15,8 +15,8 @@ export interface Job {
   readonly size: Size;
 }
 
-export type ToLoad = { job: Job } | 'go' | 'begin' | 'end';
-export type FromLoad = 'ready' | 'begun' | { result: Result } | { failed: string };
+export type ToLoad = { job: Job } | 'go' | 'answered' | 'begin' | 'end';
+export type FromLoad = 'ready' | 'begun' | { answered: number } | { result: Result } | { failed: string };
 
 export interface Result extends Omit<Measured, 'latencies'> {
   readonly p50: number;
@@ -50,6 +50,7 @@ process.on('message', (message: ToLoad) => {
       (error: Error) => tell({ failed: error.message }),
     );
   } else if (message === 'end') tell({ result: toResult((load as Load).end()) });
+  else if (message === 'answered') tell({ answered: load?.answered?.() ?? 0 });
   else load?.[message]();
   if (message === 'begin') tell('begun');
 });

@@ -24,12 +24,16 @@ export interface Round {
 }
 
 export interface Timing {
+  /** A warm-up takes at least so long, */
   readonly warmMs: number;
+  /** and at most so long, where less than a workload's `warmRequests` were answered. */
+  readonly warmMostMs: number;
   readonly measureMs: number;
 }
 
 const READY_MS = 60_000;
-const REST = { lookMs: 250, share: 0.2, mostLooks: 80 };
+const POLL_MS = 100;
+const QUIET = { withinMs: 300, cpuMs: 30, waitMs: 20_000 };
 const PER_THOUSAND = 1_000;
 
 export async function measure(
@@ -37,20 +41,20 @@ export async function measure(
   workload: Workload,
   { mongodProcessId, size, timing }: { mongodProcessId: number; size: Size; timing: Timing },
 ): Promise<Round> {
+  await becomeQuiet(server.processId);
   const target = { url: server.url, token: server.token };
   const parts: Job['part'][] = workload.kind === 'http' ? ['requests'] : ['sockets', 'requests'];
   if (workload.kind === 'live' && workload.readsPerSecond > 0) parts.push('reads');
-  const processIds = [server.processId, mongodProcessId];
-  await rest(processIds);
   const loads = parts.map(() => fork(fileURLToPath(new URL('./load.js', import.meta.url)), { execArgv: [] }));
   try {
     for (const [at, part] of parts.entries()) {
       await ask(loads[at] as ChildProcess, { job: { workload: workload.id, part, target, size } });
     }
     for (const load of loads) load.send('go');
-    await wait(timing.warmMs);
+    await warmUp(loads[0] as ChildProcess, workload, timing);
     if (workload.kind === 'http' && workload.memory) forgetPeak(server.processId);
     await Promise.all(loads.map((load) => ask(load, 'begin')));
+    const processIds = [server.processId, mongodProcessId];
     const before = processIds.map(readCpuMs);
     await wait(timing.measureMs);
     const used = processIds.map((id, at) => readCpuMs(id) - (before[at] as number));
@@ -61,13 +65,22 @@ export async function measure(
   }
 }
 
-/** Waits until what the workload before left to be done is done: live events that are still on their way, say. */
-async function rest(processIds: readonly number[]): Promise<void> {
-  const used = (): number => processIds.reduce((sum, id) => sum + readCpuMs(id), 0);
-  for (let look = 0; look < REST.mostLooks; look++) {
-    const before = used();
-    await wait(REST.lookMs);
-    if (used() - before < REST.lookMs * REST.share) return;
+/** As long as code is not compiled a server is several times slower, and one with more code for longer. */
+async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMostMs }: Timing): Promise<void> {
+  await wait(warmMs);
+  if (workload.kind !== 'http') return;
+  for (const untilMs = performance.now() + warmMostMs - warmMs; performance.now() < untilMs; await wait(POLL_MS)) {
+    const told = await ask(load, 'answered');
+    if (typeof told === 'object' && 'answered' in told && told.answered >= workload.warmRequests) return;
+  }
+}
+
+/** Events of the workload before may still be on their way to nobody: that work is not this one's. */
+async function becomeQuiet(processId: number): Promise<void> {
+  const untilMs = performance.now() + QUIET.waitMs;
+  for (let before = readCpuMs(processId); performance.now() < untilMs; before = readCpuMs(processId)) {
+    await wait(QUIET.withinMs);
+    if (!(readCpuMs(processId) - before > QUIET.cpuMs)) return;
   }
 }
 

@@ -20,6 +20,8 @@ export interface HttpWorkload extends Common {
   readonly kind: 'http';
   readonly connections: number;
   readonly wanted: MakeWanted;
+  /** After so many answers a server runs compiled code. */
+  readonly warmRequests: number;
   /** Whether what the server takes at most of memory is told. */
   readonly memory?: true;
 }
@@ -80,8 +82,12 @@ export const postPackets =
     return { method: 'POST', path: `${anyDevice(nth, size)}/packets`, body: count === 1 ? packets[0] : packets };
   };
 
+const WARM_REQUESTS = 10_000;
+/** Of those that do something a hundred times or more. */
+const WARM_PAGES = 300;
+
 const http = (id: string, title: string, wanted: MakeWanted, connections = 32): HttpWorkload => ({
-  ...{ kind: 'http', id, title, wanted, connections },
+  ...{ kind: 'http', id, title, wanted, connections, warmRequests: WARM_REQUESTS },
 });
 
 const live = (id: string, sockets: number, packetsPerSecond: number, readsPerSecond = 0): LiveWorkload => {
@@ -94,11 +100,11 @@ const live = (id: string, sockets: number, packetsPerSecond: number, readsPerSec
 export const WORKLOADS: readonly Workload[] = [
   http('W1', 'GET one object', readObject),
   http('W2', 'list of 100 objects', listObjects),
-  { ...http('W3', 'page of 10,000 packets', readPackets, 4), memory: true },
+  { ...http('W3', 'page of 10,000 packets', readPackets, 4), warmRequests: WARM_PAGES, memory: true },
   http('W4', 'create an object', createObject),
   http('W5', 'PATCH `status`', changeStatus),
   http('W6', 'POST one packet', postPackets(1)),
-  http('W6b', 'POST 100 packets', postPackets(100)),
+  { ...http('W6b', 'POST 100 packets', postPackets(100)), warmRequests: WARM_PAGES },
   live('W7a', 100, 200),
   live('W8', 100, 200, 500),
   live('W7b', 100, 1_000),
