@@ -12,7 +12,8 @@ const config: Config = {
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' } },
     ],
   },
-  testTimeout: 30_000,
+  // Some start processes of their own, on machines that have other things to do.
+  testTimeout: 60_000,
   // A test that fails may leave its service running: that must not keep the run from ending.
   forceExit: true,
   globalSetup: '<rootDir>/test/start-mongod.mjs',

@@ -186,6 +186,7 @@ test('while mongod is frozen every kind of call is told 503 in time, and a liste
   endings.push(() => process.kill(processId, 'SIGCONT'));
   const answers = await Promise.all([
     call(service.url, token, 'GET', 'objects'),
+    call(service.url, token, 'GET', 'objects?meta=true'),
     call(service.url, token, 'GET', 'objects/o'),
     call(service.url, token, 'GET', 'objects/o/packets'),
     call(service.url, token, 'POST', 'objects/o/packets', { speed: 1 }),

@@ -8,6 +8,9 @@ import { createPerson, openSession, type Person, withCookie } from '../auth/call
 import { ADMIN, type Answer, type Call, startTestService, useService } from '../fixture.js';
 import { until } from '../until.js';
 
+// Nearly every test waits for it.
+Object.assign(LIMITS, { auditDelayMs: 200 });
+
 const service = useService();
 const events = () => service.client.db().collection('audit');
 const make = async (path: string, fields: object, call: Call = service.admin) =>
