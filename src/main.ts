@@ -70,7 +70,8 @@ function explain(error: unknown, config: Config): string {
   if (wanted !== undefined) return explainAddress(error, wanted, config);
   if (UNWRITABLE.has(code)) return `The data folder ${resolve(config.dataFolder)} cannot be written to: ${message}`;
   // What the driver said is of more use than what a client of the service would be told.
-  return cause instanceof Error ? `The database cannot be used: ${cause.message}` : message;
+  const database = config.mongodbUri === null ? 'The database' : 'The MongoDB of MONGODB_URI';
+  return cause instanceof Error ? `${database} cannot be used: ${cause.message}` : message;
 }
 
 function explainAddress({ code, message }: NodeJS.ErrnoException, wanted: Address, config: Config): string {

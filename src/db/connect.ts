@@ -5,6 +5,7 @@ import {
   type IndexDescription,
   MongoClient,
   type MongoClientOptions,
+  MongoCompatibilityError,
   MongoServerError,
   MongoServerSelectionError,
 } from 'mongodb';
@@ -24,6 +25,7 @@ export interface Database {
 
 const NAMESPACE_EXISTS = 48;
 const OLDEST_MONGODB = 8;
+const NEEDED = `The MongoDB of MONGODB_URI is too old, ${OLDEST_MONGODB}.0 or newer is needed`;
 
 // A primary that freezes keeps its connections: only its missing heartbeats, after the sum of these two, tell.
 const OPTIONS: MongoClientOptions = {
@@ -82,9 +84,19 @@ export async function connectDatabase(uri: string): Promise<Database> {
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
 
+/** What the driver says of a server that is too old even for it; null of any other trouble. */
+function findCompatibilityError(error: unknown): MongoCompatibilityError | null {
+  if (error instanceof MongoCompatibilityError) return error;
+  if (!(error instanceof MongoServerSelectionError)) return null;
+  const said = [...(error.reason?.servers.values() ?? [])].map((server) => server.error);
+  return said.find((one): one is MongoCompatibilityError => one instanceof MongoCompatibilityError) ?? null;
+}
+
 /** Says of what no waiting mends what has to be done about it; null of everything else. */
 function lastingFault(error: unknown): Error | null {
   const cause = error instanceof ApiError ? error.cause : error;
+  const tooOld = findCompatibilityError(cause);
+  if (tooOld !== null) return new Error(`${NEEDED}: ${tooOld.message}`);
   if (cause instanceof MongoServerSelectionError && cause.reason?.servers.size === 0) {
     return new Error(
       `None of the servers of MONGODB_URI belongs to the replica set "${cause.reason.setName}": ` +
@@ -108,8 +120,7 @@ async function checkServer(db: Db): Promise<void> {
     );
   }
   const { version } = await db.command({ buildInfo: 1 });
-  if (Number.parseInt(version, 10) < OLDEST_MONGODB)
-    throw new Error(`MongoDB is ${version}: ${OLDEST_MONGODB}.0 or newer is needed`);
+  if (Number.parseInt(version, 10) < OLDEST_MONGODB) throw new Error(`${NEEDED}: it is ${version}`);
 }
 
 /** The collection of a store; stores of administrators stand apart from everything of the service's. */

@@ -174,6 +174,10 @@ const CUT: ReadonlySet<unknown> = new Set([
   'ECONNABORTED',
   'ETIMEDOUT',
   'EHOSTUNREACH',
+  // Of the name that mongodb+srv:// begins with.
+  'ENOTFOUND',
+  'ESERVFAIL',
+  'ETIMEOUT',
   'ERR_STREAM_DESTROYED',
   'ERR_STREAM_WRITE_AFTER_END',
 ]);

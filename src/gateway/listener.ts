@@ -47,10 +47,7 @@ export async function listenForDevices(
     socket.setKeepAlive(true, 60_000).setNoDelay(true);
     accept(socket, address);
   };
-  const server: Server =
-    tls === null
-      ? createServer()
-      : createTlsServer({ ...(await readTls(tls)), handshakeTimeout: LIMITS.mqttConnectMs });
+  const server: Server = tls === null ? createServer() : await createTls(tls);
   server.maxConnections = LIMITS.mqttConnections;
   server.on(tls === null ? 'connection' : 'secureConnection', admit);
   server.listen(port, host);
@@ -66,9 +63,17 @@ export async function listenForDevices(
   };
 }
 
-async function readTls({ keyFile, certFile }: { keyFile: string; certFile: string }) {
-  const [key, cert] = await Promise.all([readFile(keyFile), readFile(certFile)]);
-  return { key, cert };
+async function createTls({ keyFile, certFile }: { keyFile: string; certFile: string }): Promise<Server> {
+  const read = (file: string, name: string): Promise<Buffer> =>
+    readFile(file).catch((error: Error) => {
+      throw new Error(`${name} cannot be read: ${error.message}`);
+    });
+  const [key, cert] = [await read(keyFile, 'MQTT_TLS_KEY'), await read(certFile, 'MQTT_TLS_CERT')];
+  try {
+    return createTlsServer({ key, cert, handshakeTimeout: LIMITS.mqttConnectMs });
+  } catch (error) {
+    throw new Error(`MQTT_TLS_KEY and MQTT_TLS_CERT cannot be used: ${(error as Error).message}`);
+  }
 }
 
 function urlOf(server: Server, scheme: string): string {

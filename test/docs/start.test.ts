@@ -1,12 +1,15 @@
 /** A start that cannot be says why, in the words of README "Troubleshooting", before it makes anything. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { readCode, readSection, readTable } from './markdown.js';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { testUri } from '../fixture.js';
+import { until } from '../until.js';
+import { type FailedStart, isListed, startFailing } from './starting.js';
 
 let base: string;
 beforeAll(async () => {
@@ -14,29 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(base, { recursive: true, force: true }));
 
-/** Starts the service as a process of its own, for a start that fails. */
-async function start(env: Record<string, string>): Promise<{ code: number; said: string }> {
-  const given = { PATH: '', HOME: base, PORT: '0', DATA_DIR: join(base, 'data'), ...env };
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], { env: given });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-  }
-  const [code] = await once(child, 'close');
-  return { code, said: said.trim() };
-}
+const start = (env: Record<string, string>, before?: string[]): Promise<FailedStart> =>
+  startFailing({ HOME: base, DATA_DIR: join(base, 'data'), ...env }, before);
 
-/** Whether a row of the table begins as the message does; `…` stands for what differs. */
-function isListed(message: string): boolean {
-  const rows = readTable(readSection('README.md', 'Troubleshooting'));
-  const shown = rows.flatMap(([cell]) => readCode(cell)).filter((text) => text.includes('…'));
-  return shown.some((text) => {
-    const [first = '', next = ''] = text.split('…');
-    return message.startsWith(first) && message.includes(next);
-  });
-}
+const SECRET = 'test-secret-0123456789-abcdefghijklmnop';
 
 test('on a port that is taken: nothing was made, so no password is lost', async () => {
   const other = createServer().listen(0, '127.0.0.1');
@@ -67,15 +51,79 @@ test('with a configuration that cannot be: every problem is told', async () => {
   ]);
 });
 
-test('on a port for health that is taken', async () => {
+test.each(['OPS_PORT', 'MQTT_PORT'])('on a port of another kind that is taken: %s', async (name) => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  const { code, said } = await start({ OPS_PORT: String(port) });
+  const { code, said } = await start({ [name]: String(port) });
   other.close();
-  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('set OPS_PORT to a free one') });
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(`set ${name} to a free one`) });
   expect(isListed(said)).toBe(true);
 });
+
+describe('in a data folder of somebody else', () => {
+  // What root may do in spite of a folder's mode is taken away from it.
+  const asOthers =
+    process.getuid?.() === 0 ? ['/usr/bin/setpriv', '--bounding-set=-dac_override,-dac_read_search'] : [];
+  let folder: string;
+  beforeAll(async () => {
+    folder = join(base, 'theirs');
+    await mkdir(folder, { mode: 0o500 });
+  });
+
+  test.each([
+    ['with the embedded database', '', {}],
+    ['that would have to be made', 'data', {}],
+    ['where only the secret would be', '', { MONGODB_URI: 'mongodb://127.0.0.1:1/vigil' }],
+    ['where only the database would be', '', { SECRET }],
+  ])('%s', async (_, inside, env) => {
+    const { code, said } = await start({ DATA_DIR: join(folder, inside), ...env }, asOthers);
+    const expected = `The data folder ${join(folder, inside)} cannot be written to: EACCES`;
+    expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(expected) });
+    expect(isListed(said)).toBe(true);
+  });
+});
+
+test('with an address of a database that cannot be one', async () => {
+  const { code, said } = await start({ MONGODB_URI: 'mongodb://127.0.0.1:99999/vigil', SECRET });
+  expect({ code, said }).toEqual({ code: 1, said: 'The MongoDB of MONGODB_URI cannot be used: Invalid URL' });
+  expect(isListed(said)).toBe(true);
+});
+
+test.each([
+  ['that is not there', 'nowhere.pem', 'MQTT_TLS_KEY cannot be read: ENOENT'],
+  ['that is none', 'file', 'MQTT_TLS_KEY and MQTT_TLS_CERT cannot be used: '],
+])('with a key for devices %s', async (_, name, message) => {
+  await writeFile(join(base, 'file'), '');
+  const [file, uri] = [join(base, name), testUri()];
+  const { code, said } = await start({
+    ...{ MONGODB_URI: uri, SECRET, ADMIN_PASSWORD: 'a password of the test', LOG_LEVEL: 'silent' },
+    ...{ MQTT_PORT: '0', MQTT_TLS_KEY: file, MQTT_TLS_CERT: file },
+  });
+  const client = await new MongoClient(uri).connect();
+  await client.db().dropDatabase();
+  await client.close();
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(message) });
+});
+
+test.each(['mongodb://127.0.0.1:1/vigil', 'mongodb+srv://nowhere.invalid/vigil'])(
+  'without its database it waits, says so, and stops when it is told to: %s',
+  async (uri) => {
+    const env = { PATH: '', PORT: '0', MQTT_PORT: '', STOP_DELAY: '0', MONGODB_URI: uri, SECRET, LOG_LEVEL: 'silent' };
+    const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], { env });
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    const closed = once(child, 'close');
+    await until(() => said.includes('Stop with') || child.exitCode !== null, 'it says that it runs', 30_000);
+    child.kill('SIGTERM');
+    expect({ ended: await closed, said }).toEqual({
+      ended: [0, null],
+      said: expect.stringContaining('Vigil waits for its database at http://127.0.0.1:'),
+    });
+  },
+);
 
 test('at an address that this machine does not have', async () => {
   const { code, said } = await start({ HOST: '192.0.2.1' });

@@ -6,10 +6,10 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { defaultCacheFolder, readConfig } from '../../src/config.js';
+import { defaultCacheFolder } from '../../src/config.js';
 import { libraryEnvironment } from '../../src/db/embedded/binary.js';
 import { findMongod } from '../../src/db/embedded/mongod.js';
-import { startService } from '../../src/service.js';
+import { startFailing } from '../docs/starting.js';
 import { until } from '../until.js';
 import { findFreePort } from './process.js';
 
@@ -62,12 +62,8 @@ test.each([
   ['', 'is a standalone server; a replica set is needed'],
   ['?replicaSet=rs0', 'belongs to the replica set "rs0"'],
 ])('an address that ends in "%s"', async (query, message) => {
-  const env = {
-    PORT: '0',
-    LOG_FORMAT: 'json',
-    MONGODB_URI: `${uri}${query}`,
-    SECRET: 'test-secret-0123456789-abcdefghijklmnop',
-  };
-  const logTo = { write: () => undefined };
-  await expect(startService(readConfig(env), { logTo })).rejects.toThrow(message);
+  const env = { MONGODB_URI: `${uri}${query}`, SECRET: 'test-secret-0123456789-abcdefghijklmnop', MQTT_PORT: '' };
+  const { code, said } = await startFailing(env);
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(message) });
+  expect(said).toContain('MONGODB_URI');
 });
