@@ -178,7 +178,10 @@ describe('as the device wants it', () => {
 describe('on several instances', () => {
   async function startOther(): Promise<TestService> {
     const other = await startTestService({}, service.mongodbUri);
-    endings.push(() => other.service.stop());
+    endings.push(
+      () => other.client.close(),
+      () => other.service.stop(),
+    );
     return other;
   }
 

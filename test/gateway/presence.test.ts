@@ -39,7 +39,10 @@ async function onlinesOf(id: string): Promise<boolean[]> {
 /** Another instance on the same database. */
 async function startOther(): Promise<TestService> {
   const other = await startTestService({}, service.mongodbUri);
-  endings.push(() => other.service.stop());
+  endings.push(
+    () => other.client.close(),
+    () => other.service.stop(),
+  );
   return other;
 }
 
