@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import { BSON, type Document, MongoClient, ObjectId } from 'mongodb';
 import { WebSocketServer } from 'ws';
-import { createJsonWriter, findField, readBatch, toJson } from '../../src/db/json.js';
+import { findField, readBatch } from '../../src/db/bson.js';
+import { createJsonWriter, toJson } from '../../src/db/json.js';
 import { createStampClock } from '../../src/model/packet.js';
 
 /** TICK_MS: live events gathered so long, and written to each socket together; 0 for one write each. */

@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { type ClientSession, type Db, type Document, type Filter, type MongoClient, ObjectId } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
-import { readObjectId } from './json.js';
+import { readObjectId } from './bson.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
 import { RESTORING } from './migrations.js';
 import { PACKETS } from './packets.js';

@@ -4,9 +4,9 @@ import type { Scope } from '../model/access.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Store } from '../model/stores.js';
+import { findField, readObjectId } from './bson.js';
 import { collectionName, type Database } from './connect.js';
 import { isVisible, projectionOf } from './documents.js';
-import { findField, readObjectId } from './json.js';
 import { rawBatches } from './pages.js';
 
 type KeyField = '_id' | 'id';
@@ -64,7 +64,7 @@ async function findAll(
     ...(projection && { projection }),
   };
   const found = new Map<string, Uint8Array>();
-  for await (const documents of rawBatches(database, command, LIMITS.databaseAnswerMs)) {
+  for await (const { documents } of rawBatches(database, command, LIMITS.databaseAnswerMs)) {
     for (const document of documents) found.set(readKey(document, field), document);
   }
   return found;

@@ -16,7 +16,7 @@ import type { Json, JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import { distinctPaths, type Selection } from '../model/list.js';
 import type { Store } from '../model/stores.js';
-import { findField } from './json.js';
+import { findField } from './bson.js';
 
 /** What the border has to know of a store (packets are no store, but are read the same way). */
 export type Layout = Pick<Store, 'references' | 'texts' | 'hidden' | 'derived' | 'builtIn'>;

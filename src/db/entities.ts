@@ -6,10 +6,11 @@ import { type Entity, isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Page, Selection } from '../model/list.js';
 import { builtInStore, type Store } from '../model/stores.js';
+import { readObjectId } from './bson.js';
 import { findByKey, keysOf } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
 import { checkReadable, projectionOf, scopeFilter, selectionFilter, toEntity, translated } from './documents.js';
-import { createJsonWriter, type JsonWriter, readObjectId, toJson } from './json.js';
+import { createJsonWriter, type JsonWriter, toJson } from './json.js';
 import { latestPacket, latestPackets } from './packets.js';
 import { type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
 

@@ -5,15 +5,13 @@
  * TypeError, a length out of range a RangeError; then nothing is written.
  */
 
-export type Batch = { cursorId: bigint; namespace: string; documents: Uint8Array[] };
+import { BSON_TYPES, byteAt, int32, int64, valueEnd } from './bson.js';
+
 export type JsonWriter = ReturnType<typeof createJsonWriter>;
 
-const [DOUBLE, STRING, DOCUMENT, ARRAY, INT32, INT64] = [1, 2, 3, 4, 16, 18] as const;
-const [BINARY, UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL] = [5, 6, 7, 8, 9, 10] as const;
+const { DOUBLE, STRING, DOCUMENT, ARRAY, INT32, INT64, UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL } = BSON_TYPES;
 const [QUOTE, NAME_END, COMMA, BRACE] = [0x22, 0x223a, 0x2c, 0x7b] as const;
 
-/** The bytes of a value by its type; -1: the value tells its length, or the type is not supported. */
-const SIZES = Int8Array.of(-1, 8, -1, -1, -1, -1, 0, 12, 1, 8, 0, -1, -1, -1, -1, -1, 4, 8, 8, 16);
 const pair = (n: number, radix: number): number => Buffer.from(n.toString(radix).padStart(2, '0')).readUInt16LE();
 const HEX = Uint16Array.from({ length: 256 }, (_, n) => pair(n, 16));
 const DECIMAL = Uint16Array.from({ length: 100 }, (_, n) => pair(n, 10));
@@ -22,30 +20,8 @@ const double = new Float64Array(1);
 const doubleHalves = new Int32Array(double.buffer);
 let day = { time: Number.NaN, text: '' };
 const single = createJsonWriter();
-const byteAt = (bytes: Uint8Array, at: number): number => bytes[at] as number;
-const int32 = (bytes: Uint8Array, at: number): number =>
-  byteAt(bytes, at) | (byteAt(bytes, at + 1) << 8) | (byteAt(bytes, at + 2) << 16) | (byteAt(bytes, at + 3) << 24);
 const hex = (bytes: Uint8Array, at: number): number =>
   (HEX[byteAt(bytes, at)] as number) | ((HEX[byteAt(bytes, at + 1)] as number) << 16);
-const int64 = (bytes: Uint8Array, at: number): number => int32(bytes, at + 4) * 2 ** 32 + (int32(bytes, at) >>> 0);
-
-function valueStart(bson: Uint8Array, nameStart: number): number {
-  let at = nameStart;
-  while (byteAt(bson, at) !== 0) at++;
-  return at + 1;
-}
-
-/** Every length is checked here, so that the writers need no checks of their own. */
-function valueEnd(bson: Uint8Array, type: number, start: number, limit: number): number {
-  // Binary data has no JSON form, but is passed over on the way to another member.
-  const size = type === BINARY ? 5 + Math.max(0, int32(bson, start)) : (SIZES[type] ?? -1);
-  if (size >= 0 && start + size <= limit) return start + size;
-  if (size < 0 && type !== STRING && type !== DOCUMENT && type !== ARRAY) throw new TypeError(`BSON type ${type}`);
-  const end = size < 0 ? start + int32(bson, start) + (type === STRING ? 4 : 0) : limit + 1;
-  if (end < start + 5 || end > limit || bson[end - 1] !== 0) throw new RangeError(`bad BSON length at byte ${start}`);
-  return end;
-}
-
 function writeAscii(out: DataView, start: number, text: string): number {
   for (let i = 0; i < text.length; i++) out.setUint8(start + i, text.charCodeAt(i));
   return start + text.length;
@@ -171,11 +147,13 @@ export function createJsonWriter(initialBytes = 16_384) {
   let pos = 0;
   const reserve = (more: number): void => {
     if (pos + more <= out.byteLength) return;
-    const grown = new Uint8Array(Math.max(initialBytes, out.byteLength * 2, pos + more));
+    // Not cleared: only what was written is handed out.
+    const grown = Buffer.allocUnsafeSlow(Math.ceil(Math.max(initialBytes, out.byteLength * 2, pos + more)));
     grown.set(new Uint8Array(out.buffer, 0, pos));
     out = new DataView(grown.buffer);
   };
   return {
+    /** Makes room for so many bytes at once: a buffer that grows step by step is copied, and leaves garbage behind. */
     reserve,
     get length(): number {
       return pos;
@@ -212,39 +190,4 @@ export function createJsonWriter(initialBytes = 16_384) {
 export function toJson(bson: Uint8Array): Buffer {
   single.document(bson);
   return single.take();
-}
-
-/** The bytes of a top-level member in the same memory; null: there is none of that name (ASCII) and type. */
-export function findField(bson: Uint8Array, name: string, wanted: number): Buffer | null {
-  const limit = valueEnd(bson, DOCUMENT, 0, bson.length) - 1;
-  for (let at = 4; at < limit; ) {
-    const type = byteAt(bson, at++);
-    let same = 0;
-    while (same < name.length && bson[at + same] === name.charCodeAt(same)) same++;
-    const found = type === wanted && same === name.length && bson[at + same] === 0;
-    const start = valueStart(bson, at);
-    at = valueEnd(bson, type, start, limit);
-    if (found) return Buffer.from(bson.buffer, bson.byteOffset + start, at - start);
-  }
-  return null;
-}
-
-/** The hex digits of the `_id`, if that is an ObjectId. */
-export function readObjectId(bson: Uint8Array): string | null {
-  return findField(bson, '_id', OBJECT_ID)?.toString('hex') ?? null;
-}
-
-/** Reads the bytes of the member `cursor` of a raw reply; the documents are parts of their memory. */
-export function readBatch(cursor: Uint8Array): Batch {
-  const batch = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);
-  const id = findField(cursor, 'id', INT64);
-  const namespace = findField(cursor, 'ns', STRING);
-  if (!batch || !id || !namespace) throw new TypeError('not the cursor of a reply');
-  const documents: Uint8Array[] = [];
-  for (let at = 4; at < batch.length - 1; ) {
-    const start = valueStart(batch, at + 1);
-    at = valueEnd(batch, DOCUMENT, start, batch.length - 1);
-    documents.push(batch.subarray(start, at));
-  }
-  return { cursorId: id.readBigInt64LE(), namespace: namespace.toString('utf8', 4, namespace.length - 1), documents };
 }

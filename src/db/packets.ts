@@ -6,9 +6,9 @@ import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import { distinctPaths, type Page, type Selection } from '../model/list.js';
 import type { Packet } from '../model/packet.js';
+import { findField, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
 import { type Layout, projectionOf, selectionFilter, toEntity, translated } from './documents.js';
-import { findField, readObjectId } from './json.js';
 import { type JsonPage, rawBatches, readOne, readPage } from './pages.js';
 
 export const PACKETS = 'packets';
@@ -116,7 +116,7 @@ export async function latestPackets(
   }
   const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: ids.length + 1 } };
   const withinMs = ids.length > LIMITS.itemsPerTurn ? LIMITS.databaseOperationMs : LIMITS.databaseAnswerMs;
-  for await (const documents of rawBatches(database, command, withinMs)) {
+  for await (const { documents } of rawBatches(database, command, withinMs)) {
     for (const document of documents) {
       const packet = findField(document, 'packet', BSONType.object);
       if (packet !== null) latest.set(readObjectId(document) ?? '', packet);

@@ -3,9 +3,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { ClientSession, Document } from 'mongodb';
 import { tooLarge } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
+import { type Batch, readBatch, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
-import { type Batch, createJsonWriter, type JsonWriter, readBatch, readObjectId } from './json.js';
+import { createJsonWriter, type JsonWriter } from './json.js';
 
 /** A page of a list as it goes to the client: a JSON array, one element per line. */
 export interface JsonPage {
@@ -23,23 +24,23 @@ export type PrepareExtra = (ids: string[]) => Promise<Extra>;
 /** How many documents are turned into JSON before others get their turn of the event loop. */
 const SLICE = 250;
 /** About how many bytes of JSON come of a byte of BSON. */
-const JSON_PER_BSON = 1.25;
+const JSON_PER_BSON = 1.75;
 
 /** Reads every batch of a `find` or `aggregate` command; 503 when one of them takes longer. */
 export async function* rawBatches(
   database: Database,
   command: Document,
   withinMs: number = LIMITS.databaseOperationMs,
-): AsyncGenerator<Uint8Array[]> {
+): AsyncGenerator<Batch> {
   // A cursor belongs to the session that opened it.
   const session = database.client.startSession();
   let batch = await runRaw(database, { ...command, maxTimeMS: withinMs }, { withinMs, session });
   const collection = batch.namespace.slice(batch.namespace.indexOf('.') + 1);
   try {
-    yield batch.documents;
+    yield batch;
     while (batch.cursorId !== 0n) {
       batch = await runRaw(database, { getMore: batch.cursorId, collection }, { withinMs, session });
-      yield batch.documents;
+      yield batch;
     }
   } finally {
     if (batch.cursorId !== 0n) {
@@ -68,17 +69,17 @@ export async function readPage(database: Database, command: Document, prepareExt
   let count = 0;
   let lastId: string | null = null;
   writer.raw('[\n');
-  for await (const documents of rawBatches(database, command)) {
-    const extra = prepareExtra && (await prepareExtra(documents.map(idOf)));
-    // At once: a buffer that grows step by step is copied each time, and leaves garbage behind.
-    writer.reserve(documents.reduce((sum, { length }) => sum + length * JSON_PER_BSON, 0));
-    for (const document of documents) {
+  for await (const batch of rawBatches(database, command)) {
+    const extra = prepareExtra && (await prepareExtra(batch.documents.map(idOf)));
+    writer.reserve(batch.bytes * JSON_PER_BSON);
+    let last: Uint8Array | null = null;
+    for (const document of batch.each()) {
       if (count > 0) writer.raw(',\n');
       writeDocument(writer, document, extra);
+      last = document;
       if (++count % SLICE === 0) await yieldWithin(writer);
     }
-    const last = documents.at(-1);
-    if (last !== undefined) lastId = readObjectId(last);
+    if (last !== null) lastId = readObjectId(last);
   }
   writer.raw(count === 0 ? ']\n' : '\n]\n');
   return { body: writer.take(), count, lastId };

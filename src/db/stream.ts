@@ -6,8 +6,9 @@ import { BSON, BSONType, type ClientSession, type Document, type Long, type Mong
 import type { Change } from '../model/change.js';
 import type { JsonObject } from '../model/json.js';
 import { STORES } from '../model/stores.js';
+import { findField, readBatch, readObjectId } from './bson.js';
 import { toEntity, toPlain } from './documents.js';
-import { findField, readBatch, readObjectId, toJson } from './json.js';
+import { toJson } from './json.js';
 
 /** An open change stream; a cursor belongs to the session that opened it. */
 export interface Stream {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, type Document } from 'mongodb';
-import { createJsonWriter, findField, readBatch, readObjectId, toJson } from '../../src/db/json.js';
+import { findField, readBatch, readObjectId } from '../../src/db/bson.js';
+import { createJsonWriter, toJson } from '../../src/db/json.js';
 
 const { Binary, BSONType, Code, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } = BSON;
 
@@ -344,6 +345,6 @@ describe('readBatch', () => {
   });
 
   test('throws for an element that is no document', () => {
-    expect(() => readBatch(BSON.serialize({ firstBatch: ['x'], id: Long.ZERO, ns: 'a.b' }))).toThrow(Error);
+    expect(() => readBatch(BSON.serialize({ firstBatch: ['x'], id: Long.ZERO, ns: 'a.b' })).documents).toThrow(Error);
   });
 });

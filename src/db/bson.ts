@@ -1,0 +1,102 @@
+/** BSON bytes as they are: where values begin and end, single members, and the documents of a reply. Nothing is built. */
+
+/** The documents of one reply, as parts of its memory. */
+export interface Batch {
+  /** 0 where there are no more. */
+  readonly cursorId: bigint;
+  readonly namespace: string;
+  /** How large they are together. */
+  readonly bytes: number;
+  /** One after the other: thousands of them need not be held at a time. */
+  each(): Iterable<Uint8Array>;
+  readonly documents: Uint8Array[];
+}
+
+/** The types of BSON that occur here. */
+export const BSON_TYPES = {
+  ...{
+    DOUBLE: 1,
+    STRING: 2,
+    DOCUMENT: 3,
+    ARRAY: 4,
+    BINARY: 5,
+    UNDEFINED: 6,
+    OBJECT_ID: 7,
+    BOOLEAN: 8,
+    DATE: 9,
+    NULL: 10,
+  },
+  ...{ INT32: 16, INT64: 18 },
+} as const;
+const { STRING, DOCUMENT, ARRAY, BINARY, OBJECT_ID, INT64 } = BSON_TYPES;
+
+/** The bytes of a value by its type; -1: the value tells its length, or the type is not supported. */
+const SIZES = Int8Array.of(-1, 8, -1, -1, -1, -1, 0, 12, 1, 8, 0, -1, -1, -1, -1, -1, 4, 8, 8, 16);
+
+export const byteAt = (bytes: Uint8Array, at: number): number => bytes[at] as number;
+export const int32 = (bytes: Uint8Array, at: number): number =>
+  byteAt(bytes, at) | (byteAt(bytes, at + 1) << 8) | (byteAt(bytes, at + 2) << 16) | (byteAt(bytes, at + 3) << 24);
+export const int64 = (bytes: Uint8Array, at: number): number =>
+  int32(bytes, at + 4) * 2 ** 32 + (int32(bytes, at) >>> 0);
+
+function valueStart(bson: Uint8Array, nameStart: number): number {
+  let at = nameStart;
+  while (byteAt(bson, at) !== 0) at++;
+  return at + 1;
+}
+
+/** Every length is checked here, so that the writers need no checks of their own. */
+export function valueEnd(bson: Uint8Array, type: number, start: number, limit: number): number {
+  // Binary data has no JSON form, but is passed over on the way to another member.
+  const size = type === BINARY ? 5 + Math.max(0, int32(bson, start)) : (SIZES[type] ?? -1);
+  if (size >= 0 && start + size <= limit) return start + size;
+  if (size < 0 && type !== STRING && type !== DOCUMENT && type !== ARRAY) throw new TypeError(`BSON type ${type}`);
+  const end = size < 0 ? start + int32(bson, start) + (type === STRING ? 4 : 0) : limit + 1;
+  if (end < start + 5 || end > limit || bson[end - 1] !== 0) throw new RangeError(`bad BSON length at byte ${start}`);
+  return end;
+}
+
+/** The bytes of a top-level member in the same memory; null: there is none of that name (ASCII) and type. */
+export function findField(bson: Uint8Array, name: string, wanted: number): Buffer | null {
+  const limit = valueEnd(bson, DOCUMENT, 0, bson.length) - 1;
+  for (let at = 4; at < limit; ) {
+    const type = byteAt(bson, at++);
+    let same = 0;
+    while (same < name.length && bson[at + same] === name.charCodeAt(same)) same++;
+    const found = type === wanted && same === name.length && bson[at + same] === 0;
+    const start = valueStart(bson, at);
+    at = valueEnd(bson, type, start, limit);
+    if (found) return Buffer.from(bson.buffer, bson.byteOffset + start, at - start);
+  }
+  return null;
+}
+
+/** The hex digits of the `_id`, if that is an ObjectId. */
+export function readObjectId(bson: Uint8Array): string | null {
+  return findField(bson, '_id', OBJECT_ID)?.toString('hex') ?? null;
+}
+
+/** Reads the bytes of the member `cursor` of a raw reply; the documents are parts of their memory. */
+export function readBatch(cursor: Uint8Array): Batch {
+  const batch = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);
+  const id = findField(cursor, 'id', INT64);
+  const namespace = findField(cursor, 'ns', STRING);
+  if (!batch || !id || !namespace) throw new TypeError('not the cursor of a reply');
+  return {
+    cursorId: id.readBigInt64LE(),
+    namespace: namespace.toString('utf8', 4, namespace.length - 1),
+    bytes: batch.length,
+    each: () => documentsIn(batch),
+    get documents() {
+      return [...documentsIn(batch)];
+    },
+  };
+}
+
+function* documentsIn(batch: Uint8Array): Generator<Uint8Array> {
+  for (let at = 4; at < batch.length - 1; ) {
+    const start = valueStart(batch, at + 1);
+    at = valueEnd(batch, DOCUMENT, start, batch.length - 1);
+    yield batch.subarray(start, at);
+  }
+}
