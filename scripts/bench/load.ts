@@ -7,7 +7,7 @@ import { loadLive } from './live-load.js';
 import { percentile } from './stats.js';
 import { postPackets, readObject, WORKLOADS } from './workloads.js';
 
-/** `part`: the requests of a workload, the sockets of a live one, or the reads beside it. */
+/** `part`: the requests of a workload, the sockets of a live one, the reads beside it. */
 export interface Job {
   readonly workload: string;
   readonly part: 'requests' | 'sockets' | 'reads';
@@ -26,9 +26,9 @@ export interface Result extends Omit<Measured, 'latencies'> {
 async function start({ workload, part, target, size }: Job): Promise<Load> {
   const found = WORKLOADS.find(({ id }) => id === workload);
   if (found === undefined) throw new Error(`no workload ${workload}`);
+  if (part === 'reads') return paceHttp(target, size, readObject, found.readsPerSecond);
   if (found.kind === 'http') return loadHttp(target, size, found.wanted, found.connections);
   if (part === 'sockets') return loadLive(target, Math.ceil(found.sockets * size.socketShare));
-  if (part === 'reads') return paceHttp(target, size, readObject, found.readsPerSecond);
   const { packetsPerPost, packetsPerSecond } = found;
   return paceHttp(target, size, postPackets(packetsPerPost), packetsPerSecond / packetsPerPost);
 }

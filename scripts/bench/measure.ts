@@ -19,7 +19,7 @@ export interface Round {
   readonly serverCpuMs: number;
   readonly mongodCpuMs: number;
   readonly peakMb: number | null;
-  /** The 99th percentile of the reads beside a live workload. */
+  /** The 99th percentile of the reads beside it. */
   readonly readsP99: number | null;
 }
 
@@ -44,7 +44,7 @@ export async function measure(
   await becomeQuiet(server.processId);
   const target = { url: server.url, token: server.token };
   const parts: Job['part'][] = workload.kind === 'http' ? ['requests'] : ['sockets', 'requests'];
-  if (workload.kind === 'live' && workload.readsPerSecond > 0) parts.push('reads');
+  if (workload.readsPerSecond > 0) parts.push('reads');
   const loads = parts.map(() => fork(fileURLToPath(new URL('./load.js', import.meta.url)), { execArgv: [] }));
   try {
     for (const [at, part] of parts.entries()) {
@@ -85,7 +85,7 @@ async function becomeQuiet(processId: number): Promise<void> {
 }
 
 function toRound(workload: Workload, results: readonly Result[], used: readonly number[], peakMb: number): Round {
-  const [main, posts, reads] = results as [Result, Result?, Result?];
+  const [main, last] = [results[0], results.at(-1)] as [Result, Result];
   const operations = workload.kind === 'http' ? main.count : main.count / PER_THOUSAND;
   return {
     perSecond: main.count / main.seconds,
@@ -94,7 +94,7 @@ function toRound(workload: Workload, results: readonly Result[], used: readonly 
     serverCpuMs: (used[0] as number) / operations,
     mongodCpuMs: (used[1] as number) / operations,
     peakMb: workload.kind === 'http' && workload.memory ? peakMb : null,
-    readsP99: posts !== undefined && reads !== undefined ? reads.p99 : null,
+    readsP99: workload.readsPerSecond > 0 ? last.p99 : null,
   };
 }
 

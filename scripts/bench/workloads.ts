@@ -13,6 +13,8 @@ export type MakeWanted = (nth: number, size: Size) => Wanted;
 interface Common {
   readonly id: string;
   readonly title: string;
+  /** Beside it: this many GETs of one object a second. */
+  readonly readsPerSecond: number;
 }
 
 /** Requests as fast as the connections get answers, or so many a second. */
@@ -33,8 +35,6 @@ export interface LiveWorkload extends Common {
   readonly packetsPerSecond: number;
   /** How many packets a request carries. */
   readonly packetsPerPost: number;
-  /** Beside it: this many GETs of one object a second. */
-  readonly readsPerSecond: number;
 }
 
 export type Workload = HttpWorkload | LiveWorkload;
@@ -87,7 +87,7 @@ const WARM_REQUESTS = 10_000;
 const WARM_PAGES = 300;
 
 const http = (id: string, title: string, wanted: MakeWanted, connections = 32): HttpWorkload => ({
-  ...{ kind: 'http', id, title, wanted, connections, warmRequests: WARM_REQUESTS },
+  ...{ kind: 'http', id, title, wanted, connections, warmRequests: WARM_REQUESTS, readsPerSecond: 0 },
 });
 
 const live = (id: string, sockets: number, packetsPerSecond: number, readsPerSecond = 0): LiveWorkload => {
@@ -109,4 +109,9 @@ export const WORKLOADS: readonly Workload[] = [
   live('W8', 100, 200, 500),
   live('W7b', 100, 1_000),
   live('W7c', 1_000, 1_000),
+  {
+    ...http('W9', 'pages of 10,000 packets with 200 GET/s', readPackets, 8),
+    warmRequests: WARM_PAGES,
+    readsPerSecond: 200,
+  },
 ];
