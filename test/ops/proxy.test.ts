@@ -83,6 +83,43 @@ const call = (path: string, init: RequestInit = {}): Promise<Response> =>
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
   });
 
+interface Stream {
+  readonly heard: { speed: unknown; position: string }[];
+  close(): Promise<void>;
+}
+
+/** Listens to server-sent events through the balancer; returns when it is live. */
+async function openStream(mark: string, since: string): Promise<Stream> {
+  const stop = new AbortController();
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'X-Request-Id': mark };
+  const response = await fetch(`${url}/api/v1/events?events=object-packet`, {
+    headers: { ...headers, ...(since !== '' && { 'Last-Event-ID': since }) },
+    signal: stop.signal,
+  });
+  const heard: Stream['heard'] = [];
+  let [text, isLive] = ['', false];
+  const reading = (async () => {
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const blocks = (text + chunk).split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        isLive ||= block.startsWith(': live');
+        const [, data] = /^data: (.*)$/m.exec(block) ?? [];
+        const [, position = ''] = /^id: (.*)$/m.exec(block) ?? [];
+        if (data !== undefined) heard.push({ speed: JSON.parse(data).speed, position });
+      }
+    }
+  })().catch(() => undefined);
+  await until(() => isLive, 'the stream is live');
+  return {
+    heard,
+    async close() {
+      stop.abort();
+      await reading;
+    },
+  };
+}
+
 (hasNginx ? describe : describe.skip)('behind nginx', () => {
   test('requests reach every instance', async () => {
     const marks = Array.from({ length: 20 }, (_, at) => `balanced-${at}`);
@@ -115,6 +152,42 @@ const call = (path: string, init: RequestInit = {}): Promise<Response> =>
     await until(() => heard.length >= 3, 'all three are heard');
     expect(heard).toEqual([1, 2, 3]);
     socket.disconnect();
+  });
+
+  test('server-sent events arrive while the answer goes on; who comes back to the other instance misses and doubles nothing', async () => {
+    entityOf((await instances[0]?.admin('POST', 'objects', { id: 'streamed', name: 'Streamed' })) as never);
+    const send = async (speed: number): Promise<void> => {
+      const sent = await call('/api/v1/objects/streamed/packets', { method: 'POST', body: JSON.stringify({ speed }) });
+      expect(sent.status).toBe(200);
+    };
+    const first = await openStream('stream-first', '');
+    await send(1);
+    await until(() => first.heard.length === 1, 'the first is heard');
+    const since = first.heard[0]?.position as string;
+    await send(2);
+    await until(() => first.heard.length === 2, 'the second is heard');
+    // While the first one is still open, nginx sends the next one to the instance with fewer.
+    const second = await openStream('stream-second', since);
+    await first.close();
+    await send(3);
+    await until(() => second.heard.length === 2, 'what was missed, and the third');
+    await second.close();
+    await send(4);
+    const third = await openStream('stream-third', second.heard.at(-1)?.position as string);
+    await send(5);
+    await until(() => third.heard.length === 2, 'what was said while nobody listened, and the fifth');
+    await third.close();
+    const speeds = [first, second, third].map(({ heard }) => heard.map(({ speed }) => speed));
+    expect(speeds).toEqual([
+      [1, 2],
+      [2, 3],
+      [4, 5],
+    ]);
+    const placeOf = (mark: string): number =>
+      instances.findIndex(({ logLines }) => logLines.some((line) => line.includes(`"${mark}"`)));
+    const places = () => ['stream-first', 'stream-second'].map(placeOf);
+    await until(() => !places().includes(-1), 'their ends are in the log');
+    expect(new Set(places()).size).toBe(2);
   });
 
   test('a body of the largest size passes, a larger one is refused', async () => {
