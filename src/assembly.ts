@@ -47,8 +47,17 @@ export interface Parts {
   readonly onAway: (error: unknown) => void;
 }
 
-/** Everything that needs the database; resolves with what answers requests, and where devices connect. */
-export async function assemble(parts: Parts, life: Life): Promise<{ app: RequestListener; mqttUrl: string | null }> {
+export interface Assembled {
+  /** What answers requests. */
+  readonly app: RequestListener;
+  /** Where devices connect; null for nowhere. */
+  readonly mqttUrl: string | null;
+  /** What those who watch over the service are told of, as soon as requests are answered. */
+  readonly vitals: Parameters<Watch['opened']>[0];
+}
+
+/** Everything that needs the database. */
+export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   const { config, log, now, door, watch } = parts;
   const passwords = await createPasswords();
   const database = await findPrepared(parts, passwords, life.ending);
@@ -74,13 +83,13 @@ export async function assemble(parts: Parts, life: Life): Promise<{ app: Request
   const sockets = createSockets(door.server, { listen: hub.listen, addressOf, corsOrigins, log: live });
   const watcher = await startNews(opened, life);
   isLive = watcher.isLive;
-  watch.opened({
+  const vitals = {
     ping: () => database.db.command({ ping: 1 }),
     isLive,
     sockets: () => hub.stats().listeners,
     pool: () => poolOf(database.client),
     watcher: watcher.stats,
-  });
+  };
   life.push(() => gateway.stop());
   const mqttUrl = await gateway.start();
   // First of all, and in this order, though listeners end before what they hear does.
@@ -92,7 +101,7 @@ export async function assemble(parts: Parts, life: Life): Promise<{ app: Request
     () => door.close(),
     () => watch.drain(),
   );
-  return { app, mqttUrl };
+  return { app, mqttUrl, vitals };
 }
 
 /** The database, tried for until it is there. */

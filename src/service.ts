@@ -70,8 +70,10 @@ async function start(config: Config, options: ServiceOptions, life: Life): Promi
   };
   const now = options.now ?? Date.now;
   const parts = { ...options, config, log, now, secrets, uri, door, watch, onPassword, onAway };
-  const opened = assemble(parts, life).then(async ({ app, mqttUrl }) => {
+  const opened = assemble(parts, life).then(async ({ app, mqttUrl, vitals }) => {
     const url = await door.open(app);
+    // Not before requests are answered: a balancer would send them.
+    watch.opened(vitals);
     log.info({ url, mqttUrl }, 'listening');
     return { url, mqttUrl };
   });
