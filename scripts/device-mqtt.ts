@@ -39,11 +39,16 @@ export async function connectMqtt(address: string, objectId: string, client: Cli
     device.publish(`base/commands/${_id}/result`, JSON.stringify({ status: 'done' }), { qos: 1 });
   });
   await device.subscribeAsync('base/commands/#', { qos: 1 });
+  // One for all messages: a replay sends thousands.
+  const stopped = new Promise<never>((_, reject) => {
+    client.signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true });
+  });
+  stopped.catch(() => undefined);
   return {
     send: (packets) =>
       Promise.race([
         device.publishAsync('base/state', JSON.stringify(packets.length === 1 ? packets[0] : packets), { qos: 1 }),
-        new Promise((_, reject) => client.signal.addEventListener('abort', () => reject(new Error('stopped')))),
+        stopped,
       ]),
     stop: () => device.endAsync(client.signal.aborted).catch(() => undefined),
   };
