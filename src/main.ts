@@ -62,7 +62,7 @@ async function tryAddress({ port, host }: Address): Promise<void> {
   await once(trial, 'close');
 }
 
-const UNWRITABLE: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EEXIST', 'ENOTDIR']);
+const UNWRITABLE: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EEXIST', 'ENOTDIR', 'ENOENT']);
 
 function explain(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return String(error);

@@ -1,11 +1,12 @@
 /** The secret that signs sessions and tokens, where the operator gave none: made once and kept beside the data. */
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../db/folder.js';
 
 /** The secret of this data folder. Of several that start at once, each gets the same. */
 export async function keepSecret(dataFolder: string): Promise<string> {
-  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  await makeFolder(dataFolder);
   const file = join(dataFolder, 'secret');
   const kept = await readFile(file, 'utf8').catch(() => '');
   if (kept.trim() !== '') return kept.trim();

@@ -3,7 +3,7 @@
  * kept running: when it dies it is started again at the same address.
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { chmod, mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ServerLog } from './embedded/binary.js';
 import { type Instance, type InstanceSettings, isFreePort, pathsOf, rotateLog, uriOf } from './embedded/instance.js';
@@ -11,6 +11,7 @@ import { type FolderLock, lockFolder } from './embedded/lock.js';
 import { findMongod } from './embedded/mongod.js';
 import { endOrphan } from './embedded/orphan.js';
 import { startReady, supervise } from './embedded/supervise.js';
+import { makeFolder } from './folder.js';
 
 /** Where the data lies and where mongod comes from. */
 export type EmbeddedOptions = {
@@ -84,8 +85,8 @@ export async function findRunning(dataFolder: string): Promise<string | null> {
 async function makeFolders(dataFolder: string): Promise<string> {
   const folder = resolve(dataFolder, 'mongodb');
   try {
-    await mkdir(dataFolder, { recursive: true, mode: 0o700 });
-    await mkdir(pathsOf(folder).data, { recursive: true, mode: 0o700 });
+    await makeFolder(dataFolder);
+    await makeFolder(pathsOf(folder).data);
     const trial = join(folder, 'trial');
     await writeFile(trial, '');
     await rm(trial, { force: true });

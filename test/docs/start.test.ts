@@ -40,6 +40,12 @@ test('in a data folder that cannot be one', async () => {
   expect(isListed(said)).toBe(true);
 });
 
+(process.platform === 'linux' ? test : test.skip)('in a data folder where the system permits none', async () => {
+  const { code, said } = await start({ DATA_DIR: '/proc/vigil/data' });
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('cannot be written to: ENOENT') });
+  expect(isListed(said)).toBe(true);
+});
+
 test('with a configuration that cannot be: every problem is told', async () => {
   const { code, said } = await start({ PORT: '99999', LOG_LEVEL: 'loud', SECRET: 'short' });
   expect(code).toBe(1);
