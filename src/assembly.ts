@@ -1,5 +1,5 @@
 /** The composition root: every part that needs the database is made here, and nowhere else. */
-import type { RequestListener } from 'node:http';
+import type { Express } from 'express';
 import type { Logger } from 'pino';
 import { type Attempts, createAttempts } from './auth/attempts.js';
 import { createDeviceSecrets } from './auth/device-secret.js';
@@ -24,7 +24,6 @@ import { createApp } from './http/app.js';
 import { type Arrivals, createArrivals } from './http/arrivals.js';
 import type { Door } from './http/door.js';
 import { createRules } from './http/rules.js';
-import { createShortWay } from './http/short.js';
 import { createHub, type Hub } from './live/hub.js';
 import { createSockets } from './live/sockets.js';
 import type { Change } from './model/change.js';
@@ -49,7 +48,7 @@ export interface Parts {
 
 export interface Assembled {
   /** What answers requests. */
-  readonly app: RequestListener;
+  readonly app: Express;
   /** Where devices connect; null for nowhere. */
   readonly mqttUrl: string | null;
   /** What those who watch over the service are told of, as soon as requests are answered. */
@@ -181,7 +180,7 @@ function createApi(parts: ApiParts) {
   };
   const written = (store: string, id: string): void => caches.forget({ store, id });
   const common = { database, passwords, tokenLifetimeMs, now, written, ...identity };
-  const app = createApp({
+  return createApp({
     ...common,
     accounts: caches.accounts,
     models: caches.models,
@@ -201,7 +200,6 @@ function createApi(parts: ApiParts) {
     // Names, numbers and patterns of ours: there is nothing to look through for secrets.
     requestLog: log.child({}, { redact: [] }),
   });
-  return createShortWay(app);
 }
 
 /** The change stream: what it tells is forgotten where it was known, then told to sockets. */

@@ -1,14 +1,17 @@
 /** The way in: closed with 503 while the service has no database, open with its app, and how it closes at the end. */
 import type { RequestListener, Server } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Express } from 'express';
 import { answerNotYet } from './failure.js';
+import { createKinds } from './kinds.js';
 import { closeServer, createHttpServer, endKeptConnections, letIn, listen } from './server.js';
+import { createShortWay } from './short.js';
 
 export interface Door {
   /** For those who take over connections, such as WebSockets. */
   readonly server: Server;
   /** Requests are answered by the app from now on. Resolves with the address. */
-  open(app: RequestListener): Promise<string>;
+  open(app: Express): Promise<string>;
   /** Every request is refused until the door opens. Resolves with the address. */
   refuse(): Promise<string>;
   /** Takes requests for as long as was configured, then no more; answers what is under way. */
@@ -17,7 +20,8 @@ export interface Door {
 
 export function createDoor(at: { host: string; port: number; stopDelayMs: number }): Door {
   let answer = answerNotYet;
-  const server = createHttpServer((req, res) => answer(req, res));
+  const kinds = createKinds();
+  const server = createHttpServer((req, res) => answer(req, res), kinds);
   let listening: Promise<string> | undefined;
   const takeRequests = (): Promise<string> => {
     listening ??= listen(server, at);
@@ -26,7 +30,8 @@ export function createDoor(at: { host: string; port: number; stopDelayMs: number
   return {
     server,
     open(app) {
-      answer = app;
+      kinds.follow(app);
+      answer = createShortWay(app);
       return takeRequests();
     },
     refuse: takeRequests,

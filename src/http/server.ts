@@ -1,15 +1,15 @@
 /** The HTTP server under the API and the sockets: its time-outs, where it listens, how it ends. */
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../model/limits.js';
 import { answerClientError } from './failure.js';
 
-/** A server that bounds every wait and every header. */
-export function createHttpServer(app: RequestListener): Server {
+/** A server that bounds every wait and every header. `kinds`: its classes of requests and answers, where they are not Node's. */
+export function createHttpServer(app: RequestListener, kinds: ServerOptions = {}): Server {
   // Node would answer a request without a host by itself, with an empty body; the app refuses it as it refuses others.
-  const server = createServer({ maxHeaderSize: LIMITS.headerBytes, requireHostHeader: false });
+  const server = createServer({ ...kinds, maxHeaderSize: LIMITS.headerBytes, requireHostHeader: false });
   server.headersTimeout = LIMITS.headersTimeoutMs;
   server.requestTimeout = LIMITS.requestTimeoutMs;
   server.keepAliveTimeout = LIMITS.keepAliveTimeoutMs;
