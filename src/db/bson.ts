@@ -76,6 +76,12 @@ export function readObjectId(bson: Uint8Array): string | null {
   return findField(bson, '_id', OBJECT_ID)?.toString('hex') ?? null;
 }
 
+/** A text among the top-level members; empty where there is none of that name. */
+export function readText(bson: Uint8Array, name: string): string {
+  const text = findField(bson, name, STRING);
+  return text === null ? '' : text.toString('utf8', 4, text.length - 1);
+}
+
 /** Reads the bytes of the member `cursor` of a raw reply; the documents are parts of their memory. */
 export function readBatch(cursor: Uint8Array): Batch {
   const batch = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);

@@ -1,10 +1,10 @@
 /** Single entities by their key, as they are stored: who sees them is checked on what the database gave. */
-import { BSONType, type Document, ObjectId } from 'mongodb';
+import { type Document, ObjectId } from 'mongodb';
 import type { Scope } from '../model/access.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Store } from '../model/stores.js';
-import { findField, readObjectId } from './bson.js';
+import { readObjectId, readText } from './bson.js';
 import { collectionName, type Database } from './connect.js';
 import { isVisible, projectionOf } from './documents.js';
 import { rawBatches } from './pages.js';
@@ -71,7 +71,5 @@ async function findAll(
 }
 
 function readKey(document: Uint8Array, field: KeyField): string {
-  if (field === '_id') return readObjectId(document) ?? '';
-  const text = findField(document, field, BSONType.string);
-  return text === null ? '' : text.toString('utf8', 4, text.length - 1);
+  return field === '_id' ? (readObjectId(document) ?? '') : readText(document, field);
 }

@@ -1,12 +1,13 @@
 /** How entities of any store are read: listed, summarized, one by one. Each asks for a scope. */
-import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
+import { BSON, BSONType, type Document, type Filter, ObjectId } from 'mongodb';
 import { notFound } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Page, Selection } from '../model/list.js';
+import type { PacketSource } from '../model/packet.js';
 import { builtInStore, type Store } from '../model/stores.js';
-import { readObjectId } from './bson.js';
+import { findField, readObjectId, readText } from './bson.js';
 import { findByKey, keysOf } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
 import { checkReadable, projectionOf, scopeFilter, selectionFilter, toEntity, translated } from './documents.js';
@@ -15,6 +16,9 @@ import { latestPacket, latestPackets } from './packets.js';
 import { type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
 
 const SEARCHED = ['name', 'id', 'login'];
+
+/** An object as a source of packets, and its model. */
+export type Source = PacketSource & { readonly modelId: string };
 
 /** A page of what the scope sees, as JSON; ordered by `_id` unless the query says otherwise. `also`: further conditions. */
 export async function listEntities(
@@ -121,6 +125,19 @@ export async function getEntity(database: Database, store: Store, scope: Scope, 
   const document = await findByKey(database, store, scope, key);
   if (document === null) throw notFound();
   return toEntity(store, BSON.deserialize(document));
+}
+
+/** What is asked of an object when packets are read or written: no more of it is decoded. Throws 404. */
+export async function getSource(database: Database, scope: Scope, key: string): Promise<Source> {
+  const document = await findByKey(database, builtInStore('objects'), scope, key);
+  if (document === null) throw notFound();
+  const reference = (name: string): string => findField(document, name, BSONType.objectId)?.toString('hex') ?? '';
+  return {
+    objectId: readObjectId(document) ?? '',
+    ownId: readText(document, 'id'),
+    groupId: reference('group'),
+    modelId: reference('model'),
+  };
 }
 
 /** The `_id`s of those of these objects (named by `_id` or own id) that the scope sees. */

@@ -4,7 +4,7 @@ import { conflict, tooLarge, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
 import type { Database } from './connect.js';
-import { toDatabaseError, toDocument, toEntity, withinTime } from './documents.js';
+import { toDatabaseError, toEntity, withinTime } from './documents.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
 const DUPLICATE = 11_000;
@@ -53,7 +53,8 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     const packets = messages.map((message) =>
       toPacket(message, message.id ?? new ObjectId().toHexString(), source, stampUs()),
     );
-    const documents = packets.map(toStored);
+    const references = { _oid: new ObjectId(source.objectId), _gid: new ObjectId(source.groupId) };
+    const documents = packets.map((packet, at) => toStored(packet, references, at));
     return new Promise((resolve, reject) => {
       waiting.push({ packets, documents, sinceMs: performance.now(), resolve, reject });
       waitingPackets += packets.length;
@@ -62,8 +63,9 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   };
 }
 
-function toStored(packet: Packet, at: number): Document {
-  const document = toDocument(PACKET_LAYOUT, packet);
+// The same as `toDocument` makes of it, with what all packets of an object share made once.
+function toStored(packet: Packet, references: Document, at: number): Document {
+  const document = { ...packet, _id: new ObjectId(packet._id), ...references };
   if (BSON.calculateObjectSize(document) <= LIMITS.packetBytes) return document;
   throw tooLarge(`[${at}]: a packet has at most ${LIMITS.packetBytes} bytes`);
 }

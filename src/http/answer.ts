@@ -8,11 +8,11 @@ const SUCCESS = Buffer.from(',"success":true}');
 
 /** interface, "Errors": success is 200 with `Content-Length`; there is never a 204 or an empty body. */
 export function sendJson(res: Response, body: Buffer | string, status = 200): void {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   res.statusCode = status;
   res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  res.setHeader('Content-Length', bytes.length);
-  res.end(bytes);
+  // Text leaves in one piece with the header, bytes in a second one.
+  res.setHeader('Content-Length', typeof body === 'string' ? Buffer.byteLength(body) : body.length);
+  res.end(body);
 }
 
 /** One entity, whole, with `success` as its last key. */

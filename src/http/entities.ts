@@ -8,6 +8,7 @@ import { badRequest, methodNotAllowed, notFound } from '../errors.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
 import { type JsonObject, readObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
+import type { Packet } from '../model/packet.js';
 import type { Store } from '../model/stores.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { readJson } from './body.js';
@@ -92,9 +93,10 @@ const change: Handler = (parts) => async (req, res) => {
   const given = readPatch(store, req.body ?? {});
   res.locals.fields = Object.keys(given);
   const patch = rule?.preparePatch ? await rule.preparePatch(callerOf(res), key, given) : given;
+  const state = readEarly(parts, store, key);
   const changed = await changeEntity(parts.database, store, scope, key, { patch, nowMs: parts.now() });
   await rule?.afterChange?.(changed, patch);
-  await sendWritten(parts, res, changed);
+  await sendWritten(parts, res, changed, state);
 };
 
 const remove: Handler = (parts) => async (req, res) => {
@@ -137,15 +139,32 @@ async function shareWith(parts: EntityParts, res: Response, key: string, userId:
   await sendWritten(parts, res, changed);
 }
 
-async function sendWritten(parts: EntityParts, res: Response, entity: Entity): Promise<void> {
+async function sendWritten(parts: EntityParts, res: Response, entity: Entity, early?: EarlyState): Promise<void> {
   const store = storeIn(res);
   parts.written(store.name, entity._id);
   res.locals.entityId = entity._id;
-  sendEntity(res, await withState(parts, store, entity));
+  sendEntity(res, await withState(parts, store, entity, early));
+}
+
+/** An object's state as it was asked for while the object was being written. */
+interface EarlyState {
+  readonly id: string;
+  readonly state: Promise<Packet | null>;
+}
+
+/** Where the key is an `_id`, the state is read at once: together with those of others who ask, and not after the write. */
+function readEarly({ database }: EntityParts, store: Store, key: string): EarlyState | undefined {
+  if (store.name !== 'objects' || !isId(key)) return undefined;
+  const id = key.toLowerCase();
+  const state = readState(database, id);
+  // Whether it failed matters once the object is written.
+  state.catch(() => undefined);
+  return { id, state };
 }
 
 /** An answer is the whole entity: an object's with its state, which is not stored with it. */
-async function withState(parts: EntityParts, store: Store, entity: Entity): Promise<JsonObject> {
-  const state = store.name === 'objects' ? await readState(parts.database, entity._id) : null;
+async function withState(parts: EntityParts, store: Store, entity: Entity, early?: EarlyState): Promise<JsonObject> {
+  if (store.name !== 'objects') return entity;
+  const state = await (early?.id === entity._id ? early.state : readState(parts.database, entity._id));
   return state === null ? entity : { ...entity, state };
 }
