@@ -5,6 +5,7 @@ import {
   type Document,
   type Filter,
   MongoBulkWriteError,
+  MongoClientBulkWriteError,
   MongoError,
   MongoServerError,
   ObjectId,
@@ -83,6 +84,15 @@ export function isVisible(layout: Layout, scope: Scope, document: Uint8Array): b
   );
 }
 
+/** The same rule as an expression over a stored entity. */
+export function visibleExpression(layout: Layout, scope: Scope): Document {
+  const user = new ObjectId(scope.userId);
+  const holds = (name: string, id: ObjectId): Document => ({ $in: [id, { $ifNull: [`$${name}`, []] }] });
+  const rules = [holds('branch', new ObjectId(scope.groupId)), { $eq: ['$owner', user] }, holds('access', user)];
+  if (layout.builtIn) rules.push({ $eq: ['$_builtin', true] });
+  return { $or: rules };
+}
+
 /** The conditions of a list query, each one to be met. `search` names the fields that a text is looked for in. */
 export function selectionFilter(layout: Layout, selection: Selection, search: readonly string[]): Filter<Document>[] {
   const conditions: Filter<Document>[] = [];
@@ -130,10 +140,10 @@ export function projectionOf(layout: Layout, only: readonly string[] | null): Do
 }
 
 /**
- * A PATCH as one update expression of the database: plain objects are merged leaf by leaf, also over what is no object
+ * A PATCH as expressions of the database, by field: plain objects are merged leaf by leaf, also over what is no object
  * yet, everything else is set as it is. No name of a client ever becomes a path or an operator.
  */
-export function toMergeUpdate(patch: Document): Document {
+export function toMergeFields(patch: Document): Document {
   return Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, mergeExpression(`$${name}`, value)]));
 }
 
@@ -203,6 +213,8 @@ export function isAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   // A group of writes that never reached the database comes without an error of any one of them.
   if (error instanceof MongoBulkWriteError && [error.writeErrors].flat().length === 0) return true;
+  // What is left of a group of changes when it is not known whether they are durable.
+  if (error instanceof MongoClientBulkWriteError) return true;
   if (!(error instanceof MongoServerError) || AWAY.has(error.code)) return true;
   return AWAY_LABELS.some((label) => error.hasErrorLabel(label));
 }

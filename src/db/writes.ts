@@ -1,15 +1,18 @@
 /** How entities of any store are written: created, changed, shared, removed. Each but creation asks for a scope. */
-import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
+import { BSON, type Document, ObjectId } from 'mongodb';
 import { badRequest, forbidden, notFound, tooLarge, unavailable } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import { type Entity, merge, ownFields } from '../model/entity.js';
 import type { JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import type { Store } from '../model/stores.js';
-import { collectionOf, type Database } from './connect.js';
-import { toDocument, toEntity, toMergeUpdate, translated } from './documents.js';
+import { readObjectId } from './bson.js';
+import { findStored, keysOf } from './by-key.js';
+import { collectionName, collectionOf, type Database } from './connect.js';
+import { isVisible, toDocument, toEntity, toMergeFields, translated, visibleExpression } from './documents.js';
 import { atKey, getEntity } from './entities.js';
 import { insertDocument } from './inserts.js';
+import { updateDocument } from './updates.js';
 
 const CHECKED_ATTEMPTS = 8;
 
@@ -44,20 +47,20 @@ export async function changeEntity(
   store: Store,
   scope: Scope,
   key: string,
-  change: EntityChange,
+  { patch, nowMs }: EntityChange,
 ): Promise<Entity> {
-  const patch = toDocument(store, { ...change.patch, _at: change.nowMs });
-  const room = LIMITS.entityStoredBytes - BSON.calculateObjectSize(patch);
+  const fields = toDocument(store, patch);
+  const room = LIMITS.entityStoredBytes - BSON.calculateObjectSize({ ...fields, _at: nowMs });
   for (let attempt = 0; attempt < CHECKED_ATTEMPTS; attempt++) {
-    const guard: Filter<Document> = { ...notBuiltIn(store), $expr: { $lte: [{ $bsonSize: '$$ROOT' }, room] } };
+    const conditions: Document[] = [...notBuiltIn(store), { $lte: [{ $bsonSize: '$$ROOT' }, room] }];
     if (store.checkWhole !== null) {
       const present = await getEntity(database, store, scope, key);
-      store.checkWhole(ownFields(store, merge(present, change.patch)));
+      store.checkWhole(ownFields(store, merge(present, patch)));
       // What was checked is what is changed: a change by another in between makes this attempt miss.
-      guard._at = present._at ?? null;
+      conditions.push({ $eq: [{ $ifNull: ['$_at', null] }, present._at ?? null] });
     }
-    const changed = await updateOne(database, store, scope, key, { guard, update: [{ $set: toMergeUpdate(patch) }] });
-    if (changed !== null) return toEntity(store, changed);
+    const changed = await updateOne(database, store, scope, key, { conditions, fields: toMergeFields(fields), nowMs });
+    if (changed !== null) return changed;
     const present = await getChangeable(database, store, scope, key);
     if (BSON.calculateObjectSize(toDocument(store, present)) > room) {
       throw tooLarge(`the entity would become larger than ${LIMITS.entityStoredBytes} bytes`);
@@ -73,24 +76,56 @@ async function getChangeable(database: Database, store: Store, scope: Scope, key
   return present;
 }
 
-const notBuiltIn = (store: Store): Filter<Document> => (store.builtIn ? { _builtin: { $ne: true } } : {});
+const notBuiltIn = (store: Store): Document[] => (store.builtIn ? [{ $ne: ['$_builtin', true] }] : []);
 
+/** Fields and what they become, as expressions over the entity as it is; under conditions of the same kind. */
+interface Edit {
+  readonly conditions: readonly Document[];
+  readonly fields: Document;
+  readonly nowMs: number;
+}
+
+/** What the entity is after the change; null where a condition is not met, or the scope sees none. */
 async function updateOne(
   database: Database,
   store: Store,
   scope: Scope,
   key: string,
-  { guard, update }: { guard: Filter<Document>; update: Document | Document[] },
-): Promise<Document | null> {
-  const collection = collectionOf(database, store);
-  const attempted = await atKey(store, scope, key, (filter) =>
-    translated(async () => {
-      const document = await collection.findOneAndUpdate({ ...filter, ...guard }, update, { returnDocument: 'after' });
-      // A guard that holds the change back must not let it fall on another entity that the key could mean as well.
-      return document !== null || (await collection.countDocuments(filter, { limit: 1 })) > 0 ? { document } : null;
-    }),
-  );
-  return attempted?.document ?? null;
+  edit: Edit,
+): Promise<Entity | null> {
+  const collection = collectionName(store.name);
+  const update = toUpdate({ ...edit, conditions: [visibleExpression(store, scope), ...edit.conditions] });
+  for (const [field, value] of keysOf(store, key)) {
+    const id = field === '_id' ? value : await findId(database, store, field, value);
+    if (id === null) continue;
+    const filter = { _id: new ObjectId(id), ...(field !== '_id' && { [field]: value }) };
+    const isChanged = await updateDocument(database, { collection, filter, update });
+    const present = await findStored(database, store, '_id', id);
+    if (isChanged) {
+      // Gone already: removed by another since it was changed.
+      if (present === null) throw notFound();
+      return toEntity(store, BSON.deserialize(present));
+    }
+    // What holds the change back must not let it fall on another entity that the key could mean as well.
+    if (present !== null && isVisible(store, scope, present)) return null;
+  }
+  return null;
+}
+
+/**
+ * An entity that does not meet the conditions becomes what it is, which is no change: nothing but `_id` is in the filter, so
+ * that the database need not plan how to find it (0.19 ms of its time for each, instead of 0.31). `_at` always grows, so
+ * that every change is one.
+ */
+function toUpdate({ conditions, fields, nowMs }: Edit): Document[] {
+  const _at = { $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }] };
+  const after = { $mergeObjects: ['$$ROOT', { ...fields, _at }] };
+  return [{ $replaceWith: { $cond: [{ $and: conditions }, after, '$$ROOT'] } }];
+}
+
+async function findId(database: Database, store: Store, field: 'id', value: string): Promise<string | null> {
+  const found = await findStored(database, store, field, value);
+  return found === null ? null : readObjectId(found);
 }
 
 /** Adds a user to those an entity is shared with, or takes one away. Throws 404, 403 (built in), 400 (too many). */
@@ -101,22 +136,24 @@ export async function shareEntity(
   key: string,
   share: { userId: string; shared: boolean; nowMs: number },
 ): Promise<Entity> {
-  const room = share.shared ? { [`access.${LIMITS.sharedUsers - 1}`]: { $exists: false } } : {};
-  const update: Document = {
-    [share.shared ? '$addToSet' : '$pull']: { access: new ObjectId(share.userId) },
-    $set: { _at: share.nowMs },
-  };
-  const guard = { ...notBuiltIn(store), ...room };
-  const changed = await updateOne(database, store, scope, key, { guard, update });
-  if (changed !== null) return toEntity(store, changed);
+  const user = new ObjectId(share.userId);
+  const present = { $ifNull: ['$access', []] };
+  const access = share.shared
+    ? { $cond: [{ $in: [user, present] }, present, { $concatArrays: [present, [user]] }] }
+    : { $filter: { input: present, cond: { $ne: ['$$this', user] } } };
+  const conditions = [...notBuiltIn(store), { $lte: [{ $size: access }, LIMITS.sharedUsers] }];
+  const edit = { conditions, fields: { access }, nowMs: share.nowMs };
+  const changed = await updateOne(database, store, scope, key, edit);
+  if (changed !== null) return changed;
   await getChangeable(database, store, scope, key);
   throw badRequest(`user: the entity is shared with ${LIMITS.sharedUsers} users already`);
 }
 
 /** Removes an entity and gives what it was. Throws 404, 403 (built in). */
 export async function removeEntity(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
+  const mayGo = store.builtIn ? { _builtin: { $ne: true } } : {};
   const removed = await atKey(store, scope, key, (filter) =>
-    translated(() => collectionOf(database, store).findOneAndDelete({ ...filter, ...notBuiltIn(store) })),
+    translated(() => collectionOf(database, store).findOneAndDelete({ ...filter, ...mayGo })),
   );
   if (removed !== null) return toEntity(store, removed);
   await getChangeable(database, store, scope, key);

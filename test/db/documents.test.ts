@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
-import { projectionOf, toDatabaseError, toDocument, toEntity, toMergeUpdate } from '../../src/db/documents.js';
+import { projectionOf, toDatabaseError, toDocument, toEntity, toMergeFields } from '../../src/db/documents.js';
 import { merge } from '../../src/model/entity.js';
 import type { JsonObject } from '../../src/model/json.js';
 import { builtInStore } from '../../src/model/stores.js';
@@ -24,9 +24,13 @@ afterAll(async () => {
 async function mergeInDatabase(before: Document, patch: Document): Promise<Document> {
   const _id = new ObjectId();
   await collection.insertOne({ ...before, _id });
-  const { _id: _, ...after } = (await collection.findOneAndUpdate({ _id }, [{ $set: toMergeUpdate(patch) }], {
-    returnDocument: 'after',
-  })) as Document;
+  const { _id: _, ...after } = (await collection.findOneAndUpdate(
+    { _id },
+    [{ $replaceWith: { $mergeObjects: ['$$ROOT', toMergeFields(patch)] } }],
+    {
+      returnDocument: 'after',
+    },
+  )) as Document;
   return after;
 }
 
