@@ -7,8 +7,9 @@ export interface Batch {
   readonly namespace: string;
   /** How large they are together. */
   readonly bytes: number;
-  /** One after the other: thousands of them need not be held at a time. */
-  each(): Iterable<Uint8Array>;
+  /** Where they are, and where each begins: thousands of views cost more than what is done with them. */
+  readonly memory: Uint8Array;
+  starts(): Iterable<number>;
   readonly documents: Uint8Array[];
 }
 
@@ -92,17 +93,22 @@ export function readBatch(cursor: Uint8Array): Batch {
     cursorId: id.readBigInt64LE(),
     namespace: namespace.toString('utf8', 4, namespace.length - 1),
     bytes: batch.length,
-    each: () => documentsIn(batch),
+    memory: batch,
+    starts: () => startsIn(batch),
     get documents() {
-      return [...documentsIn(batch)];
+      return Array.from(startsIn(batch), (start) => documentAt(batch, start));
     },
   };
 }
 
-function* documentsIn(batch: Uint8Array): Generator<Uint8Array> {
+function* startsIn(batch: Uint8Array): Generator<number> {
   for (let at = 4; at < batch.length - 1; ) {
     const start = valueStart(batch, at + 1);
     at = valueEnd(batch, DOCUMENT, start, batch.length - 1);
-    yield batch.subarray(start, at);
+    yield start;
   }
 }
+
+/** The document that begins there, in the same memory. */
+export const documentAt = (memory: Uint8Array, start: number): Uint8Array =>
+  memory.subarray(start, start + int32(memory, start));

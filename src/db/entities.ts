@@ -58,7 +58,7 @@ async function readEntities(
       allowDiskUse: true,
       ...projected(store, page.only),
     },
-    stateOf(database, store, page.only),
+    { prepareExtra: stateOf(database, store, page.only) },
   );
 }
 

@@ -6,6 +6,7 @@
  */
 
 import { BSON_TYPES, byteAt, int32, int64, valueEnd } from './bson.js';
+import { FRESH, type Memory } from './memory.js';
 
 export type JsonWriter = ReturnType<typeof createJsonWriter>;
 
@@ -140,16 +141,19 @@ function writeContainer(out: DataView, start: number, container: number, bson: U
 }
 
 /** Room enough for a document's text: no element's text takes more than six times the bytes of the element. */
-const roomFor = (bson: Uint8Array): number => 16 + 6 * valueEnd(bson, DOCUMENT, 0, bson.length);
+const roomFor = (bson: Uint8Array, start = 0): number =>
+  16 + 6 * (valueEnd(bson, DOCUMENT, start, bson.length) - start);
 
-export function createJsonWriter(initialBytes = 16_384) {
+/** `memory`: where the text is written; whoever takes the text gives it back. */
+export function createJsonWriter(initialBytes = 16_384, memory: Memory = FRESH) {
   let out = new DataView(new ArrayBuffer(0));
   let pos = 0;
   const reserve = (more: number): void => {
     if (pos + more <= out.byteLength) return;
     // Not cleared: only what was written is handed out.
-    const grown = Buffer.allocUnsafeSlow(Math.ceil(Math.max(initialBytes, out.byteLength * 2, pos + more)));
+    const grown = memory.lend(Math.ceil(Math.max(initialBytes, out.byteLength * 2, pos + more)));
     grown.set(new Uint8Array(out.buffer, 0, pos));
+    memory.takeBack(Buffer.from(out.buffer));
     out = new DataView(grown.buffer);
   };
   return {
@@ -158,10 +162,10 @@ export function createJsonWriter(initialBytes = 16_384) {
     get length(): number {
       return pos;
     },
-    /** Appends the document as an object. */
-    document(bson: Uint8Array): void {
-      reserve(roomFor(bson));
-      pos = writeContainer(out, pos, DOCUMENT, bson, 0);
+    /** Appends the document that begins there as an object. */
+    document(bson: Uint8Array, start = 0): void {
+      reserve(roomFor(bson, start));
+      pos = writeContainer(out, pos, DOCUMENT, bson, start);
     },
     /** Appends the document's members without braces, after a comma unless the last byte written is `{`. */
     members(bson: Uint8Array): void {
@@ -177,7 +181,7 @@ export function createJsonWriter(initialBytes = 16_384) {
       pos = writeAscii(out, pos, text);
     },
     /** Hands out what was written, and starts anew; little is copied, so that the memory serves again. */
-    take(): Buffer {
+    take(): Buffer<ArrayBuffer> {
       const written = Buffer.from(out.buffer, 0, pos);
       pos = 0;
       if (written.length < 4096) return Buffer.from(written);

@@ -9,6 +9,7 @@ import type { Packet } from '../model/packet.js';
 import { findField, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
 import { type Layout, projectionOf, selectionFilter, toEntity, translated } from './documents.js';
+import { createMemory } from './memory.js';
 import { type JsonPage, rawBatches, readOne, readPage } from './pages.js';
 
 export const PACKETS = 'packets';
@@ -21,6 +22,9 @@ export const PACKET_LAYOUT: Layout = {
   builtIn: false,
 };
 
+/** Where pages of packets are written: each is one client's alone. */
+const PAGES = createMemory();
+
 /** A page of an object's packets as JSON, ascending by `time`, then `_ts`, unless the query says otherwise. */
 export async function listPackets(database: Database, objectId: string, page: Page): Promise<JsonPage> {
   if (page.limit === 0) return { body: Buffer.from('[]\n'), count: 0, lastId: null };
@@ -28,7 +32,7 @@ export async function listPackets(database: Database, objectId: string, page: Pa
   if (page.after !== null) conditions.push(await afterPacket(database, objectId, page.after));
   const sort = page.sort;
   const direction = sort?.descending ? -1 : 1;
-  return readPage(database, {
+  const command = {
     find: PACKETS,
     filter: { $and: conditions },
     sort:
@@ -38,7 +42,8 @@ export async function listPackets(database: Database, objectId: string, page: Pa
     batchSize: page.limit,
     allowDiskUse: true,
     ...projected(page.only),
-  });
+  };
+  return readPage(database, command, { memory: PAGES });
 }
 
 /** How many packets of the object lie within the filters, and the first and last of them. */

@@ -3,16 +3,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { ClientSession, Document } from 'mongodb';
 import { tooLarge } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
-import { type Batch, readBatch, readObjectId } from './bson.js';
+import { type Batch, documentAt, readBatch, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
 import { createJsonWriter, type JsonWriter } from './json.js';
+import { FRESH, type Memory } from './memory.js';
 
 /** A page of a list as it goes to the client: a JSON array, one element per line. */
 export interface JsonPage {
   readonly body: Buffer;
   readonly count: number;
   readonly lastId: string | null;
+  /** To be called when the body is sent, and nobody reads it any more; absent where it is not known when that is. */
+  readonly release?: () => void;
 }
 
 /** What is written into a document's object after its own members. */
@@ -23,6 +26,10 @@ export type PrepareExtra = (ids: string[]) => Promise<Extra>;
 
 /** How many documents are turned into JSON before others get their turn of the event loop. */
 const SLICE = 250;
+/** A batch of more bytes takes so long that it waits for its turn. */
+const BIG_BYTES = 256 * 1_024;
+/** What a page has room for at first. */
+const FIRST_BYTES = 16 * 1_024;
 /** About how many bytes of JSON come of a byte of BSON. */
 const JSON_PER_BSON = 1.75;
 
@@ -63,26 +70,55 @@ async function runRaw(
   return readBatch(reply.cursor);
 }
 
-/** Every document of the command as one JSON array; `extra` (by page of documents) adds members to each. */
-export async function readPage(database: Database, command: Document, prepareExtra?: PrepareExtra): Promise<JsonPage> {
-  const writer = createJsonWriter();
+/**
+ * Every document of the command as one JSON array; `prepareExtra` (by batch of documents) adds members to each. The page is
+ * in memory that is `memory`'s.
+ */
+export async function readPage(
+  database: Database,
+  command: Document,
+  { prepareExtra, memory = FRESH }: { prepareExtra?: PrepareExtra | undefined; memory?: Memory } = {},
+): Promise<JsonPage> {
+  const writer = createJsonWriter(FIRST_BYTES, memory);
   let count = 0;
   let lastId: string | null = null;
   writer.raw('[\n');
   for await (const batch of rawBatches(database, command)) {
     const extra = prepareExtra && (await prepareExtra(batch.documents.map(idOf)));
-    writer.reserve(batch.bytes * JSON_PER_BSON);
-    let last: Uint8Array | null = null;
-    for (const document of batch.each()) {
-      if (count > 0) writer.raw(',\n');
-      writeDocument(writer, document, extra);
-      last = document;
-      if (++count % SLICE === 0) await yieldWithin(writer);
+    const isBig = batch.bytes > BIG_BYTES;
+    if (isBig) await takeTurn();
+    try {
+      writer.reserve(batch.bytes * JSON_PER_BSON);
+      let last: number | null = null;
+      for (const start of batch.starts()) {
+        if (count > 0) writer.raw(',\n');
+        writeDocument(writer, batch.memory, start, extra);
+        last = start;
+        if (++count % SLICE === 0) await yieldWithin(writer);
+      }
+      if (last !== null) lastId = idOf(documentAt(batch.memory, last));
+    } finally {
+      if (isBig) endTurn();
     }
-    if (last !== null) lastId = readObjectId(last);
   }
   writer.raw(count === 0 ? ']\n' : '\n]\n');
-  return { body: writer.take(), count, lastId };
+  const body = writer.take();
+  return { body, count, lastId, release: () => memory.takeBack(Buffer.from(body.buffer)) };
+}
+
+/** Big batches become JSON one after the other: side by side all would be in memory, and none would be ready sooner. */
+const waiting: (() => void)[] = [];
+let isTaken = false;
+
+async function takeTurn(): Promise<void> {
+  if (isTaken) await new Promise<void>((resolve) => waiting.push(resolve));
+  isTaken = true;
+}
+
+function endTurn(): void {
+  const next = waiting.shift();
+  if (next === undefined) isTaken = false;
+  else next();
 }
 
 async function yieldWithin(writer: JsonWriter): Promise<void> {
@@ -104,15 +140,16 @@ export async function readOne(
   const [document] = documents;
   if (document === undefined) return null;
   const writer = createJsonWriter(1_024);
-  writeDocument(writer, document, prepareExtra && (await prepareExtra(documents.map(idOf))));
+  writeDocument(writer, document, 0, prepareExtra && (await prepareExtra(documents.map(idOf))));
   return writer.take();
 }
 
-function writeDocument(writer: JsonWriter, document: Uint8Array, extra: Extra | undefined): void {
+function writeDocument(writer: JsonWriter, memory: Uint8Array, start: number, extra: Extra | undefined): void {
   if (extra === undefined) {
-    writer.document(document);
+    writer.document(memory, start);
     return;
   }
+  const document = documentAt(memory, start);
   writer.raw('{');
   writer.members(document);
   extra(writer, idOf(document));

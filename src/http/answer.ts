@@ -34,5 +34,6 @@ export function sendPage(req: Request, res: Response, query: Page, page: JsonPag
     next.set('after', page.lastId);
     res.setHeader('Link', `<${path}?${next}>; rel="next"`);
   }
+  if (page.release !== undefined) res.once('close', page.release);
   sendJson(res, page.body);
 }

@@ -71,6 +71,11 @@ export const LIMITS = {
   cachedModels: 1_000,
   cachedReaders: 100_000,
 
+  // Memory for long pages that is kept for the next ones.
+  memoryStepBytes: 512 * KIB,
+  memoryKeptBytes: 8 * MIB,
+  memoriesKept: 4,
+
   // Reads by key, or inserts, of one turn of the event loop that go to the database together.
   itemsPerTurn: 100,
 

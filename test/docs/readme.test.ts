@@ -34,7 +34,7 @@ describe('Limits', () => {
   };
   /** How the service works inside: nobody outside meets them. */
   const INTERNAL = [
-    'itemsPerTurn',
+    ...['itemsPerTurn', 'memoryStepBytes', 'memoryKeptBytes', 'memoriesKept'],
     ...['passwordHashesAtOnce', 'packetsPerWrite', 'slowCheckMs', 'timerMs', 'databaseConnections'],
     ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
     ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
