@@ -8,9 +8,9 @@ export interface Batch {
   /** How large they are together. */
   readonly bytes: number;
   /** Where they are, and where each begins: thousands of views cost more than what is done with them. */
-  readonly memory: Uint8Array;
+  readonly memory: Buffer;
   starts(): Iterable<number>;
-  readonly documents: Uint8Array[];
+  readonly documents: Buffer[];
 }
 
 /** The types of BSON that occur here. */
@@ -57,19 +57,26 @@ export function valueEnd(bson: Uint8Array, type: number, start: number, limit: n
   return end;
 }
 
+/** Where the value of a member of the document that begins at `start` is; -1: it has none of that name (ASCII) and type. */
+export function findValue(memory: Uint8Array, start: number, name: string, wanted: number): number {
+  const limit = valueEnd(memory, DOCUMENT, start, memory.length) - 1;
+  for (let at = start + 4; at < limit; ) {
+    const type = byteAt(memory, at++);
+    let same = 0;
+    while (same < name.length && memory[at + same] === name.charCodeAt(same)) same++;
+    const found = type === wanted && same === name.length && memory[at + same] === 0;
+    const value = valueStart(memory, at);
+    at = valueEnd(memory, type, value, limit);
+    if (found) return value;
+  }
+  return -1;
+}
+
 /** The bytes of a top-level member in the same memory; null: there is none of that name (ASCII) and type. */
 export function findField(bson: Uint8Array, name: string, wanted: number): Buffer | null {
-  const limit = valueEnd(bson, DOCUMENT, 0, bson.length) - 1;
-  for (let at = 4; at < limit; ) {
-    const type = byteAt(bson, at++);
-    let same = 0;
-    while (same < name.length && bson[at + same] === name.charCodeAt(same)) same++;
-    const found = type === wanted && same === name.length && bson[at + same] === 0;
-    const start = valueStart(bson, at);
-    at = valueEnd(bson, type, start, limit);
-    if (found) return Buffer.from(bson.buffer, bson.byteOffset + start, at - start);
-  }
-  return null;
+  const start = findValue(bson, 0, name, wanted);
+  if (start === -1) return null;
+  return Buffer.from(bson.buffer, bson.byteOffset + start, valueEnd(bson, wanted, start, bson.length) - start);
 }
 
 /** The hex digits of the `_id`, if that is an ObjectId. */
@@ -110,5 +117,5 @@ function* startsIn(batch: Uint8Array): Generator<number> {
 }
 
 /** The document that begins there, in the same memory. */
-export const documentAt = (memory: Uint8Array, start: number): Uint8Array =>
+export const documentAt = (memory: Buffer, start: number): Buffer =>
   memory.subarray(start, start + int32(memory, start));

@@ -49,9 +49,9 @@ const NOT_RESUMABLE: ReadonlySet<unknown> = new Set([47, 136, 260, 280, 286]);
 interface State {
   readonly stopping: AbortController;
   /** Where the stream is: what was told up to here need not be told again. */
-  token: Document | null;
+  at: { readonly token: Document } | null;
   stream: Stream | null;
-  /** Whether the history between `token` and the stream was lost, and nobody was told so yet. */
+  /** Whether the history between `at` and the stream was lost, and nobody was told so yet. */
   gap: boolean;
   /** Failures in a row: of any kind, and those that are not the database being away. */
   failures: number;
@@ -63,7 +63,7 @@ interface State {
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const stats = { restarts: 0, gaps: 0, skipped: 0, lagMs: null, heardAtMs: 0 };
   const state: State = {
-    ...{ stopping: new AbortController(), token: null, stream: null, gap: false },
+    ...{ stopping: new AbortController(), at: null, stream: null, gap: false },
     ...{ failures: 0, faults: 0, stats },
   };
   await open(options, state);
@@ -101,15 +101,15 @@ async function run(options: WatcherOptions, state: State): Promise<void> {
 }
 
 async function open({ client, onStart }: WatcherOptions, state: State): Promise<void> {
-  const opening = openStream(client, state.token);
+  const opening = openStream(client, state.at?.token ?? null);
   const { stream, token } = await withinTime(() => opening, patienceMs(state)).catch((error: unknown) => {
     // One that opens after all is nobody's.
     opening.then((late) => closeStream(late.stream)).catch(() => undefined);
     throw error;
   });
   state.stream = stream;
-  if (state.token === null) onStart(toPosition(token));
-  state.token = token;
+  if (state.at === null) onStart(toPosition(token));
+  state.at = { token };
 }
 
 // A server that hangs is left after a short time; one that has much to read through gets more of it every time.
@@ -122,9 +122,9 @@ async function readNext(options: WatcherOptions, state: State): Promise<void> {
   const batch = await withinTime(() => readStream(stream, asked), patienceMs(state));
   for (const change of batch.changes) {
     await tell(options, state, change);
-    state.token = change.token;
+    state.at = change;
   }
-  state.token = batch.token;
+  state.at = { token: batch.token };
   state.stats.heardAtMs = options.now();
   if (batch.writtenMs !== null) state.stats.lagMs = Math.max(0, state.stats.heardAtMs - batch.writtenMs);
   if (batch.skipped > 0) {
@@ -153,7 +153,7 @@ async function recover(options: WatcherOptions, state: State, error: unknown): P
   if (!isAway(error)) state.faults++;
   if (NOT_RESUMABLE.has(code) || state.faults >= LIMITS.watcherAttempts) {
     options.log.error({ err: error }, 'the history of changes is gone: live events before now are lost');
-    state.token = null;
+    state.at = null;
     state.gap = true;
     state.faults = 0;
     state.stats.gaps++;

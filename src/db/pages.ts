@@ -144,7 +144,7 @@ export async function readOne(
   return writer.take();
 }
 
-function writeDocument(writer: JsonWriter, memory: Uint8Array, start: number, extra: Extra | undefined): void {
+function writeDocument(writer: JsonWriter, memory: Buffer, start: number, extra: Extra | undefined): void {
   if (extra === undefined) {
     writer.document(memory, start);
     return;

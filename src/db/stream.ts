@@ -6,7 +6,7 @@ import { BSON, BSONType, type ClientSession, type Document, type Long, type Mong
 import type { Change } from '../model/change.js';
 import type { JsonObject } from '../model/json.js';
 import { STORES } from '../model/stores.js';
-import { findField, readBatch, readObjectId } from './bson.js';
+import { documentAt, findField, findValue, readBatch } from './bson.js';
 import { toEntity, toPlain } from './documents.js';
 import { toJson } from './json.js';
 
@@ -83,27 +83,28 @@ export async function readStream(
 ): Promise<StreamBatch> {
   const command = { getMore: id, collection: '$cmd.aggregate', maxTimeMS: waitMs, batchSize };
   const { cursor } = await client.db().command(command, { session, raw: true });
-  const { cursorId, documents } = readBatch(cursor);
-  const pieces = documents.filter((event) => pieceOf(event) !== null);
-  const whole = pieces.length === 0 ? documents : documents.filter((event) => pieceOf(event) === null);
+  const { cursorId, memory, starts } = readBatch(cursor);
+  const events = [...starts()];
+  const pieces = events.filter((event) => isPiece(memory, event)).map((event) => pieceOf(memory, event));
+  const whole = pieces.length === 0 ? events : events.filter((event) => !isPiece(memory, event));
   return {
-    changes: whole.map(toChange),
+    changes: whole.map((event) => toChange(memory, event)),
     token: BSON.deserialize(findField(cursor, 'postBatchResumeToken', BSONType.object) ?? missing('token')),
-    skipped: pieces.map(pieceOf).filter((piece) => piece?.fragment === piece?.of).length,
-    writtenMs: writtenMsOf(whole.at(-1)),
+    skipped: pieces.filter(({ fragment, of }) => fragment === of).length,
+    writtenMs: writtenMsOf(memory, whole.at(-1)),
     ended: cursorId === 0n,
   };
 }
 
-// Which piece it is of a change too large to be told at once; null for a whole one.
-function pieceOf(event: Uint8Array): Document | null {
-  const piece = findField(event, 'splitEvent', BSONType.object);
-  return piece && BSON.deserialize(piece);
-}
+// Whether it is a piece of a change too large to be told at once, and which one.
+const isPiece = (memory: Buffer, event: number): boolean =>
+  findValue(memory, event, 'splitEvent', BSONType.object) >= 0;
+const pieceOf = (memory: Buffer, event: number): Document =>
+  BSON.deserialize(findField(documentAt(memory, event), 'splitEvent', BSONType.object) ?? missing('piece'));
 
-function writtenMsOf(event: Uint8Array | undefined): number | null {
-  const written = event && findField(event, 'wallTime', BSONType.date);
-  return written ? Number(written.readBigInt64LE()) : null;
+function writtenMsOf(memory: Buffer, event: number | undefined): number | null {
+  const written = event === undefined ? -1 : findValue(memory, event, 'wallTime', BSONType.date);
+  return written === -1 ? null : Number(memory.readBigInt64LE(written));
 }
 
 const missing = (what: string): never => {
@@ -125,41 +126,83 @@ export async function closeStream({ client, id, session }: Stream): Promise<void
   await session.endSession().catch(() => undefined);
 }
 
-function toChange(event: Uint8Array): StreamChange {
-  const place = findField(event, 'ns', BSONType.object) ?? missing('namespace');
-  const store = textOf(place, 'coll');
-  try {
-    if (store === 'packets') return toNewPacket(event);
-  } catch {
-    // It holds what only others can have written there: a type without a JSON form of its own.
+function toChange(memory: Buffer, event: number): StreamChange {
+  const store = textAt(memory, valueAt(memory, event, 'ns', BSONType.object), 'coll');
+  const packet = store === 'packets' ? findValue(memory, event, 'fullDocument', BSONType.object) : -1;
+  // Another kind of `_id` only others can have given it.
+  if (packet !== -1 && findValue(memory, packet, '_id', BSONType.objectId) !== -1) {
+    return new NewPacket(memory, event, packet);
   }
-  return toEntityChange(store, BSON.deserialize(event), event.length);
+  const whole = documentAt(memory, event);
+  return toEntityChange(store, BSON.deserialize(whole), whole.length);
 }
 
-const textOf = (bytes: Uint8Array, name: string): string =>
-  (findField(bytes, name, BSONType.string) ?? missing(name)).toString('utf8', 4).slice(0, -1);
-
-function tokenOf(event: Uint8Array): Document {
-  return { _data: textOf(findField(event, '_id', BSONType.object) ?? missing('token'), '_data') };
+function valueAt(memory: Buffer, document: number, name: string, type: number): number {
+  const value = findValue(memory, document, name, type);
+  return value === -1 ? missing(name) : value;
 }
 
-// Of packets the stream tells only that they were stored.
-function toNewPacket(event: Uint8Array): StreamChange {
-  const packet = findField(event, 'fullDocument', BSONType.object) ?? missing('packet');
-  const json = toJson(packet);
-  const token = tokenOf(event);
-  let after: JsonObject | null = null;
-  return {
-    ...{ store: 'packets', kind: 'created', id: readObjectId(packet) ?? missing('_id'), before: null, json },
-    bytes: event.length,
-    get after() {
-      after ??= JSON.parse(json.toString()) as JsonObject;
-      return after;
-    },
-    objectId: findField(packet, '_oid', BSONType.objectId)?.toString('hex') ?? null,
-    position: toPosition(token),
-    token,
-  };
+function textAt(memory: Buffer, document: number, name: string): string {
+  const value = valueAt(memory, document, name, BSONType.string);
+  return memory.toString('utf8', value + 4, value + 3 + memory.readInt32LE(value));
+}
+
+const idAt = (memory: Buffer, document: number, name: string): string | null => {
+  const value = findValue(memory, document, name, BSONType.objectId);
+  return value === -1 ? null : memory.toString('hex', value, value + 12);
+};
+
+/**
+ * Of packets the stream tells only that they were stored. Most are packets of objects that nobody looks at: what is in one
+ * is read where it is asked for.
+ */
+class NewPacket implements StreamChange {
+  readonly store = 'packets';
+  readonly kind = 'created';
+  readonly before = null;
+  readonly objectId: string | null;
+  readonly #memory: Buffer;
+  readonly #event: number;
+  readonly #packet: number;
+  #position = '';
+
+  constructor(memory: Buffer, event: number, packet: number) {
+    this.#memory = memory;
+    this.#event = event;
+    this.#packet = packet;
+    this.objectId = idAt(memory, packet, '_oid');
+  }
+
+  get id(): string {
+    return idAt(this.#memory, this.#packet, '_id') ?? missing('_id');
+  }
+
+  get bytes(): number {
+    return this.#memory.readInt32LE(this.#event);
+  }
+
+  get json(): Buffer {
+    const packet = documentAt(this.#memory, this.#packet);
+    try {
+      return toJson(packet);
+    } catch {
+      // It holds what only others can have written there: a type without a JSON form of its own.
+      return Buffer.from(JSON.stringify(toImage('packets', BSON.deserialize(packet))));
+    }
+  }
+
+  get after(): JsonObject {
+    return JSON.parse(this.json.toString()) as JsonObject;
+  }
+
+  get position(): string {
+    this.#position ||= toPosition(this.token);
+    return this.#position;
+  }
+
+  get token(): Document {
+    return { _data: textAt(this.#memory, valueAt(this.#memory, this.#event, '_id', BSONType.object), '_data') };
+  }
 }
 
 function toEntityChange(store: string, event: Document, bytes: number): StreamChange {

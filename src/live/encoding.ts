@@ -3,11 +3,11 @@ import type { Form } from '../model/feed.js';
 import type { LiveEvent } from './events.js';
 
 const ENCODERS: Readonly<Record<Form, (event: LiveEvent) => Buffer>> = {
-  frame: (event) => toFrame(join(`42["${event.name}",`, event.json, `,{"position":"${event.position}"}]`)),
+  frame: (event) => toFrame(join(`42["${event.name}",`, event.toJson(), `,{"position":"${event.position}"}]`)),
   // Clients of the first generation cannot read other characters over long polling; as JSON escapes everyone reads them.
-  packet: (event) => Buffer.from(escapeText(`2["${event.name}",${event.json},{"position":"${event.position}"}]`)),
-  sse: (event) => join(`id: ${event.position}\nevent: ${event.name}\ndata: `, event.json, '\n\n'),
-  item: (event) => join(`{"event":"${event.name}","data":`, event.json, `,"position":"${event.position}"}`),
+  packet: (event) => Buffer.from(escapeText(`2["${event.name}",${event.toJson()},{"position":"${event.position}"}]`)),
+  sse: (event) => join(`id: ${event.position}\nevent: ${event.name}\ndata: `, event.toJson(), '\n\n'),
+  item: (event) => join(`{"event":"${event.name}","data":`, event.toJson(), `,"position":"${event.position}"}`),
 };
 
 export function encode(event: LiveEvent, form: Form): Buffer {

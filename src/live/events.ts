@@ -9,7 +9,7 @@ export interface LiveEvent {
   /** The object it is about. */
   readonly objectId: string;
   /** What is told, as JSON. */
-  readonly json: Buffer;
+  toJson(): Buffer;
   /** The addresses it goes to. */
   readonly readers: readonly string[];
   /** Opaque; whoever comes back with it hears what came after. */
@@ -36,23 +36,24 @@ export function isOfObject({ store, kind }: Pick<Change, 'store' | 'kind'>): boo
  * change belongs to (`isOfObject`): null when that object is gone.
  */
 export function toEvents(change: Change, objectReaders: readonly string[] | null): LiveEvent[] {
-  const { store, kind, after, objectId } = change;
+  const { store, kind, objectId } = change;
   if (objectId === null) return [];
   if (isOfObject(change) && objectReaders === null) return [];
   if (store === 'packets' && kind === 'created') {
-    return [createEvent('object-packet', change, objectReaders ?? [], change.json ?? toBytes(after))];
+    return [createEvent('object-packet', change, objectReaders ?? [], () => change.json ?? toBytes(change.after))];
   }
+  const { after } = change;
   if (store === 'commands' && after !== null) {
     const name = commandEventOf(change);
     if (name === null) return [];
     const payload = { id: objectId, command: pick(after, COMMAND_FIELDS) };
-    return [createEvent(name, change, objectReaders ?? [], toBytes(payload))];
+    return [createEvent(name, change, objectReaders ?? [], () => toBytes(payload))];
   }
   if (store === 'objects' && kind === 'changed' && after !== null && change.before !== null) {
     const difference = compare(change.before, after);
     if (difference === null) return [];
     const readers = readersOf(after as unknown as Guarded);
-    return [createEvent('object-update', change, readers, toBytes({ id: objectId, ...difference }))];
+    return [createEvent('object-update', change, readers, () => toBytes({ id: objectId, ...difference }))];
   }
   return [];
 }
@@ -76,8 +77,14 @@ const pick = (image: JsonObject, names: readonly string[]): JsonObject =>
 
 const toBytes = (payload: JsonObject | null): Buffer => Buffer.from(JSON.stringify(payload));
 
-function createEvent(name: EventName, change: Change, readers: readonly string[], json: Buffer): LiveEvent {
-  return { name, objectId: change.objectId as string, json, readers, position: change.position, encoded: {} };
+// Made when it is asked for: most events are of objects that nobody looks at.
+function createEvent(name: EventName, change: Change, readers: readonly string[], json: () => Buffer): LiveEvent {
+  return {
+    ...{ name, objectId: change.objectId as string, readers, encoded: {}, toJson: json },
+    get position() {
+      return change.position;
+    },
+  };
 }
 
 /** interface, "Event kinds": the fields that changed, top level, before and after; null when none did. */

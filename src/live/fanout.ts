@@ -71,6 +71,7 @@ export function createFanOut(): FanOut {
       member.rooms = wanted;
     },
     tell(event) {
+      if (rooms.size === 0) return;
       for (const room of roomsFor(event)) for (const member of rooms.get(room) ?? []) tellOne(member, event);
     },
     ...{ tellOne, stop: gatherer.stop },

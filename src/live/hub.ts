@@ -31,8 +31,8 @@ export interface Hub {
 export function createHub(options: HubOptions): Hub {
   const fanOut = createFanOut();
   const listeners = createListeners(options, fanOut);
-  const state = { told: '', turnMs: 0 };
-  const told = (): string => state.told;
+  const state: { last: { readonly position: string }; turnMs: number } = { last: { position: '' }, turnMs: 0 };
+  const told = (): string => state.last.position;
   const recent = createRecent(told);
   const catchUp = createCatchUp({ ...options, openRecent: recent.open, told });
   const tell = async (change: Change): Promise<readonly LiveEvent[]> => {
@@ -41,7 +41,7 @@ export function createHub(options: HubOptions): Hub {
     const events = toEvents(change, readers);
     for (const event of events) fanOut.tell(event);
     recent.note(change);
-    state.told = change.position;
+    state.last = change;
     // A burst must not keep everything else waiting.
     if (performance.now() - state.turnMs > LIMITS.turnMs) {
       await yieldTurn();
@@ -52,7 +52,7 @@ export function createHub(options: HubOptions): Hub {
   return {
     begin(position) {
       listeners.endAll();
-      state.told = position;
+      state.last = { position };
       recent.begin(position);
     },
     tell,

@@ -28,7 +28,8 @@ function change(fields: Partial<Change>): Change {
   };
 }
 
-const payloadOf = (event: LiveEvent | undefined): JsonObject | undefined => event && JSON.parse(event.json.toString());
+const payloadOf = (event: LiveEvent | undefined): JsonObject | undefined =>
+  event && JSON.parse(event.toJson().toString());
 
 describe('toEvents: object-update', () => {
   const rows: [name: string, before: JsonObject, after: JsonObject, said: [JsonObject, JsonObject] | null][] = [

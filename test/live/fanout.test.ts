@@ -11,7 +11,7 @@ const ROOMS = new Set([`${READER}|*|*`]);
 
 const createEvent = (nth: number): LiveEvent => ({
   ...{ name: 'object-packet', objectId: 'o', readers: [READER], position: String(nth), encoded: {} },
-  json: Buffer.from(`{"nth":${nth}}`),
+  toJson: () => Buffer.from(`{"nth":${nth}}`),
 });
 
 test('events told during a long round of writing go to all in the next one, made once for all', async () => {
