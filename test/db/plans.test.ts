@@ -1,0 +1,85 @@
+/** How the database finds what every route asks of it: by an index, in the order of the index. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ADMIN, useService } from '../fixture.js';
+
+// Before the database is dropped: what is profiled is written into it.
+afterAll(() => service.client.db().command({ profile: 0 }));
+const service = useService();
+const NOW = Date.now();
+const OBJECTS = 20;
+/** What stands for itself in a path. */
+const known: Record<string, string> = {};
+
+beforeAll(async () => {
+  const post = async (path: string, body: object) => (await service.admin('POST', path, body)).body;
+  for (let nth = 0; nth < OBJECTS; nth++) {
+    const { _id } = await post('objects', { id: `truck-${nth}`, name: `Truck ${nth}` });
+    const packets = Array.from({ length: 20 }, (_, at) => ({ time: NOW - at * 1_000, speed: at }));
+    await post(`objects/${_id}/packets`, packets);
+    await post(`objects/${_id}/commands/lock`, {});
+    known.object = _id;
+  }
+  known.packet = (await service.admin('GET', `objects/${known.object}/packets?limit=1`)).body[0]._id;
+  known.command = (await service.admin('GET', 'commands?limit=1')).body[0]._id;
+  known.user = (await service.admin('GET', 'auth')).body._id;
+  await service.client.db().command({ profile: 2 });
+});
+
+interface Profiled {
+  readonly ns: string;
+  readonly planSummary?: string;
+  readonly hasSortStage?: boolean;
+  readonly command: object;
+}
+
+/** What the database did since something was asked for, save for the news that is always asked for. */
+async function profile(ask: () => Promise<unknown>): Promise<Profiled[]> {
+  const db = service.client.db();
+  const { localTime } = await db.command({ hello: 1 });
+  await ask();
+  const done = db.collection<Profiled>('system.profile').find({ ts: { $gte: localTime } }, { batchSize: 1_000 });
+  const found = await done.toArray();
+  return found.filter(({ ns, planSummary }) => !/\$cmd|system\.profile/.test(ns) && planSummary !== undefined);
+}
+
+const isBad = ({ hasSortStage, planSummary = '' }: Profiled): boolean =>
+  hasSortStage === true || planSummary.includes('COLLSCAN');
+
+const INTERVAL = `from=${NOW - 60_000}&to=${NOW}`;
+const LISTS = ['', '?limit=5&offset=2', '?limit=5&after=<object>', '?only=name', '?meta=true', `?${INTERVAL}`];
+const STORES = 'objects models users groups roles tokens commands geofences labels handlers stores audit'.split(' ');
+const REQUESTS: readonly (readonly [method: string, path: string, body?: object])[] = [
+  ...STORES.flatMap((store) => [...LISTS, '/<object>'].map((rest) => ['GET', `${store}${rest}`] as const)),
+  ...[['GET', 'auth'] as const, ['POST', 'auth/token', ADMIN] as const],
+  ...[['GET', 'objects/truck-3'] as const, ['GET', 'objects/truck-3?only=name,state.speed'] as const],
+  ...[['POST', 'objects', { id: 'new', name: 'New' }] as const, ['DELETE', 'objects/new'] as const],
+  ...[['PATCH', 'objects/truck-3', { status: 'x' }] as const, ['PATCH', 'objects/<object>', { status: 'y' }] as const],
+  ...[['PATCH', 'objects/<object>', { id: 'truck-0' }] as const, ['POST', 'labels', { name: 'L' }] as const],
+  ['POST', 'objects/<object>/access', { user: '<user>' }],
+  ['DELETE', 'objects/<object>/access/<user>'],
+  ...['', `?begin=${NOW - 10_000}&end=${NOW}`, '?after=<packet>&limit=5', '?meta=true', '?sortBy=-time&limit=3']
+    .map((rest) => `objects/<object>/packets${rest}`)
+    .map((path) => ['GET', path] as const),
+  ...[['GET', 'objects/truck-3/packets'] as const, ['GET', 'objects/<object>/packets/<packet>'] as const],
+  ...[['POST', 'objects/truck-3/packets', { speed: 1 }] as const, ['POST', 'objects/<object>/packets', []] as const],
+  ...[['GET', 'objects/<object>/commands'] as const, ['GET', 'commands/<command>'] as const],
+  ['POST', 'objects/truck-3/commands/lock', {}],
+  ['POST', 'objects/<object>/commands/<command>/result', { status: 'done' }],
+];
+
+const told = (text: string): string => text.replace(/<(\w+)>/g, (_, name: string) => known[name] ?? '');
+
+describe('no collection is gone through, and nothing is sorted, for', () => {
+  test.each(REQUESTS.map(([method, path, body]) => ({ method, path, body })))('$method $path', async (asked) => {
+    const body = asked.body && JSON.parse(told(JSON.stringify(asked.body)));
+    const done = await profile(() => service.admin(asked.method, told(asked.path), body));
+    expect(done.filter(isBad).map(({ ns, planSummary, command }) => ({ ns, planSummary, command }))).toEqual([]);
+  });
+});
+
+test('what is looked at would tell', async () => {
+  const objects = service.client.db().collection('objects');
+  const done = await profile(() => objects.find({ name: 'x' }).sort({ description: 1 }).toArray());
+  const own = done.filter(({ command }) => JSON.stringify(command).includes('"description"'));
+  expect(own.map(({ planSummary, hasSortStage }) => [planSummary, hasSortStage])).toEqual([['COLLSCAN', true]]);
+});
