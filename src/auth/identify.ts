@@ -1,8 +1,8 @@
 /** Who asks: headers become a Caller, or nobody. Knows neither Express nor sockets. */
-import type { Accounts } from '../db/accounts.js';
+import type { Account, Accounts, TokenRecord } from '../db/accounts.js';
 import type { Caller } from '../model/access.js';
 import type { Sessions } from './sessions.js';
-import type { Tokens } from './tokens.js';
+import type { Claims, Tokens } from './tokens.js';
 
 export interface Proof {
   readonly authorization?: string | undefined;
@@ -22,14 +22,18 @@ export interface IdentifyParts {
 
 /** A bearer token goes before a cookie: a bad one is not made good by a session. */
 export function createIdentify(parts: IdentifyParts): Identify {
+  const callers: Callers = new WeakMap();
   return async ({ authorization, cookie }) => {
-    if (authorization !== undefined && authorization !== '') return fromToken(parts, authorization);
+    if (authorization !== undefined && authorization !== '') return fromToken(parts, callers, authorization);
     if (cookie !== undefined && cookie !== '') return fromCookie(parts, cookie);
     return null;
   };
 }
 
-async function fromToken(parts: IdentifyParts, authorization: string): Promise<Caller | null> {
+/** Who came with a token before, and what that was made of. */
+type Callers = WeakMap<Claims, { readonly record: TokenRecord; readonly account: Account; readonly caller: Caller }>;
+
+async function fromToken(parts: IdentifyParts, callers: Callers, authorization: string): Promise<Caller | null> {
   // Some clients send the bare token.
   const claims = parts.tokens.verify(authorization.replace(/^bearer\s+/i, '').trim());
   if (claims === null) return null;
@@ -38,8 +42,13 @@ async function fromToken(parts: IdentifyParts, authorization: string): Promise<C
   const account = await parts.accounts.findAccount(claims.userId);
   if (account === null) return null;
   parts.noteUse(claims.tokenId);
+  // The same as long as all it is made of is the same.
+  const known = callers.get(claims);
+  if (known?.record === record && known.account === account) return known.caller;
   const token = { id: claims.tokenId, expiresAtMs: claims.expiresAtMs };
-  return { ...account, scopes: record.scopes, session: null, token };
+  const caller = { ...account, scopes: record.scopes, session: null, token };
+  callers.set(claims, { record, account, caller });
+  return caller;
 }
 
 async function fromCookie(parts: { accounts: Accounts; sessions: Sessions }, cookie: string): Promise<Caller | null> {

@@ -22,6 +22,8 @@ export function securityAction(method: string, segments: readonly string[], stat
 export function auditRequests(audit: Audit): RequestHandler {
   return (req, res, next) => {
     res.once('finish', () => {
+      // What was read, and that it was permitted, is no event.
+      if (res.statusCode === 200 && req.method === 'GET') return;
       const segments = segmentsOf(req.originalUrl.split('?', 1)[0] ?? '');
       const path = segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0);
       const names = path.map((segment, at) => (at % 2 === 0 ? segment.toLowerCase() : segment));

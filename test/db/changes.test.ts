@@ -1,6 +1,6 @@
 /** The watcher alone, on a real change stream: every change once and in order, whatever happens to its cursor. */
 import { afterEach, expect, test } from '@jest/globals';
-import { type MongoClient, ObjectId } from 'mongodb';
+import { Decimal128, type MongoClient, ObjectId } from 'mongodb';
 import { startWatcher, type Watcher } from '../../src/db/changes.js';
 import { connectDatabase, createWatcherClient, type Database } from '../../src/db/connect.js';
 import { unavailable } from '../../src/errors.js';
@@ -191,6 +191,26 @@ test('the database dropped: one gap is reported when the watcher hears again, an
   await until(() => watched.changes.length === 2);
   expect(watched.changes.map(({ id }) => id)).toEqual(['1', '2']);
   expect(watched.gaps()).toBe(1);
+});
+
+test('a packet is told as it is stored, also where others have put in what has no JSON form', async () => {
+  const watched = await watch();
+  const [first, second, _oid] = [new ObjectId(), new ObjectId(), new ObjectId()];
+  const packets = watched.database.db.collection('packets');
+  await packets.insertOne({ _id: first, _oid, time: 1, speed: 5, price: Decimal128.fromString('1.5') });
+  await packets.insertOne({ _id: second, _oid, time: 2, name: 'Größe "x"', place: { lat: 1.25 } });
+  await until(() => watched.changes.length >= 2);
+  const plain = { _oid: String(_oid), time: 2, name: 'Größe "x"', place: { lat: 1.25 } };
+  expect(watched.changes.map(({ id, objectId }) => [id, objectId])).toEqual([
+    [String(first), String(_oid)],
+    [String(second), String(_oid)],
+  ]);
+  expect(watched.changes.map(({ after }) => after)).toEqual([
+    expect.objectContaining({ _id: String(first), time: 1, speed: 5, price: expect.anything() }),
+    { _id: String(second), ...plain },
+  ]);
+  for (const { json, after } of watched.changes) expect(JSON.parse(String(json))).toEqual(after);
+  expect(watched.watcher.stats()).toMatchObject({ skipped: 0 });
 });
 
 test('it is live while the database answers, and not in a silence', async () => {
