@@ -74,7 +74,7 @@ export const LIMITS = {
   // Memory for long pages that is kept for the next ones.
   memoryStepBytes: 512 * KIB,
   memoryKeptBytes: 8 * MIB,
-  memoriesKept: 4,
+  memoriesKept: 8,
 
   // Reads by key, or inserts, of one turn of the event loop that go to the database together.
   itemsPerTurn: 100,
