@@ -59,7 +59,8 @@ async function moveWithin(
       session,
     });
   }
-  await groups.updateOne({ _id: id }, { $set: { parent: parent._id, _at: nowMs, _moved: nowMs } }, { session });
+  const moved = { $set: { parent: parent._id, _moved: nowMs }, $max: { _at: nowMs } };
+  await groups.updateOne({ _id: id }, moved, { session });
 }
 
 /**

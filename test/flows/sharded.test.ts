@@ -95,6 +95,8 @@ const shard = (uri: string) =>
   test('the rest of the interface', async () => {
     const [id] = objects as [string];
     expect((await first.admin('PATCH', `objects/${id}`, { status: 'on tour', config: { hz: 5 } })).status).toBe(200);
+    const together = objects.map((each, nth) => first.admin('PATCH', `objects/${each}`, { note: `n ${nth}` }));
+    expect((await Promise.all(together)).map(({ body }) => body.note)).toEqual(objects.map((_, nth) => `n ${nth}`));
     expect((await second.admin('POST', `objects/${id}/commands/go`, { speed: 5 })).body).toEqual({ success: true });
     expect((await first.admin('GET', `commands?where.object=${id}`)).body).toHaveLength(1);
     const group = entityOf(await first.admin('POST', 'groups', { name: 'Depot' }));
