@@ -133,8 +133,9 @@ async function poll({ listen }: EventParts, asked: Asked, req: Request, res: Res
     },
     isDrained: () => true,
     gap: (gap) => page.gap(gap),
-    joined() {
+    joined(position) {
       page.isLive = true;
+      page.passed(position);
       if (page.isEmpty()) finishIn(untilMs - performance.now());
       else finish();
     },
@@ -153,12 +154,16 @@ function createPage() {
   const isFull = (): boolean => items.length >= LIMITS.pollEvents || bytes >= LIMITS.pollBytes;
   return {
     isLive: false,
-    /** That of the last event; null when there is none. */
+    /** Up to where all is in it; null when nothing is known of that. */
     position: null as string | null,
     isFull,
     isEmpty: (): boolean => items.length === 0 && found === null,
     gap(gap: Gap): void {
       found = gap;
+    },
+    /** What came up to there is in it, or is not for whoever asked: nor later, when rights have changed. */
+    passed(position: string): void {
+      if (!isFull()) this.position = position;
     },
     add(batch: Batch): void {
       for (const { position, bytes: item } of batch.pieces('item')) {
