@@ -8,7 +8,6 @@ import {
   MongoClientBulkWriteError,
   MongoError,
   MongoServerError,
-  MongoWriteConcernError,
   ObjectId,
 } from 'mongodb';
 import { ApiError, badRequest, conflict, tooLarge, unavailable } from '../errors.js';
@@ -214,8 +213,8 @@ export function isAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   // A group of writes that never reached the database comes without an error of any one of them.
   if (error instanceof MongoBulkWriteError && [error.writeErrors].flat().length === 0) return true;
-  // What is left of a group of writes when it is not known whether they are durable.
-  if (error instanceof MongoClientBulkWriteError || error instanceof MongoWriteConcernError) return true;
+  // What is left of a group of changes when it is not known whether they are durable.
+  if (error instanceof MongoClientBulkWriteError) return true;
   if (!(error instanceof MongoServerError) || AWAY.has(error.code)) return true;
   return AWAY_LABELS.some((label) => error.hasErrorLabel(label));
 }

@@ -1,12 +1,13 @@
 /** The packets of objects as they come in: durable before they are acknowledged, those of one moment written together. */
-import { BSON, type Document, MongoServerError, ObjectId } from 'mongodb';
+import { BSON, type Document, MongoBulkWriteError, ObjectId } from 'mongodb';
 import { conflict, tooLarge, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
 import type { Database } from './connect.js';
 import { toDatabaseError, toEntity, withinTime } from './documents.js';
-import { DUPLICATE, insertMany } from './insert-many.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
+
+const DUPLICATE = 11_000;
 
 export interface Ingested {
   readonly packets: readonly Packet[];
@@ -105,10 +106,15 @@ async function insertAll(
   packets: readonly Packet[],
 ): Promise<Set<Packet>> {
   const documents = group.flatMap((one) => one.documents);
-  const { refusals } = await insertMany(database, PACKETS, documents, LIMITS.packetBytes);
-  const other = refusals.find(({ code }) => code !== DUPLICATE);
-  if (other !== undefined) throw new MongoServerError(other);
-  return new Set(refusals.map(({ index }) => packets[index] as Packet));
+  try {
+    await database.db.collection(PACKETS).insertMany(documents, { ordered: false });
+    return new Set();
+  } catch (error) {
+    const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    const durable = error instanceof MongoBulkWriteError && error.result.getWriteConcernError() === undefined;
+    if (errors.length === 0 || !durable || errors.some(({ code }) => code !== DUPLICATE)) throw error;
+    return new Set(errors.map(({ index }) => packets[index] as Packet));
+  }
 }
 
 const storedKey = (packet: Pick<Packet, '_id' | '_oid'>): string => `${packet._oid}/${packet._id}`;

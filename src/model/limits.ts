@@ -82,7 +82,6 @@ export const LIMITS = {
   // Writes: packets that wait for the write under way and go into the next one together.
   packetsPerWrite: 1_000,
   packetsWaiting: 20_000,
-  insertBytes: 8 * MIB,
 
   // Commands.
   commandLifetimeMs: DAY_MS,

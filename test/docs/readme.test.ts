@@ -35,7 +35,7 @@ describe('Limits', () => {
   /** How the service works inside: nobody outside meets them. */
   const INTERNAL = [
     ...['itemsPerTurn', 'memoryStepBytes', 'memoryKeptBytes', 'memoriesKept'],
-    ...['passwordHashesAtOnce', 'packetsPerWrite', 'insertBytes', 'slowCheckMs', 'timerMs', 'databaseConnections'],
+    ...['passwordHashesAtOnce', 'packetsPerWrite', 'slowCheckMs', 'timerMs', 'databaseConnections'],
     ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
     ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
     ...['watcherAnswerMs', 'watcherAnswerMaxMs', 'watcherHeartbeatMs', 'watcherConnections', 'watcherAttempts'],
