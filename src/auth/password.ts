@@ -1,6 +1,5 @@
 /** Password hashes: argon2id, a bounded number at once, and the same work whether or not a user exists. */
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
@@ -21,11 +20,9 @@ export interface Passwords {
   inTurn<T>(check: (verify: Verify, renew: Renew) => Promise<T>): Promise<T>;
 }
 
-/** Hashing takes a core each: one is left to everything else. */
-const AT_ONCE = Math.max(1, Math.min(LIMITS.passwordHashesAtOnce, availableParallelism() - 1));
-
+/** Hashing takes a core each: more at once than there are cores would starve everything else. */
 export async function createPasswords(): Promise<Passwords> {
-  const run = createQueue(AT_ONCE, LIMITS.passwordHashesWaiting);
+  const run = createQueue(LIMITS.passwordHashesAtOnce, LIMITS.passwordHashesWaiting);
   const nobody = await hash('nobody has this password', PARAMETERS);
   const verifyOne: Verify = async (stored, password) => {
     const fits = await verify(stored ?? nobody, password).catch(() => false);
