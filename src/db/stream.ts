@@ -131,7 +131,8 @@ function toChange(memory: Buffer, event: number): StreamChange {
   const packet = store === 'packets' ? findValue(memory, event, 'fullDocument', BSONType.object) : -1;
   // Another kind of `_id` only others can have given it.
   if (packet !== -1 && findValue(memory, packet, '_id', BSONType.objectId) !== -1) {
-    return new NewPacket(memory, event, packet);
+    // A copy: who keeps this change for a while must not keep all that the database told with it.
+    return new NewPacket(Buffer.from(documentAt(memory, event)), packet - event);
   }
   const whole = documentAt(memory, event);
   return toEntityChange(store, BSON.deserialize(whole), whole.length);
@@ -161,28 +162,27 @@ class NewPacket implements StreamChange {
   readonly kind = 'created';
   readonly before = null;
   readonly objectId: string | null;
-  readonly #memory: Buffer;
-  readonly #event: number;
+  readonly #event: Buffer;
+  /** Where the packet begins in it. */
   readonly #packet: number;
   #position = '';
 
-  constructor(memory: Buffer, event: number, packet: number) {
-    this.#memory = memory;
+  constructor(event: Buffer, packet: number) {
     this.#event = event;
     this.#packet = packet;
-    this.objectId = idAt(memory, packet, '_oid');
+    this.objectId = idAt(event, packet, '_oid');
   }
 
   get id(): string {
-    return idAt(this.#memory, this.#packet, '_id') ?? missing('_id');
+    return idAt(this.#event, this.#packet, '_id') ?? missing('_id');
   }
 
   get bytes(): number {
-    return this.#memory.readInt32LE(this.#event);
+    return this.#event.length;
   }
 
   get json(): Buffer {
-    const packet = documentAt(this.#memory, this.#packet);
+    const packet = documentAt(this.#event, this.#packet);
     try {
       return toJson(packet);
     } catch {
@@ -201,7 +201,7 @@ class NewPacket implements StreamChange {
   }
 
   get token(): Document {
-    return { _data: textAt(this.#memory, valueAt(this.#memory, this.#event, '_id', BSONType.object), '_data') };
+    return { _data: textAt(this.#event, valueAt(this.#event, 0, '_id', BSONType.object), '_data') };
   }
 }
 

@@ -76,7 +76,7 @@ export const LIMITS = {
   memoryKeptBytes: 8 * MIB,
   memoriesKept: 8,
 
-  // Reads by key, or inserts, of one turn of the event loop that go to the database together.
+  // Reads by key, inserts or changes of one turn of the event loop that go to the database together.
   itemsPerTurn: 100,
 
   // Writes: packets that wait for the write under way and go into the next one together.

@@ -107,14 +107,26 @@ describe('one that is refused', () => {
   });
 });
 
-test('an own id that is given another entity while it is asked for changes nobody else', async () => {
-  const [first, second] = await createAll([newEntity('shared'), newEntity('other')]);
-  await Promise.all([
-    change(first?._id as string, { id: 'moved' }),
-    change('shared', { status: 'mine' }).catch(() => null),
-  ]);
-  await change(second?._id as string, { id: 'shared' });
-  expect(await storedAt(second?._id as string)).not.toHaveProperty('status');
+test('an own id that passes to another entity while it is asked for: who had it before is not changed', async () => {
+  const [first, second] = (await createAll([newEntity('shared'), newEntity('other')])) as [Entity, Entity];
+  const give = (_id: string, id: string) =>
+    database.db.collection('objects').updateOne({ _id: new ObjectId(_id) }, { $set: { id } });
+  let isGiven = false;
+  // Between the reading of whose it is and the change.
+  const racing: Database = {
+    ...database,
+    async inTurn(what, items, run) {
+      if (what === 'update' && !isGiven) {
+        isGiven = true;
+        await give(first._id, 'moved');
+        await give(second._id, 'shared');
+      }
+      return database.inTurn(what, items, run);
+    },
+  };
+  await changeEntity(racing, OBJECTS, SCOPE, 'shared', { patch: { status: 'mine' }, nowMs: 1 });
+  expect(await storedAt(first._id)).not.toHaveProperty('status');
+  expect(await storedAt(second._id)).toMatchObject({ id: 'shared', status: 'mine' });
 });
 
 test('every change is one, also when the clock stands still or goes back: `_at` grows', async () => {
