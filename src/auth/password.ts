@@ -1,5 +1,6 @@
 /** Password hashes: argon2id, a bounded number at once, and the same work whether or not a user exists. */
 import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
@@ -20,20 +21,24 @@ export interface Passwords {
   inTurn<T>(check: (verify: Verify, renew: Renew) => Promise<T>): Promise<T>;
 }
 
-/** Hashing takes a core each: more at once than there are cores would starve everything else. */
+/** Hashing takes a core each: one is left to everything else. */
+const HASHES_AT_ONCE = Math.max(1, Math.min(LIMITS.passwordHashesAtOnce, availableParallelism() - 1));
+
 export async function createPasswords(): Promise<Passwords> {
   const run = createQueue(LIMITS.passwordHashesAtOnce, LIMITS.passwordHashesWaiting);
-  const nobody = await hash('nobody has this password', PARAMETERS);
+  // Taken by those whose turn it is, and only while they hash: their questions to the database keep nobody from hashing.
+  const onCore = createQueue(HASHES_AT_ONCE, LIMITS.passwordHashesAtOnce);
+  const hashOne = (password: string): Promise<string> => onCore(() => hash(password, PARAMETERS));
+  const nobody = await hashOne('nobody has this password');
   const verifyOne: Verify = async (stored, password) => {
-    const fits = await verify(stored ?? nobody, password).catch(() => false);
+    const fits = await onCore(() => verify(stored ?? nobody, password).catch(() => false));
     return fits && stored !== null;
   };
   // What stands in front of salt and hash: algorithm, version, parameters.
   const today = nobody.split('$', 4).join('$');
-  const renewOne: Renew = async (stored, password) =>
-    stored.startsWith(`${today}$`) ? null : hash(password, PARAMETERS);
+  const renewOne: Renew = async (stored, password) => (stored.startsWith(`${today}$`) ? null : hashOne(password));
   return {
-    hash: (password) => run(() => hash(password, PARAMETERS)),
+    hash: (password) => run(() => hashOne(password)),
     inTurn: (check) => run(() => check(verifyOne, renewOne)),
   };
 }
