@@ -1,0 +1,60 @@
+/** A line to the database on which answers get lost, or come from somebody else. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { BSON, type Document, MongoClient } from 'mongodb';
+
+/** What becomes of what is asked: it passes; or its answer is lost, and the line cut; or this is the answer to it. */
+export type Fate = 'passes' | 'lost' | Document;
+
+export interface Line {
+  readonly client: MongoClient;
+  stop(): Promise<void>;
+}
+
+const HEADER_BYTES = 21;
+const OP_MSG = 2013;
+
+/** The client of `prepare` is connected through the line; `decide` is told the bytes of each question. */
+export async function startLine(
+  uri: string,
+  decide: (asked: Buffer) => Fate,
+  prepare: (uri: string) => MongoClient = (through) => new MongoClient(through),
+): Promise<Line> {
+  const target = new URL(uri);
+  const server = createServer((near) => join(near, target, decide)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const through = new URL(uri);
+  through.port = String((server.address() as AddressInfo).port);
+  const client = await prepare(through.href).connect();
+  return {
+    client,
+    async stop() {
+      await client.close();
+      server.close();
+    },
+  };
+}
+
+function join(near: Socket, { port, hostname }: URL, decide: (asked: Buffer) => Fate): void {
+  const far = connect(Number(port), hostname);
+  let isLost = false;
+  near.on('data', (asked) => {
+    const fate = decide(asked);
+    if (fate === 'lost') isLost = true;
+    if (fate === 'lost' || fate === 'passes') far.write(asked);
+    else near.write(toReply(asked, fate));
+  });
+  far.on('data', (answer) => (isLost ? near.destroy() : near.write(answer)));
+  near.on('error', () => undefined).on('close', () => far.destroy());
+  far.on('error', () => undefined).on('close', () => near.destroy());
+}
+
+// MongoDB's wire protocol: an OP_MSG of one section, to the request it answers.
+function toReply(asked: Buffer, answer: Document): Buffer {
+  const body = BSON.serialize(answer);
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeInt32LE(HEADER_BYTES + body.length, 0);
+  header.writeInt32LE(asked.readInt32LE(4), 8);
+  header.writeInt32LE(OP_MSG, 12);
+  return Buffer.concat([header, body]);
+}
