@@ -1,8 +1,12 @@
 /** The log: one JSON line per event, or the same for a person; what is secret never reaches it. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
+import { LIMITS } from './model/limits.js';
 
 const SECRETS = ['authorization', 'cookie', 'password', 'token', 'secret', 'uri'];
+
+/** Lines go out together: when there are so many, at the latest after this time, and when the process ends. */
+const GATHERED = { minLength: LIMITS.logWriteBytes, periodicFlush: LIMITS.logDelayMs };
 
 /** `destination` takes the lines; standard output where none is given. */
 export function createLog(
@@ -15,8 +19,7 @@ export function createLog(
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
   };
-  // Lines that come while one is being written go out together.
-  const out = destination ?? pino.destination({ dest: 1, sync: false });
+  const out = destination ?? pino.destination({ dest: 1, sync: false, ...GATHERED });
   if (format === 'json') return pino(options, out);
   return pino(
     options,

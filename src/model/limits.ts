@@ -78,6 +78,8 @@ export const LIMITS = {
 
   // Reads by key, inserts or changes of one turn of the event loop that go to the database together.
   itemsPerTurn: 100,
+  // What one command writes at most, unless a single item is larger; a command of MongoDB has 16 MiB.
+  writeBytes: 8 * MIB,
 
   // Writes: packets that wait for the write under way and go into the next one together.
   packetsPerWrite: 1_000,
@@ -153,6 +155,10 @@ export const LIMITS = {
   offlineAfterMinMs: 1 * SECOND_MS,
   offlineAfterMaxMs: 366 * DAY_MS,
 
+  // The log.
+  logWriteBytes: 4 * KIB,
+  logDelayMs: 100,
+
   // HTTP server and database.
   headersTimeoutMs: 10 * SECOND_MS,
   requestTimeoutMs: 60 * SECOND_MS,
@@ -163,6 +169,7 @@ export const LIMITS = {
   databaseHeartbeatMs: 1 * SECOND_MS,
   databaseSelectionMs: 2.5 * SECOND_MS,
   databaseAnswerMs: 5 * SECOND_MS,
+  databaseRetryMs: 100,
   databaseOperationMs: 15 * SECOND_MS,
   databaseConnections: 50,
   watcherWaitMs: 500,

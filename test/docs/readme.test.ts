@@ -35,11 +35,11 @@ describe('Limits', () => {
   /** How the service works inside: nobody outside meets them. */
   const INTERNAL = [
     ...['itemsPerTurn', 'memoryStepBytes', 'memoryKeptBytes', 'memoriesKept'],
-    ...['passwordHashesAtOnce', 'packetsPerWrite', 'slowCheckMs', 'timerMs', 'databaseConnections'],
+    ...['passwordHashesAtOnce', 'packetsPerWrite', 'writeBytes', 'slowCheckMs', 'timerMs', 'databaseConnections'],
     ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
     ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
     ...['watcherAnswerMs', 'watcherAnswerMaxMs', 'watcherHeartbeatMs', 'watcherConnections', 'watcherAttempts'],
-    ...['databaseConnectMs', 'databaseHeartbeatMs'],
+    ...['databaseConnectMs', 'databaseHeartbeatMs', 'databaseRetryMs'],
     ...[
       'historyPage',
       'historyWaitMs',
@@ -53,6 +53,7 @@ describe('Limits', () => {
     ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
     ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
+    ...['logWriteBytes', 'logDelayMs'],
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
     ...['gatherMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
