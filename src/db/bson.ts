@@ -72,22 +72,88 @@ export function findValue(memory: Uint8Array, start: number, name: string, wante
   return -1;
 }
 
+const viewOf = (bson: Uint8Array, start: number, end: number): Buffer =>
+  Buffer.from(bson.buffer, bson.byteOffset + start, end - start);
+
 /** The bytes of a top-level member in the same memory; null: there is none of that name (ASCII) and type. */
 export function findField(bson: Uint8Array, name: string, wanted: number): Buffer | null {
   const start = findValue(bson, 0, name, wanted);
   if (start === -1) return null;
-  return Buffer.from(bson.buffer, bson.byteOffset + start, valueEnd(bson, wanted, start, bson.length) - start);
+  return viewOf(bson, start, valueEnd(bson, wanted, start, bson.length));
 }
 
-/** The hex digits of the `_id`, if that is an ObjectId. */
-export function readObjectId(bson: Uint8Array): string | null {
-  return findField(bson, '_id', OBJECT_ID)?.toString('hex') ?? null;
+/** The hex digits of a member of the document that begins at `start`, if it is an ObjectId. */
+export function readObjectId(bson: Uint8Array, name = '_id', start = 0): string | null {
+  const value = findValue(bson, start, name, OBJECT_ID);
+  return value === -1 ? null : viewOf(bson, value, value + 12).toString('hex');
 }
 
-/** A text among the top-level members; empty where there is none of that name. */
-export function readText(bson: Uint8Array, name: string): string {
-  const text = findField(bson, name, STRING);
-  return text === null ? '' : text.toString('utf8', 4, text.length - 1);
+/** The ObjectIds (hex digits) of a list among the top-level members; none where there is no such list. */
+export const readObjectIds = (bson: Uint8Array, name: string): string[] =>
+  Array.from(objectIdsIn(bson, name), (at) => viewOf(bson, at, at + 12).toString('hex'));
+
+/** Whether that list holds this one. */
+export function holdsObjectId(bson: Uint8Array, name: string, id: string): boolean {
+  const wanted = Buffer.from(id, 'hex');
+  for (const at of objectIdsIn(bson, name)) if (isSame(wanted, 0, wanted.length, bson, at)) return true;
+  return false;
+}
+
+/** Where each of them begins. */
+function* objectIdsIn(bson: Uint8Array, name: string): Generator<number> {
+  const list = findValue(bson, 0, name, ARRAY);
+  const end = list === -1 ? 0 : list + int32(bson, list) - 1;
+  for (let at = list + 4; at < end; ) {
+    const type = byteAt(bson, at);
+    const value = valueStart(bson, at + 1);
+    at = valueEnd(bson, type, value, end);
+    if (type === OBJECT_ID) yield value;
+  }
+}
+
+/** A text among the members of the document that begins at `start`; empty where there is none of that name. */
+export function readText(bson: Uint8Array, name: string, start = 0): string {
+  const value = findValue(bson, start, name, STRING);
+  return value === -1 ? '' : viewOf(bson, value + 4, value + 3 + int32(bson, value)).toString();
+}
+
+/** The names of the top-level members that are not the same bytes in both documents, or are in one of them only. */
+export function differingMembers(before: Buffer, after: Buffer): string[] {
+  const [beforeEnd, afterEnd] = [before.length - 1, after.length - 1];
+  const differing: string[] = [];
+  let [left, right] = [4, 4];
+  while (left < beforeEnd && right < afterEnd) {
+    const [leftEnd, rightEnd] = [memberEnd(before, left), memberEnd(after, right)];
+    if (!isSame(before, left, leftEnd, after, right)) {
+      const name = nameAt(before, left);
+      if (name !== nameAt(after, right)) break;
+      differing.push(name);
+    }
+    [left, right] = [leftEnd, rightEnd];
+  }
+  // Members that come or go, or change places.
+  const [leftRest, rightRest] = [restOf(before, left), restOf(after, right)];
+  for (const [name, member] of leftRest) if (!rightRest.get(name)?.equals(member)) differing.push(name);
+  for (const name of rightRest.keys()) if (!leftRest.has(name)) differing.push(name);
+  return differing;
+}
+
+const memberEnd = (bson: Buffer, start: number): number =>
+  valueEnd(bson, byteAt(bson, start), valueStart(bson, start + 1), bson.length - 1);
+const nameAt = (bson: Buffer, start: number): string => bson.toString('utf8', start + 1, bson.indexOf(0, start + 1));
+
+/** Whether the bytes from `start` to `end` are those of the other from `at` on. */
+function isSame(bson: Uint8Array, start: number, end: number, other: Uint8Array, at: number): boolean {
+  for (let offset = 0; offset < end - start; offset++) if (bson[start + offset] !== other[at + offset]) return false;
+  return true;
+}
+
+function restOf(bson: Buffer, start: number): Map<string, Buffer> {
+  const rest = new Map<string, Buffer>();
+  for (let at = start; at < bson.length - 1; at = memberEnd(bson, at)) {
+    rest.set(nameAt(bson, at), bson.subarray(at, memberEnd(bson, at)));
+  }
+  return rest;
 }
 
 /** Reads the bytes of the member `cursor` of a raw reply; the documents are parts of their memory. */

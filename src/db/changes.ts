@@ -5,7 +5,8 @@ import { toApiError } from '../errors.js';
 import type { Change } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import { isAway, withinTime } from './documents.js';
-import { closeStream, dropStream, openStream, readStream, type Stream, toPosition } from './stream.js';
+import { closeStream, dropStream, openStream, readStream, type Stream } from './stream.js';
+import { toPosition } from './stream-changes.js';
 
 export interface WatcherOptions {
   /** A client of its own, so that a burst of requests cannot keep the feed waiting for a connection. */

@@ -1,13 +1,12 @@
 /** The border to MongoDB: entity to document and back, a list query as a filter, a driver's error as an ApiError. */
 import {
-  BSON,
   BSONType,
   type Document,
   type Filter,
   MongoBulkWriteError,
-  MongoClientBulkWriteError,
   MongoError,
   MongoServerError,
+  MongoWriteConcernError,
   ObjectId,
 } from 'mongodb';
 import { ApiError, badRequest, conflict, tooLarge, unavailable } from '../errors.js';
@@ -17,7 +16,7 @@ import type { Json, JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import { distinctPaths, type Selection } from '../model/list.js';
 import type { Store } from '../model/stores.js';
-import { findField } from './bson.js';
+import { findField, holdsObjectId, readObjectId } from './bson.js';
 
 /** What the border has to know of a store (packets are no store, but are read the same way). */
 export type Layout = Pick<Store, 'references' | 'texts' | 'hidden' | 'derived' | 'builtIn'>;
@@ -72,14 +71,10 @@ export function scopeFilter(layout: Layout, scope: Scope): Filter<Document> {
 
 /** The same rule for a stored entity that is there. */
 export function isVisible(layout: Layout, scope: Scope, document: Uint8Array): boolean {
-  const holds = (name: string, id: string): boolean => {
-    const list = findField(document, name, BSONType.array);
-    return list !== null && Object.values(BSON.deserialize(list)).some((one) => String(one) === id);
-  };
   return (
-    holds('branch', scope.groupId) ||
-    findField(document, 'owner', BSONType.objectId)?.toString('hex') === scope.userId ||
-    holds('access', scope.userId) ||
+    holdsObjectId(document, 'branch', scope.groupId) ||
+    readObjectId(document, 'owner') === scope.userId ||
+    holdsObjectId(document, 'access', scope.userId) ||
     (layout.builtIn && findField(document, '_builtin', BSONType.bool)?.[0] === 1)
   );
 }
@@ -213,8 +208,8 @@ export function isAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   // A group of writes that never reached the database comes without an error of any one of them.
   if (error instanceof MongoBulkWriteError && [error.writeErrors].flat().length === 0) return true;
-  // What is left of a group of changes when it is not known whether they are durable.
-  if (error instanceof MongoClientBulkWriteError) return true;
+  // It is not known whether what was written is durable.
+  if (error instanceof MongoWriteConcernError) return true;
   if (!(error instanceof MongoServerError) || AWAY.has(error.code)) return true;
   return AWAY_LABELS.some((label) => error.hasErrorLabel(label));
 }

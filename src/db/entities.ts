@@ -108,16 +108,37 @@ export async function readEntity(
 }
 
 async function readWhole(database: Database, store: Store, scope: Scope, key: string): Promise<Buffer | null> {
-  if (store.name !== 'objects') {
-    const document = await findByKey(database, store, scope, key);
-    return document && toJson(document);
-  }
-  // An `_id` is enough to ask for the state, before it is known whether the object is there to be seen.
-  const early = isId(key) ? latestPacket(database, key.toLowerCase()) : null;
-  const [document, state] = await Promise.all([findByKey(database, store, scope, key), early]);
-  if (document === null) return null;
-  const id = readObjectId(document) ?? '';
-  return withState(document, id === key.toLowerCase() ? state : await latestPacket(database, id));
+  const early = readEarly(database, store, key);
+  const stored = await findByKey(database, store, scope, key);
+  return stored && toWhole(database, store, stored, early);
+}
+
+/** An object's latest packet, asked for before it is known whether the object is there to be seen. */
+export interface EarlyState {
+  readonly objectId: string;
+  readonly packet: Promise<Uint8Array | null>;
+}
+
+/** Where the key is an object's `_id`, its state is read at once: together with those of others who ask. */
+export function readEarly(database: Database, store: Store, key: string): EarlyState | null {
+  if (store.name !== 'objects' || !isId(key)) return null;
+  const objectId = key.toLowerCase();
+  const packet = latestPacket(database, objectId);
+  // Whether it failed matters once the object was found.
+  packet.catch(() => undefined);
+  return { objectId, packet };
+}
+
+/** A stored entity as it is answered, as JSON: an object with its state, which is not stored with it. */
+export async function toWhole(
+  database: Database,
+  store: Store,
+  stored: Uint8Array,
+  early: EarlyState | null = null,
+): Promise<Buffer> {
+  if (store.name !== 'objects') return toJson(stored);
+  const id = readObjectId(stored) ?? '';
+  return withState(stored, await (early?.objectId === id ? early.packet : latestPacket(database, id)));
 }
 
 /** One entity, for what the service decides by it. Throws 404. */
@@ -125,6 +146,13 @@ export async function getEntity(database: Database, store: Store, scope: Scope, 
   const document = await findByKey(database, store, scope, key);
   if (document === null) throw notFound();
   return toEntity(store, BSON.deserialize(document));
+}
+
+/** The `_id` of what the scope sees under the key. Throws 404. */
+export async function getEntityId(database: Database, store: Store, scope: Scope, key: string): Promise<string> {
+  const document = await findByKey(database, store, scope, key);
+  if (document === null) throw notFound();
+  return readObjectId(document) ?? '';
 }
 
 /** What is asked of an object when packets are read or written: no more of it is decoded. Throws 404. */

@@ -3,7 +3,8 @@ import { type MongoClient, MongoServerError } from 'mongodb';
 import type { HistoryPage, OpenHistory } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import { isAway } from './documents.js';
-import { closeStream, dropStream, openStream, readStream, type Stream, toPosition, toToken } from './stream.js';
+import { closeStream, dropStream, openStream, readStream, type Stream } from './stream.js';
+import { toPosition, toToken } from './stream-changes.js';
 
 export function createHistory(client: MongoClient): OpenHistory {
   return async (position) => {

@@ -1,11 +1,13 @@
 /** The packets of objects as they come in: durable before they are acknowledged, those of one moment written together. */
-import { BSON, type Document, MongoBulkWriteError, ObjectId } from 'mongodb';
+import { setImmediate as turn } from 'node:timers/promises';
+import { BSON, type Document, MongoServerError, ObjectId } from 'mongodb';
 import { conflict, tooLarge, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
 import type { Database } from './connect.js';
 import { toDatabaseError, toEntity, withinTime } from './documents.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
+import { insertMany, type NewDocument } from './write-command.js';
 
 const DUPLICATE = 11_000;
 
@@ -18,7 +20,7 @@ export interface Ingested {
 interface Waiting {
   readonly packets: readonly Packet[];
   /** The same as they are stored. */
-  readonly documents: readonly Document[];
+  readonly documents: readonly NewDocument[];
   /** When they came; ms of the process' own clock. */
   readonly sinceMs: number;
   readonly resolve: (result: Ingested) => void;
@@ -41,6 +43,8 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
       waiting = waiting.slice(group.length);
       waitingPackets -= countPackets(group);
       await writeGroup(database, group);
+      // Who was answered asks again within this turn: larger groups cost less, and who comes alone does not wait for any.
+      await turn();
     }
     writing = false;
   };
@@ -50,11 +54,14 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
       throw unavailable('too many packets are waiting to be stored; none of these was');
     }
-    const packets = messages.map((message) =>
-      toPacket(message, message.id ?? new ObjectId().toHexString(), source, stampUs()),
-    );
     const references = { _oid: new ObjectId(source.objectId), _gid: new ObjectId(source.groupId) };
-    const documents = packets.map((packet, at) => toStored(packet, references, at));
+    const packets: Packet[] = [];
+    const documents = messages.map((message, at) => {
+      const _id = message.id === null ? new ObjectId() : new ObjectId(message.id);
+      const packet = toPacket(message, _id.toHexString(), source, stampUs());
+      packets.push(packet);
+      return toStored({ ...packet, _id, ...references }, at);
+    });
     return new Promise((resolve, reject) => {
       waiting.push({ packets, documents, sinceMs: performance.now(), resolve, reject });
       waitingPackets += packets.length;
@@ -63,11 +70,23 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   };
 }
 
-// The same as `toDocument` makes of it, with what all packets of an object share made once.
-function toStored(packet: Packet, references: Document, at: number): Document {
-  const document = { ...packet, _id: new ObjectId(packet._id), ...references };
-  if (BSON.calculateObjectSize(document) <= LIMITS.packetBytes) return document;
+function toStored(document: Document, at: number): NewDocument {
+  const most = mostBytes(document);
+  const bytes = most <= LIMITS.packetBytes ? most : BSON.calculateObjectSize(document);
+  if (bytes <= LIMITS.packetBytes) return { document, bytes };
   throw tooLarge(`[${at}]: a packet has at most ${LIMITS.packetBytes} bytes`);
+}
+
+/** No fewer bytes than it has as BSON, without looking at every character; infinite where something is nested. */
+function mostBytes(document: Document): number {
+  let bytes = 5;
+  for (const [name, value] of Object.entries(document)) {
+    bytes += 2 + 3 * name.length;
+    if (typeof value === 'string') bytes += 5 + 3 * value.length;
+    else
+      bytes += typeof value !== 'object' || value === null || value instanceof ObjectId ? 12 : Number.POSITIVE_INFINITY;
+  }
+  return bytes;
 }
 
 const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
@@ -106,15 +125,10 @@ async function insertAll(
   packets: readonly Packet[],
 ): Promise<Set<Packet>> {
   const documents = group.flatMap((one) => one.documents);
-  try {
-    await database.db.collection(PACKETS).insertMany(documents, { ordered: false });
-    return new Set();
-  } catch (error) {
-    const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
-    const durable = error instanceof MongoBulkWriteError && error.result.getWriteConcernError() === undefined;
-    if (errors.length === 0 || !durable || errors.some(({ code }) => code !== DUPLICATE)) throw error;
-    return new Set(errors.map(({ index }) => packets[index] as Packet));
-  }
+  const refusals = await insertMany(database.db, PACKETS, documents);
+  const other = refusals.find(({ code }) => code !== DUPLICATE);
+  if (other !== undefined) throw new MongoServerError({ ...other });
+  return new Set(refusals.map(({ index }) => packets[index] as Packet));
 }
 
 const storedKey = (packet: Pick<Packet, '_id' | '_oid'>): string => `${packet._oid}/${packet._id}`;

@@ -2,10 +2,12 @@
 import { LRUCache } from 'lru-cache';
 import { ObjectId } from 'mongodb';
 import { type Guarded, readersOf } from '../model/access.js';
-import type { Change } from '../model/change.js';
+import { type Change, mayBeOther } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import type { Database } from './connect.js';
 import { toPlain, translated } from './documents.js';
+
+const GUARDS: readonly (keyof Guarded)[] = ['owner', 'branch', 'access'];
 
 export interface Readers {
   /** The addresses of those who may see the object; null when there is no such object (any more). */
@@ -33,12 +35,11 @@ export function createReaders(database: Database): Readers {
   return {
     find: (objectId) => known.get(objectId) ?? load(objectId),
     apply(change) {
-      // Of a packet, what came after is only read where it is asked for.
-      if (change.store !== 'objects') return;
-      const { kind, id, after } = change;
+      if (change.store !== 'objects' || !mayBeOther(change, GUARDS)) return;
+      const { id, guard } = change;
       applied++;
-      if (kind === 'removed' || after === null) known.delete(id);
-      else known.set(id, readersOf(after as unknown as Guarded));
+      if (guard === null) known.delete(id);
+      else known.set(id, readersOf(guard));
     },
     forgetAll() {
       applied++;

@@ -1,7 +1,9 @@
 /** Changes to documents: those of one turn of the event loop are one command, and each is made or refused as it would be alone. */
-import { type ClientBulkWriteResult, type Document, type Filter, MongoClientBulkWriteError } from 'mongodb';
+import { BSON, type Document, type Filter } from 'mongodb';
+import { unavailable } from '../errors.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
+import { inPieces, runWrite } from './write-command.js';
 
 export interface Update {
   readonly collection: string;
@@ -27,25 +29,43 @@ export async function updateDocument(database: Database, update: Update): Promis
 
 /** Throws what concerns them all. */
 async function updateAll(database: Database, updates: readonly Update[]): Promise<Outcomes> {
-  if (updates.length === 1) return updateEachAlone(database, updates);
-  const { databaseName } = database.db;
-  const models = updates.map(({ collection, filter, update }) => ({
-    ...{ name: 'updateOne' as const, namespace: `${databaseName}.${collection}`, filter, update },
-  }));
-  try {
-    return outcomesOf(updates, await database.client.bulkWrite(models, { ordered: false, verboseResults: true }));
-  } catch (error) {
-    if (!(error instanceof MongoClientBulkWriteError)) throw error;
-    if (error.writeErrors.size === 0 || error.writeConcernErrors.length > 0) throw error.cause ?? error;
-    // Those refused are tried again by themselves, so that the database says of each what it would have said.
-    const refused = updates.filter((_, at) => error.writeErrors.has(at));
-    return new Map([...outcomesOf(updates, error.partialResult), ...(await updateEachAlone(database, refused))]);
+  const sized = updates.map((one) => ({ one, bytes: BSON.calculateObjectSize({ ...one }) }));
+  const outcomes: (readonly [Update, Outcome])[] = [];
+  for (const piece of inPieces(sized)) {
+    outcomes.push(
+      ...(await updateTogether(
+        database,
+        piece.map(({ one }) => one),
+      )),
+    );
   }
+  return new Map(outcomes);
 }
 
-function outcomesOf(updates: readonly Update[], result: ClientBulkWriteResult | undefined): Outcomes {
-  const countAt = (at: number): number => result?.updateResults?.get(at)?.modifiedCount ?? 0;
-  return new Map(updates.map((update, at) => [update, { isChanged: countAt(at) > 0 }]));
+/** What the database says of one change of several: `ok` 0 where it was refused. */
+interface Said {
+  readonly idx: number;
+  readonly ok: number;
+  readonly nModified?: number;
+}
+
+async function updateTogether(database: Database, updates: readonly Update[]): Promise<Outcomes> {
+  const { admin, db } = database;
+  const namespaces = [...new Set(updates.map(({ collection }) => collection))];
+  const { cursor } = await runWrite(admin, {
+    bulkWrite: 1,
+    ops: updates.map(({ collection, filter, update }) => ({
+      ...{ update: namespaces.indexOf(collection), filter, updateMods: update, multi: false },
+    })),
+    nsInfo: namespaces.map((name) => ({ ns: `${db.databaseName}.${name}` })),
+    ordered: false,
+  });
+  const said: readonly Said[] = cursor.firstBatch;
+  if (said.length < updates.length) throw unavailable('the database does not say what was changed');
+  // Those refused are tried again by themselves, so that the database says of each what it would have said.
+  const refused = said.filter(({ ok }) => ok !== 1).map(({ idx }) => updates[idx] as Update);
+  const made = said.map(({ idx, nModified = 0 }) => [updates[idx] as Update, { isChanged: nModified > 0 }] as const);
+  return new Map([...made, ...(await updateEachAlone(database, refused))]);
 }
 
 async function updateEachAlone(database: Database, updates: readonly Update[]): Promise<Outcomes> {

@@ -21,10 +21,11 @@ export async function createEntity(database: Database, store: Store, entity: Ent
   const document = toDocument(store, entity);
   // The database removes a token when it ends; its clock for that is a date.
   if (store.name === 'tokens') document._expires = new Date(entity.expiresAt as number);
-  if (BSON.calculateObjectSize(document) > LIMITS.entityStoredBytes) {
+  const bytes = BSON.calculateObjectSize(document);
+  if (bytes > LIMITS.entityStoredBytes) {
     throw tooLarge(`the entity would be larger than ${LIMITS.entityStoredBytes} bytes`);
   }
-  await insertDocument(database, collectionOf(database, store), document);
+  await insertDocument(database, collectionOf(database, store), { document, bytes });
   return toEntity(store, document);
 }
 
@@ -38,6 +39,12 @@ export interface EntityChange {
   readonly nowMs: number;
 }
 
+/** An entity as it is stored. */
+export interface Stored {
+  readonly _id: string;
+  readonly document: Uint8Array;
+}
+
 /**
  * Merges a patch into an entity: one atomic operation, within the scope, never beyond the size an entity may have.
  * Throws 404, 403 (built in), 409 (unique field), 413.
@@ -48,7 +55,7 @@ export async function changeEntity(
   scope: Scope,
   key: string,
   { patch, nowMs }: EntityChange,
-): Promise<Entity> {
+): Promise<Stored> {
   const fields = toDocument(store, patch);
   const room = LIMITS.entityStoredBytes - BSON.calculateObjectSize({ ...fields, _at: nowMs });
   for (let attempt = 0; attempt < CHECKED_ATTEMPTS; attempt++) {
@@ -92,7 +99,7 @@ async function updateOne(
   scope: Scope,
   key: string,
   edit: Edit,
-): Promise<Entity | null> {
+): Promise<Stored | null> {
   const collection = collectionName(store.name);
   const update = toUpdate({ ...edit, conditions: [visibleExpression(store, scope), ...edit.conditions] });
   for (const [field, value] of keysOf(store, key)) {
@@ -104,7 +111,7 @@ async function updateOne(
     if (isChanged) {
       // Gone already: removed by another since it was changed.
       if (present === null) throw notFound();
-      return toEntity(store, BSON.deserialize(present));
+      return { _id: id, document: present };
     }
     // What holds the change back must not let it fall on another entity that the key could mean as well.
     if (present !== null && isVisible(store, scope, present)) return null;
@@ -135,7 +142,7 @@ export async function shareEntity(
   scope: Scope,
   key: string,
   share: { userId: string; shared: boolean; nowMs: number },
-): Promise<Entity> {
+): Promise<Stored> {
   const user = new ObjectId(share.userId);
   const present = { $ifNull: ['$access', []] };
   const access = share.shared

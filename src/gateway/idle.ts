@@ -8,7 +8,7 @@ import { type DeviceRecord, findDevice, findQuietDevices, readOfflineAfter } fro
 import type { Ingest } from '../db/ingest.js';
 import { readState } from '../db/packets.js';
 import { isPresent } from '../db/presence.js';
-import type { Change } from '../model/change.js';
+import { type Change, mayBeOther } from '../model/change.js';
 import { isObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import { digest, packetIdOf } from './packet-id.js';
@@ -57,7 +57,7 @@ export function createIdle(parts: IdleParts): Idle {
       running = watch(parts, quiet, stopping.signal);
     },
     apply(change) {
-      if (change.store === 'objects') applyObject(parts, quiet, change);
+      if (change.store === 'objects' && mayBeOther(change, ['config'])) applyObject(parts, quiet, change);
       const known = change.store === 'packets' && change.objectId !== null ? quiet.get(change.objectId) : undefined;
       if (known !== undefined) known.heardAtMs = change.after?.online === false ? null : parts.now();
     },

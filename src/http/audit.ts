@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Audit } from '../db/audit.js';
 import { type Caller, toSegments } from '../model/access.js';
 
+const EVERYDAY = /^\/api\/v1\/objects(?:\/[\w-]+(?:\/packets)?)?$/;
 const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);
 
 /** What a request was, to whoever watches over rights; null for everyday work. `segments` come without api/v1. */
@@ -22,8 +23,8 @@ export function securityAction(method: string, segments: readonly string[], stat
 export function auditRequests(audit: Audit): RequestHandler {
   return (req, res, next) => {
     res.once('finish', () => {
-      // What was read, and that it was permitted, is no event.
-      if (res.statusCode === 200 && req.method === 'GET') return;
+      // What was read, and that it was permitted, is no event; nor is what objects, spelled plainly, are for.
+      if (res.statusCode === 200 && (req.method === 'GET' || EVERYDAY.test(req.originalUrl))) return;
       const segments = segmentsOf(req.originalUrl.split('?', 1)[0] ?? '');
       const path = segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0);
       const names = path.map((segment, at) => (at % 2 === 0 ? segment.toLowerCase() : segment));

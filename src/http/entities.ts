@@ -1,14 +1,21 @@
 /** The generic interface: the same routes for every store, built-in or added. */
 import { type RequestHandler, type Response, Router } from 'express';
 import type { Database } from '../db/connect.js';
-import { getEntity, listEntities, readEntity, summarizeEntities } from '../db/entities.js';
+import {
+  type EarlyState,
+  getEntity,
+  listEntities,
+  readEarly,
+  readEntity,
+  summarizeEntities,
+  toWhole,
+} from '../db/entities.js';
 import { readState } from '../db/packets.js';
-import { changeEntity, createEntity, removeEntity, shareEntity } from '../db/writes.js';
+import { changeEntity, createEntity, removeEntity, type Stored, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
 import { type JsonObject, readObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
-import type { Packet } from '../model/packet.js';
 import type { Store } from '../model/stores.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { readJson } from './body.js';
@@ -93,10 +100,10 @@ const change: Handler = (parts) => async (req, res) => {
   const given = readPatch(store, req.body ?? {});
   res.locals.fields = Object.keys(given);
   const patch = rule?.preparePatch ? await rule.preparePatch(callerOf(res), key, given) : given;
-  const state = readEarly(parts, store, key);
+  const early = readEarly(parts.database, store, key);
   const changed = await changeEntity(parts.database, store, scope, key, { patch, nowMs: parts.now() });
   await rule?.afterChange?.(changed, patch);
-  await sendWritten(parts, res, changed, state);
+  await sendStored(parts, res, changed, early);
 };
 
 const remove: Handler = (parts) => async (req, res) => {
@@ -106,9 +113,9 @@ const remove: Handler = (parts) => async (req, res) => {
   const removed = await removeEntity(parts.database, store, scope, key);
   parts.written(store.name, removed._id);
   res.locals.entityId = removed._id;
-  const answer = await withState(parts, store, removed);
+  const state = store.name === 'objects' ? await readState(parts.database, removed._id) : null;
   await rule?.afterRemove?.(removed);
-  sendEntity(res, answer);
+  sendEntity(res, state === null ? removed : { ...removed, state });
 };
 
 const share: Handler = (parts) => async (req, res) => {
@@ -136,35 +143,12 @@ async function shareWith(parts: EntityParts, res: Response, key: string, userId:
   }
   const changed = await shareEntity(parts.database, store, scope, key, { userId, shared, nowMs: parts.now() });
   await follow?.(changed);
-  await sendWritten(parts, res, changed);
+  await sendStored(parts, res, changed);
 }
 
-async function sendWritten(parts: EntityParts, res: Response, entity: Entity, early?: EarlyState): Promise<void> {
+async function sendStored(parts: EntityParts, res: Response, { _id, document }: Stored, early?: EarlyState | null) {
   const store = storeIn(res);
-  parts.written(store.name, entity._id);
-  res.locals.entityId = entity._id;
-  sendEntity(res, await withState(parts, store, entity, early));
-}
-
-/** An object's state as it was asked for while the object was being written. */
-interface EarlyState {
-  readonly id: string;
-  readonly state: Promise<Packet | null>;
-}
-
-/** Where the key is an `_id`, the state is read at once: together with those of others who ask, and not after the write. */
-function readEarly({ database }: EntityParts, store: Store, key: string): EarlyState | undefined {
-  if (store.name !== 'objects' || !isId(key)) return undefined;
-  const id = key.toLowerCase();
-  const state = readState(database, id);
-  // Whether it failed matters once the object is written.
-  state.catch(() => undefined);
-  return { id, state };
-}
-
-/** An answer is the whole entity: an object's with its state, which is not stored with it. */
-async function withState(parts: EntityParts, store: Store, entity: Entity, early?: EarlyState): Promise<JsonObject> {
-  if (store.name !== 'objects') return entity;
-  const state = await (early?.id === entity._id ? early.state : readState(parts.database, entity._id));
-  return state === null ? entity : { ...entity, state };
+  parts.written(store.name, _id);
+  res.locals.entityId = _id;
+  sendEntityJson(res, await toWhole(parts.database, store, document, early));
 }

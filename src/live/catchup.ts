@@ -183,13 +183,13 @@ function joinAll(clients: Set<Returning>): void {
 async function tellChange(options: CatchUpOptions, clients: Set<Returning>, change: Change): Promise<void> {
   for (const client of clients) if (client.isGone()) clients.delete(client);
   if (change.objectId === null) return;
+  // Those of today, also of what happened when others saw it.
   const readers = await options.findReaders(change.objectId);
   if (readers === null) return;
   for (const event of toEvents(change, readers)) {
-    const today = { ...event, readers };
-    const rooms = roomsFor(today);
+    const rooms = roomsFor(event);
     for (const client of clients) {
-      if (isAfter(change.position, client.since) && !client.isGone() && client.isIn(rooms)) client.tell(today);
+      if (isAfter(change.position, client.since) && !client.isGone() && client.isIn(rooms)) client.tell(event);
     }
   }
 }

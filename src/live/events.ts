@@ -1,5 +1,5 @@
 /** A change in the database becomes the events that clients hear. Pure. */
-import { type Guarded, readersOf } from '../model/access.js';
+import { readersOf } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import type { EventName, Form } from '../model/feed.js';
 import type { JsonObject } from '../model/json.js';
@@ -32,30 +32,34 @@ export function isOfObject({ store, kind }: Pick<Change, 'store' | 'kind'>): boo
 }
 
 /**
- * The events of one change, each with those who may hear it. `objectReaders` are the readers of the object that the
- * change belongs to (`isOfObject`): null when that object is gone.
+ * The events of one change, each with those who may hear it: the readers of the object it is about. Null stands for those
+ * whom the change itself tells, as one of the object does; one that only belongs to it (`isOfObject`) then has none.
  */
 export function toEvents(change: Change, objectReaders: readonly string[] | null): LiveEvent[] {
   const { store, kind, objectId } = change;
   if (objectId === null) return [];
   if (isOfObject(change) && objectReaders === null) return [];
   if (store === 'packets' && kind === 'created') {
-    return [createEvent('object-packet', change, objectReaders ?? [], () => change.json ?? toBytes(change.after))];
+    return [new ChangeEvent('object-packet', change, objectReaders, () => change.json ?? toBytes(change.after))];
   }
+  if (store === 'objects' && kind === 'changed') return toUpdates(change, objectReaders);
   const { after } = change;
   if (store === 'commands' && after !== null) {
     const name = commandEventOf(change);
     if (name === null) return [];
     const payload = { id: objectId, command: pick(after, COMMAND_FIELDS) };
-    return [createEvent(name, change, objectReaders ?? [], () => toBytes(payload))];
-  }
-  if (store === 'objects' && kind === 'changed' && after !== null && change.before !== null) {
-    const difference = compare(change.before, after);
-    if (difference === null) return [];
-    const readers = readersOf(after as unknown as Guarded);
-    return [createEvent('object-update', change, readers, () => toBytes({ id: objectId, ...difference }))];
+    return [new ChangeEvent(name, change, objectReaders, () => toBytes(payload))];
   }
   return [];
+}
+
+/** interface, "Event kinds": the fields that changed, top level, before and after; nothing when none did. */
+function toUpdates(change: Change, objectReaders: readonly string[] | null): LiveEvent[] {
+  const fields = change.changed?.filter((name) => !SILENT.has(name)) ?? [];
+  if (fields.length === 0) return [];
+  const pickBoth = () => ({ before: pick(change.before ?? {}, fields), after: pick(change.after ?? {}, fields) });
+  const payload = () => toBytes({ id: change.objectId, ...pickBoth() });
+  return [new ChangeEvent('object-update', change, objectReaders, payload)];
 }
 
 const COMMAND_FIELDS = ['_id', 'command', 'params', 'status', 'times', 'expires', 'result'];
@@ -77,21 +81,31 @@ const pick = (image: JsonObject, names: readonly string[]): JsonObject =>
 
 const toBytes = (payload: JsonObject | null): Buffer => Buffer.from(JSON.stringify(payload));
 
-// Made when it is asked for: most events are of objects that nobody looks at.
-function createEvent(name: EventName, change: Change, readers: readonly string[], json: () => Buffer): LiveEvent {
-  return {
-    ...{ name, objectId: change.objectId as string, readers, encoded: {}, toJson: json },
-    get position() {
-      return change.position;
-    },
-  };
-}
+// What is in it is made when it is asked for: most events are of objects that nobody looks at.
+class ChangeEvent implements LiveEvent {
+  readonly name: EventName;
+  readonly toJson: () => Buffer;
+  readonly encoded: LiveEvent['encoded'] = {};
+  readonly #change: Change;
+  /** Null where the change tells them. */
+  readonly #objectReaders: readonly string[] | null;
 
-/** interface, "Event kinds": the fields that changed, top level, before and after; null when none did. */
-function compare(before: JsonObject, after: JsonObject): { before: JsonObject; after: JsonObject } | null {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
-    (name) => !SILENT.has(name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]),
-  );
-  if (names.length === 0) return null;
-  return { before: pick(before, names), after: pick(after, names) };
+  constructor(name: EventName, change: Change, objectReaders: readonly string[] | null, toJson: () => Buffer) {
+    this.name = name;
+    this.toJson = toJson;
+    this.#change = change;
+    this.#objectReaders = objectReaders;
+  }
+
+  get objectId(): string {
+    return this.#change.objectId as string;
+  }
+
+  get readers(): readonly string[] {
+    return this.#objectReaders ?? (this.#change.guard === null ? [] : readersOf(this.#change.guard));
+  }
+
+  get position(): string {
+    return this.#change.position;
+  }
 }

@@ -59,7 +59,8 @@ export function isCredential(text: string): boolean {
 
 /** A request path (without the prefix api/v1) as decoded segments; throws URIError where the encoding is broken. */
 export function toSegments(path: string): string[] {
-  return path.split('/').filter(Boolean).map(decodeURIComponent);
+  const segments = path.split('/').filter(Boolean);
+  return path.includes('%') ? segments.map(decodeURIComponent) : segments;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The checker sees each thing that can go wrong. */
 import { describe, expect, test } from '@jest/globals';
-import { toPosition } from '../../src/db/stream.js';
+import { toPosition } from '../../src/db/stream-changes.js';
 import { checkCounted, checkHeard, checkWritten, type Stored } from './checker.js';
 import type { Client, Heard } from './listeners.js';
 import type { Sent } from './writers.js';

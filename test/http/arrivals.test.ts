@@ -6,7 +6,7 @@ import { LIMITS } from '../../src/model/limits.js';
 
 const LONG_MS = 60_000;
 const change = (object: string, store = 'commands'): Change => ({
-  ...{ store, kind: 'created', id: 'c', before: null, json: null, bytes: 0, position: 'p' },
+  ...{ store, kind: 'created', id: 'c', before: null, json: null, changed: null, guard: null, bytes: 0, position: 'p' },
   after: { object },
   objectId: object,
 });

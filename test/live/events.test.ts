@@ -20,12 +20,20 @@ function change(fields: Partial<Change>): Change {
     id,
     before: null,
     after: null,
+    changed: differing(fields),
+    guard: fields.after ? (fields.after as unknown as Guarded) : null,
     json: null,
     bytes: 0,
     objectId: id,
     position: 'p',
     ...fields,
   };
+}
+
+function differing({ before, after }: Partial<Change>): string[] | null {
+  if (!before || !after) return null;
+  const names = [...new Set([before, after].flatMap(Object.keys))];
+  return names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
 }
 
 const payloadOf = (event: LiveEvent | undefined): JsonObject | undefined =>

@@ -8,11 +8,11 @@ import { DEFAULT_MODEL_ID } from '../../model/builtin.js';
 import { isObject, type JsonObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
-import { getReferenced, type Rule, type RuleParts } from './rule.js';
+import { getReferencedId, type Rule, type RuleParts } from './rule.js';
 
 export function objectRule({ database, inBackground, sealDevice }: RuleParts): Rule {
   const withModel = async (caller: Caller, fields: JsonObject, model: JsonObject[string]): Promise<JsonObject> => {
-    const { _id } = await getReferenced(database, caller, builtInStore('models'), model, 'model');
+    const _id = await getReferencedId({ database, caller }, 'model', builtInStore('models'), model);
     const { id, name, model: _, ...rest } = fields;
     return {
       ...(id !== undefined && { id }),

@@ -3,7 +3,7 @@ import type { Passwords } from '../../auth/password.js';
 import type { Tokens } from '../../auth/tokens.js';
 import { findBranch } from '../../db/accounts.js';
 import type { Database } from '../../db/connect.js';
-import { getEntity } from '../../db/entities.js';
+import { getEntity, getEntityId } from '../../db/entities.js';
 import { newId } from '../../db/writes.js';
 import { badRequest, forbidden, toApiError } from '../../errors.js';
 import { type Caller, mayGrant, scopeOf } from '../../model/access.js';
@@ -33,9 +33,9 @@ export interface Rule {
   readonly create?: (caller: Caller, wanted: NewEntity) => Promise<JsonObject>;
   /** The fields to merge of those given; throws where the caller may not. */
   readonly preparePatch?: (caller: Caller, key: string, patch: JsonObject) => Promise<JsonObject>;
-  readonly afterChange?: (entity: Entity, patch: JsonObject) => Promise<void>;
+  readonly afterChange?: (entity: Pick<Entity, '_id'>, patch: JsonObject) => Promise<void>;
   /** After those who see the entity have changed; also again, where nobody knows whether it was done to its end. */
-  readonly afterShare?: (entity: Entity) => Promise<void>;
+  readonly afterShare?: (entity: Pick<Entity, '_id'>) => Promise<void>;
   readonly beforeRemove?: (caller: Caller, key: string) => Promise<void>;
   readonly afterRemove?: (entity: Entity) => Promise<void>;
 }
@@ -53,16 +53,23 @@ export async function toNewEntity(
   return { _id: newId(), ...fields, owner: caller.userId, group: groupId, branch, access: [], time: parts.now() };
 }
 
-/** A referenced entity that the caller can see, or a 400 that names the field. */
-export async function getReferenced(
-  database: Database,
-  caller: Caller,
+/** What a field refers to, and the caller can see: the `_id` of an entity, or all of it. A 400 that names the field otherwise. */
+export const getReferencedId = (
+  parts: { database: Database; caller: Caller },
+  field: string,
   store: Store,
   id: unknown,
+) => orRefused(field, store, getEntityId(parts.database, store, scopeOf(parts.caller), String(id)));
+export const getReferenced = (
+  parts: { database: Database; caller: Caller },
   field: string,
-): Promise<Entity> {
+  store: Store,
+  id: unknown,
+) => orRefused(field, store, getEntity(parts.database, store, scopeOf(parts.caller), String(id)));
+
+async function orRefused<T>(field: string, store: Store, found: Promise<T>): Promise<T> {
   try {
-    return await getEntity(database, store, scopeOf(caller), String(id));
+    return await found;
   } catch (error) {
     throw toApiError(error).status === 404 ? badRequest(`${field}: there is no such entity in ${store.name}`) : error;
   }

@@ -8,11 +8,11 @@ import { VIEWER_ROLE_ID } from '../../model/builtin.js';
 import type { JsonObject } from '../../model/json.js';
 import { builtInStore } from '../../model/stores.js';
 import { readDuration } from '../../model/time.js';
-import { checkGrant, getReferenced, type Rule, type RuleParts } from './rule.js';
+import { checkGrant, getReferenced, getReferencedId, type Rule, type RuleParts } from './rule.js';
 
 export function userRule({ database, passwords, written }: RuleParts): Rule {
   const checkRole = async (caller: Caller, role: unknown): Promise<void> => {
-    const { credentials } = await getReferenced(database, caller, builtInStore('roles'), role, 'role');
+    const { credentials } = await getReferenced({ database, caller }, 'role', builtInStore('roles'), role);
     checkGrant(caller, credentials as string[]);
   };
   const withHash = async ({ password, ...fields }: JsonObject): Promise<JsonObject> =>
@@ -25,7 +25,7 @@ export function userRule({ database, passwords, written }: RuleParts): Rule {
     checkGrant(caller, await findCredentials(database, user.role));
   };
   const checkObject = async (caller: Caller, { object }: JsonObject): Promise<void> => {
-    if (object !== undefined) await getReferenced(database, caller, builtInStore('objects'), object, 'object');
+    if (object !== undefined) await getReferencedId({ database, caller }, 'object', builtInStore('objects'), object);
   };
   const endAllAccess = async (userId: string): Promise<void> => {
     for (const id of await endAccess(database, userId)) written('tokens', id);
