@@ -156,7 +156,7 @@ export const LIMITS = {
   offlineAfterMaxMs: 366 * DAY_MS,
 
   // The log.
-  logWriteBytes: 4 * KIB,
+  logWriteBytes: 12 * KIB,
   logDelayMs: 100,
 
   // HTTP server and database.
