@@ -115,8 +115,9 @@ export const LIMITS = {
   pollHistoryMs: 10 * SECOND_MS,
   // Connecting, by address.
   handshakesPerMinute: 3_000,
-  // Under load events are gathered this long at most.
+  // Under load events are gathered this long at most; writing them makes up for so much time in which none was written.
   gatherMs: 30,
+  gatherAheadMs: 10,
   // No work of the feed keeps the process longer from other work.
   turnMs: 5,
   // What came in the last moments stays in memory for those who come back soon.

@@ -55,7 +55,7 @@ describe('Limits', () => {
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
     ...['logWriteBytes', 'logDelayMs'],
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
-    ...['gatherMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
+    ...['gatherMs', 'gatherAheadMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
   ];
