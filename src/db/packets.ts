@@ -10,7 +10,7 @@ import { findField, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
 import { type Layout, projectionOf, selectionFilter, toEntity, translated } from './documents.js';
 import { createMemory } from './memory.js';
-import { type JsonPage, rawBatches, readOne, readPage } from './pages.js';
+import { type JsonPage, rawBatches, readFirst, readOne, readPage } from './pages.js';
 
 export const PACKETS = 'packets';
 /** What the border to the database has to know of packets. */
@@ -175,10 +175,6 @@ export async function latestPacket(database: Database, objectId: string): Promis
 /** The same of one object: a plain question costs the database half as much as one for groups. */
 async function latestOf(database: Database, objectId: string): Promise<Map<string, Uint8Array>> {
   const filter = { _oid: new ObjectId(objectId) };
-  const command = { find: PACKETS, filter, sort: { time: -1, _ts: -1 }, limit: 1, singleBatch: true };
-  const latest = new Map<string, Uint8Array>();
-  for await (const { documents } of rawBatches(database, command, LIMITS.databaseAnswerMs)) {
-    for (const document of documents) latest.set(objectId, document);
-  }
-  return latest;
+  const packet = await readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
+  return new Map(packet === null ? [] : [[objectId, packet]]);
 }

@@ -128,19 +128,24 @@ async function yieldWithin(writer: JsonWriter): Promise<void> {
   await turn();
 }
 
-/** One document of the command as JSON, or null when there is none. */
+/** The first document of the `find` command, or null when there is none. */
+export async function readFirst(database: Database, command: Document): Promise<Buffer | null> {
+  const withinMs = LIMITS.databaseAnswerMs;
+  const one = { ...command, limit: 1, batchSize: 1, singleBatch: true, maxTimeMS: withinMs };
+  const { documents } = await runRaw(database, one, { withinMs });
+  return documents[0] ?? null;
+}
+
+/** The same as JSON. */
 export async function readOne(
   database: Database,
   command: Document,
   prepareExtra?: PrepareExtra,
 ): Promise<Buffer | null> {
-  const withinMs = LIMITS.databaseAnswerMs;
-  const one = { ...command, limit: 1, batchSize: 1, singleBatch: true, maxTimeMS: withinMs };
-  const { documents } = await runRaw(database, one, { withinMs });
-  const [document] = documents;
-  if (document === undefined) return null;
+  const document = await readFirst(database, command);
+  if (document === null) return null;
   const writer = createJsonWriter(1_024);
-  writeDocument(writer, document, 0, prepareExtra && (await prepareExtra(documents.map(idOf))));
+  writeDocument(writer, document, 0, prepareExtra && (await prepareExtra([idOf(document)])));
   return writer.take();
 }
 
