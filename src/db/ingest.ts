@@ -18,6 +18,7 @@ export interface Ingested {
 }
 
 interface Waiting {
+  readonly objectId: string;
   readonly packets: readonly Packet[];
   /** The same as they are stored. */
   readonly documents: readonly NewDocument[];
@@ -30,23 +31,39 @@ interface Waiting {
 /** Stores the messages of one object; answers when they are durable. */
 export type Ingest = (source: PacketSource, messages: readonly Message[]) => Promise<Ingested>;
 
-/** Packets that arrive while one write is under way go into the next one together. */
+/** Requests whose packets are written together. */
+interface Group {
+  readonly requests: readonly Waiting[];
+  readonly objectIds: ReadonlySet<string>;
+  /** Whether more were waiting than go together. */
+  readonly isFull: boolean;
+}
+
+/**
+ * Packets that arrive while one write is under way go into the next one together: larger groups cost less. Only beside one
+ * that is as large as can be another is begun; packets of one object are written one after the other all the same.
+ */
 export function createIngest(database: Database, stampUs: () => number): Ingest {
   let waiting: Waiting[] = [];
   let waitingPackets = 0;
-  let writing = false;
+  const underWay = new Set<Group>();
 
-  const writeNext = async (): Promise<void> => {
-    writing = true;
-    while (waiting.length > 0) {
-      const group = takeGroup(waiting);
-      waiting = waiting.slice(group.length);
-      waitingPackets -= countPackets(group);
-      await writeGroup(database, group);
-      // Who was answered asks again within this turn: larger groups cost less, and who comes alone does not wait for any.
-      await turn();
+  const begin = (): void => {
+    while (mayBegin(underWay)) {
+      const { group, left } = takeGroup(waiting, underWay);
+      if (group.requests.length === 0) return;
+      waiting = left;
+      waitingPackets -= countPackets(group.requests);
+      void run(group);
     }
-    writing = false;
+  };
+  const run = async (group: Group): Promise<void> => {
+    underWay.add(group);
+    await writeGroup(database, group.requests);
+    // Who was answered asks again within this turn, and who comes alone does not wait for any.
+    await turn();
+    underWay.delete(group);
+    begin();
   };
 
   return async (source, messages) => {
@@ -63,9 +80,10 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
       return toStored({ ...packet, _id, ...references }, at);
     });
     return new Promise((resolve, reject) => {
-      waiting.push({ packets, documents, sinceMs: performance.now(), resolve, reject });
+      const { objectId } = source;
+      waiting.push({ objectId, packets, documents, sinceMs: performance.now(), resolve, reject });
       waitingPackets += packets.length;
-      if (!writing) void writeNext();
+      if (!isBusy(underWay, objectId)) begin();
     });
   };
 }
@@ -91,13 +109,33 @@ function mostBytes(document: Document): number {
 
 const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
 
-function takeGroup(waiting: readonly Waiting[]): Waiting[] {
+function mayBegin(underWay: ReadonlySet<Group>): boolean {
+  const [other] = underWay;
+  return other === undefined || (other.isFull && underWay.size < LIMITS.packetWritesAtOnce);
+}
+
+function isBusy(underWay: ReadonlySet<Group>, objectId: string): boolean {
+  for (const { objectIds } of underWay) if (objectIds.has(objectId)) return true;
+  return false;
+}
+
+/** The first of those whose object is not being written to, and all that go with it. */
+function takeGroup(waiting: readonly Waiting[], underWay: ReadonlySet<Group>): { group: Group; left: Waiting[] } {
+  const requests: Waiting[] = [];
+  const left: Waiting[] = [];
   let packets = 0;
-  const over = waiting.findIndex((one, at) => {
-    packets += one.packets.length;
-    return at > 0 && packets > LIMITS.packetsPerWrite;
+  const fullAt = waiting.findIndex((one) => {
+    if (isBusy(underWay, one.objectId)) left.push(one);
+    else {
+      packets += one.packets.length;
+      if (requests.length > 0 && packets > LIMITS.packetsPerWrite) return true;
+      requests.push(one);
+    }
+    return false;
   });
-  return over === -1 ? [...waiting] : waiting.slice(0, over);
+  const objectIds = new Set(requests.map(({ objectId }) => objectId));
+  const isFull = fullAt !== -1;
+  return { group: { requests, objectIds, isFull }, left: isFull ? left.concat(waiting.slice(fullAt)) : left };
 }
 
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {

@@ -15,13 +15,21 @@ let objects: PacketSource[];
 
 /** How many writes the database was asked for. */
 let inserts = 0;
+/** When they began and ended. */
+let writes: string[] = [];
 
 beforeAll(async () => {
   const client = await new MongoClient(service.mongodbUri, { monitorCommands: true }).connect();
   client.on('commandStarted', ({ commandName }) => {
+    if (commandName === 'insert') writes.push('begins');
     if (commandName === 'insert') inserts++;
   });
+  client.on('commandSucceeded', ({ commandName }) => {
+    if (commandName === 'insert') writes.push('ends');
+  });
   database = databaseOf(client);
+  // A connection that is not there yet would make a write begin later than it was asked for.
+  await Promise.all([1, 2].map(() => database.db.command({ ping: 1 })));
 });
 
 afterAll(() => database.client.close());
@@ -70,6 +78,41 @@ test('many at once: each is answered with what was stored, once, in the order of
     );
   }
   expect(inserts).toBeLessThan(total / 10);
+});
+
+const many = (count: number): Message[] => Array.from({ length: count }, (_, n) => message(n));
+
+test('what comes while a write is under way goes together', async () => {
+  writes = [];
+  await Promise.all([0, 1, 2].map((n) => ingest(at(n), [message(n)])));
+  expect(writes).toEqual(['begins', 'ends', 'begins', 'ends']);
+});
+
+test('beside a write that is as large as can be another is begun', async () => {
+  writes = [];
+  await Promise.all([0, 1, 2].map((n) => ingest(at(n), many(LIMITS.packetsPerWrite))));
+  expect(writes).toEqual(['begins', 'ends', 'begins', 'begins', 'ends', 'ends']);
+});
+
+test('packets of one object are written one after the other', async () => {
+  writes = [];
+  await Promise.all([1, 2, 3].map(() => ingest(at(0), many(LIMITS.packetsPerWrite))));
+  expect(writes).toEqual(['begins', 'ends', 'begins', 'ends', 'begins', 'ends']);
+  const stored = await storedOf(at(0));
+  expect(stored.map(({ n }) => n)).toEqual([1, 2, 3].flatMap(() => many(LIMITS.packetsPerWrite).map((_, n) => n)));
+});
+
+test('who waits behind others of the same object does not keep those of another waiting', async () => {
+  const [slow, other] = [many(LIMITS.packetsPerWrite), [message(1)]];
+  const order: string[] = [];
+  const ended = (what: string) => () => void order.push(what);
+  await Promise.all([
+    ingest(at(0), [message(0)]).then(ended('first')),
+    ...[1, 2, 3].map(() => ingest(at(0), slow).then(ended('same'))),
+    ingest(at(1), other).then(ended('other')),
+  ]);
+  expect(order.indexOf('other')).toBeLessThan(order.indexOf('same'));
+  expect((await storedOf(at(0))).length).toBe(1 + 3 * LIMITS.packetsPerWrite);
 });
 
 test('a repeated packet in a group is answered with the first, and the others with their own', async () => {

@@ -35,7 +35,15 @@ describe('Limits', () => {
   /** How the service works inside: nobody outside meets them. */
   const INTERNAL = [
     ...['itemsPerTurn', 'memoryStepBytes', 'memoryKeptBytes', 'memoriesKept'],
-    ...['passwordHashesAtOnce', 'packetsPerWrite', 'writeBytes', 'slowCheckMs', 'timerMs', 'databaseConnections'],
+    ...[
+      'passwordHashesAtOnce',
+      'packetsPerWrite',
+      'packetWritesAtOnce',
+      'writeBytes',
+      'slowCheckMs',
+      'timerMs',
+      'databaseConnections',
+    ],
     ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
     ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
     ...['watcherAnswerMs', 'watcherAnswerMaxMs', 'watcherHeartbeatMs', 'watcherConnections', 'watcherAttempts'],
