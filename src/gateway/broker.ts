@@ -3,6 +3,7 @@
  * a topic says after `objects/<id>/` means what it means on a connection of the device's own.
  */
 
+import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
 import { isBehindBroker, noteBehindBroker } from '../db/brokered.js';
@@ -77,7 +78,7 @@ export function startBroker(parts: BrokerParts): Broker {
     },
     async stop() {
       state.isStopping = true;
-      await Promise.all(state.clients.map((client) => client.endAsync().catch(() => undefined)));
+      await Promise.all(state.clients.map(leave));
     },
   };
 }
@@ -110,6 +111,15 @@ function connect(parts: BrokerParts, state: State, at: number): MqttClient {
   return client;
 }
 
+/** Says goodbye; a broker that does not answer (what was sent to it, or the goodbye) is not waited for. */
+async function leave(client: MqttClient): Promise<void> {
+  const waited = new AbortController();
+  const late = wait(LIMITS.brokerLeaveMs, undefined, { signal: waited.signal });
+  await Promise.race([client.endAsync(), late]).catch(() => undefined);
+  waited.abort();
+  client.stream.destroy();
+}
+
 /** Stores a message; resolves when it may be acknowledged. While the database is away it is tried again, and waits. */
 async function take(parts: BrokerParts, state: State, packet: IPublishPacket): Promise<void> {
   const [key = '', ...levels] = packet.topic.slice(PREFIX.length).split('/');
@@ -120,7 +130,7 @@ async function take(parts: BrokerParts, state: State, packet: IPublishPacket): P
       return;
     } catch (error) {
       parts.log.warn({ err: error }, 'a message of the broker could not be stored: tried again');
-      await new Promise((resolve) => setTimeout(resolve, LIMITS.commandRetryMs));
+      await wait(LIMITS.commandRetryMs);
     }
   }
   // Not acknowledged: the broker gives it to another, or to this one when it is back.

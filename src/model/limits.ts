@@ -146,6 +146,7 @@ export const LIMITS = {
   brokerConnections: 8,
   brokerReconnectMs: 1 * SECOND_MS,
   brokerDeviceMs: 5 * SECOND_MS,
+  brokerLeaveMs: 2 * SECOND_MS,
   commandConfirmMs: 20 * SECOND_MS,
   commandRetryMs: 1 * SECOND_MS,
   // Who is there. An instance that gave no sign of life for `presenceSilentMs` is gone, and its devices with it.

@@ -61,6 +61,7 @@ describe('Limits', () => {
     ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
     ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
+    'brokerLeaveMs',
     ...['logWriteBytes', 'logDelayMs'],
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
     ...['gatherMs', 'gatherAheadMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],

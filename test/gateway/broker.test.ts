@@ -152,4 +152,15 @@ describeThere('behind a broker', () => {
       services.flatMap(({ logLines }) => logLines).filter((line) => line.includes('was refused')).length,
     ).toBeGreaterThan(0);
   });
+
+  test('an instance ends soon though its broker answers no more', async () => {
+    const one = await startTestService({ env: { MQTT_URL: `mqtt://127.0.0.1:${port}`, MQTT_PORT: '' } });
+    await until(() => one.logLines.some((line) => line.includes('connected to the broker')));
+    broker.kill('SIGSTOP');
+    try {
+      await one.stop();
+    } finally {
+      broker.kill('SIGCONT');
+    }
+  }, 20_000);
 });
