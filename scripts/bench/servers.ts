@@ -1,4 +1,4 @@
-// The servers that are measured, each a process of its own, started for its turn and stopped after it.
+// The servers that are measured, each a process of its own; who waits for its turn stands still.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
@@ -19,6 +19,9 @@ export interface RunningServer extends Target {
   readonly processId: number;
   /** The end of what it logged. */
   said(): Promise<string>;
+  /** Stands still until it is woken: it takes no time of the machine, and asks nothing of MongoDB. */
+  freeze(): void;
+  wake(): void;
   stop(): Promise<void>;
 }
 
@@ -38,9 +41,6 @@ const MANY = '100000';
 
 const compiled = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** The database that a server is measured on. */
-export const databaseOf = (name: ServerName): string => (name === 'floor-tick' ? 'floor' : name);
-
 export async function startServer(name: ServerName, place: Place): Promise<RunningServer> {
   const port = await findPort();
   const url = `http://127.0.0.1:${port}`;
@@ -54,26 +54,34 @@ export async function startServer(name: ServerName, place: Place): Promise<Runni
     env: {
       ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), SECRET },
       MQTT_PORT: '',
-      MONGODB_URI: databaseUri(place.mongodbUri, databaseOf(name)),
+      MONGODB_URI: databaseUri(place.mongodbUri, name),
       ...env,
     },
     cwd: place.folder,
     stdio: ['ignore', log, log],
   });
   closeSync(log);
+  const freeze = (): void => signalIfPossible(child, 'SIGSTOP');
+  const wake = (): void => signalIfPossible(child, 'SIGCONT');
   const stop = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
+    wake();
     child.kill('SIGTERM');
     await once(child, 'exit');
   };
   try {
     const token = await untilReady(url, name, child);
-    return { url, token, processId: child.pid ?? 0, said, stop };
+    return { url, token, processId: child.pid ?? 0, said, freeze, wake, stop };
   } catch (error) {
     await stop();
     throw failure(`${name} did not start: ${(error as Error).message}
 ${await said()}`);
   }
+}
+
+/** Windows has no such signals: there all run all the time. */
+function signalIfPossible(child: ChildProcess, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  if (process.platform !== 'win32') child.kill(signal);
 }
 
 function programOf(name: ServerName, folder: string): { program: string; env: Record<string, string> } {
@@ -98,7 +106,7 @@ async function findPort(): Promise<number> {
 /** Waits until the server answers, and gives a token of it; the floor takes any. */
 async function untilReady(url: string, name: ServerName, child: ChildProcess): Promise<string> {
   const untilMs = performance.now() + START_MS;
-  const path = databaseOf(name) === 'floor' ? 'objects?limit=100' : 'auth/token';
+  const path = name.startsWith('floor') ? 'objects?limit=100' : 'auth/token';
   const method = path === 'auth/token' ? 'POST' : 'GET';
   const login = { body: JSON.stringify(LOGIN), headers: { 'Content-Type': 'application/json' } };
   while (performance.now() < untilMs) {

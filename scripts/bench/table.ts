@@ -28,20 +28,25 @@ const HEAD = [
   '|---|---|---|---:|---:|---:|---:|---:|---:|---|',
 ];
 
-/** A line for each workload and server; `× floor` is the ratio of what both did in a second. */
+/** A line for each workload and server; `× floor` is the ratio of what both did in a second, the median of the rounds. */
 export function toTable(workloads: readonly Workload[], measurements: readonly Measurement[]): string {
   const lines = workloads.flatMap((workload) => {
     const ofWorkload = measurements.filter((one) => one.workload === workload.id);
     const floor = ofWorkload.find(({ server }) => server === 'floor');
     return ofWorkload.map((one, at) => {
       const title = at === 0 ? `${workload.id} | ${workload.title}` : ' |';
-      return `| ${title} | ${one.server} | ${toCells(mediansOf(one.rounds), floor && mediansOf(floor.rounds))} |`;
+      return `| ${title} | ${one.server} | ${toCells(mediansOf(one.rounds), ratioOf(one.rounds, floor?.rounds ?? []))} |`;
     });
   });
   return [...HEAD, ...lines].join('\n');
 }
 
-function toCells(found: Medians, floor: Medians | undefined): string {
+/** The two of a round were measured within seconds of each other: what slows the machine down slows both. */
+function ratioOf(rounds: readonly Round[], floor: readonly Round[]): number {
+  return median(rounds.map(({ perSecond }, at) => perSecond / (floor[at]?.perSecond ?? Number.NaN)));
+}
+
+function toCells(found: Medians, ratio: number): string {
   const remarks = [
     found.errors > 0 ? `${format(found.errors)} errors` : '',
     found.peakMb === null ? '' : `peak ${format(found.peakMb)} MiB`,
@@ -49,7 +54,7 @@ function toCells(found: Medians, floor: Medians | undefined): string {
   ];
   return [
     format(found.perSecond),
-    format(floor === undefined ? Number.NaN : found.perSecond / floor.perSecond),
+    format(ratio),
     format(found.p50),
     format(found.p99),
     format(found.serverCpuMs),
