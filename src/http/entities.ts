@@ -22,7 +22,7 @@ import { readJson } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
 import { only } from './failure.js';
 import { readListQuery, readOnly } from './query.js';
-import { type Rule, toNewEntity } from './rules/rule.js';
+import { findPlace, type Rule, toNewEntity } from './rules/rule.js';
 
 export interface EntityParts {
   readonly database: Database;
@@ -90,8 +90,12 @@ async function createPlain(
   wanted: { caller: ReturnType<typeof callerOf>; fields: JsonObject; group: string | null },
 ): Promise<Entity> {
   const { caller, group } = wanted;
-  const fields = rule?.prepareNew ? await rule.prepareNew(caller, wanted.fields) : wanted.fields;
-  return createEntity(parts.database, store, await toNewEntity(parts, caller, fields, group));
+  // What is asked of the database for both is asked at once.
+  const [fields, place] = await Promise.all([
+    rule?.prepareNew?.(caller, wanted.fields) ?? wanted.fields,
+    findPlace(parts.database, caller, { group: group ?? undefined }),
+  ]);
+  return createEntity(parts.database, store, toNewEntity(caller, fields, place, parts.now()));
 }
 
 const change: Handler = (parts) => async (req, res) => {

@@ -1,6 +1,5 @@
 /** Groups: a tree, whose members see what is below them; it can be moved, and removed when it is empty. */
 import { setTimeout } from 'node:timers/promises';
-import { findBranch } from '../../db/accounts.js';
 import { getEntity } from '../../db/entities.js';
 import { countContents, moveGroup, settleBranches } from '../../db/groups.js';
 import { createEntity } from '../../db/writes.js';
@@ -8,18 +7,18 @@ import { badRequest, conflict } from '../../errors.js';
 import { scopeOf } from '../../model/access.js';
 import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
-import { type Rule, type RuleParts, toNewEntity } from './rule.js';
+import { findPlace, type Rule, type RuleParts, toNewEntity } from './rule.js';
 
 export function groupRule(parts: RuleParts): Rule {
   const { database } = parts;
   return {
     async create(caller, { fields }) {
       const parent = fields.parent == null ? caller.groupId : String(fields.parent).toLowerCase();
-      const branch = await findBranch(database, scopeOf(caller), parent);
-      if (branch === null) throw badRequest('parent: not a group of yours');
+      const place = await findPlace(database, caller, { field: 'parent', group: parent });
+      const { branch } = place;
       if (branch.length >= LIMITS.branchDepth)
         throw badRequest(`parent: groups nest at most ${LIMITS.branchDepth} deep`);
-      const entity = await toNewEntity(parts, caller, { ...fields, parent }, parent);
+      const entity = toNewEntity(caller, { ...fields, parent }, place, parts.now());
       // A group belongs to itself: its members see it.
       const own = { ...entity, group: entity._id, branch: [...branch, entity._id] };
       return createEntity(database, builtInStore('groups'), own);

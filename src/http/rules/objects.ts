@@ -12,15 +12,12 @@ import { getReferencedId, type Rule, type RuleParts } from './rule.js';
 
 export function objectRule({ database, inBackground, sealDevice }: RuleParts): Rule {
   const withModel = async (caller: Caller, fields: JsonObject, model: JsonObject[string]): Promise<JsonObject> => {
-    const _id = await getReferencedId({ database, caller }, 'model', builtInStore('models'), model);
-    const { id, name, model: _, ...rest } = fields;
-    return {
-      ...(id !== undefined && { id }),
-      ...(name !== undefined && { name }),
-      model: _id,
-      models: { id: _id },
-      ...rest,
-    };
+    const { id, name } = fields;
+    // Built in: everyone sees it, and it stays.
+    const isDefault = model === DEFAULT_MODEL_ID;
+    const _id = isDefault ? model : await getReferencedId({ database, caller }, 'model', builtInStore('models'), model);
+    const first = { ...(id !== undefined && { id }), ...(name !== undefined && { name }) };
+    return Object.assign(first, { model: _id, models: { id: _id } }, fields, { model: _id });
   };
   return {
     prepareNew: (caller, fields) => withModel(caller, sealed(sealDevice, fields), fields.model ?? DEFAULT_MODEL_ID),

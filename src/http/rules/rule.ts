@@ -40,17 +40,26 @@ export interface Rule {
   readonly afterRemove?: (entity: Entity) => Promise<void>;
 }
 
-/** The entity with its common fields: the caller's own, in the caller's group or the one named. */
-export async function toNewEntity(
-  parts: Pick<RuleParts, 'database' | 'now'>,
+/** Where an entity belongs: a group, and the chain of groups from the root down to it. */
+export interface Place {
+  readonly group: string;
+  readonly branch: string[];
+}
+
+/** The caller's own group, or the one named; a 400 where it is none that the caller sees, which names the field. */
+export async function findPlace(
+  database: Database,
   caller: Caller,
-  fields: JsonObject,
-  group: string | null,
-): Promise<Entity> {
-  const groupId = group ?? caller.groupId;
-  const branch = await findBranch(parts.database, scopeOf(caller), groupId);
-  if (branch === null) throw badRequest('group: not a group of yours');
-  return { _id: newId(), ...fields, owner: caller.userId, group: groupId, branch, access: [], time: parts.now() };
+  { field = 'group', group = caller.groupId }: { field?: string; group?: string | undefined },
+): Promise<Place> {
+  const branch = await findBranch(database, scopeOf(caller), group);
+  if (branch === null) throw badRequest(`${field}: not a group of yours`);
+  return { group, branch };
+}
+
+/** The entity with its common fields: the caller's own. */
+export function toNewEntity(caller: Caller, fields: JsonObject, place: Place, time: number): Entity {
+  return { _id: newId(), ...fields, owner: caller.userId, ...place, access: [], time };
 }
 
 /** What a field refers to, and the caller can see: the `_id` of an entity, or all of it. A 400 that names the field otherwise. */
