@@ -35,17 +35,19 @@ export type Ingest = (source: PacketSource, messages: readonly Message[]) => Pro
 interface Group {
   readonly requests: readonly Waiting[];
   readonly objectIds: ReadonlySet<string>;
-  /** Whether more were waiting than go together. */
-  readonly isFull: boolean;
+  /** Whether others may be begun beside it: more were waiting than go together, or so few that waiting would gain nothing. */
+  readonly allowsMore: boolean;
 }
 
 /**
- * Packets that arrive while one write is under way go into the next one together: larger groups cost less. Only beside one
- * that is as large as can be another is begun; packets of one object are written one after the other all the same.
+ * Packets that arrive in one turn of the event loop, or while a write is under way, go into the next one together: larger
+ * groups cost less. Only beside those that are as large as can be, or small, another is begun; packets of one object are
+ * written one after the other all the same.
  */
 export function createIngest(database: Database, stampUs: () => number): Ingest {
   let waiting: Waiting[] = [];
   let waitingPackets = 0;
+  let isSoon = false;
   const underWay = new Set<Group>();
 
   const begin = (): void => {
@@ -56,6 +58,14 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
       waitingPackets -= countPackets(group.requests);
       void run(group);
     }
+  };
+  const beginSoon = (): void => {
+    if (isSoon || !mayBegin(underWay)) return;
+    isSoon = true;
+    setImmediate(() => {
+      isSoon = false;
+      begin();
+    });
   };
   const run = async (group: Group): Promise<void> => {
     underWay.add(group);
@@ -80,10 +90,9 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
       return toStored({ ...packet, _id, ...references }, at);
     });
     return new Promise((resolve, reject) => {
-      const { objectId } = source;
-      waiting.push({ objectId, packets, documents, sinceMs: performance.now(), resolve, reject });
+      waiting.push({ objectId: source.objectId, packets, documents, sinceMs: performance.now(), resolve, reject });
       waitingPackets += packets.length;
-      if (!isBusy(underWay, objectId)) begin();
+      beginSoon();
     });
   };
 }
@@ -110,8 +119,8 @@ function mostBytes(document: Document): number {
 const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
 
 function mayBegin(underWay: ReadonlySet<Group>): boolean {
-  const [other] = underWay;
-  return other === undefined || (other.isFull && underWay.size < LIMITS.packetWritesAtOnce);
+  for (const { allowsMore } of underWay) if (!allowsMore) return false;
+  return underWay.size < LIMITS.packetWritesAtOnce;
 }
 
 function isBusy(underWay: ReadonlySet<Group>, objectId: string): boolean {
@@ -135,7 +144,8 @@ function takeGroup(waiting: readonly Waiting[], underWay: ReadonlySet<Group>): {
   });
   const objectIds = new Set(requests.map(({ objectId }) => objectId));
   const isFull = fullAt !== -1;
-  return { group: { requests, objectIds, isFull }, left: isFull ? left.concat(waiting.slice(fullAt)) : left };
+  const allowsMore = isFull || requests.length <= LIMITS.smallWriteRequests;
+  return { group: { requests, objectIds, allowsMore }, left: isFull ? left.concat(waiting.slice(fullAt)) : left };
 }
 
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {

@@ -83,7 +83,8 @@ export const LIMITS = {
 
   // Writes: packets that wait for the write under way and go into the next one together.
   packetsPerWrite: 1_000,
-  packetWritesAtOnce: 2,
+  packetWritesAtOnce: 4,
+  smallWriteRequests: 2,
   packetsWaiting: 20_000,
 
   // Commands.

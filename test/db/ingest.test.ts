@@ -1,4 +1,5 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/db/connect.js';
@@ -29,7 +30,7 @@ beforeAll(async () => {
   });
   database = databaseOf(client);
   // A connection that is not there yet would make a write begin later than it was asked for.
-  await Promise.all([1, 2].map(() => database.db.command({ ping: 1 })));
+  await Promise.all(Array.from({ length: LIMITS.packetWritesAtOnce }, () => database.db.command({ ping: 1 })));
 });
 
 afterAll(() => database.client.close());
@@ -39,7 +40,7 @@ beforeEach(() => {
     database,
     createStampClock(() => nowMs),
   );
-  objects = Array.from({ length: 3 }, (_, at) => ({
+  objects = Array.from({ length: 6 }, (_, at) => ({
     objectId: new ObjectId().toHexString(),
     ownId: `own-${at}`,
     groupId: new ObjectId().toHexString(),
@@ -64,7 +65,7 @@ const storedOf = (source: PacketSource) =>
 test('many at once: each is answered with what was stored, once, in the order of arrival, in few writes', async () => {
   const total = 600;
   inserts = 0;
-  const answered = await Promise.all(Array.from({ length: total }, (_, n) => ingest(at(n % 3), [message(n)])));
+  const answered = await Promise.all(Array.from({ length: total }, (_, n) => ingest(at(n % 6), [message(n)])));
   const packets = answered.map(({ packets: [packet] }) => packet);
   expect(packets.map((packet) => packet?.n)).toEqual(Array.from({ length: total }, (_, n) => n));
   const stamps = packets.map((packet) => packet?._ts as number);
@@ -72,7 +73,7 @@ test('many at once: each is answered with what was stored, once, in the order of
     if (index > 0) expect(stamp).toBeGreaterThan(stamps[index - 1] as number);
   for (const [index, source] of objects.entries()) {
     const stored = await storedOf(source);
-    expect(stored.map(({ n }) => n)).toEqual(Array.from({ length: total / 3 }, (_, n) => 3 * n + index));
+    expect(stored.map(({ n }) => n)).toEqual(Array.from({ length: total / 6 }, (_, n) => 6 * n + index));
     expect(stored.map(({ _id }) => String(_id))).toEqual(
       packets.filter((packet) => packet?._oid === source.objectId).map((packet) => packet?._id),
     );
@@ -82,16 +83,37 @@ test('many at once: each is answered with what was stored, once, in the order of
 
 const many = (count: number): Message[] => Array.from({ length: count }, (_, n) => message(n));
 
-test('what comes while a write is under way goes together', async () => {
+test('what comes in one turn goes together', async () => {
   writes = [];
   await Promise.all([0, 1, 2].map((n) => ingest(at(n), [message(n)])));
+  expect(writes).toEqual(['begins', 'ends']);
+});
+
+test('what comes while a write of many requests is under way waits for it, and goes together', async () => {
+  writes = [];
+  const first = [0, 1, 2].map((n) => ingest(at(n), many(LIMITS.packetsPerWrite / 4)));
+  await turn();
+  await Promise.all([...first, ...[3, 4].map((n) => ingest(at(n), [message(n)]))]);
   expect(writes).toEqual(['begins', 'ends', 'begins', 'ends']);
 });
 
-test('beside a write that is as large as can be another is begun', async () => {
+test('who comes alone does not wait for a write of few requests', async () => {
   writes = [];
-  await Promise.all([0, 1, 2].map((n) => ingest(at(n), many(LIMITS.packetsPerWrite))));
-  expect(writes).toEqual(['begins', 'ends', 'begins', 'begins', 'ends', 'ends']);
+  const first = ingest(at(0), many(LIMITS.packetsPerWrite));
+  await turn();
+  await Promise.all([first, ingest(at(1), [message(1)])]);
+  expect(writes).toEqual(['begins', 'begins', 'ends', 'ends']);
+});
+
+test('beside writes that are as large as can be others are begun, and not too many', async () => {
+  const writeAll = () => Promise.all(objects.map((source) => ingest(source, many(LIMITS.packetsPerWrite))));
+  // The first ones wait for connections.
+  await writeAll();
+  writes = [];
+  await writeAll();
+  const atOnce = writes.indexOf('ends');
+  expect(atOnce).toBe(LIMITS.packetWritesAtOnce);
+  expect(writes.filter((what) => what === 'begins').length).toBe(objects.length);
 });
 
 test('packets of one object are written one after the other', async () => {

@@ -39,6 +39,7 @@ describe('Limits', () => {
       'passwordHashesAtOnce',
       'packetsPerWrite',
       'packetWritesAtOnce',
+      'smallWriteRequests',
       'writeBytes',
       'slowCheckMs',
       'timerMs',
