@@ -20,7 +20,7 @@ Measures this service (ours), the usual way to write it (usual) and the least th
 gathers live events for 10 ms), in turns of seconds, and prints a table of medians. Takes twenty minutes and both cores of
 a small machine: nothing else should run.
 
-  --quick              one short round: about two minutes
+  --quick              one short round: about three minutes
   --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}
   --servers <names>    these servers: ${SERVERS.join(',')}
   --rounds <n>         how often each server has its turn (default 5)
