@@ -81,20 +81,26 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
       throw unavailable('too many packets are waiting to be stored; none of these was');
     }
-    const references = { _oid: new ObjectId(source.objectId), _gid: new ObjectId(source.groupId) };
-    const packets: Packet[] = [];
-    const documents = messages.map((message, at) => {
-      const _id = message.id === null ? new ObjectId() : new ObjectId(message.id);
-      const packet = toPacket(message, _id.toHexString(), source, stampUs());
-      packets.push(packet);
-      return toStored({ ...packet, _id, ...references }, at);
-    });
+    const { packets, documents } = toPackets(source, messages, stampUs);
     return new Promise((resolve, reject) => {
       waiting.push({ objectId: source.objectId, packets, documents, sinceMs: performance.now(), resolve, reject });
       waitingPackets += packets.length;
       beginSoon();
     });
   };
+}
+
+/** The messages as packets, in their order; and as they are stored. */
+function toPackets(source: PacketSource, messages: readonly Message[], stampUs: () => number) {
+  const references = { _oid: new ObjectId(source.objectId), _gid: new ObjectId(source.groupId) };
+  const packets: Packet[] = [];
+  const documents = messages.map((message, at) => {
+    const _id = message.id === null ? new ObjectId() : new ObjectId(message.id);
+    const packet = toPacket(message, _id.toHexString(), source, stampUs());
+    packets.push(packet);
+    return toStored({ ...packet, _id, ...references }, at);
+  });
+  return { packets, documents };
 }
 
 function toStored(document: Document, at: number): NewDocument {

@@ -1,5 +1,4 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
-import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/db/connect.js';
@@ -18,12 +17,19 @@ let objects: PacketSource[];
 let inserts = 0;
 /** When they began and ended. */
 let writes: string[] = [];
+let onBegin = (): void => undefined;
+const nextWrite = (): Promise<void> =>
+  new Promise((resolve) => {
+    onBegin = resolve;
+  });
 
 beforeAll(async () => {
   const client = await new MongoClient(service.mongodbUri, { monitorCommands: true }).connect();
   client.on('commandStarted', ({ commandName }) => {
-    if (commandName === 'insert') writes.push('begins');
-    if (commandName === 'insert') inserts++;
+    if (commandName !== 'insert') return;
+    writes.push('begins');
+    inserts++;
+    onBegin();
   });
   client.on('commandSucceeded', ({ commandName }) => {
     if (commandName === 'insert') writes.push('ends');
@@ -91,16 +97,18 @@ test('what comes in one turn goes together', async () => {
 
 test('what comes while a write of many requests is under way waits for it, and goes together', async () => {
   writes = [];
+  const begins = nextWrite();
   const first = [0, 1, 2].map((n) => ingest(at(n), many(LIMITS.packetsPerWrite / 4)));
-  await turn();
+  await begins;
   await Promise.all([...first, ...[3, 4].map((n) => ingest(at(n), [message(n)]))]);
   expect(writes).toEqual(['begins', 'ends', 'begins', 'ends']);
 });
 
 test('who comes alone does not wait for a write of few requests', async () => {
   writes = [];
+  const begins = nextWrite();
   const first = ingest(at(0), many(LIMITS.packetsPerWrite));
-  await turn();
+  await begins;
   await Promise.all([first, ingest(at(1), [message(1)])]);
   expect(writes).toEqual(['begins', 'begins', 'ends', 'ends']);
 });
