@@ -1,6 +1,6 @@
 /** Checks a login and a password, and issues tokens. */
 
-import { findBranch, findLogin, type KnownLogin, replacePasswordHash } from '../db/accounts.js';
+import { findLogin, findPlace, type KnownLogin, replacePasswordHash } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import { createEntity, newId } from '../db/writes.js';
 import { badRequest, unauthorized } from '../errors.js';
@@ -86,9 +86,7 @@ export async function issueToken(
   // JSON Web Tokens count whole seconds: what is told in ms is what is signed.
   const issuedAt = Math.floor(nowMs / 1_000) * 1_000;
   const expiresAt = Math.floor((issuedAt + request.lifetimeMs) / 1_000) * 1_000;
-  const group = request.group ?? caller.groupId;
-  const branch = await findBranch(parts.database, scopeOf(caller), group);
-  if (branch === null) throw badRequest('group: not a group of yours');
+  const place = await findPlace(parts.database, scopeOf(caller), request.group ?? null);
   const entity: Entity = {
     ...request.fields,
     _id: newId(),
@@ -98,8 +96,7 @@ export async function issueToken(
     issuedAt,
     expiresAt,
     owner: caller.userId,
-    group,
-    branch,
+    ...place,
     access: [],
     time: nowMs,
   };

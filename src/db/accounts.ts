@@ -1,6 +1,7 @@
 /** Users, their rights, their tokens and sessions: what identifying a caller needs, cached and kept true by changes. */
 import { LRUCache } from 'lru-cache';
 import { BSON, type Document, ObjectId } from 'mongodb';
+import { badRequest } from '../errors.js';
 import { type Caller, forObject, type Scope } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import { isId } from '../model/entity.js';
@@ -117,11 +118,24 @@ export async function replacePasswordHash(database: Database, known: KnownLogin,
   await translated(() => database.db.collection('users').updateOne(present, update));
 }
 
-/** The chain of groups from the root down to this one, or null when the scope does not reach the group. */
-export async function findBranch(database: Database, scope: Scope, groupId: string): Promise<string[] | null> {
-  const group = await findStored(database, builtInStore('groups'), '_id', groupId.toLowerCase());
-  const branch = group === null ? [] : (BSON.deserialize(group).branch as ObjectId[]).map(String);
-  return branch.includes(scope.groupId) ? branch : null;
+/** Where an entity belongs: a group, and the chain of groups from the root down to it. */
+export interface Place {
+  readonly group: string;
+  readonly branch: string[];
+}
+
+/** The scope's own group, or the one that the field names; a 400 where it is none that the scope reaches. */
+export async function findPlace(
+  database: Database,
+  scope: Scope,
+  named: string | null,
+  field = 'group',
+): Promise<Place> {
+  const group = named ?? scope.groupId;
+  const found = await findStored(database, builtInStore('groups'), '_id', group.toLowerCase());
+  const branch = found === null ? [] : (BSON.deserialize(found).branch as ObjectId[]).map(String);
+  if (!branch.includes(scope.groupId)) throw badRequest(`${field}: not a group of yours`);
+  return { group, branch };
 }
 
 /** Ends one session. */

@@ -1,5 +1,6 @@
 /** The generic interface: the same routes for every store, built-in or added. */
 import { type RequestHandler, type Response, Router } from 'express';
+import { findPlace } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import {
   type EarlyState,
@@ -13,6 +14,7 @@ import {
 import { readState } from '../db/packets.js';
 import { changeEntity, createEntity, removeEntity, type Stored, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
+import { scopeOf } from '../model/access.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
 import { type JsonObject, readObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
@@ -22,7 +24,7 @@ import { readJson } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
 import { only } from './failure.js';
 import { readListQuery, readOnly } from './query.js';
-import { findPlace, type Rule, toNewEntity } from './rules/rule.js';
+import { type Rule, toNewEntity } from './rules/rule.js';
 
 export interface EntityParts {
   readonly database: Database;
@@ -93,7 +95,7 @@ async function createPlain(
   // What is asked of the database for both is asked at once.
   const [fields, place] = await Promise.all([
     rule?.prepareNew?.(caller, wanted.fields) ?? wanted.fields,
-    findPlace(parts.database, caller, { group: group ?? undefined }),
+    findPlace(parts.database, scopeOf(caller), group),
   ]);
   return createEntity(parts.database, store, toNewEntity(caller, fields, place, parts.now()));
 }

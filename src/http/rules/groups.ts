@@ -1,5 +1,6 @@
 /** Groups: a tree, whose members see what is below them; it can be moved, and removed when it is empty. */
 import { setTimeout } from 'node:timers/promises';
+import { findPlace } from '../../db/accounts.js';
 import { getEntity } from '../../db/entities.js';
 import { countContents, moveGroup, settleBranches } from '../../db/groups.js';
 import { createEntity } from '../../db/writes.js';
@@ -7,14 +8,14 @@ import { badRequest, conflict } from '../../errors.js';
 import { scopeOf } from '../../model/access.js';
 import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
-import { findPlace, type Rule, type RuleParts, toNewEntity } from './rule.js';
+import { type Rule, type RuleParts, toNewEntity } from './rule.js';
 
 export function groupRule(parts: RuleParts): Rule {
   const { database } = parts;
   return {
     async create(caller, { fields }) {
       const parent = fields.parent == null ? caller.groupId : String(fields.parent).toLowerCase();
-      const place = await findPlace(database, caller, { field: 'parent', group: parent });
+      const place = await findPlace(database, scopeOf(caller), parent, 'parent');
       const { branch } = place;
       if (branch.length >= LIMITS.branchDepth)
         throw badRequest(`parent: groups nest at most ${LIMITS.branchDepth} deep`);

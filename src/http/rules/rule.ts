@@ -1,7 +1,7 @@
 /** What a store may do beside storing, and what its rules share: references that must be there, rights to give. */
 import type { Passwords } from '../../auth/password.js';
 import type { Tokens } from '../../auth/tokens.js';
-import { findBranch } from '../../db/accounts.js';
+import type { Place } from '../../db/accounts.js';
 import type { Database } from '../../db/connect.js';
 import { getEntity, getEntityId } from '../../db/entities.js';
 import { newId } from '../../db/writes.js';
@@ -38,23 +38,6 @@ export interface Rule {
   readonly afterShare?: (entity: Pick<Entity, '_id'>) => Promise<void>;
   readonly beforeRemove?: (caller: Caller, key: string) => Promise<void>;
   readonly afterRemove?: (entity: Entity) => Promise<void>;
-}
-
-/** Where an entity belongs: a group, and the chain of groups from the root down to it. */
-export interface Place {
-  readonly group: string;
-  readonly branch: string[];
-}
-
-/** The caller's own group, or the one named; a 400 where it is none that the caller sees, which names the field. */
-export async function findPlace(
-  database: Database,
-  caller: Caller,
-  { field = 'group', group = caller.groupId }: { field?: string; group?: string | undefined },
-): Promise<Place> {
-  const branch = await findBranch(database, scopeOf(caller), group);
-  if (branch === null) throw badRequest(`${field}: not a group of yours`);
-  return { group, branch };
 }
 
 /** The entity with its common fields: the caller's own. */
