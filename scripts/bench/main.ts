@@ -28,7 +28,7 @@ a small machine: nothing else should run.
   --scale <n>          so many times the data, which is 1,000 objects and 200,000 packets
   --json <file>        writes every round of every measurement there
   --profile <folder>   writes a CPU profile of each server there (--cpu-prof)
-  --mongodb <uri>      a MongoDB for trials, instead of one that is started; its databases ours, usual, floor, floor-tick are dropped
+  --mongodb <uri>      a MongoDB for trials, instead of one that is started; databases named as the servers are dropped
   -h, --help           this text`;
 
 const QUICK = { rounds: 1, seconds: 1 };

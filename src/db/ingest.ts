@@ -85,7 +85,7 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     return new Promise((resolve, reject) => {
       waiting.push({ objectId: source.objectId, packets, documents, sinceMs: performance.now(), resolve, reject });
       waitingPackets += packets.length;
-      beginSoon();
+      if (!isBusy(underWay, source.objectId)) beginSoon();
     });
   };
 }

@@ -81,7 +81,7 @@ export const LIMITS = {
   // What one command writes at most, unless a single item is larger; a command of MongoDB has 16 MiB.
   writeBytes: 8 * MIB,
 
-  // Writes: packets that wait for the write under way and go into the next one together.
+  // Writes: packets that wait for the write under way and go into the next one together; one of few requests keeps none waiting.
   packetsPerWrite: 1_000,
   packetWritesAtOnce: 4,
   smallWriteRequests: 2,
