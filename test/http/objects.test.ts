@@ -94,7 +94,8 @@ describe('an object', () => {
     expect(changed).toMatchObject({ model: MODEL_ID, models: { id: MODEL_ID } });
     const names = (id: string) => ({ model: id, models: { id } });
     expect(await heard()).toEqual([update(object._id, names(model._id), names(MODEL_ID))]);
-    for (const wrong of ['65a0000000000000000000ff', 'van', 5, null, { id: MODEL_ID }]) {
+    const role = '000000000000000000000022';
+    for (const wrong of ['65a0000000000000000000ff', role, 'van', 5, null, { id: MODEL_ID }]) {
       expectRefusal(await service.admin('POST', 'objects', { id: 'wrong', name: 'n', model: wrong }), 400, 'model');
       expectRefusal(await service.admin('PATCH', `objects/${object._id}`, { model: wrong }), 400, 'model');
     }
