@@ -136,18 +136,21 @@ export function projectionOf(layout: Layout, only: readonly string[] | null): Do
 
 /**
  * A PATCH as expressions of the database, by field: plain objects are merged leaf by leaf, also over what is no object
- * yet, everything else is set as it is. No name of a client ever becomes a path or an operator.
+ * yet, everything else is set as it is. No name of a client ever becomes a path of more than one step, or an operator.
  */
 export function toMergeFields(patch: Document): Document {
-  return Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, mergeExpression(`$${name}`, value)]));
+  return mergeMembers(patch, '$$ROOT');
 }
 
-function mergeExpression(path: string, value: unknown): unknown {
+const mergeMembers = (members: Document, parent: string): Document =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, mergeExpression(parent, name, value)]));
+
+// Each step has what is there by the name of a variable: whole paths would, deep in an object, be far longer than the patch.
+function mergeExpression(parent: string, name: string, value: unknown): unknown {
   if (!isPlain(value)) return { $literal: value };
-  const members = Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, mergeExpression(`${path}.${name}`, member)]),
-  );
-  return { $mergeObjects: [{ $cond: [{ $eq: [{ $type: path }, 'object'] }, path, {}] }, members] };
+  const present = { $cond: [{ $eq: [{ $type: '$$at' }, 'object'] }, '$$at', {}] };
+  const merged = { $mergeObjects: [present, mergeMembers(value, '$$at')] };
+  return { $let: { vars: { at: `${parent}.${name}` }, in: merged } };
 }
 
 function isPlain(value: unknown): value is Document {

@@ -1,6 +1,7 @@
 /** What every entity of every store has, and how a body becomes the fields of a new entity or a change of one. */
 import { badRequest } from '../errors.js';
 import { isObject, type JsonObject, readObject } from './json.js';
+import { LIMITS } from './limits.js';
 import type { Store } from './stores.js';
 
 /** The common fields, as README "Entities" lists them; times in ms since the epoch. */
@@ -46,7 +47,17 @@ export function readPatch(store: Store, body: unknown): JsonObject {
   const fields = ownFields(store, readObject(body));
   for (const name of store.fixed) delete fields[name];
   store.checkPatch(fields);
+  if (countObjects(fields) > LIMITS.patchObjects) {
+    throw badRequest(`more than ${LIMITS.patchObjects} objects within objects`);
+  }
   return fields;
+}
+
+/** How many objects are within the object, at every depth, but for those in lists: each is merged by itself. */
+function countObjects(object: JsonObject): number {
+  let count = 0;
+  for (const value of Object.values(object)) if (isObject(value)) count += 1 + countObjects(value);
+  return count;
 }
 
 /** The fields of a body, or of an entity, that are not the service's. Every name with a leading underscore is. */

@@ -1,10 +1,11 @@
 /** The border to MongoDB: the update that a patch becomes does what merging says, on a real mongod. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
+import { BSON, type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { projectionOf, toDatabaseError, toDocument, toEntity, toMergeFields } from '../../src/db/documents.js';
 import { merge } from '../../src/model/entity.js';
 import type { JsonObject } from '../../src/model/json.js';
+import { LIMITS } from '../../src/model/limits.js';
 import { builtInStore } from '../../src/model/stores.js';
 import { testUri } from '../fixture.js';
 
@@ -70,6 +71,18 @@ describe('a patch as an update of the database', () => {
         ...{ secret: 1, a: '$secret', b: ['$secret'], c: { d: '$$ROOT' } },
       },
     );
+  });
+
+  test('becomes no more than 24 times as large, however deep it is and however long its names are', () => {
+    const empty = (count: number): JsonObject =>
+      Object.fromEntries(Array.from({ length: count }, (_, nth) => [nth.toString(36), {}]));
+    const within = (inner: JsonObject, depth: number): JsonObject =>
+      depth === 0 ? inner : { ['n'.repeat(LIMITS.keyCharacters)]: within(inner, depth - 1) };
+    const many = Object.fromEntries(Object.keys(empty(20)).map((key) => [key, empty(LIMITS.jsonKeys)]));
+    for (const patch of [empty(1), empty(LIMITS.jsonKeys), within(many, 16), within({ a: null }, 18)]) {
+      const factor = BSON.calculateObjectSize(toMergeFields(patch)) / BSON.calculateObjectSize(patch);
+      expect(factor).toBeLessThan(24);
+    }
   });
 
   test('merges as deep as bodies may be nested', async () => {

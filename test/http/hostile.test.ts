@@ -1,5 +1,6 @@
 /** What no client may store, at any depth of any body; and what only looks as if. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, expectRefusal } from '../answers.js';
 import { ADMIN, type Listener, useService } from '../fixture.js';
 
@@ -129,4 +130,27 @@ describe('text that only looks dangerous is kept as it is', () => {
       ).toHaveLength(1);
     },
   );
+});
+
+describe('a change of many objects within objects', () => {
+  const objects = (count: number): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, nth) => [nth.toString(36), {}]));
+  const within = (inner: object, depth: number): object =>
+    depth === 0 ? inner : { ['n'.repeat(LIMITS.keyCharacters)]: within(inner, depth - 1) };
+  const spread = (outer: number, inner: number): object =>
+    Object.fromEntries(Object.keys(objects(outer)).map((name) => [name, objects(inner)]));
+
+  test('is made, however deep they are and however long their names', async () => {
+    const { _id } = entityOf(await service.admin('POST', 'labels', { kept: 1 }));
+    const config = within(spread(19, 499), 16);
+    expect(entityOf(await service.admin('PATCH', `labels/${_id}`, { config }))).toMatchObject({ kept: 1, config });
+    expect(entityOf(await service.admin('GET', `labels/${_id}`)).config).toEqual(config);
+  });
+
+  test('is refused where they are too many, and changes nothing', async () => {
+    const { _id } = entityOf(await service.admin('POST', 'labels', { kept: 1 }));
+    const answer = await service.admin('PATCH', `labels/${_id}`, { config: spread(25, 400) });
+    expectRefusal(answer, 400, `more than ${LIMITS.patchObjects} objects within objects`);
+    expect(entityOf(await service.admin('GET', `labels/${_id}`))).not.toHaveProperty('config');
+  });
 });
