@@ -9,7 +9,7 @@ import { collectionName, type Database } from './connect.js';
 import { isVisible, projectionOf } from './documents.js';
 import { rawBatches } from './pages.js';
 
-type KeyField = '_id' | 'id';
+export type KeyField = '_id' | 'id';
 
 /**
  * README "Objects": an object's `:id` is its `_id` or its own `id`; every other entity's is its `_id`. In this order, so

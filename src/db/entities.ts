@@ -8,12 +8,20 @@ import type { Page, Selection } from '../model/list.js';
 import type { PacketSource } from '../model/packet.js';
 import { builtInStore, type Store } from '../model/stores.js';
 import { findField, readObjectId, readText } from './bson.js';
-import { findByKey, keysOf } from './by-key.js';
+import { findByKey, findStored, type KeyField, keysOf } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
-import { checkReadable, projectionOf, scopeFilter, selectionFilter, toEntity, translated } from './documents.js';
-import { createJsonWriter, type JsonWriter, toJson } from './json.js';
-import { latestPacket, latestPackets } from './packets.js';
+import {
+  checkReadable,
+  isVisible,
+  projectionOf,
+  scopeFilter,
+  selectionFilter,
+  toEntity,
+  translated,
+} from './documents.js';
+import { createJsonWriter, type JsonWriter } from './json.js';
 import { type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
+import { findWithState, latestPacket, latestPackets, type ObjectWithState } from './states.js';
 
 const SEARCHED = ['name', 'id', 'login'];
 
@@ -108,37 +116,32 @@ export async function readEntity(
 }
 
 async function readWhole(database: Database, store: Store, scope: Scope, key: string): Promise<Buffer | null> {
-  const early = readEarly(database, store, key);
-  const stored = await findByKey(database, store, scope, key);
-  return stored && toWhole(database, store, stored, early);
+  for (const [field, value] of keysOf(store, key)) {
+    const found = await findWhole(database, store, field, value);
+    if (found !== null && isVisible(store, scope, found.stored)) return toWhole(found);
+  }
+  return null;
 }
 
-/** An object's latest packet, asked for before it is known whether the object is there to be seen. */
-export interface EarlyState {
-  readonly objectId: string;
-  readonly packet: Promise<Uint8Array | null>;
+/** The entity of this `_id` as JSON, whoever may see it: for those who have just changed it. Throws 404. */
+export async function readChanged(database: Database, store: Store, id: string): Promise<Buffer> {
+  const found = await findWhole(database, store, '_id', id);
+  // Removed by another since.
+  if (found === null) throw notFound();
+  return toWhole(found);
 }
 
-/** Where the key is an object's `_id`, its state is read at once: together with those of others who ask. */
-export function readEarly(database: Database, store: Store, key: string): EarlyState | null {
-  if (store.name !== 'objects' || !isId(key)) return null;
-  const objectId = key.toLowerCase();
-  const packet = latestPacket(database, objectId);
-  // Whether it failed matters once the object was found.
-  packet.catch(() => undefined);
-  return { objectId, packet };
-}
-
-/** A stored entity as it is answered, as JSON: an object with its state, which is not stored with it. */
-export async function toWhole(
+async function findWhole(
   database: Database,
   store: Store,
-  stored: Uint8Array,
-  early: EarlyState | null = null,
-): Promise<Buffer> {
-  if (store.name !== 'objects') return toJson(stored);
-  const id = readObjectId(stored) ?? '';
-  return withState(stored, await (early?.objectId === id ? early.packet : latestPacket(database, id)));
+  field: KeyField,
+  value: string,
+): Promise<ObjectWithState | null> {
+  if (store.name === 'objects' && field === '_id') return findWithState(database, value);
+  const stored = await findStored(database, store, field, value);
+  if (stored === null) return null;
+  const state = store.name === 'objects' ? await latestPacket(database, readObjectId(stored) ?? '') : null;
+  return { stored, state };
 }
 
 /** One entity, for what the service decides by it. Throws 404. */
@@ -205,7 +208,6 @@ function projected(store: Store, only: readonly string[] | null): { projection?:
 
 const isState = (path: string): boolean => path === 'state' || path.startsWith('state.');
 
-// An object's `state` is its latest packet: found when it is read, so that it is never older than what was acknowledged.
 function stateOf(database: Database, store: Store, only: readonly string[] | null): PrepareExtra | undefined {
   if (store.name !== 'objects' || (only !== null && !only.some(isState))) return undefined;
   const paths = only === null || only.includes('state') ? null : only.filter(isState).map((path) => path.slice(6));
@@ -221,10 +223,10 @@ function writeState(writer: JsonWriter, state: Uint8Array | null): void {
   writer.document(state);
 }
 
-function withState(object: Uint8Array, state: Uint8Array | null): Buffer {
+function toWhole({ stored, state }: ObjectWithState): Buffer {
   const writer = createJsonWriter(1_024);
   writer.raw('{');
-  writer.members(object);
+  writer.members(stored);
   writeState(writer, state);
   writer.raw('}');
   return writer.take();

@@ -1,16 +1,14 @@
-/** The packets of objects as they are read: by interval, one by one, or as an object's latest; and their removal. */
+/** The packets of objects as they are read, by interval or one by one; and their removal. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { BSON, BSONType, type Document, type Filter, ObjectId } from 'mongodb';
+import { type Document, type Filter, ObjectId } from 'mongodb';
 import { badRequest, notFound } from '../errors.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
-import { distinctPaths, type Page, type Selection } from '../model/list.js';
-import type { Packet } from '../model/packet.js';
-import { findField, readObjectId } from './bson.js';
+import type { Page, Selection } from '../model/list.js';
 import type { Database } from './connect.js';
-import { type Layout, projectionOf, selectionFilter, toEntity, translated } from './documents.js';
+import { type Layout, projectionOf, selectionFilter, translated } from './documents.js';
 import { createMemory } from './memory.js';
-import { type JsonPage, rawBatches, readFirst, readOne, readPage } from './pages.js';
+import { type JsonPage, readOne, readPage } from './pages.js';
 
 export const PACKETS = 'packets';
 /** What the border to the database has to know of packets. */
@@ -97,39 +95,6 @@ function projected(only: readonly string[] | null): { projection?: Document } {
   return projection === undefined ? {} : { projection };
 }
 
-/**
- * The packet with the greatest `time`, then `_ts`, of each of these objects as BSON, by the object's `_id`.
- * One step in the index per object. `paths` narrows the packet's fields.
- */
-export async function latestPackets(
-  database: Database,
-  objectIds: readonly string[],
-  paths: readonly string[] | null,
-): Promise<Map<string, Uint8Array>> {
-  const latest = new Map<string, Uint8Array>();
-  if (objectIds.length === 0) return latest;
-  const ids = objectIds.map((id) => new ObjectId(id));
-  const pipeline: Document[] = [
-    { $match: { _oid: { $in: ids } } },
-    { $sort: { _oid: 1, time: 1, _ts: 1 } },
-    { $group: { _id: '$_oid', packet: { $last: '$$ROOT' } } },
-  ];
-  if (paths !== null) {
-    pipeline.push({
-      $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [`packet.${path}`, 1])),
-    });
-  }
-  const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: ids.length + 1 } };
-  const withinMs = ids.length > LIMITS.itemsPerTurn ? LIMITS.databaseOperationMs : LIMITS.databaseAnswerMs;
-  for await (const { documents } of rawBatches(database, command, withinMs)) {
-    for (const document of documents) {
-      const packet = findField(document, 'packet', BSONType.object);
-      if (packet !== null) latest.set(readObjectId(document) ?? '', packet);
-    }
-  }
-  return latest;
-}
-
 /** Removes all packets of an object that was removed. */
 export async function removePackets(database: Database, objectId: string): Promise<void> {
   await removePacketsWhere(database, { _oid: new ObjectId(objectId) });
@@ -155,26 +120,4 @@ export async function removePacketsWhere(
     if (some.length < options.limit || signal?.aborted) return removed;
     await wait(performance.now() - startMs, undefined, { signal }).catch(() => undefined);
   }
-}
-
-/** The latest packet of one object, or null. */
-export async function readState(database: Database, objectId: string): Promise<Packet | null> {
-  const found = await latestPacket(database, objectId);
-  return found === null ? null : (toEntity(PACKET_LAYOUT, BSON.deserialize(found)) as unknown as Packet);
-}
-
-/** The same as it is stored. */
-export async function latestPacket(database: Database, objectId: string): Promise<Uint8Array | null> {
-  const latest = await database.inTurn('latest', [objectId], (asked: string[]) => {
-    const ids = [...new Set(asked)];
-    return ids.length === 1 ? latestOf(database, objectId) : latestPackets(database, ids, null);
-  });
-  return latest.get(objectId) ?? null;
-}
-
-/** The same of one object: a plain question costs the database half as much as one for groups. */
-async function latestOf(database: Database, objectId: string): Promise<Map<string, Uint8Array>> {
-  const filter = { _oid: new ObjectId(objectId) };
-  const packet = await readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
-  return new Map(packet === null ? [] : [[objectId, packet]]);
 }

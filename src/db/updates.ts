@@ -1,11 +1,12 @@
 /** Changes to documents: those of one turn of the event loop are one command, and each is made or refused as it would be alone. */
-import { BSON, type Document, type Filter } from 'mongodb';
+import type { Document, Filter } from 'mongodb';
 import { unavailable } from '../errors.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
-import { inPieces, runWrite } from './write-command.js';
+import { inPieces, runWrite, type Sized } from './write-command.js';
 
-export interface Update {
+/** Its size is at most what is told: measuring it would cost as much as all else here. */
+export interface Update extends Sized {
   readonly collection: string;
   readonly filter: Filter<Document>;
   readonly update: Document | Document[];
@@ -29,16 +30,8 @@ export async function updateDocument(database: Database, update: Update): Promis
 
 /** Throws what concerns them all. */
 async function updateAll(database: Database, updates: readonly Update[]): Promise<Outcomes> {
-  const sized = updates.map((one) => ({ one, bytes: BSON.calculateObjectSize({ ...one }) }));
   const outcomes: (readonly [Update, Outcome])[] = [];
-  for (const piece of inPieces(sized)) {
-    outcomes.push(
-      ...(await updateTogether(
-        database,
-        piece.map(({ one }) => one),
-      )),
-    );
-  }
+  for (const piece of inPieces(updates)) outcomes.push(...(await updateTogether(database, piece)));
   return new Map(outcomes);
 }
 

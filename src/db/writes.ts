@@ -15,6 +15,9 @@ import { insertDocument } from './inserts.js';
 import { updateDocument } from './updates.js';
 
 const CHECKED_ATTEMPTS = 8;
+/** At most so large: the conditions of a change, and what `toMergeFields` makes of each byte. */
+const CONDITION_BYTES = 4 * 1_024;
+const EXPRESSION_BYTES = 24;
 
 /** Stores a new entity with all its fields. Throws 409 where a unique field is taken. */
 export async function createEntity(database: Database, store: Store, entity: Entity): Promise<Entity> {
@@ -39,15 +42,9 @@ export interface EntityChange {
   readonly nowMs: number;
 }
 
-/** An entity as it is stored. */
-export interface Stored {
-  readonly _id: string;
-  readonly document: Uint8Array;
-}
-
 /**
  * Merges a patch into an entity: one atomic operation, within the scope, never beyond the size an entity may have.
- * Throws 404, 403 (built in), 409 (unique field), 413.
+ * Gives its `_id`. Throws 404, 403 (built in), 409 (unique field), 413.
  */
 export async function changeEntity(
   database: Database,
@@ -55,9 +52,11 @@ export async function changeEntity(
   scope: Scope,
   key: string,
   { patch, nowMs }: EntityChange,
-): Promise<Stored> {
+): Promise<string> {
   const fields = toDocument(store, patch);
-  const room = LIMITS.entityStoredBytes - BSON.calculateObjectSize({ ...fields, _at: nowMs });
+  const bytes = BSON.calculateObjectSize({ ...fields, _at: nowMs });
+  const room = LIMITS.entityStoredBytes - bytes;
+  const edit = { fields: toMergeFields(fields), bytes, nowMs };
   for (let attempt = 0; attempt < CHECKED_ATTEMPTS; attempt++) {
     const conditions: Document[] = [...notBuiltIn(store), { $lte: [{ $bsonSize: '$$ROOT' }, room] }];
     if (store.checkWhole !== null) {
@@ -66,7 +65,7 @@ export async function changeEntity(
       // What was checked is what is changed: a change by another in between makes this attempt miss.
       conditions.push({ $eq: [{ $ifNull: ['$_at', null] }, present._at ?? null] });
     }
-    const changed = await updateOne(database, store, scope, key, { conditions, fields: toMergeFields(fields), nowMs });
+    const changed = await updateOne(database, store, scope, key, { ...edit, conditions });
     if (changed !== null) return changed;
     const present = await getChangeable(database, store, scope, key);
     if (BSON.calculateObjectSize(toDocument(store, present)) > room) {
@@ -89,30 +88,28 @@ const notBuiltIn = (store: Store): Document[] => (store.builtIn ? [{ $ne: ['$_bu
 interface Edit {
   readonly conditions: readonly Document[];
   readonly fields: Document;
+  /** About how large what was given is. */
+  readonly bytes: number;
   readonly nowMs: number;
 }
 
-/** What the entity is after the change; null where a condition is not met, or the scope sees none. */
+/** The `_id` of the entity that was changed; null where a condition is not met, or the scope sees none. */
 async function updateOne(
   database: Database,
   store: Store,
   scope: Scope,
   key: string,
   edit: Edit,
-): Promise<Stored | null> {
+): Promise<string | null> {
   const collection = collectionName(store.name);
   const update = toUpdate({ ...edit, conditions: [visibleExpression(store, scope), ...edit.conditions] });
+  const bytes = CONDITION_BYTES + edit.bytes * EXPRESSION_BYTES;
   for (const [field, value] of keysOf(store, key)) {
     const id = field === '_id' ? value : await findId(database, store, field, value);
     if (id === null) continue;
     const filter = { _id: new ObjectId(id), ...(field !== '_id' && { [field]: value }) };
-    const isChanged = await updateDocument(database, { collection, filter, update });
+    if (await updateDocument(database, { collection, filter, update, bytes })) return id;
     const present = await findStored(database, store, '_id', id);
-    if (isChanged) {
-      // Gone already: removed by another since it was changed.
-      if (present === null) throw notFound();
-      return { _id: id, document: present };
-    }
     // What holds the change back must not let it fall on another entity that the key could mean as well.
     if (present !== null && isVisible(store, scope, present)) return null;
   }
@@ -135,21 +132,21 @@ async function findId(database: Database, store: Store, field: 'id', value: stri
   return found === null ? null : readObjectId(found);
 }
 
-/** Adds a user to those an entity is shared with, or takes one away. Throws 404, 403 (built in), 400 (too many). */
+/** Adds a user to those an entity is shared with, or takes one away. Gives its `_id`. Throws 404, 403 (built in), 400 (too many). */
 export async function shareEntity(
   database: Database,
   store: Store,
   scope: Scope,
   key: string,
   share: { userId: string; shared: boolean; nowMs: number },
-): Promise<Stored> {
+): Promise<string> {
   const user = new ObjectId(share.userId);
   const present = { $ifNull: ['$access', []] };
   const access = share.shared
     ? { $cond: [{ $in: [user, present] }, present, { $concatArrays: [present, [user]] }] }
     : { $filter: { input: present, cond: { $ne: ['$$this', user] } } };
   const conditions = [...notBuiltIn(store), { $lte: [{ $size: access }, LIMITS.sharedUsers] }];
-  const edit = { conditions, fields: { access }, nowMs: share.nowMs };
+  const edit = { conditions, fields: { access }, bytes: 0, nowMs: share.nowMs };
   const changed = await updateOne(database, store, scope, key, edit);
   if (changed !== null) return changed;
   await getChangeable(database, store, scope, key);

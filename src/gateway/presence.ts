@@ -7,7 +7,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../db/connect.js';
 import { type DeviceRecord, findDevices } from '../db/devices.js';
 import type { Ingest } from '../db/ingest.js';
-import { readState } from '../db/packets.js';
 import {
   claimPresence,
   endAllPresence,
@@ -20,6 +19,7 @@ import {
   renewInstance,
   takeSilentInstance,
 } from '../db/presence.js';
+import { readState } from '../db/states.js';
 import { LIMITS } from '../model/limits.js';
 import type { PacketSource } from '../model/packet.js';
 import { digest, packetIdOf } from './packet-id.js';

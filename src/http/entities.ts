@@ -2,17 +2,9 @@
 import { type RequestHandler, type Response, Router } from 'express';
 import { findPlace } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
-import {
-  type EarlyState,
-  getEntity,
-  listEntities,
-  readEarly,
-  readEntity,
-  summarizeEntities,
-  toWhole,
-} from '../db/entities.js';
-import { readState } from '../db/packets.js';
-import { changeEntity, createEntity, removeEntity, type Stored, shareEntity } from '../db/writes.js';
+import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from '../db/entities.js';
+import { readState } from '../db/states.js';
+import { changeEntity, createEntity, removeEntity, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
 import { scopeOf } from '../model/access.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
@@ -106,10 +98,9 @@ const change: Handler = (parts) => async (req, res) => {
   const given = readPatch(store, req.body ?? {});
   res.locals.fields = Object.keys(given);
   const patch = rule?.preparePatch ? await rule.preparePatch(callerOf(res), key, given) : given;
-  const early = readEarly(parts.database, store, key);
-  const changed = await changeEntity(parts.database, store, scope, key, { patch, nowMs: parts.now() });
-  await rule?.afterChange?.(changed, patch);
-  await sendStored(parts, res, changed, early);
+  const _id = await changeEntity(parts.database, store, scope, key, { patch, nowMs: parts.now() });
+  await rule?.afterChange?.({ _id }, patch);
+  await sendChanged(parts, res, _id);
 };
 
 const remove: Handler = (parts) => async (req, res) => {
@@ -147,14 +138,14 @@ async function shareWith(parts: EntityParts, res: Response, key: string, userId:
       throw notFound();
     }
   }
-  const changed = await shareEntity(parts.database, store, scope, key, { userId, shared, nowMs: parts.now() });
-  await follow?.(changed);
-  await sendStored(parts, res, changed);
+  const _id = await shareEntity(parts.database, store, scope, key, { userId, shared, nowMs: parts.now() });
+  await follow?.({ _id });
+  await sendChanged(parts, res, _id);
 }
 
-async function sendStored(parts: EntityParts, res: Response, { _id, document }: Stored, early?: EarlyState | null) {
+async function sendChanged({ database, written }: EntityParts, res: Response, id: string): Promise<void> {
   const store = storeIn(res);
-  parts.written(store.name, _id);
-  res.locals.entityId = _id;
-  sendEntityJson(res, await toWhole(parts.database, store, document, early));
+  written(store.name, id);
+  res.locals.entityId = id;
+  sendEntityJson(res, await readChanged(database, store, id));
 }

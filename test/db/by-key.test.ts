@@ -129,6 +129,63 @@ describe('turns', () => {
   });
 });
 
+describe('objects with their state', () => {
+  const store = builtInStore('objects');
+  const everyone = toScope(IDS[0] as ObjectId, IDS[1] as ObjectId);
+  const packets = () => database.db.collection('packets');
+  const create = async (times: readonly number[]): Promise<string> => {
+    const _id = new ObjectId();
+    await collectionOf(database, store).insertOne({ _id, id: `own-${_id}`, branch: [IDS[1]], access: [] });
+    // Stored in another order than they happened; of the same time, the later stamp is the later packet.
+    const stored = times.map((time, nth) => ({ _oid: _id, time, _ts: nth, nth }));
+    if (stored.length > 0) await packets().insertMany(stored);
+    return _id.toHexString();
+  };
+  const read = async (key: string): Promise<Document> =>
+    JSON.parse((await readEntity(database, store, everyone, key)).toString());
+  const questions = () => commands.filter(({ find, aggregate }) => find !== undefined || aggregate !== undefined);
+
+  test('of one turn are one command, each with its own latest packet, or with none', async () => {
+    const keys = [await create([5, 9, 7]), await create([]), await create([3, 3])];
+    commands.splice(0);
+    const found = await Promise.all([...keys, ...keys].map(read));
+    expect(found.map(({ _id, state }) => [_id, state?.nth])).toEqual(
+      [...keys, ...keys].map((key, at) => [key, [1, undefined, 1][at % 3]]),
+    );
+    expect(questions().map(({ aggregate }) => aggregate)).toEqual(['objects']);
+    expect(commands.filter(({ getMore }) => getMore !== undefined)).toEqual([]);
+  });
+
+  test('one alone has the same, by its `_id` and by its own id', async () => {
+    const key = await create([5, 9, 7]);
+    const byId = await read(key);
+    expect(byId.state).toMatchObject({ time: 9, _ts: 1 });
+    expect(await read(`own-${key}`)).toEqual(byId);
+  });
+
+  test('packets of an object that is not there make no object of it', async () => {
+    const _oid = new ObjectId();
+    await packets().insertOne({ _oid, time: 1, _ts: 1 });
+    await expect(read(_oid.toHexString())).rejects.toMatchObject({ status: 404 });
+  });
+
+  test('what is more than the database sends at once comes whole', async () => {
+    const text = 'x'.repeat(900_000);
+    const keys = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const key = await create([]);
+        await packets().insertOne({ _oid: new ObjectId(key), time: 1, _ts: 1, text });
+        await collectionOf(database, store).updateOne({ _id: new ObjectId(key) }, { $set: { text } });
+        return key;
+      }),
+    );
+    commands.splice(0);
+    const found = await Promise.all(keys.map(read));
+    expect(found.every((one) => one.text === text && one.state.text === text)).toBe(true);
+    expect(questions()).toHaveLength(1);
+  });
+});
+
 describe('pages', () => {
   const store = builtInStore('geofences');
   const page = readListQuery({ limit: '2' }) as Page;

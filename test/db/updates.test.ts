@@ -1,10 +1,10 @@
 /** Changes of one moment: one command, each made or refused as it would be alone, and only for those who see the entity. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { BSON, type Document, MongoClient, ObjectId } from 'mongodb';
+import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/db/connect.js';
-import { toEntity } from '../../src/db/documents.js';
-import { changeEntity, createEntity, newId, type Stored, shareEntity } from '../../src/db/writes.js';
+import { readChanged } from '../../src/db/entities.js';
+import { changeEntity, createEntity, newId, shareEntity } from '../../src/db/writes.js';
 import { toApiError } from '../../src/errors.js';
 import { scopeOf } from '../../src/model/access.js';
 import type { Entity } from '../../src/model/entity.js';
@@ -44,7 +44,8 @@ const newEntity = (id: string, fields: Partial<Entity> = {}): Entity => ({
 const createAll = (entities: readonly Entity[]): Promise<Entity[]> =>
   Promise.all(entities.map((entity) => createEntity(database, OBJECTS, entity)));
 
-const entityOf = ({ document }: Stored): Entity => toEntity(OBJECTS, BSON.deserialize(document));
+const entityOf = async (id: string): Promise<Entity> =>
+  JSON.parse((await readChanged(database, OBJECTS, id)).toString());
 
 const change = async (key: string, patch: JsonObject, { scope = SCOPE, nowMs = 1_000 } = {}): Promise<Entity> =>
   entityOf(await changeEntity(database, OBJECTS, scope, key, { patch, nowMs }));
@@ -147,8 +148,8 @@ test('sharing once more with the same user changes nothing but the time', async 
     shareEntity(database, OBJECTS, SCOPE, entity?._id as string, { userId, shared, nowMs });
   await share(anna, true, 1);
   await share(boris, true, 2);
-  expect(entityOf(await share(anna, true, 3)).access).toEqual([anna, boris]);
-  expect(entityOf(await share(anna, false, 4)).access).toEqual([boris]);
+  expect((await entityOf(await share(anna, true, 3))).access).toEqual([anna, boris]);
+  expect((await entityOf(await share(anna, false, 4))).access).toEqual([boris]);
 });
 
 describe('property: an entity is changed by those who see it, as lists and single reads have it', () => {
