@@ -32,7 +32,7 @@ export interface Timing {
 }
 
 const READY_MS = 60_000;
-const POLL_MS = 100;
+const POLL_MS = 50;
 const QUIET = { withinMs: 300, cpuMs: 30, waitMs: 20_000 };
 const PER_THOUSAND = 1_000;
 
@@ -41,12 +41,12 @@ export async function measure(
   workload: Workload,
   { mongodProcessId, size, timing }: { mongodProcessId: number; size: Size; timing: Timing },
 ): Promise<Round> {
-  await becomeQuiet(server.processId);
   const target = { url: server.url, token: server.token };
   const parts: Job['part'][] = workload.kind === 'http' ? ['requests'] : ['sockets', 'requests'];
   if (workload.readsPerSecond > 0) parts.push('reads');
   const loads = parts.map(() => fork(fileURLToPath(new URL('./load.js', import.meta.url)), { execArgv: [] }));
   try {
+    await becomeQuiet([server.processId, mongodProcessId]);
     for (const [at, part] of parts.entries()) {
       await ask(loads[at] as ChildProcess, { job: { workload: workload.id, part, target, size } });
     }
@@ -75,12 +75,13 @@ async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMost
   }
 }
 
-/** Events of the workload before may still be on their way to nobody: that work is not this one's. */
-async function becomeQuiet(processId: number): Promise<void> {
+/** Events of the workload before may still be on their way to nobody, or be fetched first: that work is not this one's. */
+async function becomeQuiet(processIds: readonly number[]): Promise<void> {
+  const read = (): number => processIds.reduce((sum, id) => sum + readCpuMs(id), 0);
   const untilMs = performance.now() + QUIET.waitMs;
-  for (let before = readCpuMs(processId); performance.now() < untilMs; before = readCpuMs(processId)) {
+  for (let before = read(); performance.now() < untilMs; before = read()) {
     await wait(QUIET.withinMs);
-    if (!(readCpuMs(processId) - before > QUIET.cpuMs)) return;
+    if (!(read() - before > QUIET.cpuMs)) return;
   }
 }
 

@@ -1,0 +1,82 @@
+// Fills the databases of the measured servers: the same objects and packets, in the very form that the service stores.
+// Written by the driver: filling through the API would measure it before the measurement.
+import { hash } from '@node-rs/argon2';
+import { type Db, type Document, MongoClient } from 'mongodb';
+import { connectDatabase } from '../../src/db/connect.js';
+import { toDocument } from '../../src/db/documents.js';
+import { PACKET_LAYOUT } from '../../src/db/packets.js';
+import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
+import { type Packet, toPacket } from '../../src/model/packet.js';
+import { builtInStore } from '../../src/model/stores.js';
+import { BEGIN_MS, databaseUri, LOGIN, newObject, newPacket, objectId, type Size, STEP_MS } from './data.js';
+
+const OWNER_ID = '000000000000000000000002';
+const BATCH = 10_000;
+
+const packetId = (nth: number): string => `66000000${nth.toString(16).padStart(16, '0')}`;
+
+function storedObject(nth: number): Document {
+  const { id, name, ...rest } = newObject(`truck-${nth}`);
+  const model = DEFAULT_MODEL_ID;
+  const common = { owner: OWNER_ID, group: ROOT_GROUP_ID, branch: [ROOT_GROUP_ID], access: [], time: BEGIN_MS };
+  const entity = { _id: objectId(nth), id, name, model, models: { id: model }, status: '', active: true, ...rest };
+  return toDocument(builtInStore('objects'), { ...entity, ...common });
+}
+
+function packetOf(nth: number, at: number, number: number): Packet {
+  const { time, ...parameters } = newPacket(BEGIN_MS + at * STEP_MS);
+  const source = { objectId: objectId(nth), ownId: `truck-${nth}`, groupId: ROOT_GROUP_ID };
+  const message = { id: null, timeMs: time, online: true, parameters };
+  return toPacket(message, packetId(number), source, time * 1_000 + 250);
+}
+
+const historyOf = ({ longHistories, longPackets, histories, packets }: Size, nth: number): number =>
+  nth < longHistories ? longPackets : nth < longHistories + histories ? packets : 0;
+
+/** Fills three databases: for the service, for the usual server, for the least there could be. */
+export async function fill(uri: string, names: readonly string[], size: Size): Promise<void> {
+  const [ours, ...others] = names as [string, ...string[]];
+  // The service makes its collections and indexes itself.
+  const { client } = await connectDatabase(databaseUri(uri, ours));
+  const loader = await new MongoClient(uri, { writeConcern: { w: 1 } }).connect();
+  try {
+    const databases = names.map((name) => loader.db(name));
+    for (const name of others) await prepare(loader.db(name));
+    const latest = await fillPackets(databases, size);
+    const objects = Array.from({ length: size.objects }, (_, nth) => storedObject(nth));
+    const withState = objects.map((object, nth) => ({ ...object, ...(latest[nth] && { state: latest[nth] }) }));
+    await Promise.all(
+      databases.map((db, at) =>
+        db.collection('objects').insertMany(at === 0 ? objects : withState, { ordered: false }),
+      ),
+    );
+  } finally {
+    await Promise.all([client.close(), loader.close()]);
+  }
+}
+
+// What the other two servers need: a user, and the indexes for their queries.
+async function prepare(db: Db): Promise<void> {
+  const user = { login: LOGIN.login, password: await hash(LOGIN.password), group: ROOT_GROUP_ID };
+  await db.collection('users').insertOne(user);
+  await db.collection('objects').createIndexes([{ key: { branch: 1, _id: 1 } }, { key: { id: 1 }, unique: true }]);
+  await db.collection('packets').createIndexes([{ key: { _oid: 1, time: 1, _ts: 1 } }]);
+}
+
+async function fillPackets(databases: readonly Db[], size: Size): Promise<Document[]> {
+  const latest: Document[] = [];
+  let [number, batch] = [0, [] as Document[]];
+  const flush = async (): Promise<void> => {
+    await Promise.all(databases.map((db) => db.collection('packets').insertMany(batch, { ordered: false })));
+    batch = [];
+  };
+  for (let nth = 0; historyOf(size, nth) > 0; nth++) {
+    for (let at = 0; at < historyOf(size, nth); at++) {
+      latest[nth] = toDocument(PACKET_LAYOUT, packetOf(nth, at, number++));
+      batch.push(latest[nth] as Document);
+      if (batch.length === BATCH) await flush();
+    }
+  }
+  if (batch.length > 0) await flush();
+  return latest;
+}
