@@ -46,7 +46,6 @@ export async function measure(
   if (workload.readsPerSecond > 0) parts.push('reads');
   const loads = parts.map(() => fork(fileURLToPath(new URL('./load.js', import.meta.url)), { execArgv: [] }));
   try {
-    await becomeQuiet([server.processId, mongodProcessId]);
     for (const [at, part] of parts.entries()) {
       await ask(loads[at] as ChildProcess, { job: { workload: workload.id, part, target, size } });
     }
@@ -62,6 +61,7 @@ export async function measure(
     return toRound(workload, results, used, readPeakMb(server.processId));
   } finally {
     for (const load of loads) load.kill('SIGKILL');
+    await becomeQuiet([server.processId, mongodProcessId]);
   }
 }
 
@@ -75,7 +75,7 @@ async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMost
   }
 }
 
-/** Events of the workload before may still be on their way to nobody, or be fetched first: that work is not this one's. */
+/** Events may still be on their way to nobody: who is to stand still must not be left with work for the next turn. */
 async function becomeQuiet(processIds: readonly number[]): Promise<void> {
   const read = (): number => processIds.reduce((sum, id) => sum + readCpuMs(id), 0);
   const untilMs = performance.now() + QUIET.waitMs;
