@@ -10,7 +10,7 @@ import { startEmbedded } from '../../src/db/embedded.js';
 import { failure, readPositive, runScript } from '../client.js';
 import { sizeOf } from './data.js';
 import { fill } from './fill.js';
-import { measure, type Round, type Timing } from './measure.js';
+import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
 import { type RunningServer, SERVERS, type ServerName, startServer } from './servers.js';
 import { type Measurement, toTable } from './table.js';
 import { WORKLOADS, type Workload } from './workloads.js';
@@ -121,6 +121,8 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
       servers.set(name, server);
       server.freeze();
     }
+    // What was filled has still to be written out.
+    await becomeQuiet([pid]);
     const rounds = new Map<string, Round[]>();
     for (const { round, workload, name } of turnsOf(options)) {
       if (signal.aborted) throw failure('Stopped');

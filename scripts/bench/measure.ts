@@ -76,7 +76,7 @@ async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMost
 }
 
 /** Events may still be on their way to nobody: who is to stand still must not be left with work for the next turn. */
-async function becomeQuiet(processIds: readonly number[]): Promise<void> {
+export async function becomeQuiet(processIds: readonly number[]): Promise<void> {
   const read = (): number => processIds.reduce((sum, id) => sum + readCpuMs(id), 0);
   const untilMs = performance.now() + QUIET.waitMs;
   for (let before = read(); performance.now() < untilMs; before = read()) {

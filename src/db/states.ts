@@ -3,9 +3,10 @@ import { BSON, BSONType, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
 import { distinctPaths } from '../model/list.js';
 import type { Packet } from '../model/packet.js';
+import { builtInStore } from '../model/stores.js';
 import { findField, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
-import { toEntity } from './documents.js';
+import { projectionOf, toEntity } from './documents.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 import { rawBatches, readFirst } from './pages.js';
 
@@ -19,7 +20,10 @@ export interface ObjectWithState {
   readonly state: Uint8Array | null;
 }
 
-/** The object of this `_id` with its state, whoever may see it; null when there is none. Those of one turn are one command. */
+/**
+ * The object of this `_id` with its state, whoever may see it; null when there is none. Those of one turn are one command:
+ * two, side by side, cost the process half as much again, and the database a quarter.
+ */
 export async function findWithState(database: Database, objectId: string): Promise<ObjectWithState | null> {
   const found = await database.inTurn('objects with state', [objectId], (asked: string[]) =>
     findAllWithState(database, [...new Set(asked)]),
@@ -32,7 +36,12 @@ async function findAllWithState(
   objectIds: readonly string[],
 ): Promise<Map<string, ObjectWithState>> {
   const ids = objectIds.map((id) => new ObjectId(id));
-  const pipeline = [{ $match: { _id: { $in: ids } } }, { $unionWith: { coll: PACKETS, pipeline: latestOfEach(ids) } }];
+  const projection = projectionOf(builtInStore(OBJECTS), null);
+  const pipeline: Document[] = [
+    { $match: { _id: { $in: ids } } },
+    ...(projection === undefined ? [] : [{ $project: projection }]),
+    { $unionWith: { coll: PACKETS, pipeline: latestOfEach(ids) } },
+  ];
   const command = { aggregate: OBJECTS, pipeline, cursor: { batchSize: 2 * ids.length + 1 } };
   const objects = new Map<string, Uint8Array>();
   const states = new Map<string, Uint8Array>();
@@ -81,10 +90,20 @@ export async function latestPackets(
   return latest;
 }
 
-/** The latest packet of one object as BSON, or null. */
-export function latestPacket(database: Database, objectId: string): Promise<Uint8Array | null> {
+/** The latest packet of one object as BSON, or null; those of one turn are one command. */
+export async function latestPacket(database: Database, objectId: string): Promise<Uint8Array | null> {
+  const latest = await database.inTurn('latest', [objectId], (asked: string[]) => {
+    const ids = [...new Set(asked)];
+    return ids.length === 1 ? latestOf(database, objectId) : latestPackets(database, ids, null);
+  });
+  return latest.get(objectId) ?? null;
+}
+
+/** The same of one object: a plain question costs the database half as much as one for groups. */
+async function latestOf(database: Database, objectId: string): Promise<Map<string, Uint8Array>> {
   const filter = { _oid: new ObjectId(objectId) };
-  return readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
+  const packet = await readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
+  return new Map(packet === null ? [] : [[objectId, packet]]);
 }
 
 /** The latest packet of one object, or null. */

@@ -9,15 +9,17 @@ import type { Store } from '../model/stores.js';
 import { readObjectId } from './bson.js';
 import { findStored, keysOf } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
-import { isVisible, toDocument, toEntity, toMergeFields, translated, visibleExpression } from './documents.js';
+import { isVisible, toDocument, toEntity, translated, visibleExpression } from './documents.js';
 import { atKey, getEntity } from './entities.js';
 import { insertDocument } from './inserts.js';
+import { mergeFieldsBytes, toMergeFields } from './merging.js';
 import { updateDocument } from './updates.js';
 
 const CHECKED_ATTEMPTS = 8;
-/** At most so large: the conditions of a change, and what `toMergeFields` makes of each byte. */
+/** The conditions of a change, and whom it finds, are no larger. */
 const CONDITION_BYTES = 4 * 1_024;
-const EXPRESSION_BYTES = 24;
+/** Nor is the expression for whom an entity is shared with. */
+const ACCESS_BYTES = 1_024;
 
 /** Stores a new entity with all its fields. Throws 409 where a unique field is taken. */
 export async function createEntity(database: Database, store: Store, entity: Entity): Promise<Entity> {
@@ -56,7 +58,7 @@ export async function changeEntity(
   const fields = toDocument(store, patch);
   const bytes = BSON.calculateObjectSize({ ...fields, _at: nowMs });
   const room = LIMITS.entityStoredBytes - bytes;
-  const edit = { fields: toMergeFields(fields), bytes, nowMs };
+  const edit = { fields: toMergeFields(fields), bytes: bytes + mergeFieldsBytes(fields), nowMs };
   for (let attempt = 0; attempt < CHECKED_ATTEMPTS; attempt++) {
     const conditions: Document[] = [...notBuiltIn(store), { $lte: [{ $bsonSize: '$$ROOT' }, room] }];
     if (store.checkWhole !== null) {
@@ -88,7 +90,7 @@ const notBuiltIn = (store: Store): Document[] => (store.builtIn ? [{ $ne: ['$_bu
 interface Edit {
   readonly conditions: readonly Document[];
   readonly fields: Document;
-  /** About how large what was given is. */
+  /** The fields are no larger. */
   readonly bytes: number;
   readonly nowMs: number;
 }
@@ -103,7 +105,7 @@ async function updateOne(
 ): Promise<string | null> {
   const collection = collectionName(store.name);
   const update = toUpdate({ ...edit, conditions: [visibleExpression(store, scope), ...edit.conditions] });
-  const bytes = CONDITION_BYTES + edit.bytes * EXPRESSION_BYTES;
+  const bytes = CONDITION_BYTES + edit.bytes;
   for (const [field, value] of keysOf(store, key)) {
     const id = field === '_id' ? value : await findId(database, store, field, value);
     if (id === null) continue;
@@ -132,7 +134,10 @@ async function findId(database: Database, store: Store, field: 'id', value: stri
   return found === null ? null : readObjectId(found);
 }
 
-/** Adds a user to those an entity is shared with, or takes one away. Gives its `_id`. Throws 404, 403 (built in), 400 (too many). */
+/**
+ * Adds a user to those an entity is shared with, or takes one away. Gives its `_id`. Throws 404, 403 (built in), 400 (too
+ * many).
+ */
 export async function shareEntity(
   database: Database,
   store: Store,
@@ -146,7 +151,7 @@ export async function shareEntity(
     ? { $cond: [{ $in: [user, present] }, present, { $concatArrays: [present, [user]] }] }
     : { $filter: { input: present, cond: { $ne: ['$$this', user] } } };
   const conditions = [...notBuiltIn(store), { $lte: [{ $size: access }, LIMITS.sharedUsers] }];
-  const edit = { conditions, fields: { access }, bytes: 0, nowMs: share.nowMs };
+  const edit = { conditions, fields: { access }, bytes: ACCESS_BYTES, nowMs: share.nowMs };
   const changed = await updateOne(database, store, scope, key, edit);
   if (changed !== null) return changed;
   await getChangeable(database, store, scope, key);

@@ -39,6 +39,7 @@ export function readNew(store: Store, body: unknown): NewEntity {
   if (group !== null && !isId(group)) throw badRequest('group: expected the _id of a group');
   const fields = { ...store.defaults, ...ownFields(store, object) };
   store.checkNew(fields);
+  checkObjects(fields);
   return { fields, group: group === null ? null : group.toLowerCase() };
 }
 
@@ -47,13 +48,17 @@ export function readPatch(store: Store, body: unknown): JsonObject {
   const fields = ownFields(store, readObject(body));
   for (const name of store.fixed) delete fields[name];
   store.checkPatch(fields);
-  if (countObjects(fields) > LIMITS.patchObjects) {
-    throw badRequest(`more than ${LIMITS.patchObjects} objects within objects`);
-  }
+  checkObjects(fields);
   return fields;
 }
 
-/** How many objects are within the object, at every depth, but for those in lists: each is merged by itself. */
+/** A change merges each by itself; and what is created can be sent back whole. */
+function checkObjects(fields: JsonObject): void {
+  if (countObjects(fields) <= LIMITS.jsonObjects) return;
+  throw badRequest(`more than ${LIMITS.jsonObjects} objects within objects`);
+}
+
+/** How many objects are within the object, at every depth, but for those in lists. */
 function countObjects(object: JsonObject): number {
   let count = 0;
   for (const value of Object.values(object)) if (isObject(value)) count += 1 + countObjects(value);

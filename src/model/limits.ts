@@ -28,7 +28,7 @@ export const LIMITS = {
   jsonKeys: 500,
   jsonStringCharacters: 64 * KIB,
   jsonArrayItems: 10_000,
-  patchObjects: 10_000,
+  jsonObjects: 10_000,
   keyCharacters: 128,
   headerBytes: 16 * KIB,
 

@@ -163,6 +163,22 @@ describe('objects with their state', () => {
     expect(await read(`own-${key}`)).toEqual(byId);
   });
 
+  test('a long history costs no more than a short one', async () => {
+    const keys = [await create(Array.from({ length: 1_000 }, (_, nth) => nth)), await create([1])];
+    for (const some of [keys.slice(0, 1), keys]) {
+      commands.splice(0);
+      await Promise.all(some.map(read));
+      const { aggregate, pipeline, cursor } = questions()[0] as Document;
+      const explain = { aggregate, pipeline, cursor };
+      const plan = await database.db.command({ explain, verbosity: 'executionStats' });
+      const examined = [...JSON.stringify(plan).matchAll(/"total(?:Keys|Docs)Examined":(\d+)/g)].map(([, n]) =>
+        Number(n),
+      );
+      expect(examined.length).toBeGreaterThanOrEqual(4);
+      expect(Math.max(...examined)).toBeLessThan(10);
+    }
+  });
+
   test('packets of an object that is not there make no object of it', async () => {
     const _oid = new ObjectId();
     await packets().insertOne({ _oid, time: 1, _ts: 1 });

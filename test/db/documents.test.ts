@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
-import { projectionOf, toDatabaseError, toDocument, toEntity, toMergeFields } from '../../src/db/documents.js';
+import { projectionOf, toDatabaseError, toDocument, toEntity } from '../../src/db/documents.js';
+import { mergeFieldsBytes, toMergeFields } from '../../src/db/merging.js';
 import { merge } from '../../src/model/entity.js';
 import type { JsonObject } from '../../src/model/json.js';
 import { LIMITS } from '../../src/model/limits.js';
@@ -73,16 +74,28 @@ describe('a patch as an update of the database', () => {
     );
   });
 
-  test('becomes no more than 24 times as large, however deep it is and however long its names are', () => {
-    const empty = (count: number): JsonObject =>
-      Object.fromEntries(Array.from({ length: count }, (_, nth) => [nth.toString(36), {}]));
-    const within = (inner: JsonObject, depth: number): JsonObject =>
-      depth === 0 ? inner : { ['n'.repeat(LIMITS.keyCharacters)]: within(inner, depth - 1) };
-    const many = Object.fromEntries(Object.keys(empty(20)).map((key) => [key, empty(LIMITS.jsonKeys)]));
-    for (const patch of [empty(1), empty(LIMITS.jsonKeys), within(many, 16), within({ a: null }, 18)]) {
-      const factor = BSON.calculateObjectSize(toMergeFields(patch)) / BSON.calculateObjectSize(patch);
-      expect(factor).toBeLessThan(24);
+  test('becomes no larger than is told beforehand, however deep it is and however long or short its names are', () => {
+    const fields = (count: number, value: unknown): JsonObject =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, nth) => [String.fromCharCode(33 + nth), value]),
+      ) as JsonObject;
+    const within = (inner: JsonObject, depth: number, name = 'é'.repeat(LIMITS.keyCharacters)): JsonObject =>
+      depth === 0 ? inner : { [name]: within(inner, depth - 1, name) };
+    const many = fields(90, fields(90, {}));
+    const patches = [
+      {},
+      fields(90, {}),
+      fields(90, null),
+      many,
+      within(many, 16),
+      within({ a: 1 }, 18),
+      within({}, 9, 'a'),
+    ];
+    for (const patch of patches) {
+      const told = BSON.calculateObjectSize(patch) + mergeFieldsBytes(patch);
+      expect(BSON.calculateObjectSize(toMergeFields(patch))).toBeLessThanOrEqual(told);
     }
+    expect(mergeFieldsBytes({ text: 'x'.repeat(60_000) })).toBeLessThan(100);
   });
 
   test('merges as deep as bodies may be nested', async () => {

@@ -150,7 +150,18 @@ describe('a change of many objects within objects', () => {
   test('is refused where they are too many, and changes nothing', async () => {
     const { _id } = entityOf(await service.admin('POST', 'labels', { kept: 1 }));
     const answer = await service.admin('PATCH', `labels/${_id}`, { config: spread(25, 400) });
-    expectRefusal(answer, 400, `more than ${LIMITS.patchObjects} objects within objects`);
+    expectRefusal(answer, 400, `more than ${LIMITS.jsonObjects} objects within objects`);
+    expectRefusal(await service.admin('POST', 'labels', { config: spread(25, 400) }), 400, 'objects within objects');
     expect(entityOf(await service.admin('GET', `labels/${_id}`))).not.toHaveProperty('config');
+  });
+
+  test('is made where they are as many as there may be, and what was created so can be sent back whole', async () => {
+    const config = spread(33, 302);
+    // The object they are in, the outer ones, and theirs.
+    expect(1 + 33 + 33 * 302).toBe(LIMITS.jsonObjects);
+    const created = entityOf(await service.admin('POST', 'labels', { config }));
+    expect(entityOf(await service.admin('PATCH', `labels/${created._id}`, created)).config).toEqual(config);
+    const more = { config: { ...config, '!': {} } };
+    expectRefusal(await service.admin('PATCH', `labels/${created._id}`, more), 400, 'objects within objects');
   });
 });
