@@ -18,7 +18,7 @@ import { WORKLOADS, type Workload } from './workloads.js';
 const HELP = `npm run bench -- [--quick] [--only W1,W6] [--servers ours,floor] [--json <file>]
 
 Measures this service (ours), the usual way to write it (usual) and the least that could do the same (floor; floor-tick
-gathers live events for 10 ms), in turns of seconds, and prints a table of medians. Takes eleven minutes and both cores of
+gathers live events for 10 ms), in turns of seconds, and prints a table of medians. Takes twelve minutes and both cores of
 a small machine: nothing else should run.
 
   --quick              one short round: two minutes
