@@ -30,7 +30,9 @@ export function mergeFieldsBytes(patch: Document): number {
   return bytes;
 }
 
+/** What `$literal` adds to a value, in BSON. */
 const LITERAL_BYTES = 15;
+/** What merging adds to an object: 172 bytes, and its name, of which a character has four bytes at most. */
 const MERGED_OBJECT_BYTES = 180 + 4 * LIMITS.keyCharacters;
 
 function isPlain(value: unknown): value is Document {

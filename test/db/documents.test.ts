@@ -1,12 +1,7 @@
-/** The border to MongoDB: the update that a patch becomes does what merging says, on a real mongod. */
+/** The border to MongoDB: an entity as a document and back, and faults of the driver as errors of ours. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
-import { BSON, type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
+import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { projectionOf, toDatabaseError, toDocument, toEntity } from '../../src/db/documents.js';
-import { mergeFieldsBytes, toMergeFields } from '../../src/db/merging.js';
-import { merge } from '../../src/model/entity.js';
-import type { JsonObject } from '../../src/model/json.js';
-import { LIMITS } from '../../src/model/limits.js';
 import { builtInStore } from '../../src/model/stores.js';
 import { testUri } from '../fixture.js';
 
@@ -15,107 +10,12 @@ let collection: Collection<Document>;
 
 beforeAll(async () => {
   client = await new MongoClient(testUri()).connect();
-  collection = client.db().collection('merged');
+  collection = client.db().collection('border');
 });
 
 afterAll(async () => {
   await client.db().dropDatabase();
   await client.close();
-});
-
-async function mergeInDatabase(before: Document, patch: Document): Promise<Document> {
-  const _id = new ObjectId();
-  await collection.insertOne({ ...before, _id });
-  const { _id: _, ...after } = (await collection.findOneAndUpdate(
-    { _id },
-    [{ $replaceWith: { $mergeObjects: ['$$ROOT', toMergeFields(patch)] } }],
-    {
-      returnDocument: 'after',
-    },
-  )) as Document;
-  return after;
-}
-
-// Few names, so that patches meet what is there; some that mean something to an expression or a path elsewhere.
-const name = fc.constantFrom('a', 'b', 'c', '0', '1', 'a$b', 'x y', 'name', 'literal', 'имя', 'length');
-const scalar = fc.oneof(
-  fc.constant(null),
-  fc.boolean(),
-  fc.integer(),
-  fc.double({ noNaN: true, noDefaultInfinity: true }).filter((n) => !Object.is(n, -0)),
-  fc.constantFrom('', '$a', '$$ROOT', '$$REMOVE', '$a.b', '$literal', 'text', '🚗'),
-);
-const { object } = fc.letrec<{ value: unknown; object: JsonObject }>((tie) => ({
-  value: fc.oneof({ maxDepth: 4 }, scalar, fc.array(tie('value'), { maxLength: 3 }), tie('object')),
-  object: fc.dictionary(name, tie('value'), { maxKeys: 4, noNullPrototype: true }) as fc.Arbitrary<JsonObject>,
-}));
-
-describe('a patch as an update of the database', () => {
-  test('does exactly what merging does, whatever is there and whatever is given', async () => {
-    await fc.assert(
-      fc.asyncProperty(object, object, async (before, patch) => {
-        expect(await mergeInDatabase(before, patch)).toEqual(merge(before, patch));
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  test('keeps the order of fields, and puts new ones at the end', async () => {
-    const before = { z: 1, y: { q: 1, p: 2 }, x: 3 };
-    const patch = { x: 4, w: 5, y: { o: 3, q: 9 } };
-    expect(JSON.stringify(await mergeInDatabase(before, patch))).toBe(JSON.stringify(merge(before, patch)));
-  });
-
-  test('takes no text of a client for an expression, as a value or as a name', async () => {
-    await expect(mergeInDatabase({ secret: 1 }, { a: '$secret', b: ['$secret'], c: { d: '$$ROOT' } })).resolves.toEqual(
-      {
-        ...{ secret: 1, a: '$secret', b: ['$secret'], c: { d: '$$ROOT' } },
-      },
-    );
-  });
-
-  test('becomes no larger than is told beforehand, however deep it is and however long or short its names are', () => {
-    const fields = (count: number, value: unknown): JsonObject =>
-      Object.fromEntries(
-        Array.from({ length: count }, (_, nth) => [String.fromCharCode(33 + nth), value]),
-      ) as JsonObject;
-    const within = (inner: JsonObject, depth: number, name = 'é'.repeat(LIMITS.keyCharacters)): JsonObject =>
-      depth === 0 ? inner : { [name]: within(inner, depth - 1, name) };
-    const many = fields(90, fields(90, {}));
-    const patches = [
-      {},
-      fields(90, {}),
-      fields(90, null),
-      many,
-      within(many, 16),
-      within({ a: 1 }, 18),
-      within({}, 9, 'a'),
-    ];
-    for (const patch of patches) {
-      const told = BSON.calculateObjectSize(patch) + mergeFieldsBytes(patch);
-      expect(BSON.calculateObjectSize(toMergeFields(patch))).toBeLessThanOrEqual(told);
-    }
-    expect(mergeFieldsBytes({ text: 'x'.repeat(60_000) })).toBeLessThan(100);
-  });
-
-  test('merges as deep as bodies may be nested', async () => {
-    const deep = (leaf: object): JsonObject =>
-      Array.from({ length: 19 }).reduce<object>((inner) => ({ a: inner }), leaf) as JsonObject;
-    expect(await mergeInDatabase(deep({ b: 1 }), deep({ c: 2 }))).toEqual(deep({ b: 1, c: 2 }));
-    expect(await mergeInDatabase({ a: 1 }, deep({ c: 2 }))).toEqual(deep({ c: 2 }));
-  });
-
-  test('replaces what the service keeps as a reference', async () => {
-    const [old, next] = [new ObjectId(), new ObjectId()];
-    const patch = toDocument(builtInStore('objects'), {
-      model: next.toHexString(),
-      models: { id: next.toHexString() },
-    });
-    expect(await mergeInDatabase({ model: old, models: { id: old } }, patch)).toEqual({
-      model: next,
-      models: { id: next },
-    });
-  });
 });
 
 describe('an entity at the border', () => {
