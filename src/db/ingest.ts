@@ -24,12 +24,20 @@ interface Waiting {
   readonly documents: readonly NewDocument[];
   /** When they came; ms of the process' own clock. */
   readonly sinceMs: number;
+  readonly signal: AbortSignal | null;
   readonly resolve: (result: Ingested) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Stores the messages of one object; answers when they are durable. */
-export type Ingest = (source: PacketSource, messages: readonly Message[]) => Promise<Ingested>;
+/**
+ * Stores the messages of one object; answers when they are durable. What still waits to be written when `signal` is aborted
+ * is not stored, and ends with the signal's reason.
+ */
+export type Ingest = (
+  source: PacketSource,
+  messages: readonly Message[],
+  signal?: AbortSignal | null,
+) => Promise<Ingested>;
 
 /** Requests whose packets are written together. */
 interface Group {
@@ -50,7 +58,15 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   let isSoon = false;
   const underWay = new Set<Group>();
 
+  const forgetAborted = (): void => {
+    const aborted = waiting.filter(({ signal }) => signal?.aborted);
+    if (aborted.length === 0) return;
+    waiting = waiting.filter(({ signal }) => !signal?.aborted);
+    waitingPackets -= countPackets(aborted);
+    for (const { reject, signal } of aborted) reject(signal?.reason);
+  };
   const begin = (): void => {
+    forgetAborted();
     while (mayBegin(underWay)) {
       const { group, left } = takeGroup(waiting, underWay);
       if (group.requests.length === 0) return;
@@ -76,14 +92,15 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     begin();
   };
 
-  return async (source, messages) => {
+  return async (source, messages, signal = null) => {
     if (messages.length === 0) return { packets: [], repeated: 0 };
     if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
       throw unavailable('too many packets are waiting to be stored; none of these was');
     }
     const { packets, documents } = toPackets(source, messages, stampUs);
     return new Promise((resolve, reject) => {
-      waiting.push({ objectId: source.objectId, packets, documents, sinceMs: performance.now(), resolve, reject });
+      const sinceMs = performance.now();
+      waiting.push({ objectId: source.objectId, packets, documents, sinceMs, signal, resolve, reject });
       waitingPackets += packets.length;
       if (!isBusy(underWay, source.objectId)) beginSoon();
     });

@@ -59,8 +59,9 @@ export function createAdmission(parts: AdmissionParts): Admission {
         const { sinceMs, storedAtMs } = arrival;
         const isKnown = storedAtMs !== null && parts.now() - storedAtMs < LIMITS.mqttResendMs;
         const isResuming = isKnown && leftWell.get(objectId) !== true;
-        const common = { id, sinceMs, filters: new Map(), acknowledged: new Set<number>(), turn: null, sending: null };
-        const connection: Connection = { ...common, ...from, claim, device, isResuming };
+        const nothing = { filters: new Map(), acknowledged: new Set<number>(), turn: null, sending: null };
+        const failure = new AbortController();
+        const connection: Connection = { ...nothing, ...from, id, sinceMs, claim, device, isResuming, failure };
         watchToken(connection);
         return connection;
       } catch (error) {

@@ -153,7 +153,7 @@ async function takeOnce(
   const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
   const messageId = packet.qos === 0 ? null : (packet.messageId ?? null);
   try {
-    await receive(parts, device, declared, { topic, payload, messageId, isSuspect: packet.dup });
+    await receive(parts, device, declared, { topic, payload, messageId, isSuspect: packet.dup, signal: null });
   } catch (error) {
     const { status, message } = toApiError(error);
     if (status >= 500) throw error;

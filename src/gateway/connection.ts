@@ -26,6 +26,8 @@ export interface Connection {
   sending: number | null;
   /** The last message that had to be looked for: those after it wait. Null while there is none. */
   turn: Promise<void> | null;
+  /** Aborted when a message could not be stored: the device sends it again, and those after it, in their order. */
+  readonly failure: AbortController;
   /** Whether the connection before it broke: it may send again what was acknowledged there. */
   readonly isResuming: boolean;
 }
@@ -53,12 +55,17 @@ export async function takePublished(
   const isNew = messageId !== null && connection.acknowledged.has(messageId);
   const isSuspect = published.dup || (connection.isResuming && !isNew && isEarly(connection));
   const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload);
-  const work = () => receive(parts, record, declared, { topic, payload: bytes, messageId, isSuspect });
+  // What is sent once does not come again.
+  const signal = qos === 0 ? null : connection.failure.signal;
+  const work = () => receive(parts, record, declared, { topic, payload: bytes, messageId, isSuspect, signal });
   try {
     await inTurn(connection, isSuspect, work);
   } catch (error) {
     const { status, message } = toApiError(error);
-    if (status >= 500) throw error;
+    if (status >= 500) {
+      connection.failure.abort(error);
+      throw error;
+    }
     parts.tellFault(record, topic, message);
   }
   if (messageId !== null && isEarly(connection)) connection.acknowledged.add(messageId);

@@ -23,6 +23,8 @@ export interface Received {
   readonly messageId: number | null;
   /** Whether it may be one that came before: it says so, or the connection before it broke. */
   readonly isSuspect: boolean;
+  /** Aborted when one before it could not be stored, and this one comes again after that one; null where none is waited for. */
+  readonly signal: AbortSignal | null;
 }
 
 const BUCKET_MS = 3_600_000;
@@ -37,6 +39,7 @@ export async function receive(
   declared: Declarations,
   received: Received,
 ): Promise<void> {
+  received.signal?.throwIfAborted();
   const nowMs = parts.now();
   const meant = readPublished(received.topic, received.payload, declared);
   if (meant.kind === 'packet') {
@@ -58,14 +61,14 @@ async function store(
   messages: readonly Message[],
   received: Received,
 ): Promise<void> {
-  const { messageId } = received;
+  const { messageId, signal } = received;
   const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
   const content = digestOf(source, received, isNamed ? null : messageId);
   const hourMs = Math.floor(parts.now() / BUCKET_MS) * BUCKET_MS;
   const withIds = (bucketMs: number): Message[] =>
     messages.map((message, at) => ({ ...message, id: idOf(message, content + BigInt(at), messageId, bucketMs) }));
   if (isNamed || messageId === null) {
-    await parts.ingest(source, withIds(hourMs));
+    await parts.ingest(source, withIds(hourMs), signal);
     return;
   }
   const unnamed = messages.findIndex(({ id, timeMs }) => id === null && timeMs === null);
@@ -73,9 +76,9 @@ async function store(
   const storedMs = received.isSuspect ? await findBucket(parts.database, source, like, hourMs) : null;
   // One packet is stored or is not; of several, a part may be when the database was interrupted.
   if (storedMs !== null && messages.length === 1) return;
-  const { repeated } = await parts.ingest(source, withIds(storedMs ?? hourMs));
+  const { repeated } = await parts.ingest(source, withIds(storedMs ?? hourMs), signal);
   // A device that counts its messages anew, or not at all, says the same again: that is another message.
-  if (repeated > 0 && !received.isSuspect) await parts.ingest(source, messages);
+  if (repeated > 0 && !received.isSuspect) await parts.ingest(source, messages, signal);
 }
 
 /** The hour in which a packet was stored, within the time that it may be sent again; null where it was not. */
