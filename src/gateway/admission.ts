@@ -17,15 +17,24 @@ export interface AdmissionParts extends DeviceParts {
 }
 
 export interface Admission {
-  /** The connection of a device. Rejects with what the broker answers in CONNACK: 3, 4 or 5. */
+  /** The connection of a device. Rejects with `Refusal`. */
   admit(from: { client: Client; guard: Guard }, claim: Claim): Promise<Connection>;
   /** The connection ended. */
   dismiss(connection: Connection): void;
 }
 
-/** CONNACK, MQTT 3.1.1: server unavailable; bad user name or password. */
-const UNAVAILABLE = 3;
-const REFUSED = 4;
+/** Why a device may not connect, and what CONNACK says of it; null where that may pass: clients take a CONNACK as final. */
+export class Refusal extends Error {
+  constructor(
+    message: string,
+    readonly returnCode: number | null,
+  ) {
+    super(message);
+  }
+}
+
+/** CONNACK, MQTT 3.1.1: bad user name or password. */
+const WRONG_PROOF = 4;
 
 export function createAdmission(parts: AdmissionParts): Admission {
   const connects = new LRUCache<string, { fromMs: number; count: number }>({ max: LIMITS.mqttDevicesRemembered });
@@ -67,7 +76,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       } catch (error) {
         const { status, message } = toApiError(error);
         parts.log.debug({ clientId: claim.clientId, address: claim.address, status, why: message }, 'device refused');
-        throw Object.assign(new Error(message), { returnCode: status === 401 ? REFUSED : UNAVAILABLE });
+        throw new Refusal(message, status === 401 ? WRONG_PROOF : null);
       }
     },
     dismiss(connection) {

@@ -3,9 +3,9 @@
  * acknowledged. No device hears another: the broker routes nothing.
  */
 import type { Socket } from 'node:net';
-import { Aedes, type Client } from 'aedes';
+import { Aedes, type AuthenticateError, type Client } from 'aedes';
 import { LIMITS } from '../model/limits.js';
-import { type Admission, type AdmissionParts, createAdmission } from './admission.js';
+import { type Admission, type AdmissionParts, createAdmission, type Refusal } from './admission.js';
 import { type Connection, grant, type Published, takePublished } from './connection.js';
 import type { TellFault } from './faults.js';
 import { type Guard, guardSocket } from './guard.js';
@@ -92,7 +92,11 @@ function createBroker(parts: MqttParts, state: State, admission: Admission): Aed
           (client as { id: string }).id = connection.device.record.objectId;
           done(null, true);
         },
-        (error) => done(error, false),
+        (refusal: Refusal) => {
+          // A connection that just ends is made again, as after any fault of the network.
+          if (refusal.returnCode === null) peer.guard.stream.destroy();
+          done(refusal as AuthenticateError, false);
+        },
       );
     },
     // The one hook that the acknowledgement waits for; `published` comes after it.

@@ -1,8 +1,9 @@
-/** The database fails between the messages of one device: their order stays. */
+/** The database fails a device: the order of its messages stays, and it comes back by itself. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import mqtt from 'mqtt';
 import type { Packet } from 'mqtt-packet';
 import { ADMIN, startTestService, type TestService } from '../fixture.js';
-import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../gateway/device.js';
+import { AUTH, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../gateway/device.js';
 import { type ReplicaSet, startReplicaSet } from '../replica-set.js';
 import { until } from '../until.js';
 
@@ -40,10 +41,10 @@ async function stored(): Promise<number[]> {
   return body.map(({ n }: { n?: number }) => n).filter((n?: number) => n !== undefined);
 }
 
-/** The next write of packets takes a while and then fails, in a way that does not go over by itself. */
-async function failNextInsert(): Promise<{ entered(): Promise<unknown> }> {
+/** The next command of this name takes a while and then fails, in a way that does not go over by itself. */
+async function failNext(command: string): Promise<{ entered(): Promise<unknown> }> {
   const primary = await set.primary();
-  const data = { failCommands: ['insert'], appName: 'vigil', blockConnection: true, blockTimeMS: BLOCKED_MS };
+  const data = { failCommands: [command], appName: 'vigil', blockConnection: true, blockTimeMS: BLOCKED_MS };
   const point = { configureFailPoint: 'failCommand', mode: { times: 1 }, data: { ...data, errorCode: 8 } };
   const { count: before } = await primary.command(point);
   const waitFor = { waitForFailPoint: 'failCommand', timesEntered: before + 1, maxTimeMS: ENTERED_MS };
@@ -58,7 +59,7 @@ test.each([
   await createObject(service.admin, id);
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   const first = await connect();
-  const { entered } = await failNextInsert();
+  const { entered } = await failNext('insert');
   first.send(...messages(more, 1));
   await entered();
   first.send(...messages(more, 2, 3));
@@ -80,11 +81,24 @@ test('what is sent once is stored all the same: it would not come again', async 
   id = `failing-${++count}`;
   await createObject(service.admin, id);
   const first = await connect();
-  const { entered } = await failNextInsert();
+  const { entered } = await failNext('insert');
   first.send(...messages({}, 1));
   await entered();
   first.send(PUBLISH('base/state', '{"n":2}', { qos: 0, messageId: undefined }), ...messages({}, 3));
   await first.closed;
   await until(async () => (await stored()).length > 0, 'the message to be stored');
   expect(await stored()).toEqual([2]);
+});
+
+test('a device that the database failed while it connected comes back by itself, as an ordinary client does', async () => {
+  id = `failing-${++count}`;
+  await createObject(service.admin, id);
+  const { entered } = await failNext('find');
+  const device = mqtt.connect(service.service.mqttUrl as string, { ...AUTH, clientId: id, reconnectPeriod: 100 });
+  const told: string[] = [];
+  device.on('packetreceive', ({ cmd, ...rest }) => told.push(`${cmd} ${'returnCode' in rest && rest.returnCode}`));
+  await entered();
+  await until(() => device.connected, 'the device to be connected');
+  expect(told).toEqual(['connack 0']);
+  await device.endAsync();
 });
