@@ -45,7 +45,7 @@ export function createSockets(httpServer: HttpServer, options: SocketOptions): S
   io.use((socket: LiveSocket, next) => {
     admit(options, socket).then(
       () => next(),
-      (error) => next(error as Error),
+      (error) => refuse(options, socket, { error, next }),
     );
   });
   io.on('connection', (socket: LiveSocket) => welcome(options, socket));
@@ -107,29 +107,33 @@ async function admit(options: SocketOptions, socket: LiveSocket): Promise<void> 
   const { headers, query, auth } = socket.handshake;
   const token = typeof auth?.token === 'string' ? `Bearer ${auth.token}` : undefined;
   const since = query.since ?? auth?.since;
-  try {
-    const listening = await options.listen({
-      proof: { authorization: headers.authorization ?? token, cookie: headers.cookie },
-      address: options.addressOf(socket.request),
-      wanted: readNarrowingQuery({ objects: query.objects ?? auth?.objects, events: query.events ?? auth?.events }),
-      since: typeof since === 'string' && since !== '' ? since : null,
-      sink: toSink(socket),
-    });
-    socket.data.listening = listening;
-    socket.conn.once('close', listening.close);
-    // A connection may be asked for one socket after the other.
-    socket.once('disconnect', () => socket.conn.off('close', listening.close));
-    if (socket.conn.readyState !== 'open') listening.close();
-  } catch (error) {
-    throw toConnectError(options, error);
-  }
+  const listening = await options.listen({
+    proof: { authorization: headers.authorization ?? token, cookie: headers.cookie },
+    address: options.addressOf(socket.request),
+    wanted: readNarrowingQuery({ objects: query.objects ?? auth?.objects, events: query.events ?? auth?.events }),
+    since: typeof since === 'string' && since !== '' ? since : null,
+    sink: toSink(socket),
+  });
+  socket.data.listening = listening;
+  socket.conn.once('close', listening.close);
+  // A connection may be asked for one socket after the other.
+  socket.once('disconnect', () => socket.conn.off('close', listening.close));
+  if (socket.conn.readyState !== 'open') listening.close();
 }
 
-function toConnectError({ log }: SocketOptions, error: unknown): Error {
+/** Told why it may not connect, a client stays away. Where that passes its connection just ends, and it comes back by itself. */
+function refuse(
+  { log }: SocketOptions,
+  socket: LiveSocket,
+  { error, next }: { error: unknown; next: (error: Error) => void },
+): void {
   const { status, message, help, cause } = toApiError(error);
-  if (status >= 500) log.warn({ err: cause ?? error }, 'a socket could not be let in');
-  const names: Partial<Record<number, string>> = { 500: 'Internal Server Error', 503: 'Service Unavailable' };
-  return new Error(names[status] ?? (status === 429 ? 'Too Many Requests' : (help ?? message)));
+  if (status < 500) {
+    next(new Error(status === 429 ? 'Too Many Requests' : (help ?? message)));
+    return;
+  }
+  log.warn({ err: cause ?? error }, 'a socket could not be let in');
+  socket.conn.close();
 }
 
 function toSink(socket: LiveSocket): Sink {

@@ -2,10 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
+import { io } from 'socket.io-client';
 import { readConfig } from '../../src/config.js';
 import { type Service, startService } from '../../src/service.js';
 import { ADMIN, type Heard, type Listener, openListener } from '../fixture.js';
@@ -178,7 +180,7 @@ test.each(FAULTS)(
   60_000,
 );
 
-test('while mongod is frozen every kind of call is told 503 in time, and a listener cannot get in as somebody', async () => {
+test('while mongod is frozen every kind of call is told 503 in time', async () => {
   const { service, folder, token } = await startEmbeddedService();
   await call(service.url, token, 'POST', 'objects', { id: 'o', name: 'O' });
   const processId = await mongodOf(folder);
@@ -201,11 +203,37 @@ test('while mongod is frozen every kind of call is told 503 in time, and a liste
     expect(Number(retryAfter)).toBeGreaterThanOrEqual(1);
     expect(ms).toBeLessThan(LONGEST_ANSWER_MS);
   }
-  await expect(openListener(service.url, token)).rejects.toThrow('Service Unavailable');
   process.kill(processId, 'SIGCONT');
   const goesOn = async () => (await call(service.url, token, 'GET', 'objects')).status === 200;
   await until(goesOn, 'the service to go on', 20_000);
 }, 60_000);
+
+test.each([
+  ['new', io],
+  ['old', createRequire(import.meta.url)('socket.io-client-2') as typeof io],
+])(
+  'a %s client that connects while mongod is frozen is let in as nobody, and comes back by itself',
+  async (_, connect) => {
+    const { service, folder, token } = await startEmbeddedService();
+    const processId = await mongodOf(folder);
+    process.kill(processId, 'SIGSTOP');
+    endings.push(() => process.kill(processId, 'SIGCONT'));
+    const socket = connect(service.url, {
+      extraHeaders: { authorization: `Bearer ${token}` },
+      transports: ['websocket'],
+    });
+    endings.push(() => socket.disconnect());
+    const told: string[] = [];
+    for (const name of ['connect', 'connect_error', 'error', 'disconnect']) socket.on(name, () => told.push(name));
+    let closed = 0;
+    socket.io.on('close' as never, () => void closed++);
+    await until(() => closed > 0, 'the connection to end', LONGEST_ANSWER_MS);
+    expect(told.filter((name) => name !== 'disconnect')).toEqual([]);
+    process.kill(processId, 'SIGCONT');
+    await until(() => socket.connected, 'the client to be back', 20_000);
+  },
+  60_000,
+);
 
 async function startChild(env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url: string }> {
   const child = spawn(process.execPath, ['dist/src/main.js'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
