@@ -58,15 +58,11 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   let isSoon = false;
   const underWay = new Set<Group>();
 
-  const forgetAborted = (): void => {
-    const aborted = waiting.filter(({ signal }) => signal?.aborted);
-    if (aborted.length === 0) return;
-    waiting = waiting.filter(({ signal }) => !signal?.aborted);
+  const begin = (): void => {
+    const { aborted, wanted } = sortOut(waiting);
+    waiting = wanted;
     waitingPackets -= countPackets(aborted);
     for (const { reject, signal } of aborted) reject(signal?.reason);
-  };
-  const begin = (): void => {
-    forgetAborted();
     while (mayBegin(underWay)) {
       const { group, left } = takeGroup(waiting, underWay);
       if (group.requests.length === 0) return;
@@ -149,6 +145,11 @@ function mayBegin(underWay: ReadonlySet<Group>): boolean {
 function isBusy(underWay: ReadonlySet<Group>, objectId: string): boolean {
   for (const { objectIds } of underWay) if (objectIds.has(objectId)) return true;
   return false;
+}
+
+function sortOut(waiting: Waiting[]): { aborted: readonly Waiting[]; wanted: Waiting[] } {
+  const aborted = waiting.filter(({ signal }) => signal?.aborted);
+  return { aborted, wanted: aborted.length === 0 ? waiting : waiting.filter(({ signal }) => !signal?.aborted) };
 }
 
 /** The first of those whose object is not being written to, and all that go with it. */
