@@ -41,7 +41,7 @@ export async function* rawBatches(
 ): AsyncGenerator<Batch> {
   // A cursor belongs to the session that opened it.
   const session = database.client.startSession();
-  let batch = await runRaw(database, { ...command, maxTimeMS: withinMs }, { withinMs, session });
+  let batch = await runRaw(database, Object.assign({}, command, { maxTimeMS: withinMs }), { withinMs, session });
   const collection = batch.namespace.slice(batch.namespace.indexOf('.') + 1);
   try {
     yield batch;
@@ -131,7 +131,7 @@ async function yieldWithin(writer: JsonWriter): Promise<void> {
 /** The first document of the `find` command, or null when there is none. */
 export async function readFirst(database: Database, command: Document): Promise<Buffer | null> {
   const withinMs = LIMITS.databaseAnswerMs;
-  const one = { ...command, limit: 1, batchSize: 1, singleBatch: true, maxTimeMS: withinMs };
+  const one = Object.assign({}, command, { limit: 1, batchSize: 1, singleBatch: true, maxTimeMS: withinMs });
   const { documents } = await runRaw(database, one, { withinMs });
   return documents[0] ?? null;
 }

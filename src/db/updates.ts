@@ -47,9 +47,9 @@ async function updateTogether(database: Database, updates: readonly Update[]): P
   const namespaces = [...new Set(updates.map(({ collection }) => collection))];
   const { cursor } = await runWrite(admin, {
     bulkWrite: 1,
-    ops: updates.map(({ collection, filter, update }) => ({
-      ...{ update: namespaces.indexOf(collection), filter, updateMods: update, multi: false },
-    })),
+    ops: updates.map(({ collection, filter, update }) => {
+      return { update: namespaces.indexOf(collection), filter, updateMods: update, multi: false };
+    }),
     nsInfo: namespaces.map((name) => ({ ns: `${db.databaseName}.${name}` })),
     ordered: false,
   });

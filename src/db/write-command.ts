@@ -29,7 +29,7 @@ export async function runWrite(db: Db, command: Document): Promise<Document> {
   try {
     session.serverSession.txnNumber += 1;
     const txnNumber = Long.fromNumber(session.serverSession.txnNumber);
-    const numbered = { ...command, writeConcern: WRITE_CONCERN, txnNumber };
+    const numbered = Object.assign({}, command, { writeConcern: WRITE_CONCERN, txnNumber });
     return await tryAgain(session, () => db.command(numbered, { session }));
   } finally {
     await session.endSession();

@@ -20,15 +20,6 @@ export interface Member {
   last: LiveEvent | null;
 }
 
-/** What somebody was told, as a chain: members who were told the same so far are at the same link. */
-interface Told extends Batch {
-  readonly before: Told | null;
-  readonly event: LiveEvent;
-  /** The link of those here who were told `nextEvent` as well: no event comes twice, so there is never another. */
-  next: Told | null;
-  nextEvent: LiveEvent | null;
-}
-
 /** Where members are who were told nothing yet. */
 type Start = Pick<Told, 'next' | 'nextEvent'>;
 
@@ -160,25 +151,41 @@ function leave(rooms: Map<string, Set<Member>>, room: string, member: Member): v
 function follow(before: Told | null, first: Start, event: LiveEvent): Told {
   const from = before ?? first;
   if (from.nextEvent === event && from.next !== null) return from.next;
-  from.next = createTold(before, event);
+  from.next = new Told(before, event);
   from.nextEvent = event;
   return from.next;
 }
 
-function createTold(before: Told | null, event: LiveEvent): Told {
-  const made: Partial<Record<Form, Buffer>> = {};
-  const events = (): LiveEvent[] => {
+/** What somebody was told, as a chain: members who were told the same so far are at the same link. */
+class Told implements Batch {
+  readonly before: Told | null;
+  readonly event: LiveEvent;
+  /** The link of those here who were told `nextEvent` as well: no event comes twice, so there is never another. */
+  next: Told | null = null;
+  nextEvent: LiveEvent | null = null;
+  readonly #made: Partial<Record<Form, Buffer>> = {};
+
+  constructor(before: Told | null, event: LiveEvent) {
+    this.before = before;
+    this.event = event;
+  }
+
+  get position(): string {
+    return this.event.position;
+  }
+
+  pieces(form: Form): { position: string; bytes: Buffer }[] {
+    return this.#events().map((each) => ({ position: each.position, bytes: encode(each, form) }));
+  }
+
+  bytes(form: Form): Buffer {
+    this.#made[form] ??= Buffer.concat(this.#events().map((each) => encode(each, form)));
+    return this.#made[form];
+  }
+
+  #events(): LiveEvent[] {
     const all: LiveEvent[] = [];
-    for (let told: Told | null = own; told !== null; told = told.before) all.push(told.event);
+    for (let told: Told | null = this; told !== null; told = told.before) all.push(told.event);
     return all.reverse();
-  };
-  const own: Told = {
-    ...{ before, event, next: null, nextEvent: null, position: event.position },
-    pieces: (form) => events().map((each) => ({ position: each.position, bytes: encode(each, form) })),
-    bytes(form) {
-      made[form] ??= Buffer.concat(events().map((each) => encode(each, form)));
-      return made[form];
-    },
-  };
-  return own;
+  }
 }

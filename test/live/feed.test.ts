@@ -2,6 +2,7 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { EventSource } from 'eventsource';
 import { LIMITS } from '../../src/model/limits.js';
+import { isAfter } from '../../src/model/position.js';
 import { ADMIN, type Answer, openListener, startTestService, testUri, useService } from '../fixture.js';
 import { until } from '../until.js';
 
@@ -111,7 +112,7 @@ test('a quiet stream gets an id from time to time: from there nothing is told ag
   const stream = await open('?objects=bus');
   const before = stream.position();
   await post('car', 1);
-  await until(() => stream.position() > before, 'a later position');
+  await until(() => isAfter(stream.position(), before), 'a later position');
   const position = stream.position();
   stream.source.close();
   await post('bus', 2);
