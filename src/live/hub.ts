@@ -31,7 +31,8 @@ export interface Hub {
 export function createHub(options: HubOptions): Hub {
   const fanOut = createFanOut();
   const listeners = createListeners(options, fanOut);
-  const state: { last: { readonly position: string }; turnMs: number } = { last: { position: '' }, turnMs: 0 };
+  const state: { last: { readonly position: string } } = { last: { position: '' } };
+  const takeTurns = createTurns();
   const told = (): string => state.last.position;
   const recent = createRecent(told);
   const catchUp = createCatchUp({ ...options, openRecent: recent.open, told });
@@ -42,11 +43,7 @@ export function createHub(options: HubOptions): Hub {
     for (const event of events) fanOut.tell(event);
     recent.note(change);
     state.last = change;
-    // A burst must not keep everything else waiting.
-    if (performance.now() - state.turnMs > LIMITS.turnMs) {
-      await yieldTurn();
-      state.turnMs = performance.now();
-    }
+    await takeTurns();
     return events;
   };
   return {
@@ -62,6 +59,24 @@ export function createHub(options: HubOptions): Hub {
       fanOut.stop();
       listeners.endAll();
     },
+  };
+}
+
+/**
+ * A burst must not keep everything else waiting: gives others their turn of the event loop when this one was long. What comes
+ * in one short turn is told in one go.
+ */
+function createTurns(): () => Promise<void> | undefined {
+  let sinceMs: number | null = null;
+  const forget = (): void => {
+    sinceMs = null;
+  };
+  return () => {
+    if (sinceMs === null) {
+      sinceMs = performance.now();
+      setImmediate(forget);
+    }
+    return performance.now() - sinceMs > LIMITS.turnMs ? yieldTurn() : undefined;
   };
 }
 

@@ -3,9 +3,10 @@ import { createRequire } from 'node:module';
 import { afterEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { io as io4 } from 'socket.io-client';
-import { createHub } from '../../src/live/hub.js';
+import { createHub, type Hub } from '../../src/live/hub.js';
 import type { Caller } from '../../src/model/access.js';
-import { EVERYTHING } from '../../src/model/feed.js';
+import type { Change } from '../../src/model/change.js';
+import { type Batch, EVERYTHING } from '../../src/model/feed.js';
 import { ADMIN, useService } from '../fixture.js';
 import { until } from '../until.js';
 
@@ -67,30 +68,54 @@ test('polling becomes a WebSocket in the middle of a burst: nothing is lost, dou
   expect(ears.some(({ polled }) => polled() > 0)).toBe(true);
 });
 
-test('a feed that has to begin anew ends its listeners at the position they have, not at the new one', async () => {
+/** A feed without a database: whoever asks sees the group `g`, in which every object is. */
+function createFeed(): Hub {
   const caller = { userId: 'u', groupId: 'g', roleId: null, credentials: ['* /*'], scopes: null } as unknown as Caller;
   const hub = createHub({
     identify: async () => ({ ...caller, session: null, token: null }),
     findObjects: async () => [],
     openHistory: async () => null,
-    findReaders: () => null,
+    findReaders: () => ['group:g'],
     most: { perUser: 1, perAddress: 1 },
     log: pino({ enabled: false }),
     now: () => 0,
   });
+  endings.push(hub.stop);
+  return hub;
+}
+
+const ASKED = { proof: {}, address: 'a', wanted: EVERYTHING, since: null };
+const SILENT = {
+  write: () => undefined,
+  isDrained: () => true,
+  gap: () => undefined,
+  joined: () => undefined,
+  end: () => undefined,
+};
+
+test('a feed that has to begin anew ends its listeners at the position they have, not at the new one', async () => {
+  const hub = createFeed();
   const [before, after] = ['AAAAAAAAAA', 'BBBBBBBBBB'];
   hub.begin(before);
   const endedAt: string[] = [];
-  const sink = {
-    write: () => undefined,
-    isDrained: () => true,
-    gap: () => undefined,
-    joined: () => undefined,
-    end: () => void endedAt.push(listening.position()),
-  };
-  const listening = await hub.listen({ proof: {}, address: 'a', wanted: EVERYTHING, since: null, sink });
+  const sink = { ...SILENT, end: () => void endedAt.push(listening.position()) };
+  const listening = await hub.listen({ ...ASKED, sink });
   listening.start();
   hub.begin(after);
   expect([endedAt, hub.stats().listeners]).toEqual([[before], 0]);
-  hub.stop();
+});
+
+test('what the database tells in one go is written in one go', async () => {
+  const hub = createFeed();
+  hub.begin('AAAAAAAAAA');
+  const written: string[][] = [];
+  const write = (batch: Batch) => void written.push(batch.pieces('frame').map(({ position }) => position));
+  (await hub.listen({ ...ASKED, sink: { ...SILENT, write } })).start();
+  const changes = Array.from({ length: 10 }, (_, nth) => {
+    const about = { store: 'packets', kind: 'created', id: String(nth), objectId: 'o', position: `AAAAAAAAB${nth}` };
+    return { ...about, json: Buffer.from('{}') } as unknown as Change;
+  });
+  for (const change of changes) await hub.tell(change);
+  await until(() => written.flat().length === changes.length, 'everything to be written');
+  expect(written).toEqual([changes.map(({ position }) => position)]);
 });
