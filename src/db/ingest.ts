@@ -59,7 +59,7 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   const underWay = new Set<Group>();
 
   const begin = (): void => {
-    const { aborted, wanted } = sortOut(waiting);
+    const { aborted, wanted } = splitAborted(waiting);
     waiting = wanted;
     waitingPackets -= countPackets(aborted);
     for (const { reject, signal } of aborted) reject(signal?.reason);
@@ -147,7 +147,7 @@ function isBusy(underWay: ReadonlySet<Group>, objectId: string): boolean {
   return false;
 }
 
-function sortOut(waiting: Waiting[]): { aborted: readonly Waiting[]; wanted: Waiting[] } {
+function splitAborted(waiting: Waiting[]): { aborted: readonly Waiting[]; wanted: Waiting[] } {
   const aborted = waiting.filter(({ signal }) => signal?.aborted);
   return { aborted, wanted: aborted.length === 0 ? waiting : waiting.filter(({ signal }) => !signal?.aborted) };
 }

@@ -31,9 +31,9 @@ export interface Hub {
 export function createHub(options: HubOptions): Hub {
   const fanOut = createFanOut();
   const listeners = createListeners(options, fanOut);
-  const state: { last: { readonly position: string } } = { last: { position: '' } };
+  let last: { readonly position: string } = { position: '' };
   const takeTurns = createTurns();
-  const told = (): string => state.last.position;
+  const told = (): string => last.position;
   const recent = createRecent(told);
   const catchUp = createCatchUp({ ...options, openRecent: recent.open, told });
   const tell = async (change: Change): Promise<readonly LiveEvent[]> => {
@@ -42,14 +42,14 @@ export function createHub(options: HubOptions): Hub {
     const events = toEvents(change, readers);
     for (const event of events) fanOut.tell(event);
     recent.note(change);
-    state.last = change;
+    last = change;
     await takeTurns();
     return events;
   };
   return {
     begin(position) {
       listeners.endAll();
-      state.last = { position };
+      last = { position };
       recent.begin(position);
     },
     tell,
