@@ -17,7 +17,7 @@ import { scopeOf } from '../../src/model/access.js';
 import type { Page } from '../../src/model/list.js';
 import { useService } from '../fixture.js';
 
-const NOW = 1_790_000_000_000;
+const NOW = Date.now();
 const service = useService({ now: () => NOW });
 const ROUNDS = 50;
 const PAGE: Page = {

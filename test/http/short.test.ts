@@ -5,7 +5,7 @@ import { ObjectId } from 'mongodb';
 import { useService } from '../fixture.js';
 import { until } from '../until.js';
 
-const NOW = Date.UTC(2026, 5, 1);
+const NOW = Date.now();
 const service = useService({ now: () => NOW });
 const tokens: Record<string, string | null> = { nobody: null, 'a stranger': 'no.such.token' };
 const keys: Record<string, string> = { 'no _id': new ObjectId().toHexString(), 'no id': 'nothing', odd: '-_-' };
