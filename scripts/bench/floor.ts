@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { BSON, type Document, MongoClient, ObjectId } from 'mongodb';
 import { WebSocketServer } from 'ws';
 import { findField, readBatch } from '../../src/db/bson.js';
-import { createJsonWriter, toJson } from '../../src/db/json.js';
+import { JsonWriter, toJson } from '../../src/db/json.js';
 import { createStampClock } from '../../src/model/packet.js';
 
 /** TICK_MS: live events gathered so long, and written to each socket together; 0 for one write each. */
@@ -32,7 +32,7 @@ async function find(command: Document): Promise<Uint8Array[]> {
 }
 
 function sendList(res: ServerResponse, documents: Uint8Array[]): void {
-  const writer = createJsonWriter();
+  const writer = new JsonWriter();
   writer.raw('[\n');
   documents.forEach((document, at) => {
     if (at > 0) writer.raw(',\n');

@@ -156,22 +156,48 @@ function restOf(bson: Buffer, start: number): Map<string, Buffer> {
   return rest;
 }
 
-/** Reads the bytes of the member `cursor` of a raw reply; the documents are parts of their memory. */
+/** The member `cursor` of a reply, in the same memory. */
+export function cursorIn(reply: Uint8Array): Buffer {
+  const cursor = findField(reply, 'cursor', DOCUMENT);
+  if (cursor === null) throw new TypeError('a reply without a cursor');
+  return cursor;
+}
+
+/** Reads the bytes of the member `cursor` of a reply; the documents are parts of their memory. */
 export function readBatch(cursor: Uint8Array): Batch {
-  const batch = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);
-  const id = findField(cursor, 'id', INT64);
+  const documents = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);
+  const id = findValue(cursor, 0, 'id', INT64);
   const namespace = findField(cursor, 'ns', STRING);
-  if (!batch || !id || !namespace) throw new TypeError('not the cursor of a reply');
-  return {
-    cursorId: id.readBigInt64LE(),
-    namespace: namespace.toString('utf8', 4, namespace.length - 1),
-    bytes: batch.length,
-    memory: batch,
-    starts: () => startsIn(batch),
-    get documents() {
-      return Array.from(startsIn(batch), (start) => documentAt(batch, start));
-    },
-  };
+  if (!documents || id === -1 || !namespace) throw new TypeError('not the cursor of a reply');
+  return new ReplyBatch(documents, viewOf(cursor, id, id + 8).readBigInt64LE(), namespace);
+}
+
+class ReplyBatch implements Batch {
+  readonly memory: Buffer;
+  readonly cursorId: bigint;
+  readonly #namespace: Buffer;
+
+  constructor(memory: Buffer, cursorId: bigint, namespace: Buffer) {
+    this.memory = memory;
+    this.cursorId = cursorId;
+    this.#namespace = namespace;
+  }
+
+  get namespace(): string {
+    return this.#namespace.toString('utf8', 4, this.#namespace.length - 1);
+  }
+
+  get bytes(): number {
+    return this.memory.length;
+  }
+
+  starts(): Iterable<number> {
+    return startsIn(this.memory);
+  }
+
+  get documents(): Buffer[] {
+    return Array.from(this.starts(), (start) => documentAt(this.memory, start));
+  }
 }
 
 function* startsIn(batch: Uint8Array): Generator<number> {

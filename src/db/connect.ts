@@ -1,6 +1,5 @@
 /** The connection to MongoDB: client, collections, indexes, pre-images; and its end. */
 import {
-  BSON,
   type Collection,
   type Db,
   type IndexDescription,
@@ -9,7 +8,6 @@ import {
   MongoCompatibilityError,
   MongoServerError,
   MongoServerSelectionError,
-  type TopologyVersion,
 } from 'mongodb';
 import { ApiError } from '../errors.js';
 import { OPEN_STATUSES } from '../model/command.js';
@@ -49,7 +47,7 @@ const OPTIONS: MongoClientOptions = {
 
 /** A client whose every wait is bounded; majority, journaled writes: an acknowledged write survives any kill. */
 export function createClient(uri: string): MongoClient {
-  return countPool(readRefusals(new MongoClient(uri, OPTIONS)));
+  return countPool(new MongoClient(uri, OPTIONS));
 }
 
 /** A client for the watcher alone: it hears sooner that a server is gone, and waits longer for one that has much to read. */
@@ -60,19 +58,7 @@ export function createWatcherClient(uri: string): MongoClient {
     socketTimeoutMS: LIMITS.watcherAnswerMaxMs,
     maxPoolSize: LIMITS.watcherConnections,
   };
-  return readRefusals(new MongoClient(uri, options));
-}
-
-/**
- * A raw command that is refused leaves what the server says of its state as bytes, which the driver (7.8) then compares as
- * if it were read, and fails with a TypeError: at every later refusal, and where it takes note that the server is back.
- */
-function readRefusals(client: MongoClient): MongoClient {
-  return client.on('serverDescriptionChanged', ({ newDescription }) => {
-    const { topologyVersion } = newDescription;
-    if (!(topologyVersion instanceof Uint8Array)) return;
-    newDescription.topologyVersion = BSON.deserialize(topologyVersion) as TopologyVersion;
-  });
+  return new MongoClient(uri, options);
 }
 
 /** The database that the client's address names. */

@@ -19,7 +19,7 @@ import {
   toEntity,
   translated,
 } from './documents.js';
-import { createJsonWriter, type JsonWriter } from './json.js';
+import { type JsonWriter, writeJson } from './json.js';
 import { type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
 import { findWithState, latestPacket, latestPackets, type ObjectWithState } from './states.js';
 
@@ -223,11 +223,10 @@ function writeState(writer: JsonWriter, state: Uint8Array | null): void {
   writer.document(state);
 }
 
-function toWhole({ stored, state }: ObjectWithState): Buffer {
-  const writer = createJsonWriter(1_024);
-  writer.raw('{');
-  writer.members(stored);
-  writeState(writer, state);
-  writer.raw('}');
-  return writer.take();
-}
+const toWhole = ({ stored, state }: ObjectWithState): Buffer =>
+  writeJson((writer) => {
+    writer.raw('{');
+    writer.members(stored);
+    writeState(writer, state);
+    writer.raw('}');
+  });

@@ -8,8 +8,6 @@
 import { BSON_TYPES, byteAt, int32, int64, valueEnd } from './bson.js';
 import { FRESH, type Memory } from './memory.js';
 
-export type JsonWriter = ReturnType<typeof createJsonWriter>;
-
 const { DOUBLE, STRING, DOCUMENT, ARRAY, INT32, INT64, UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL } = BSON_TYPES;
 const [QUOTE, NAME_END, COMMA, BRACE] = [0x22, 0x223a, 0x2c, 0x7b] as const;
 
@@ -17,10 +15,10 @@ const pair = (n: number, radix: number): number => Buffer.from(n.toString(radix)
 const HEX = Uint16Array.from({ length: 256 }, (_, n) => pair(n, 16));
 const DECIMAL = Uint16Array.from({ length: 100 }, (_, n) => pair(n, 10));
 const ESCAPES = Array.from({ length: 128 }, (_, byte) => JSON.stringify(String.fromCharCode(byte)).slice(1, -1));
+const NOTHING = new DataView(new ArrayBuffer(0));
 const double = new Float64Array(1);
 const doubleHalves = new Int32Array(double.buffer);
 let day = { time: Number.NaN, text: '' };
-const single = createJsonWriter();
 const hex = (bytes: Uint8Array, at: number): number =>
   (HEX[byteAt(bytes, at)] as number) | ((HEX[byteAt(bytes, at + 1)] as number) << 16);
 function writeAscii(out: DataView, start: number, text: string): number {
@@ -144,54 +142,77 @@ function writeContainer(out: DataView, start: number, container: number, bson: U
 const roomFor = (bson: Uint8Array, start = 0): number =>
   16 + 6 * (valueEnd(bson, DOCUMENT, start, bson.length) - start);
 
-/** `memory`: where the text is written; whoever takes the text gives it back. */
-export function createJsonWriter(initialBytes = 16_384, memory: Memory = FRESH) {
-  let out = new DataView(new ArrayBuffer(0));
-  let pos = 0;
-  const reserve = (more: number): void => {
-    if (pos + more <= out.byteLength) return;
+/** Writes text piece by piece. A class, since V8 keeps a literal with an accessor as a dictionary. */
+export class JsonWriter {
+  readonly #initialBytes: number;
+  readonly #memory: Memory;
+  #out = NOTHING;
+  #pos = 0;
+
+  /** `memory`: where the text is written; whoever takes the text gives it back. */
+  constructor(initialBytes = 16_384, memory: Memory = FRESH) {
+    this.#initialBytes = initialBytes;
+    this.#memory = memory;
+  }
+
+  get length(): number {
+    return this.#pos;
+  }
+
+  /** Makes room for so many bytes at once: a buffer that grows step by step is copied, and leaves garbage behind. */
+  reserve(more: number): void {
+    const needed = this.#pos + more;
+    if (needed <= this.#out.byteLength) return;
     // Not cleared: only what was written is handed out.
-    const grown = memory.lend(Math.ceil(Math.max(initialBytes, out.byteLength * 2, pos + more)));
-    grown.set(new Uint8Array(out.buffer, 0, pos));
-    memory.takeBack(Buffer.from(out.buffer));
-    out = new DataView(grown.buffer);
-  };
-  return {
-    /** Makes room for so many bytes at once: a buffer that grows step by step is copied, and leaves garbage behind. */
-    reserve,
-    get length(): number {
-      return pos;
-    },
-    /** Appends the document that begins there as an object. */
-    document(bson: Uint8Array, start = 0): void {
-      reserve(roomFor(bson, start));
-      pos = writeContainer(out, pos, DOCUMENT, bson, start);
-    },
-    /** Appends the document's members without braces, after a comma unless the last byte written is `{`. */
-    members(bson: Uint8Array): void {
-      reserve(roomFor(bson));
-      const start = pos > 0 && out.getUint8(pos - 1) === BRACE ? pos - 1 : pos;
-      const end = writeContainer(out, start, DOCUMENT, bson, 0) - 1;
-      if (start === pos) out.setUint8(pos, COMMA);
-      if (end > start + 1) pos = end;
-    },
-    /** Appends JSON text (ASCII) as it is. */
-    raw(text: string): void {
-      reserve(text.length);
-      pos = writeAscii(out, pos, text);
-    },
-    /** Hands out what was written, and starts anew; little is copied, so that the memory serves again. */
-    take(): Buffer<ArrayBuffer> {
-      const written = Buffer.from(out.buffer, 0, pos);
-      pos = 0;
-      if (written.length < 4096) return Buffer.from(written);
-      out = new DataView(new ArrayBuffer(0));
-      return written;
-    },
-  };
+    const grown = this.#memory.lend(Math.ceil(Math.max(this.#initialBytes, this.#out.byteLength * 2, needed)));
+    grown.set(new Uint8Array(this.#out.buffer, 0, this.#pos));
+    this.#memory.takeBack(Buffer.from(this.#out.buffer));
+    this.#out = new DataView(grown.buffer);
+  }
+
+  /** Appends the document that begins there as an object. */
+  document(bson: Uint8Array, start = 0): void {
+    this.reserve(roomFor(bson, start));
+    this.#pos = writeContainer(this.#out, this.#pos, DOCUMENT, bson, start);
+  }
+
+  /** Appends the document's members without braces, after a comma unless the last byte written is `{`. */
+  members(bson: Uint8Array): void {
+    this.reserve(roomFor(bson));
+    const [out, pos] = [this.#out, this.#pos];
+    const start = pos > 0 && out.getUint8(pos - 1) === BRACE ? pos - 1 : pos;
+    const end = writeContainer(out, start, DOCUMENT, bson, 0) - 1;
+    if (start === pos) out.setUint8(pos, COMMA);
+    if (end > start + 1) this.#pos = end;
+  }
+
+  /** Appends JSON text (ASCII) as it is. */
+  raw(text: string): void {
+    this.reserve(text.length);
+    this.#pos = writeAscii(this.#out, this.#pos, text);
+  }
+
+  /** Hands out what was written, and starts anew; little is copied, so that the memory serves again. */
+  take(): Buffer<ArrayBuffer> {
+    const written = Buffer.from(this.#out.buffer, 0, this.#pos);
+    this.#pos = 0;
+    if (written.length < 4096) return Buffer.from(written);
+    this.#out = NOTHING;
+    return written;
+  }
 }
 
-export function toJson(bson: Uint8Array): Buffer {
-  single.document(bson);
-  return single.take();
+const shared = new JsonWriter();
+
+/** What `write` writes before it returns, in memory that serves for every text that is written at once. */
+export function writeJson(write: (writer: JsonWriter) => void): Buffer<ArrayBuffer> {
+  try {
+    write(shared);
+  } catch (error) {
+    shared.take();
+    throw error;
+  }
+  return shared.take();
 }
+
+export const toJson = (bson: Uint8Array): Buffer<ArrayBuffer> => writeJson((writer) => writer.document(bson));

@@ -3,11 +3,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { ClientSession, Document } from 'mongodb';
 import { tooLarge } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
-import { type Batch, documentAt, readBatch, readObjectId } from './bson.js';
+import { type Batch, cursorIn, documentAt, readBatch, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
-import { createJsonWriter, type JsonWriter } from './json.js';
+import { JsonWriter, writeJson } from './json.js';
 import { FRESH, type Memory } from './memory.js';
+import { runRawCommand } from './raw-command.js';
 
 /** A page of a list as it goes to the client: a JSON array, one element per line. */
 export interface JsonPage {
@@ -42,32 +43,30 @@ export async function* rawBatches(
   // A cursor belongs to the session that opened it.
   const session = database.client.startSession();
   let batch = await runRaw(database, Object.assign({}, command, { maxTimeMS: withinMs }), { withinMs, session });
-  const collection = batch.namespace.slice(batch.namespace.indexOf('.') + 1);
   try {
     yield batch;
     while (batch.cursorId !== 0n) {
-      batch = await runRaw(database, { getMore: batch.cursorId, collection }, { withinMs, session });
+      const more = { getMore: batch.cursorId, collection: collectionIn(batch) };
+      batch = await runRaw(database, more, { withinMs, session });
       yield batch;
     }
   } finally {
     if (batch.cursorId !== 0n) {
-      const kill = { killCursors: collection, cursors: [batch.cursorId] };
+      const kill = { killCursors: collectionIn(batch), cursors: [batch.cursorId] };
       await database.db.command(kill, { session }).catch(() => undefined);
     }
     await session.endSession();
   }
 }
 
+const collectionIn = ({ namespace }: Batch): string => namespace.slice(namespace.indexOf('.') + 1);
+
 async function runRaw(
   database: Database,
   command: Document,
   { withinMs, session }: { withinMs: number; session?: ClientSession },
 ): Promise<Batch> {
-  const reply = await translated(
-    () => database.db.command(command, { raw: true, ...(session && { session }) }),
-    withinMs,
-  );
-  return readBatch(reply.cursor);
+  return readBatch(cursorIn(await translated(() => runRawCommand(database.db, command, session), withinMs)));
 }
 
 /**
@@ -79,7 +78,7 @@ export async function readPage(
   command: Document,
   { prepareExtra, memory = FRESH }: { prepareExtra?: PrepareExtra | undefined; memory?: Memory } = {},
 ): Promise<JsonPage> {
-  const writer = createJsonWriter(FIRST_BYTES, memory);
+  const writer = new JsonWriter(FIRST_BYTES, memory);
   let count = 0;
   let lastId: string | null = null;
   writer.raw('[\n');
@@ -144,9 +143,8 @@ export async function readOne(
 ): Promise<Buffer | null> {
   const document = await readFirst(database, command);
   if (document === null) return null;
-  const writer = createJsonWriter(1_024);
-  writeDocument(writer, document, 0, prepareExtra && (await prepareExtra([idOf(document)])));
-  return writer.take();
+  const extra = prepareExtra && (await prepareExtra([idOf(document)]));
+  return writeJson((writer) => writeDocument(writer, document, 0, extra));
 }
 
 function writeDocument(writer: JsonWriter, memory: Buffer, start: number, extra: Extra | undefined): void {

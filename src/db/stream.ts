@@ -1,7 +1,8 @@
 /** A change stream as commands of its own: opened after a position, read batch by batch, and what it says as Changes. */
 import { BSON, BSONType, type ClientSession, type Db, type Document, type Long, type MongoClient } from 'mongodb';
 import { STORES } from '../model/stores.js';
-import { documentAt, findField, findValue, readBatch } from './bson.js';
+import { cursorIn, documentAt, findField, findValue, readBatch } from './bson.js';
+import { runRawCommand } from './raw-command.js';
 import { KINDS, type StreamChange, toChange } from './stream-changes.js';
 
 /** An open change stream; a cursor belongs to the session that opened it. */
@@ -65,9 +66,10 @@ export async function readStream(
   { waitMs, batchSize }: { waitMs: number; batchSize: number },
 ): Promise<StreamBatch> {
   const command = { getMore: id, collection: '$cmd.aggregate', maxTimeMS: waitMs, batchSize };
-  const { cursor } = await db.command(command, { session, raw: true });
-  const { cursorId, memory, starts } = readBatch(cursor);
-  const events = [...starts()];
+  const cursor = cursorIn(await runRawCommand(db, command, session));
+  const batch = readBatch(cursor);
+  const { memory } = batch;
+  const events = [...batch.starts()];
   const pieces = events.filter((event) => isPiece(memory, event)).map((event) => pieceOf(memory, event));
   const whole = pieces.length === 0 ? events : events.filter((event) => !isPiece(memory, event));
   return {
@@ -75,7 +77,7 @@ export async function readStream(
     token: BSON.deserialize(findField(cursor, 'postBatchResumeToken', BSONType.object) ?? missing('token')),
     skipped: pieces.filter(({ fragment, of }) => fragment === of).length,
     writtenMs: writtenMsOf(memory, whole.at(-1)),
-    ended: cursorId === 0n,
+    ended: batch.cursorId === 0n,
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import {
+  BSON,
   type ClientSession,
   type Db,
   type Document,
@@ -13,6 +14,7 @@ import {
 } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
 import { isAway } from './documents.js';
+import { runRawCommand } from './raw-command.js';
 
 /** What is durable when the database says so: a majority has it in its journal. */
 const WRITE_CONCERN = { w: 'majority', j: true };
@@ -30,7 +32,7 @@ export async function runWrite(db: Db, command: Document): Promise<Document> {
     session.serverSession.txnNumber += 1;
     const txnNumber = Long.fromNumber(session.serverSession.txnNumber);
     const numbered = Object.assign({}, command, { writeConcern: WRITE_CONCERN, txnNumber });
-    return await tryAgain(session, () => db.command(numbered, { session }));
+    return BSON.deserialize(await tryAgain(session, () => runRawCommand(db, numbered, session)));
   } finally {
     await session.endSession();
   }

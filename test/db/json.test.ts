@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, type Document } from 'mongodb';
 import { findField, readBatch, readObjectId } from '../../src/db/bson.js';
-import { createJsonWriter, toJson } from '../../src/db/json.js';
+import { JsonWriter, toJson } from '../../src/db/json.js';
 
 const { Binary, BSONType, Code, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } = BSON;
 
@@ -218,10 +218,10 @@ describe('corrupted bytes', () => {
   });
 });
 
-describe('createJsonWriter', () => {
+describe('JsonWriter', () => {
   test('writes a list of documents', () => {
     const documents = Array.from({ length: 500 }, (_, n) => ({ n, text: 'x'.repeat(n) }));
-    const writer = createJsonWriter(64);
+    const writer = new JsonWriter(64);
     writer.raw('[\n');
     documents.forEach((value, n) => {
       if (n > 0) writer.raw('\n,\n');
@@ -235,7 +235,7 @@ describe('createJsonWriter', () => {
   });
 
   test('starts anew after each take, and leaves what it handed out alone', () => {
-    const writer = createJsonWriter();
+    const writer = new JsonWriter();
     const taken = ['a', 'b'.repeat(10_000), 'c'].map((value) => {
       writer.document(BSON.serialize({ value }));
       const written = writer.take();
@@ -247,7 +247,7 @@ describe('createJsonWriter', () => {
   });
 
   test('joins the members of several documents', () => {
-    const writer = createJsonWriter();
+    const writer = new JsonWriter();
     const joined = (...documents: Document[]): string => {
       writer.raw('{');
       for (const value of documents) writer.members(BSON.serialize(value));
@@ -261,7 +261,7 @@ describe('createJsonWriter', () => {
   });
 
   test('adds members after others', () => {
-    const writer = createJsonWriter();
+    const writer = new JsonWriter();
     writer.raw('{"a":1');
     writer.members(BSON.serialize({}));
     writer.members(BSON.serialize({ b: 2 }));
@@ -273,7 +273,7 @@ describe('createJsonWriter', () => {
 
   test('is as it was after an error', () => {
     const bad = BSON.serialize({ text: 'x', list: [1, new Binary(Buffer.from('x'))] });
-    const writer = createJsonWriter();
+    const writer = new JsonWriter();
     writer.raw('[');
     expect(() => writer.document(bad)).toThrow(TypeError);
     writer.raw('{');

@@ -103,7 +103,7 @@ describe('names and habits', () => {
 
   test('files are lower-case words joined by hyphens', () => {
     const names = [...sources, ...sourceFiles('scripts'), ...tests].map(({ path }) => path);
-    expect(names.filter((path) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/.test(basename(path)))).toEqual([]);
+    expect(names.filter((path) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/.test(basename(path)))).toEqual([]);
   });
 
   test('every file of src says first what it is for', () => {
