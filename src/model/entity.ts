@@ -37,7 +37,7 @@ export function readNew(store: Store, body: unknown): NewEntity {
   const object = readObject(body);
   const group = object.group ?? null;
   if (group !== null && !isId(group)) throw badRequest('group: expected the _id of a group');
-  const fields = { ...store.defaults, ...ownFields(store, object) };
+  const fields = Object.assign({}, store.defaults, ownFields(store, object));
   store.checkNew(fields);
   checkObjects(fields);
   return { fields, group: group === null ? null : group.toLowerCase() };

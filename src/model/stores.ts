@@ -190,8 +190,11 @@ function toStore(storeName: string, definition: Definition): Store {
   };
 }
 
+/** Frozen: zod adds to a copy, and to that of a frozen object V8 of Node.js 20 adds without a new shape. */
+const WITH_INPUT = Object.freeze({ reportInput: true });
+
 function checkAgainst(schema: z.ZodType, fields: JsonObject): void {
-  const result = schema.safeParse(fields, { reportInput: true });
+  const result = schema.safeParse(fields, WITH_INPUT);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
   const field = issue.path.join('.');

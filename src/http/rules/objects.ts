@@ -16,7 +16,7 @@ export function objectRule({ database, inBackground, sealDevice }: RuleParts): R
     // Built in: everyone sees it, and it stays.
     const isDefault = model === DEFAULT_MODEL_ID;
     const _id = isDefault ? model : await getReferencedId({ database, caller }, 'model', builtInStore('models'), model);
-    const first = { ...(id !== undefined && { id }), ...(name !== undefined && { name }) };
+    const first = Object.assign({}, id !== undefined && { id }, name !== undefined && { name });
     return Object.assign(first, { model: _id, models: { id: _id } }, fields, { model: _id });
   };
   return {
