@@ -56,7 +56,7 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   let waiting: Waiting[] = [];
   let waitingPackets = 0;
   let isSoon = false;
-  const underWay = new Set<Group>();
+  let underWay: readonly Group[] = [];
 
   const begin = (): void => {
     const { aborted, wanted } = splitAborted(waiting);
@@ -80,11 +80,11 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     });
   };
   const run = async (group: Group): Promise<void> => {
-    underWay.add(group);
+    underWay = underWay.concat(group);
     await writeGroup(database, group.requests);
     // Who was answered asks again within this turn, and who comes alone does not wait for any.
     await turn();
-    underWay.delete(group);
+    underWay = underWay.filter((one) => one !== group);
     begin();
   };
 
@@ -137,12 +137,12 @@ function mostBytes(document: Document): number {
 
 const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
 
-function mayBegin(underWay: ReadonlySet<Group>): boolean {
+function mayBegin(underWay: readonly Group[]): boolean {
   for (const { allowsMore } of underWay) if (!allowsMore) return false;
-  return underWay.size < LIMITS.packetWritesAtOnce;
+  return underWay.length < LIMITS.packetWritesAtOnce;
 }
 
-function isBusy(underWay: ReadonlySet<Group>, objectId: string): boolean {
+function isBusy(underWay: readonly Group[], objectId: string): boolean {
   for (const { objectIds } of underWay) if (objectIds.has(objectId)) return true;
   return false;
 }
@@ -153,7 +153,7 @@ function splitAborted(waiting: Waiting[]): { aborted: readonly Waiting[]; wanted
 }
 
 /** The first of those whose object is not being written to, and all that go with it. */
-function takeGroup(waiting: readonly Waiting[], underWay: ReadonlySet<Group>): { group: Group; left: Waiting[] } {
+function takeGroup(waiting: readonly Waiting[], underWay: readonly Group[]): { group: Group; left: Waiting[] } {
   const requests: Waiting[] = [];
   const left: Waiting[] = [];
   let packets = 0;

@@ -17,12 +17,14 @@ interface Turn {
 }
 
 export function createInTurn(): InTurn {
-  const turns = new Map<string, Turn>();
+  let turns = new Map<string, Turn>();
   const begin = (what: string, run: (items: unknown[]) => Promise<unknown>): Turn => {
     const items: unknown[] = [];
+    const present = turns;
     const result = new Promise((resolve) => {
       setImmediate(() => {
-        if (turns.get(what)?.items === items) turns.delete(what);
+        // A new one: what V8 makes of a map out of which things are taken again and again keeps those alive.
+        if (turns === present) turns = new Map();
         // What throws at once rejects as well.
         resolve(Promise.resolve(items).then(run));
       });

@@ -1,7 +1,7 @@
 /** The HTTP server under the API and the sockets: its time-outs, where it listens, how it ends. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../model/limits.js';
 import { answerClientError } from './failure.js';
@@ -15,14 +15,11 @@ export function createHttpServer(app: RequestListener, kinds: ServerOptions = {}
   server.keepAliveTimeout = LIMITS.keepAliveTimeoutMs;
   server.maxConnections = LIMITS.connections;
   server.on('clientError', answerClientError);
-  const open = new Set<ServerResponse>();
-  underWay.set(server, open);
-  function forget(this: ServerResponse): void {
-    open.delete(this);
-  }
-  server.on('request', (_req, res) => {
-    open.add(res);
-    res.on('close', forget);
+  const open = new Set<Socket>();
+  connections.set(server, open);
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
   });
   server.on('request', app);
   // Likewise an `Expect` other than 100-continue: it is no reason not to answer.
@@ -39,12 +36,12 @@ export async function listen(server: Server, { host, port }: { host: string; por
   return `http://${name}:${bound}`;
 }
 
-/** Answers that are not over, of each server. */
-const underWay = new WeakMap<Server, Set<ServerResponse>>();
+/** The open connections of each server; Node notes on each the answer that is under way there. */
+const connections = new WeakMap<Server, Set<Socket & { _httpMessage?: ServerResponse | null }>>();
 
 /** From now on every answer says that its connection ends with it: whoever keeps connections finds others. */
 export function endKeptConnections(server: Server): void {
-  for (const res of underWay.get(server) ?? []) endAfter(res);
+  for (const { _httpMessage: res } of connections.get(server) ?? []) if (res) endAfter(res);
   server.prependListener('request', (_req, res) => endAfter(res));
 }
 
