@@ -31,6 +31,8 @@ export function createCaches(database: Database, isLive: () => boolean): Caches 
   return {
     ...{ accounts, stores, models, readers, forget },
     apply(change) {
+      // Most changes; nothing is known of them.
+      if (change.store === 'packets') return;
       forget(change);
       readers.apply(change);
     },
