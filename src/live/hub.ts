@@ -35,13 +35,15 @@ export function createHub(options: HubOptions): Hub {
   const takeTurns = createTurns();
   const told = (): string => last.position;
   const recent = createRecent(told);
+  const isHeard = createHeard(listeners.count);
   const catchUp = createCatchUp({ ...options, openRecent: recent.open, told });
   const tell = async (change: Change): Promise<readonly LiveEvent[]> => {
     await listeners.apply(change);
     const readers = isOfObject(change) ? await options.findReaders(String(change.objectId)) : null;
     const events = toEvents(change, readers);
     for (const event of events) fanOut.tell(event);
-    recent.note(change);
+    if (isHeard()) recent.note(change);
+    else recent.rest();
     last = change;
     await takeTurns();
     return events;
@@ -77,6 +79,16 @@ function createTurns(): () => Promise<void> | undefined {
       setImmediate(forget);
     }
     return performance.now() - sinceMs > LIMITS.turnMs ? yieldTurn() : undefined;
+  };
+}
+
+/** Whether somebody listens, or did a while ago and may come back. */
+function createHeard(count: () => number): () => boolean {
+  let atMs = performance.now();
+  return () => {
+    const nowMs = performance.now();
+    if (count() > 0) atMs = nowMs;
+    return atMs === nowMs || nowMs - atMs < LIMITS.recentUnheardMs;
   };
 }
 

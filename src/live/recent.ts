@@ -8,6 +8,8 @@ export interface Recent {
   /** Begins anew: nothing before this position is known. */
   begin(position: string): void;
   note(change: Change): void;
+  /** For as long as nothing is noted, nothing is known. */
+  rest(): void;
   /** What came after the position, then what comes; null when that is too long ago. */
   open(position: string): AsyncGenerator<HistoryPage, never> | null;
 }
@@ -16,6 +18,7 @@ export interface Recent {
 export function createRecent(told: () => string): Recent {
   let changes: Change[] = [];
   let [from, bytes] = ['', 0];
+  let isResting = false;
   const dropOldest = (): void => {
     const half = changes.splice(0, Math.ceil(changes.length / 2));
     from = half.at(-1)?.position ?? from;
@@ -25,7 +28,7 @@ export function createRecent(told: () => string): Recent {
     let at = position;
     for (;;) {
       // Dropped while its reader was slow: it has to come back.
-      if (isAfter(from, at)) throw new Error('what came meanwhile is no longer in memory');
+      if (isResting || isAfter(from, at)) throw new Error('what came meanwhile is no longer in memory');
       const upTo = told();
       const missed = changes.slice(indexAfter(changes, at), indexAfter(changes, at) + LIMITS.recentPage);
       const isLast = missed.length < LIMITS.recentPage;
@@ -33,18 +36,25 @@ export function createRecent(told: () => string): Recent {
       yield { changes: missed, upTo: at };
     }
   }
+  const begin = (position: string): void => {
+    [changes, from, bytes] = [[], position, 0];
+    isResting = false;
+  };
   return {
-    begin(position) {
-      [changes, from, bytes] = [[], position, 0];
+    begin,
+    rest() {
+      if (!isResting) [changes, bytes] = [[], 0];
+      isResting = true;
     },
     note(change) {
+      if (isResting) begin(told());
       if (!isAudible(change)) return;
       changes.push(change);
       bytes += change.bytes;
       if (changes.length > LIMITS.recentChanges || bytes > LIMITS.recentBytes) dropOldest();
     },
     open: (position) =>
-      from !== '' && !isAfter(from, position) && !isAfter(position, told()) ? pages(position) : null,
+      from !== '' && !isResting && !isAfter(from, position) && !isAfter(position, told()) ? pages(position) : null,
   };
 }
 

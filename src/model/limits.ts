@@ -127,6 +127,8 @@ export const LIMITS = {
   recentChanges: 5_000,
   recentBytes: 8 * MIB,
   recentPage: 200,
+  // While nobody was there for so long, nothing does.
+  recentUnheardMs: MINUTE_MS,
   timerMs: DAY_MS,
 
   // Devices over MQTT.

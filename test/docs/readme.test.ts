@@ -65,7 +65,8 @@ describe('Limits', () => {
     'brokerLeaveMs',
     ...['logWriteBytes', 'logDelayMs'],
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
-    ...['gatherMs', 'gatherAheadMs', 'turnMs', 'recentChanges', 'recentBytes', 'recentPage', 'watcherPage'],
+    ...['gatherMs', 'gatherAheadMs', 'turnMs', 'watcherPage'],
+    ...['recentChanges', 'recentBytes', 'recentPage', 'recentUnheardMs'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
   ];

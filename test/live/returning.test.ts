@@ -58,6 +58,38 @@ test('who reads slowly keeps nobody else waiting, out of the log or out of memor
   expect(cutOff).toEqual([]);
 }, 60_000);
 
+test('who comes back after nobody listened is told everything once, before and after others were there', async () => {
+  const { recentUnheardMs } = LIMITS;
+  Object.assign(LIMITS, { recentUnheardMs: 0 });
+  endings.push(() => Object.assign(LIMITS, { recentUnheardMs }));
+  const listen = async (since: string | null) => {
+    const listener = await openListener(service.url, token, { ...(since !== null && { since }), objects: 'car' });
+    endings.push(listener.close);
+    return listener;
+  };
+  const told = ({ heard }: Pick<Awaited<ReturnType<typeof listen>>, 'heard'>) =>
+    heard().map(({ payload }) => payload.n);
+  const first = await positionNow();
+  await post('car', { n: 'nobody' });
+  const middle = await positionNow();
+  const present = await listen(null);
+  await post('car', { n: 'one' });
+  await until(() => told(present).length === 1);
+  const [early, late] = [await listen(first), await listen(middle)];
+  await until(() => told(early).length === 2 && told(late).length === 1);
+  const gone = () => service.logLines.filter((line) => line.includes('"socket disconnected"')).length;
+  const wasGone = gone();
+  for (const { close } of [present, early, late]) close();
+  await until(() => gone() === wasGone + 3);
+  await post('car', { n: 'nobody again' });
+  await service.settled();
+  const back = await listen(first);
+  await post('car', { n: 'after' });
+  await until(() => told(back).includes('after'));
+  expect(told(back)).toEqual(['nobody', 'one', 'nobody again', 'after']);
+  expect([told(early), told(late)]).toEqual([['nobody', 'one'], ['one']]);
+});
+
 test('positions that nobody reached keep nobody waiting', async () => {
   const since = await positionNow();
   await post('car', { n: 1 });
