@@ -202,14 +202,15 @@ export class JsonWriter {
   }
 }
 
-const shared = new JsonWriter();
+let shared = new JsonWriter();
 
 /** What `write` writes before it returns, in memory that serves for every text that is written at once. */
 export function writeJson(write: (writer: JsonWriter) => void): Buffer<ArrayBuffer> {
   try {
     write(shared);
   } catch (error) {
-    shared.take();
+    // Half a text, and perhaps much room for the other half.
+    shared = new JsonWriter();
     throw error;
   }
   return shared.take();

@@ -23,7 +23,7 @@ export function createInTurn(): InTurn {
     const present = turns;
     const result = new Promise((resolve) => {
       setImmediate(() => {
-        // A new one: what V8 makes of a map out of which things are taken again and again keeps those alive.
+        // Each turn has a map of its own: nothing is taken out of one (src/README.md says why).
         if (turns === present) turns = new Map();
         // What throws at once rejects as well.
         resolve(Promise.resolve(items).then(run));

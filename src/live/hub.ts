@@ -88,7 +88,7 @@ function createHeard(count: () => number): () => boolean {
   return () => {
     const nowMs = performance.now();
     if (count() > 0) atMs = nowMs;
-    return atMs === nowMs || nowMs - atMs < LIMITS.recentUnheardMs;
+    return nowMs - atMs <= LIMITS.recentUnheardMs;
   };
 }
 

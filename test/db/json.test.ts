@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, type Document } from 'mongodb';
 import { findField, readBatch, readObjectId } from '../../src/db/bson.js';
-import { JsonWriter, toJson } from '../../src/db/json.js';
+import { JsonWriter, toJson, writeJson } from '../../src/db/json.js';
 
 const { Binary, BSONType, Code, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } = BSON;
 
@@ -283,6 +283,18 @@ describe('JsonWriter', () => {
     writer.raw('}]');
     expect(writer.take().toString()).toBe('[{"a":1}]');
   });
+});
+
+test('writeJson: what was written before an error is in no other text', () => {
+  const bad = BSON.serialize({ bin: new Binary(Buffer.from('x')) });
+  const write = (bson: Uint8Array) =>
+    writeJson((writer) => {
+      writer.raw('[');
+      writer.document(bson);
+      writer.raw(']');
+    }).toString();
+  expect(() => write(bad)).toThrow(TypeError);
+  expect(write(BSON.serialize({ a: 1 }))).toBe('[{"a":1}]');
 });
 
 describe('findField and readObjectId', () => {
