@@ -1,9 +1,10 @@
 /** @jest-config-loader esbuild-register */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from 'jest';
 
-const config: Config = {
-  testEnvironment: 'node',
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+const common: Config = {
+  testEnvironment: '<rootDir>/test/support/node-environment.mjs',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
@@ -12,12 +13,39 @@ const config: Config = {
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' } },
     ],
   },
-  // Some start processes of their own, on machines that have other things to do.
+};
+
+const withDatabase: Config = {
+  ...common,
+  globalSetup: '<rootDir>/test/support/start-mongod.mjs',
+  globalTeardown: '<rootDir>/test/support/stop-mongod.mjs',
+};
+
+/** Random tests draw a share of their runs in the integration project, and all of them in the slow one. */
+const randomTests = readdirSync(join(__dirname, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts'))
+  .filter((file) => readFileSync(join(__dirname, 'test', file), 'utf8').includes('/support/runs.js'))
+  .map((file) => `<rootDir>/test/${file}`);
+
+const config: Config = {
+  projects: [
+    { ...common, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },
+    {
+      ...withDatabase,
+      displayName: 'integration',
+      testMatch: ['<rootDir>/test/**/*.test.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(unit|slow)/'],
+    },
+    {
+      ...withDatabase,
+      displayName: 'slow',
+      testMatch: ['<rootDir>/test/slow/**/*.test.ts', ...randomTests],
+      globals: { isThorough: true },
+    },
+  ],
+  // Tests that start processes of their own share the machine with others.
   testTimeout: 60_000,
-  // A test that fails may leave its service running: that must not keep the run from ending.
-  forceExit: true,
-  globalSetup: '<rootDir>/test/start-mongod.mjs',
-  globalTeardown: '<rootDir>/test/stop-mongod.mjs',
+  reporters: ['default', '<rootDir>/test/support/slowest-files-reporter.mjs'],
 };
 
 export default config;

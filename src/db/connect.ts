@@ -135,14 +135,17 @@ export function collectionName(storeName: string): string {
   return STORES.has(storeName) ? storeName : `custom.${storeName}`;
 }
 
+/** Makes what is missing, all at once: on a new database each collection waits for the disk. */
 async function prepareCollections(db: Db): Promise<void> {
   const present = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
-  for (const store of STORES.values()) await prepareCollection(db, store, present);
   // Packets and sessions are never changed: the image before the change would be paid for and never read.
-  await prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, images: false });
-  await prepare(db, 'sessions', [{ key: { 'session.user': 1 } }], { present, images: false });
-  await prepare(db, 'installation', [], { present, images: false });
-  await prepare(db, 'presence', [{ key: { instance: 1 } }], { present, images: true });
+  await Promise.all([
+    ...[...STORES.values()].map((store) => prepareCollection(db, store, present)),
+    prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, images: false }),
+    prepare(db, 'sessions', [{ key: { 'session.user': 1 } }], { present, images: false }),
+    prepare(db, 'installation', [], { present, images: false }),
+    prepare(db, 'presence', [{ key: { instance: 1 } }], { present, images: true }),
+  ]);
 }
 
 /** Makes the collection of a store, with its indexes, unless it is there. */

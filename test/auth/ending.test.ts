@@ -1,8 +1,8 @@
 /** What ends a user's access: every session, token and socket of that user, at once, and whatever was under way. */
 import { describe, expect, test } from '@jest/globals';
 import { ADMINISTRATOR_ROLE_ID } from '../../src/model/builtin.js';
-import { useService } from '../fixture.js';
-import { createPerson, ended, openSession, type Person, withCookie } from './callers.js';
+import { createPerson, ended, openSession, type Person, withCookie } from '../support/callers.js';
+import { useService } from '../support/fixture.js';
 
 const service = useService();
 const statusOf = async (call: Person['call']): Promise<number> => (await call('GET', 'auth')).status;

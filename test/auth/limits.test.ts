@@ -1,7 +1,7 @@
 /** Failed logins are counted for all instances together: guessing at another one gains nothing. */
 import { expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, startTestService, testUri } from '../fixture.js';
+import { ADMIN, startTestService, testUri } from '../support/fixture.js';
 
 test('what failed on one instance counts on the other, and the owner at another address is not locked out', async () => {
   const uri = testUri();

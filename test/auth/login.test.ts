@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { hash } from '@node-rs/argon2';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, type Answer, startTestService, type TestService, useService } from '../fixture.js';
-import { createPerson, setCookiesOf, UNAUTHORIZED } from './callers.js';
+import { createPerson, setCookiesOf, UNAUTHORIZED } from '../support/callers.js';
+import { ADMIN, type Answer, startTestService, type TestService, useService } from '../support/fixture.js';
 
 const service = useService({ env: { TRUST_PROXY: '1' } });
 const nobody: TestService['admin'] = (...request) => service.as(null)(...request);

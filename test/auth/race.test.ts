@@ -1,9 +1,10 @@
-/** Logging out against everything that is under way with the same cookie: RACE_ROUNDS says how often (60). */
+/** Logging out against everything that is under way with the same cookie. */
 import { expect, test } from '@jest/globals';
-import { ADMIN, useService } from '../fixture.js';
-import { createPerson, openSession } from './callers.js';
+import { createPerson, openSession } from '../support/callers.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
-const ROUNDS = Number(process.env.RACE_ROUNDS ?? 60);
+const ROUNDS = runsOf(60);
 const READS = 20;
 const PATHS = ['auth', 'users', 'roles', 'objects', 'labels?meta=true'];
 const service = useService();

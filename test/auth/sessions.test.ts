@@ -2,10 +2,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, startTestService, type TestService, testUri, useService } from '../fixture.js';
-import { openRaw } from '../live/raw.js';
-import { until } from '../until.js';
-import { createPerson, openSession, setCookiesOf, TEST_SECRET, UNAUTHORIZED, withCookie } from './callers.js';
+import { createPerson, openSession, setCookiesOf, TEST_SECRET, UNAUTHORIZED, withCookie } from '../support/callers.js';
+import { ADMIN, startTestService, type TestService, testUri, useService } from '../support/fixture.js';
+import { openRaw } from '../support/raw-socket.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const sessions = () => service.client.db().collection<{ _id: string; expires: Date }>('sessions');

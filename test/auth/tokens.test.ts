@@ -3,9 +3,17 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import jwt from 'jsonwebtoken';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, openListener, startTestService, type TestService, testUri, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { createPerson, ended, openSession, type Person, TEST_SECRET, UNAUTHORIZED, withCookie } from './callers.js';
+import {
+  createPerson,
+  ended,
+  openSession,
+  type Person,
+  TEST_SECRET,
+  UNAUTHORIZED,
+  withCookie,
+} from '../support/callers.js';
+import { ADMIN, openListener, startTestService, type TestService, testUri, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const statusOf = async (token: string): Promise<number> => (await service.as(token)('GET', 'auth')).status;

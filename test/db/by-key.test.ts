@@ -11,7 +11,8 @@ import { readListQuery } from '../../src/http/query.js';
 import { type Scope, scopeOf } from '../../src/model/access.js';
 import type { Page } from '../../src/model/list.js';
 import { builtInStore, type Store } from '../../src/model/stores.js';
-import { useService } from '../fixture.js';
+import { useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
 const service = useService();
 const IDS = Array.from({ length: 4 }, () => new ObjectId());
@@ -70,7 +71,7 @@ describe.each(['objects', 'models'])('%s', (name) => {
         );
       },
     );
-    await fc.assert(property, { numRuns: 30 });
+    await fc.assert(property, { numRuns: runsOf(30) });
   });
 });
 

@@ -5,8 +5,8 @@ import { startWatcher, type Watcher } from '../../src/db/changes.js';
 import { connectDatabase, createWatcherClient, type Database } from '../../src/db/connect.js';
 import { unavailable } from '../../src/errors.js';
 import type { Change } from '../../src/model/change.js';
-import { testUri } from '../fixture.js';
-import { until } from '../until.js';
+import { testUri } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const endings: (() => Promise<unknown>)[] = [];
 

@@ -15,7 +15,7 @@ import {
 import { type Database, databaseOf } from '../../src/db/connect.js';
 import { scopeOf } from '../../src/model/access.js';
 import type { Page } from '../../src/model/list.js';
-import { useService } from '../fixture.js';
+import { useService } from '../support/fixture.js';
 
 const NOW = Date.now();
 const service = useService({ now: () => NOW });

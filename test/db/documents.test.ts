@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { projectionOf, toDatabaseError, toDocument, toEntity } from '../../src/db/documents.js';
 import { builtInStore } from '../../src/model/stores.js';
-import { testUri } from '../fixture.js';
+import { testUri } from '../support/fixture.js';
 
 let client: MongoClient;
 let collection: Collection<Document>;

@@ -5,8 +5,8 @@ import { type Database, databaseOf } from '../../src/db/connect.js';
 import { createIngest, type Ingest } from '../../src/db/ingest.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { createStampClock, type Message, type PacketSource } from '../../src/model/packet.js';
-import { type Answer, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { type Answer, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 let database: Database;

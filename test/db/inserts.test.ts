@@ -7,7 +7,8 @@ import { createEntity, newId } from '../../src/db/writes.js';
 import { toApiError } from '../../src/errors.js';
 import type { Entity } from '../../src/model/entity.js';
 import { builtInStore } from '../../src/model/stores.js';
-import { useService } from '../fixture.js';
+import { useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
 const service = useService();
 const OBJECTS = builtInStore('objects');
@@ -75,7 +76,7 @@ describe('one that is refused', () => {
       expect(new Set(outcomes.filter((outcome) => !outcome.startsWith('stored'))).size).toBeLessThanOrEqual(1);
       expect(await database.db.collection('objects').distinct('id')).toEqual([...new Set(given)].sort());
     });
-    await fc.assert(property, { numRuns: 20 });
+    await fc.assert(property, { numRuns: runsOf(20) });
   });
 });
 

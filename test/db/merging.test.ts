@@ -8,7 +8,8 @@ import { merge } from '../../src/model/entity.js';
 import type { JsonObject } from '../../src/model/json.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { builtInStore } from '../../src/model/stores.js';
-import { testUri } from '../fixture.js';
+import { testUri } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
 let client: MongoClient;
 let collection: Collection<Document>;
@@ -56,7 +57,7 @@ describe('a patch as an update of the database', () => {
       fc.asyncProperty(object, object, async (before, patch) => {
         expect(await mergeInDatabase(before, patch)).toEqual(merge(before, patch));
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   });
 

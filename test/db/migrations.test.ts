@@ -9,9 +9,9 @@ import type { Migration } from '../../src/db/migrations/migration.js';
 import { MIGRATIONS, migrate } from '../../src/db/migrations.js';
 import { toApiError } from '../../src/errors.js';
 import { startService } from '../../src/service.js';
-import { readCode, readSection, readTable } from '../docs/markdown.js';
-import { ADMIN, startTestService, testUri } from '../fixture.js';
-import { until } from '../until.js';
+import { readCode, readSection, readTable } from '../support/docs/markdown.js';
+import { ADMIN, startTestService, testUri } from '../support/fixture.js';
+import { until } from '../support/until.js';
 import { OLDER, writeOlderData } from './older.js';
 
 const endings: (() => Promise<unknown>)[] = [];

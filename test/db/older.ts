@@ -2,7 +2,7 @@
 import { type Db, ObjectId } from 'mongodb';
 import { createPasswords } from '../../src/auth/password.js';
 import { BUILT_IN_MODELS, BUILT_IN_ROLES, DEFAULT_MODEL_ID } from '../../src/model/builtin.js';
-import { ADMIN } from '../fixture.js';
+import { ADMIN } from '../support/fixture.js';
 
 export const OLDER = {
   object: '5f0000000000000000000001',

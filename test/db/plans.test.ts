@@ -1,6 +1,6 @@
 /** How the database finds what every route asks of it: by an index, in the order of the index. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ADMIN, useService } from '../fixture.js';
+import { ADMIN, useService } from '../support/fixture.js';
 
 // Before the database is dropped: what is profiled is written into it.
 afterAll(() => service.client.db().command({ profile: 0 }));

@@ -3,7 +3,8 @@ import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, type Document, MongoServerError } from 'mongodb';
 import { runRawCommand } from '../../src/db/raw-command.js';
-import { useService } from '../fixture.js';
+import { useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
 const service = useService();
 const COLLECTION = 'raw';
@@ -61,7 +62,7 @@ test('any command has the reply, or the refusal, that the driver gives', async (
     expect(raw).toEqual(await outcomeOf(() => db.command(given)));
     expect(wanted).toEqual(given);
   });
-  await fc.assert(property, { numRuns: 200 });
+  await fc.assert(property, { numRuns: runsOf(200) });
 });
 
 test('a cursor goes on in the session that opened it', async () => {

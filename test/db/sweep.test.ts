@@ -4,9 +4,9 @@ import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/connect.js';
 import { createSweeper } from '../../src/db/sweep.js';
 import { LIMITS } from '../../src/model/limits.js';
-import { expectRefusal } from '../answers.js';
-import { startTestService, testUri, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { expectRefusal } from '../support/answers.js';
+import { startTestService, testUri, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const DAY_MS = 86_400_000;
 const service = useService();

@@ -7,8 +7,8 @@ import { createEntity, newId } from '../../src/db/writes.js';
 import { toApiError } from '../../src/errors.js';
 import { scopeOf } from '../../src/model/access.js';
 import { builtInStore, type Store } from '../../src/model/stores.js';
-import { useService } from '../fixture.js';
-import { type Fate, type Line, startLine } from './line.js';
+import { useService } from '../support/fixture.js';
+import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 
 const service = useService();
 const OBJECTS = builtInStore('objects');

@@ -11,7 +11,8 @@ import type { Entity } from '../../src/model/entity.js';
 import type { JsonObject } from '../../src/model/json.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { builtInStore } from '../../src/model/stores.js';
-import { useService } from '../fixture.js';
+import { useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
 const service = useService();
 const OBJECTS = builtInStore('objects');
@@ -173,7 +174,7 @@ describe('property: an entity is changed by those who see it, as lists and singl
         expect(outcome).toBe(isSeen ? `${entity.id}: changed` : '404');
         if (!isSeen) expect(await storedAt(entity._id)).toEqual(before);
       }),
-      { numRuns: 60 },
+      { numRuns: runsOf(60) },
     );
   });
 });

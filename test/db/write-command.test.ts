@@ -8,8 +8,8 @@ import { scopeOf } from '../../src/model/access.js';
 import type { Entity } from '../../src/model/entity.js';
 import { createStampClock } from '../../src/model/packet.js';
 import { builtInStore } from '../../src/model/stores.js';
-import { useService } from '../fixture.js';
-import { type Fate, type Line, startLine } from './line.js';
+import { useService } from '../support/fixture.js';
+import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 
 const service = useService();
 const OBJECTS = builtInStore('objects');

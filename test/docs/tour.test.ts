@@ -4,8 +4,8 @@ import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { ADMIN, useService } from '../fixture.js';
-import { type Block, readBlocks, readSection } from './markdown.js';
+import { type Block, readBlocks, readSection } from '../support/docs/markdown.js';
+import { ADMIN, useService } from '../support/fixture.js';
 
 const service = useService();
 const END_OF_STEP = '\x1e';

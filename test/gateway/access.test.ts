@@ -2,9 +2,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
-import { useService } from '../fixture.js';
-import { until } from '../until.js';
-import { AUTH, connectDevice, createObject } from './device.js';
+import { useService } from '../support/fixture.js';
+import { AUTH, connectDevice, createObject } from '../support/mqtt-device.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const clients: MqttClient[] = [];

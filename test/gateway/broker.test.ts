@@ -2,13 +2,13 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import mqtt, { type MqttClient } from 'mqtt';
-import { startTestService, type TestService, testUri } from '../fixture.js';
-import { until } from '../until.js';
+import { startTestService, type TestService, testUri } from '../support/fixture.js';
+import { findFreePort } from '../support/ports.js';
+import { until } from '../support/until.js';
 
 const PROGRAM = ['mosquitto', '/usr/sbin/mosquitto'].find((name) => spawnSync(name, ['-h']).error === undefined);
 const describeThere = PROGRAM === undefined ? describe.skip : describe;
@@ -39,10 +39,7 @@ describeThere('behind a broker', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'vigil-mosquitto-'));
-    const free = createServer().listen(0, '127.0.0.1');
-    await once(free, 'listening');
-    port = (free.address() as { port: number }).port;
-    free.close();
+    port = await findFreePort();
     await writeFile(join(folder, 'mosquitto.conf'), `listener ${port} 127.0.0.1\nallow_anonymous true\n`);
     await startMosquitto();
     const env = { MQTT_URL: `mqtt://127.0.0.1:${port}`, MQTT_PORT: '' };

@@ -1,10 +1,12 @@
 /** Commands to devices over MQTT: each goes out once, in order, to wherever the device is, and waits while it is nowhere. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
-import { ADMIN, startTestService, type TestService, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { bytesOf, CONNECT, connectDevice, connectRaw, createObject, type RawDevice } from './device.js';
+import { ADMIN, startTestService, type TestService, useService } from '../support/fixture.js';
+import { bytesOf, CONNECT, connectDevice, connectRaw, createObject, type RawDevice } from '../support/mqtt-device.js';
+import { runsOf } from '../support/runs.js';
+import { until } from '../support/until.js';
 
+const COMMANDS = runsOf(1_000);
 const service = useService();
 const endings: (() => unknown)[] = [];
 let count = 0;
@@ -194,7 +196,7 @@ describe('on several instances', () => {
     expect(got).toHaveLength(1);
   });
 
-  test('a thousand at random to devices that come and go: each ends once, and no device carries one out twice', async () => {
+  test(`${COMMANDS} at random to devices that come and go: each ends once, and no device carries one out twice`, async () => {
     const others = [service.service.mqttUrl, (await startOther()).service.mqttUrl];
     const ids = [await create(), await create(), await create()];
     const executed: string[] = [];
@@ -218,7 +220,7 @@ describe('on several instances', () => {
     };
     const devices = ids.map(live);
     const sent: string[] = [];
-    for (let at = 0; at < 1_000; at++) sent.push(await command(ids[(at * 7) % 3] as string, `c${at}`));
+    for (let at = 0; at < COMMANDS; at++) sent.push(await command(ids[(at * 7) % 3] as string, `c${at}`));
     const openOnes = async () =>
       (await service.client
         .db()

@@ -3,9 +3,17 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Packet } from 'mqtt-packet';
 import { LIMITS } from '../../src/model/limits.js';
-import { useService } from '../fixture.js';
-import { until } from '../until.js';
-import { bytesOf, CONNECT, connectDevice, connectRaw, createObject, PUBLISH, type RawDevice } from './device.js';
+import { useService } from '../support/fixture.js';
+import {
+  bytesOf,
+  CONNECT,
+  connectDevice,
+  connectRaw,
+  createObject,
+  PUBLISH,
+  type RawDevice,
+} from '../support/mqtt-device.js';
+import { until } from '../support/until.js';
 
 const MIB = 1_048_576;
 const service = useService();

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { readConfig } from '../../src/config.js';
-import { startTestService, type TestService } from '../fixture.js';
-import { until } from '../until.js';
-import { CONNECT, connectDevice, connectRaw, createObject, PUBLISH } from './device.js';
+import { startTestService, type TestService } from '../support/fixture.js';
+import { CONNECT, connectDevice, connectRaw, createObject, PUBLISH } from '../support/mqtt-device.js';
+import { runsOf } from '../support/runs.js';
+import { until } from '../support/until.js';
 
+const STORM = runsOf(300);
 const endings: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -63,17 +65,17 @@ test('a key without its certificate is refused, and by default it is as open as 
   expect(readConfig({ HOST: '0.0.0.0' }).mqtt?.host).toBe('0.0.0.0');
 });
 
-test('hundreds that come at once are all let in, and what they say is stored', async () => {
+test(`${STORM} devices that come at once are all let in, and what they say is stored`, async () => {
   const service = await start({});
-  const ids = Array.from({ length: 300 }, (_, at) => `storm-${at}`);
+  const ids = Array.from({ length: STORM }, (_, at) => `storm-${at}`);
   for (const id of ids) await createObject(service.admin, id);
   const raws = await Promise.all(ids.map(() => connectRaw(service.service.mqttUrl as string)));
   endings.push(() => raws.map(({ socket }) => socket.destroy()));
   for (const [at, raw] of raws.entries()) raw.send(CONNECT(ids[at] as string), PUBLISH('base/state', `{"here":1}`));
   await until(() => raws.every(({ received }) => received.length === 2), 'CONNACK and PUBACK for each', 25_000);
   expect(raws.flatMap(({ received }) => received.map(({ cmd }) => cmd)).filter((cmd) => cmd === 'puback')).toHaveLength(
-    300,
+    STORM,
   );
   const { body } = await service.admin('GET', 'objects?only=state.here&limit=1000');
-  expect(body.filter(({ state }: { state?: { here?: number } }) => state?.here === 1)).toHaveLength(300);
+  expect(body.filter(({ state }: { state?: { here?: number } }) => state?.here === 1)).toHaveLength(STORM);
 }, 60_000);

@@ -1,9 +1,9 @@
 /** Devices over MQTT: who may connect, what their topics mean, and that what is acknowledged is stored and told. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
-import { useService } from '../fixture.js';
-import { until } from '../until.js';
-import { connectDevice, createObject } from './device.js';
+import { useService } from '../support/fixture.js';
+import { connectDevice, createObject } from '../support/mqtt-device.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const clients: MqttClient[] = [];

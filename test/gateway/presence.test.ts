@@ -1,11 +1,10 @@
 /** Whether a device is there: `state.online` is right soon after it comes and goes, also with the instance that held it. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { afterEach, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
-import { ADMIN, startTestService, type TestService, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { CONNECT, connectDevice, connectRaw, createObject } from './device.js';
+import { ADMIN, startTestService, type TestService, useService } from '../support/fixture.js';
+import { CONNECT, connectDevice, connectRaw, createObject } from '../support/mqtt-device.js';
+import { type Program, startProgram, waitForOutput } from '../support/program.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const endings: (() => unknown)[] = [];
@@ -111,33 +110,22 @@ test('the newer connection counts, on whichever instance it is', async () => {
   expect(await onlinesOf(id)).toEqual([true, true]);
 });
 
-async function startChild(): Promise<{ child: ChildProcess; mqttUrl: string }> {
+async function startChild(): Promise<{ program: Program; mqttUrl: string }> {
   const env = { ...process.env, PORT: '0', MONGODB_URI: service.mongodbUri, LOG_FORMAT: 'json', LOG_LEVEL: 'info' };
-  const secret = { SECRET: 'test-secret-0123456789-abcdefghijklmnop' };
-  const child = spawn(process.execPath, ['dist/src/main.js'], { env: { ...env, ...secret } });
-  endings.push(() => child.kill('SIGKILL'));
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (data) => {
-      said += data;
-    });
-  }
-  const address = () => /Devices\s+(\S+)/.exec(said)?.[1];
-  await until(() => address() !== undefined || child.exitCode !== null, 'the service to start', 25_000);
-  return { child, mqttUrl: address() ?? said };
+  const program = startProgram(['dist/src/main.js'], { ...env, SECRET: 'test-secret-0123456789-abcdefghijklmnop' });
+  endings.push(() => program.end('SIGKILL'));
+  return { program, mqttUrl: await waitForOutput(program, /Devices\s+(\S+)/) };
 }
 
 test('an instance that is killed takes its devices with it: each is told once, by whichever other finds it', async () => {
   await startOther();
   await startOther();
-  const { child, mqttUrl } = await startChild();
+  const { program, mqttUrl } = await startChild();
   const ids = [];
   for (let at = 0; at < 20; at++) ids.push(await create());
   const devices = await Promise.all(ids.map((id) => connect(id, {}, mqttUrl)));
   const [moved, ...lost] = ids as [string, ...string[]];
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
+  await program.end('SIGKILL');
   const killedMs = performance.now();
   // One of them finds another instance.
   await until(() => !devices[0]?.connected);

@@ -1,9 +1,9 @@
 /** What a device sends again, for want of an acknowledgement or for good measure, is stored once and heard once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ADMIN, type Listener, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from './device.js';
+import { ADMIN, type Listener, useService } from '../support/fixture.js';
+import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const raws: RawDevice[] = [];

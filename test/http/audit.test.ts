@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, OPERATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf, expectRefusal } from '../answers.js';
-import { createPerson, openSession, type Person, withCookie } from '../auth/callers.js';
-import { ADMIN, type Answer, type Call, startTestService, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { createPerson, openSession, type Person, withCookie } from '../support/callers.js';
+import { ADMIN, type Answer, type Call, startTestService, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 // Nearly every test waits for it.
 Object.assign(LIMITS, { auditDelayMs: 200 });

@@ -1,9 +1,9 @@
 /** The database goes away and comes back: 503 meanwhile, with the time to come again; then all is as before. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { entityOf, expectRefusal } from '../answers.js';
-import { startTestService, type TestService, testUri } from '../fixture.js';
-import { type Line, openLine } from '../line.js';
-import { until } from '../until.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { type Line, openLine } from '../support/cuttable-connection.js';
+import { startTestService, type TestService, testUri } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 let service: TestService;
 let line: Line;

@@ -7,7 +7,8 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import fc from 'fast-check';
 import { toApiError } from '../../src/errors.js';
 import { parseJson, readJson } from '../../src/http/body.js';
-import { ADMIN, useService } from '../fixture.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
 const LIMIT_BYTES = 200;
 const service = useService();
@@ -73,7 +74,7 @@ test('property: a plain body is read as the parser reads it', async () => {
     fc.asyncProperty(sent, async (one) => {
       expect(await send('/short', one)).toEqual(await send('/parser', one));
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(300) },
   );
 });
 

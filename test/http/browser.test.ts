@@ -1,8 +1,8 @@
 /** What a browser is protected from: pages of foreign origins that use its cookie, that read answers, that listen. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import WebSocket from 'ws';
-import { openSession, setCookiesOf, withCookie } from '../auth/callers.js';
-import { ADMIN, type Answer, startTestService, type TestService, useService } from '../fixture.js';
+import { openSession, setCookiesOf, withCookie } from '../support/callers.js';
+import { ADMIN, type Answer, startTestService, type TestService, useService } from '../support/fixture.js';
 
 const service = useService();
 const FOREIGN: Record<string, string>[] = [

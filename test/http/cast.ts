@@ -1,8 +1,8 @@
 /** Who plays in the tests of rights: three branches of groups, and a caller of every kind. */
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
-import { createPerson, type Person } from '../auth/callers.js';
-import { ADMIN, type Call, type TestService } from '../fixture.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { ADMIN, type Call, type TestService } from '../support/fixture.js';
 
 export const PLAYERS = [
   'nobody',

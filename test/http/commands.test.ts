@@ -1,7 +1,7 @@
 /** Commands to objects: sent by either path, journalled, never lost; and the journal, which nobody else writes. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { entityOf, eventsOf, expectRefusal } from '../answers.js';
-import { ADMIN, type Answer, type Listener, useService } from '../fixture.js';
+import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, type Answer, type Listener, useService } from '../support/fixture.js';
 
 const NOW = Date.now();
 const service = useService({ now: () => NOW });

@@ -2,10 +2,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
-import { entityOf, expectRefusal } from '../answers.js';
-import { createPerson, type Person } from '../auth/callers.js';
-import { startTestService, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { startTestService, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const create = async (path: string, fields: object) => entityOf(await service.admin('POST', path, fields));

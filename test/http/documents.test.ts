@@ -2,8 +2,8 @@
 import { expect, test } from '@jest/globals';
 import { createAsyncApi } from '../../src/documents/asyncapi.js';
 import { createOpenApi } from '../../src/documents/openapi.js';
-import { expectRefusal } from '../answers.js';
-import { useService } from '../fixture.js';
+import { expectRefusal } from '../support/answers.js';
+import { useService } from '../support/fixture.js';
 
 const service = useService();
 

@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { merge } from '../../src/model/entity.js';
 import { STORES } from '../../src/model/stores.js';
-import { entityOf, eventsOf, expectRefusal } from '../answers.js';
-import { ADMIN, type Listener, useService } from '../fixture.js';
+import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, type Listener, useService } from '../support/fixture.js';
 
 const clock = { ms: Date.now() };
 const service = useService({ now: () => clock.ms });

@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Binary, ObjectId } from 'mongodb';
-import { entityOf, expectRefusal } from '../answers.js';
-import { ADMIN, type Answer, useService } from '../fixture.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, type Answer, useService } from '../support/fixture.js';
 
 const service = useService();
 const JSON_TYPE = { 'Content-Type': 'application/json' };

@@ -11,8 +11,8 @@ import {
   ROOT_GROUP_ID,
   VIEWER_ROLE_ID,
 } from '../../src/model/builtin.js';
-import { createPerson, type Person } from '../auth/callers.js';
-import { useService } from '../fixture.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { useService } from '../support/fixture.js';
 import { type Cast, gather } from './cast.js';
 
 const service = useService();

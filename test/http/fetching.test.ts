@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { ObjectId } from 'mongodb';
 import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf, eventsOf, expectRefusal } from '../answers.js';
-import { createPerson, type Person } from '../auth/callers.js';
+import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
+import { createPerson, type Person } from '../support/callers.js';
 import {
   ADMIN,
   type Answer,
@@ -13,8 +13,8 @@ import {
   startTestService,
   type TestService,
   useService,
-} from '../fixture.js';
-import { until } from '../until.js';
+} from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const START = Date.now();
 let nowMs = START;

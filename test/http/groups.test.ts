@@ -3,9 +3,9 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf, expectRefusal } from '../answers.js';
-import { createPerson, type Person } from '../auth/callers.js';
-import { type Call, type Listener, useService } from '../fixture.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { type Call, type Listener, useService } from '../support/fixture.js';
 import { treeOf } from './tree.js';
 
 const service = useService();

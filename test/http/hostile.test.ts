@@ -1,8 +1,8 @@
 /** What no client may store, at any depth of any body; and what only looks as if. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf, expectRefusal } from '../answers.js';
-import { ADMIN, type Listener, useService } from '../fixture.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, type Listener, useService } from '../support/fixture.js';
 
 const service = useService();
 let listener: Listener;

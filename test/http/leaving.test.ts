@@ -1,10 +1,11 @@
 /** Clients that go at the worst moment: nothing of them stays, and nobody after them is refused for it. */
 import net from 'node:net';
 import { beforeAll, expect, test } from '@jest/globals';
-import { TEST_SECRET } from '../auth/callers.js';
-import { ADMIN, useService } from '../fixture.js';
-import { findFreePort, startProcess } from '../ops/process.js';
-import { until } from '../until.js';
+import { TEST_SECRET } from '../support/callers.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { findFreePort } from '../support/ports.js';
+import { startProcess } from '../support/process.js';
+import { until } from '../support/until.js';
 
 const service = useService({ env: { LIVE_CONNECTIONS_PER_USER: '12' } });
 let token: string;

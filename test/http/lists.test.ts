@@ -1,8 +1,8 @@
 /** List parameters against real data: what comes back, in which order, and how one walks through all of it. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { entityOf, expectRefusal } from '../answers.js';
-import { type Answer, useService } from '../fixture.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { type Answer, useService } from '../support/fixture.js';
 
 const MINUTE = 60_000;
 const T0 = Date.now();

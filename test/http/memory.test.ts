@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createMemory } from '../../src/db/memory.js';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf } from '../answers.js';
-import { ADMIN, useService } from '../fixture.js';
+import { entityOf } from '../support/answers.js';
+import { ADMIN, useService } from '../support/fixture.js';
 
 const OBJECTS = 4;
 const PACKETS = 6_000;

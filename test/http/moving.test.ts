@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../../src/model/builtin.js';
-import { entityOf } from '../answers.js';
-import { createPerson, type Person } from '../auth/callers.js';
-import { type Call, startTestService, type TestService, testUri } from '../fixture.js';
+import { entityOf } from '../support/answers.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { type Call, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 import { treeOf } from './tree.js';
 
-const MOVES = 20;
+const MOVES = runsOf(20);
 const MOST_CREATED = 600;
 let one: TestService;
 let other: TestService;
@@ -133,7 +134,7 @@ test('what was made in a group while it was moved, with the chain of before, is 
 }, 60_000);
 
 test('two groups moved below each other at the same time: one of the moves is refused, and no ring is made', async () => {
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < runsOf(20); round++) {
     const [first, second] = [await group('first'), await group('second')];
     const below = await group('below', first);
     const answers = await Promise.all([

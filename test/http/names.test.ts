@@ -1,7 +1,7 @@
 /** Names in addresses that mean something elsewhere: stores, encodings, filters, projections, orders. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { entityOf, expectRefusal } from '../answers.js';
-import { useService } from '../fixture.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { useService } from '../support/fixture.js';
 
 const service = useService();
 

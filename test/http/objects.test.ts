@@ -1,8 +1,8 @@
 /** Control objects: their two names, their model, their state, their groups, and the events that follow. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { entityOf, eventsOf, expectRefusal } from '../answers.js';
-import { ADMIN, type Call, type Listener, useService } from '../fixture.js';
+import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, type Call, type Listener, useService } from '../support/fixture.js';
 
 const clock = { ms: Date.now() };
 const service = useService({ now: () => clock.ms });

@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf, eventsOf, expectRefusal } from '../answers.js';
-import { ADMIN, type Answer, type Listener, useService } from '../fixture.js';
+import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, type Answer, type Listener, useService } from '../support/fixture.js';
 
 const NOW = Date.now();
 const DAY = 86_400_000;

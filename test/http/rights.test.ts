@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
-import { refusal } from '../answers.js';
-import { type Answer, useService } from '../fixture.js';
+import { refusal } from '../support/answers.js';
+import { type Answer, useService } from '../support/fixture.js';
 import { type Cast, gather, PLACES, PLAYERS, type Place, type Player, placeAll, STRANGER, sees } from './cast.js';
 import { routes } from './routes.js';
 

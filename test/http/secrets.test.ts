@@ -1,8 +1,8 @@
 /** Secrets with a mark, searched for in every line of the log and every answer of a service that was kept busy. */
 import { expect, test } from '@jest/globals';
 import { io } from 'socket.io-client';
-import { setCookiesOf } from '../auth/callers.js';
-import { type Answer, openListener, useService } from '../fixture.js';
+import { setCookiesOf } from '../support/callers.js';
+import { type Answer, openListener, useService } from '../support/fixture.js';
 
 const CANARY = 'canary-7d1f';
 const SECRET = `${CANARY}-signs-0123456789-abcdefghij`;

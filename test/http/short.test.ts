@@ -2,8 +2,9 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ObjectId } from 'mongodb';
-import { useService } from '../fixture.js';
-import { until } from '../until.js';
+import { useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
+import { until } from '../support/until.js';
 
 const NOW = Date.now();
 const service = useService({ now: () => NOW });
@@ -84,7 +85,7 @@ test('any request is answered, and logged, alike', async () => {
   const property = fc.asyncProperty(request, async (asked) => {
     expect(await ask(asked, '')).toEqual(await ask(asked, '/'));
   });
-  await fc.assert(property, { numRuns: 300 });
+  await fc.assert(property, { numRuns: runsOf(300) });
 });
 
 test('what is refused on the short way is refused in the usual words', async () => {

@@ -1,8 +1,8 @@
 /** Stores that an administrator adds at run time, held to their JSON Schema. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf, expectRefusal } from '../answers.js';
-import { type Call, useService } from '../fixture.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { type Call, useService } from '../support/fixture.js';
 
 const service = useService();
 let storeId: string;

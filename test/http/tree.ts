@@ -1,6 +1,6 @@
 /** The tree of groups as it is stored, and what of it is not true. */
 import type { Document, ObjectId } from 'mongodb';
-import type { TestService } from '../fixture.js';
+import type { TestService } from '../support/fixture.js';
 
 export interface Owned {
   readonly collection: string;

@@ -3,10 +3,11 @@ import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
-import { createPerson, type Person } from '../auth/callers.js';
-import { type Call, useService } from '../fixture.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { type Call, useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
-const RUNS = 30;
+const RUNS = runsOf(30);
 const GROUPS = 6;
 const service = useService({ env: { LOG_LEVEL: 'warn' } });
 

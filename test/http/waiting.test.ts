@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
 import { LIMITS } from '../../src/model/limits.js';
-import { entityOf, expectRefusal } from '../answers.js';
-import { createPerson, type Person } from '../auth/callers.js';
-import { type Answer, type Call, startTestService, type TestService, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { type Answer, type Call, startTestService, type TestService, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 let there: TestService;

@@ -7,8 +7,8 @@ import { createHub, type Hub } from '../../src/live/hub.js';
 import type { Caller } from '../../src/model/access.js';
 import type { Change } from '../../src/model/change.js';
 import { type Batch, EVERYTHING } from '../../src/model/feed.js';
-import { ADMIN, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 interface AnySocket {
   on(name: string, listener: (...args: { n: number; position: string }[]) => void): void;

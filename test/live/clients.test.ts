@@ -2,9 +2,9 @@
 import { createRequire } from 'node:module';
 import { afterEach, expect, test } from '@jest/globals';
 import { io as io4 } from 'socket.io-client';
-import { ADMIN, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { cookieOf } from './raw.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { cookieOf } from '../support/raw-socket.js';
+import { until } from '../support/until.js';
 
 /** What the three have in common. */
 interface OldSocket {

@@ -1,10 +1,10 @@
 /** What sockets hear of commands: that one was given, and how it ended; those who see the object, and who comes back. */
 import { expect, test } from '@jest/globals';
 import { DEVICE_ROLE_ID, OPERATOR_ROLE_ID } from '../../src/model/builtin.js';
-import { entityOf, eventsOf } from '../answers.js';
-import { createPerson } from '../auth/callers.js';
-import { ADMIN, openListener, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { entityOf, eventsOf } from '../support/answers.js';
+import { createPerson } from '../support/callers.js';
+import { ADMIN, openListener, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const make = async (path: string, fields: object) => entityOf(await service.admin('POST', path, fields));

@@ -2,9 +2,9 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { openRaw, type Raw } from './raw.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { openRaw, type Raw } from '../support/raw-socket.js';
+import { until } from '../support/until.js';
 
 const [INTERVAL_MS, TIMEOUT_MS] = [300, 1_000];
 // What a busy machine may take beside that.

@@ -3,8 +3,8 @@ import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { EventSource } from 'eventsource';
 import { LIMITS } from '../../src/model/limits.js';
 import { isAfter } from '../../src/model/position.js';
-import { ADMIN, type Answer, openListener, startTestService, testUri, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { ADMIN, type Answer, openListener, startTestService, testUri, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 // Beats often, so that tests need not wait for one.
 Object.assign(LIMITS, { pingIntervalMs: 300, pollEvents: 50 });

@@ -1,8 +1,8 @@
 /** interface, "Connection keep-alive": the frames themselves, as a client without any library sees them. */
 import { afterEach, expect, test } from '@jest/globals';
-import { ADMIN, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { cookieOf, openRaw, type Raw, toEvent } from './raw.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { cookieOf, openRaw, type Raw, toEvent } from '../support/raw-socket.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const opened: Raw[] = [];

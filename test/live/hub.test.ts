@@ -1,7 +1,7 @@
 /** What each kind of write lets a socket hear: exactly that, in order, and nothing else. */
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { ADMIN, type Answer, type Heard, type Listener, useService } from '../fixture.js';
+import { ADMIN, type Answer, type Heard, type Listener, useService } from '../support/fixture.js';
 
 const service = useService();
 let listener: Listener;

@@ -5,8 +5,16 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Call, type Listener, openListener, startTestService, type TestService, testUri } from '../fixture.js';
-import { until } from '../until.js';
+import {
+  type Call,
+  type Listener,
+  openListener,
+  startTestService,
+  type TestService,
+  testUri,
+} from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
+import { until } from '../support/until.js';
 
 const PASSWORD = 'a password of somebody';
 const [TRANSPORTS, THINGS] = [['socket', 'stream', 'pages'] as const, 3];
@@ -262,7 +270,7 @@ test('whatever the journey, each hears what the model predicts', async () => {
         told += predicted.length;
       }
     }),
-    { numRuns: 7, endOnFailure: true, examples: [[SHARED_AGAIN], [ALL_SHARED]] },
+    { numRuns: runsOf(7), endOnFailure: true, examples: [[SHARED_AGAIN], [ALL_SHARED]] },
   );
   expect(told).toBeGreaterThanOrEqual(TRANSPORTS.length * ALL_SHARED.length);
 }, 60_000);

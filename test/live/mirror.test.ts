@@ -4,7 +4,8 @@
  */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ADMIN, type Listener, useService } from '../fixture.js';
+import { ADMIN, type Listener, useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
 const service = useService();
 
@@ -73,7 +74,7 @@ test('a mirror of what is heard is what is stored', async () => {
       const stored = await service.admin('GET', `objects/${id}`);
       expect(mirror).toEqual(visible(stored.body));
     }),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
   // Nearly all that was tried is what the service takes.
   expect(refused).toBeLessThan(round);

@@ -3,9 +3,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, openListener, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { openRaw, type Raw } from './raw.js';
+import { ADMIN, openListener, useService } from '../support/fixture.js';
+import { openRaw, type Raw } from '../support/raw-socket.js';
+import { until } from '../support/until.js';
 
 // Small pages, so that there are many.
 Object.assign(LIMITS, { recentPage: 20, historyPage: 100, pollEvents: 10_000, pollBytes: 64 * 1_048_576 });

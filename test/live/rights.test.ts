@@ -1,8 +1,8 @@
 /** Open sockets follow the rights of those who opened them, on every instance of one installation, within a second. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { type Answer, type Call, startTestService, type TestService, testUri } from '../fixture.js';
-import { until } from '../until.js';
-import { cookieOf, openRaw, type Raw, toEvent } from './raw.js';
+import { type Answer, type Call, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { cookieOf, openRaw, type Raw, toEvent } from '../support/raw-socket.js';
+import { until } from '../support/until.js';
 
 // On a machine that is busy with other things.
 const AT_ONCE_MS = 4_000;

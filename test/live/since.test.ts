@@ -1,7 +1,7 @@
 /** Whoever comes back with a position hears what came after it, once and in order, and then goes on live. */
 import { expect, test } from '@jest/globals';
-import { ADMIN, openListener, startTestService, testUri, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { ADMIN, openListener, startTestService, testUri, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 

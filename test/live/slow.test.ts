@@ -1,8 +1,8 @@
 /** A connection that takes nothing of what it is told is ended, and nobody else notices. The time for it is scaled down. */
 import { afterEach, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, useService } from '../fixture.js';
-import { openRaw } from './raw.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { openRaw } from '../support/raw-socket.js';
 
 Object.assign(LIMITS, { slowMs: 3_000, slowCheckMs: 20 });
 

@@ -1,7 +1,7 @@
 /** A client narrows what it hears: acknowledged, within its rights, from the next event on. */
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { ADMIN, type Heard, type Listener, useService } from '../fixture.js';
-import { until } from '../until.js';
+import { ADMIN, type Heard, type Listener, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const listeners: Listener[] = [];

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { parseYaml } from '@redocly/openapi-core';
-import { useService } from '../fixture.js';
+import { useService } from '../support/fixture.js';
 
 const service = useService({ env: { OPS_PORT: '0' } });
 

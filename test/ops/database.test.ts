@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { entityOf, expectRefusal } from '../answers.js';
-import { startTestService, testUri } from '../fixture.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { startTestService, testUri } from '../support/fixture.js';
 
 const { host } = new URL(testUri());
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 /** Callers who ask too much are told so, alone; a process that has too much to do leaves out what costs most. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { entityOf, expectRefusal } from '../answers.js';
-import { type Answer, startTestService, type TestService } from '../fixture.js';
-import { until } from '../until.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { type Answer, startTestService, type TestService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 let service: TestService;
 afterEach(() => service?.stop());

@@ -1,9 +1,9 @@
 /** Health, readiness and metrics on a listener of their own; the public one shows none of them. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { entityOf } from '../answers.js';
-import { startTestService, type TestService, testUri } from '../fixture.js';
-import { type Line, openLine } from '../line.js';
-import { until } from '../until.js';
+import { entityOf } from '../support/answers.js';
+import { type Line, openLine } from '../support/cuttable-connection.js';
+import { startTestService, type TestService, testUri } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 let service: TestService;
 let line: Line;

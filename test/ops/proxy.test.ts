@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'mqtt';
 import { io } from 'socket.io-client';
-import { entityOf } from '../answers.js';
-import { ADMIN, startTestService, type TestService, testUri } from '../fixture.js';
-import { until } from '../until.js';
-import { findFreePort } from './process.js';
+import { entityOf } from '../support/answers.js';
+import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { findFreePort } from '../support/ports.js';
+import { until } from '../support/until.js';
 
 const hasNginx = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'nginx')));
 if (!hasNginx) process.stderr.write('nginx is not installed: the tests of the balancer are left out\n');

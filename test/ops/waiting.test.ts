@@ -3,9 +3,9 @@ import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { readConfig } from '../../src/config.js';
 import { type Service, startService } from '../../src/service.js';
-import { ADMIN, testUri } from '../fixture.js';
-import { type Line, openLine } from '../line.js';
-import { until } from '../until.js';
+import { type Line, openLine } from '../support/cuttable-connection.js';
+import { ADMIN, testUri } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 let service: Service | undefined;
 let line: Line;

@@ -1,0 +1,235 @@
+/** A backup is everything, as it was at one moment; restored, it is the same to the last bit, and people log in as before. */
+import { createHash } from 'node:crypto';
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Db, MongoClient, ObjectId } from 'mongodb';
+import { writeBackup } from '../../src/db/backup.js';
+import { readManifest } from '../../src/db/manifest.js';
+import { restoreBackup } from '../../src/db/restore.js';
+import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { until } from '../support/until.js';
+
+let base: string;
+let service: TestService;
+let tokenBefore: string;
+const BOB = { login: 'bob', password: 'bob needs a long one' };
+
+beforeAll(async () => {
+  base = await mkdtemp(join(tmpdir(), 'vigil-backup-'));
+  service = await startTestService();
+  const { admin } = service;
+  const { body: group } = await admin('POST', 'groups', { name: 'Depot' });
+  await admin('POST', 'users', { ...BOB, group: group._id });
+  await admin('POST', 'stores', { name: 'drivers', schema: { type: 'object' } });
+  await admin('POST', 'drivers', { name: 'Ada', score: 1.0, big: 2 ** 40, list: [1, 2.5, null, { a: 'ä' }] });
+  await admin('POST', 'objects', { id: 'truck-7', name: 'Truck 7', group: group._id });
+  const packets = Array.from({ length: 2_500 }, (_, at) => ({
+    time: 1_748_764_800_000 + at,
+    speed: at / 7,
+    whole: at,
+  }));
+  await admin('POST', 'objects/truck-7/packets', packets);
+  await admin('POST', 'objects/truck-7/commands/stop', {});
+  await admin('POST', 'auth', ADMIN);
+  tokenBefore = await service.tokenOf(ADMIN.login, ADMIN.password);
+});
+
+afterAll(async () => {
+  await service.stop();
+  await rm(base, { recursive: true, force: true });
+});
+
+interface Content {
+  readonly count: number;
+  readonly hash: string;
+  readonly indexes: readonly string[];
+}
+
+/** Every collection: its documents as they are stored, by a hash, and its indexes. */
+async function contentOf(db: Db): Promise<Record<string, Content>> {
+  const names = (await db.listCollections().toArray())
+    .map(({ name }) => name)
+    .filter((name) => !/^system\./.test(name));
+  const entries = names.sort().map(async (name) => {
+    const hash = createHash('sha256');
+    let count = 0;
+    const isLease = { _id: { $not: /^lease: / as never } };
+    for await (const document of db
+      .collection(name)
+      .find(name === 'installation' ? isLease : {}, { raw: true, sort: { _id: 1 } })) {
+      hash.update(document as unknown as Uint8Array);
+      count++;
+    }
+    const indexes = (await db.collection(name).indexes()).map(({ key, unique, expireAfterSeconds }) =>
+      JSON.stringify({ key, unique, expireAfterSeconds }),
+    );
+    return [name, { count, hash: hash.digest('hex'), indexes: indexes.sort() }] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/** What is stored; where there is nothing, there may be no collection either. */
+const documentsOf = (content: Record<string, Content>) =>
+  Object.entries(content).flatMap(([name, { count, hash }]) => (count === 0 ? [] : [{ name, count, hash }]));
+
+const indexesOf = (content: Record<string, Content>) =>
+  Object.entries(content).map(([name, { indexes }]) => [name, indexes]);
+
+async function connectTo<T>(uri: string, work: (client: MongoClient) => Promise<T>): Promise<T> {
+  const client = await new MongoClient(uri).connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+const backUp = async (name: string): Promise<string> => {
+  const folder = join(base, name);
+  await writeBackup(service.client, folder, Date.now());
+  return folder;
+};
+
+describe('restored into an empty database', () => {
+  const uri = testUri();
+  afterAll(() => connectTo(uri, (client) => client.db().dropDatabase()));
+
+  test('it is the same, collection by collection', async () => {
+    const folder = join(base, 'whole');
+    let before = await contentOf(service.client.db());
+    // Notes of what was done a moment ago may still come: what was the same before and after is what was backed up.
+    await until(async () => {
+      await rm(folder, { recursive: true, force: true });
+      const earlier = before;
+      await backUp('whole');
+      before = await contentOf(service.client.db());
+      return JSON.stringify(earlier) === JSON.stringify(before);
+    });
+    const manifest = await restoreBackup(uri, folder, false);
+    const after = await connectTo(uri, (client) => contentOf(client.db()));
+    expect(documentsOf(after)).toEqual(documentsOf(before));
+    expect(manifest).toMatchObject({ format: 1, exact: true, schema: expect.any(Number) });
+    expect(manifest.files.find(({ collection }) => collection === 'packets')?.documents).toBe(2_500);
+    expect(manifest.files.map(({ collection }) => collection)).toEqual(
+      expect.arrayContaining(['users', 'custom.drivers', 'sessions', 'installation']),
+    );
+  });
+
+  test('people log in, tokens hold, everything is where it was, and indexed', async () => {
+    const restored = await startTestService({}, uri);
+    const token = await restored.tokenOf(BOB.login, BOB.password);
+    const packets = await restored.as(token)('GET', 'objects/truck-7/packets?meta=true');
+    expect(packets.body.count).toBe(2_500);
+    const later = await service.tokenOf(ADMIN.login, ADMIN.password);
+    const statusWith = async (given: string) => (await restored.as(given)('GET', 'auth')).status;
+    expect([await statusWith(tokenBefore), await statusWith(later)]).toEqual([200, 401]);
+    expect((await restored.admin('GET', 'drivers')).body).toEqual((await service.admin('GET', 'drivers')).body);
+    expect((await restored.admin('GET', 'commands')).body).toHaveLength(1);
+    expect(indexesOf(await contentOf(restored.client.db()))).toEqual(indexesOf(await contentOf(service.client.db())));
+    await restored.service.stop();
+    await restored.client.close();
+  });
+
+  test('a second time it is refused, and with replace there is nothing left of what was there', async () => {
+    const folder = join(base, 'whole');
+    await expect(restoreBackup(uri, folder, false)).rejects.toThrow('not empty');
+    const expected = (await readManifest(folder)).files.map(({ collection, documents }) => [collection, documents]);
+    await connectTo(uri, async (client) => {
+      await client.db().collection('labels').insertOne({ name: 'later' });
+      await restoreBackup(uri, folder, true);
+      const filled = documentsOf(await contentOf(client.db())).map(({ name, count }) => [name, count]);
+      expect(filled.sort()).toEqual(expected.filter(([, documents]) => documents !== 0).sort());
+    });
+  });
+});
+
+test('it is of one moment, while others write: each packet has its label, which was written before it', async () => {
+  const [labels, packets] = ['labels', 'packets'].map((name) => service.client.db().collection(name));
+  const [object, pairs] = [new ObjectId(), { written: 0, done: false }];
+  const writing = (async () => {
+    while (!pairs.done) {
+      const n = pairs.written + 1;
+      await labels?.insertOne({ name: `pair ${n}`, branch: [], access: [] });
+      await packets?.insertOne({ _oid: object, time: n, _ts: n, online: true });
+      pairs.written = n;
+    }
+  })();
+  await until(() => pairs.written >= 20);
+  const begun = pairs.written;
+  const folder = await backUp('moment');
+  const ended = pairs.written;
+  pairs.done = true;
+  await writing;
+  expect(ended).toBeGreaterThan(begun);
+  const uri = testUri();
+  await restoreBackup(uri, folder, false);
+  await connectTo(uri, async (client) => {
+    const labelled = await client
+      .db()
+      .collection('labels')
+      .countDocuments({ name: /^pair / });
+    const sent = await client.db().collection('packets').countDocuments({ _oid: object });
+    expect(sent).toBeGreaterThanOrEqual(begun);
+    expect(labelled - sent).toBeGreaterThanOrEqual(0);
+    expect(labelled - sent).toBeLessThanOrEqual(1);
+    await client.db().dropDatabase();
+  });
+});
+
+describe('what is not a backup is not restored, and changes nothing', () => {
+  const spoiled: [string, (folder: string) => Promise<unknown>, string][] = [
+    ['without its manifest', (folder) => rm(join(folder, 'manifest.json')), 'it has no manifest.json'],
+    ['with a file missing', (folder) => rm(join(folder, 'users.bson.gz')), 'users.bson.gz is missing'],
+    ['with a byte more', (folder) => appendFile(join(folder, 'users.bson.gz'), 'x'), 'not as it was written'],
+    ['of another format', (folder) => change(folder, { format: 2 }), 'has the format 2'],
+    ['of a newer version', (folder) => change(folder, { schema: 99 }), 'a newer Vigil'],
+  ];
+
+  async function change(folder: string, more: object): Promise<void> {
+    const file = join(folder, 'manifest.json');
+    await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), ...more }));
+  }
+
+  test.each(spoiled)('%s', async (name, spoil, why) => {
+    const folder = await backUp(name);
+    await spoil(folder);
+    const uri = testUri();
+    await expect(restoreBackup(uri, folder, true)).rejects.toThrow(why);
+    await connectTo(uri, async (client) => expect(await client.db().listCollections().toArray()).toEqual([]));
+  });
+
+  test('one that ends too early leaves a database on which no Vigil starts, until it is restored whole', async () => {
+    const folder = await backUp('short');
+    const manifest = await readManifest(folder);
+    const files = manifest.files.map((file) => (file.collection === 'labels' ? { ...file, documents: 9_999 } : file));
+    await change(folder, { files });
+    const uri = testUri();
+    await expect(restoreBackup(uri, folder, false)).rejects.toThrow('not 9999');
+    await expect(startTestService({}, uri)).rejects.toThrow('was not finished');
+    await expect(restoreBackup(uri, folder, false)).rejects.toThrow('not empty');
+    await change(folder, { files: manifest.files });
+    await restoreBackup(uri, folder, true);
+    const restored = await startTestService({}, uri);
+    expect((await restored.admin('GET', 'objects/truck-7')).status).toBe(200);
+    await restored.stop();
+  });
+});
+
+test('a folder is not written over; what holds secrets is for its owner alone', async () => {
+  const folder = await backUp('modes');
+  await expect(writeBackup(service.client, folder, 0)).rejects.toThrow('is not empty');
+  const modes = await Promise.all(
+    (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).mode & 0o777),
+  );
+  expect([...new Set(modes), (await stat(folder)).mode & 0o777]).toEqual([0o600, 0o700]);
+  expect((await readdir(base)).filter((name) => name.endsWith('.partial'))).toEqual([]);
+});
+
+test('of a database that nobody has used there is none', async () => {
+  await connectTo(testUri(), async (client) => {
+    await expect(writeBackup(client, join(base, 'nothing'), 0)).rejects.toThrow('nobody has started');
+  });
+  expect(await readdir(base)).not.toContain('nothing');
+});

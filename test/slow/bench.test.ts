@@ -1,0 +1,32 @@
+/** Every measurement of `npm run bench` runs, on little data and for a moment. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from '@jest/globals';
+import type { Measurement } from '../../scripts/bench/table.js';
+import { WORKLOADS } from '../../scripts/bench/workloads.js';
+
+test('every workload runs', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-bench-test-'));
+  try {
+    const file = join(folder, 'results.json');
+    const given = ['--rounds', '1', '--seconds', '0.6', '--scale', '0.01', '--servers', 'ours', '--json', file];
+    const mongodb = ['--mongodb', process.env.TEST_MONGODB_URI as string];
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      'dist/scripts/bench/main.js',
+      ...given,
+      ...mongodb,
+    ]);
+    const { measurements } = JSON.parse(await readFile(file, 'utf8')) as { measurements: Measurement[] };
+    expect(measurements.map(({ workload }) => workload)).toEqual(WORKLOADS.map(({ id }) => id));
+    for (const { workload, rounds } of measurements) {
+      const [{ perSecond, errors } = { perSecond: 0, errors: 1 }] = rounds;
+      expect({ workload, works: perSecond > 0, errors }).toEqual({ workload, works: true, errors: 0 });
+      expect(stdout).toContain(`| ${workload} |`);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}, 180_000);

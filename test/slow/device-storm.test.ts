@@ -1,0 +1,105 @@
+/** A restart sends every device away at once; all of them come back with what they had to say. STORM_DEVICES=2000 for more than a few. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import mqtt, { type MqttClient } from 'mqtt';
+import { ADMIN, testUri } from '../support/fixture.js';
+import { AUTH } from '../support/mqtt-device.js';
+import { findFreePort } from '../support/ports.js';
+import { type Process, startProcess } from '../support/process.js';
+import { until } from '../support/until.js';
+
+const DEVICES = Number(process.env.STORM_DEVICES ?? 100);
+// What is promised of 2,000.
+const BACK_MS = 60_000;
+
+const uri = testUri();
+const devices: MqttClient[] = [];
+let client: MongoClient;
+let env: Record<string, string>;
+let mqttUrl: string;
+let service: Process;
+
+beforeAll(async () => {
+  const mqttPort = await findFreePort();
+  mqttUrl = `mqtt://127.0.0.1:${mqttPort}`;
+  env = {
+    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), MONGODB_URI: uri },
+    ...{ SECRET: randomBytes(32).toString('hex'), ADMIN_PASSWORD: ADMIN.password, STOP_DELAY: '0' },
+    MQTT_PORT: String(mqttPort),
+  };
+  client = await new MongoClient(uri).connect();
+  service = await startProcess(env);
+});
+afterAll(async () => {
+  for (const device of devices) device.end(true);
+  service?.child.kill('SIGKILL');
+  await client?.db().dropDatabase();
+  await client?.close();
+});
+
+async function createObjects(): Promise<void> {
+  const headers = { 'Content-Type': 'application/json' };
+  const post = async (path: string, body: object, more = {}) => {
+    const init = { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(body) };
+    const answer = await fetch(`${service.url}/api/v1/${path}`, init);
+    if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+    return (await answer.json()) as { token: string };
+  };
+  const { token } = await post('auth/token', ADMIN);
+  for (let from = 0; from < DEVICES; from += 50) {
+    const ids = Array.from({ length: Math.min(50, DEVICES - from) }, (_, at) => `device-${from + at}`);
+    const made = ids.map((id) =>
+      post('objects', { id, name: id, config: { auth: AUTH } }, { Authorization: `Bearer ${token}` }),
+    );
+    await Promise.all(made);
+  }
+}
+
+test(`${DEVICES} devices come back after a restart, and all that they said is stored once`, async () => {
+  await createObjects();
+  let acknowledged = 0;
+  const say = (mark: number): void => {
+    for (const device of devices) {
+      // Two packets: what the last one holds, a packet that tells whether the device is there holds as well.
+      device.publish('base/state', JSON.stringify([{ mark }, { last: mark }]), { qos: 1 }, (error) => {
+        if (!error) acknowledged++;
+      });
+    }
+  };
+  const connected = () => devices.filter((device) => device.connected).length;
+  for (let n = 0; n < DEVICES; n++) {
+    const device = mqtt.connect(mqttUrl, { ...AUTH, clientId: `device-${n}` });
+    device.on('error', () => undefined);
+    devices.push(device);
+    // Not all in one moment: that is for the restart.
+    if (n % 50 === 49) await until(() => connected() > n - 20, 'most', BACK_MS);
+  }
+  await until(() => connected() === DEVICES, 'all are connected', BACK_MS, 20);
+  say(1);
+  await until(() => acknowledged === DEVICES, 'all is acknowledged', BACK_MS, 20);
+
+  const { code, ms } = await service.stop();
+  expect(code).toBe(0);
+  await until(() => connected() === 0, 'all are away', BACK_MS, 5);
+  say(2);
+  service = await startProcess(env);
+  const readyMs = performance.now();
+  await until(() => connected() === DEVICES, 'all are back', BACK_MS, 20);
+  const backMs = performance.now() - readyMs;
+  await until(() => acknowledged === 2 * DEVICES, 'what they said while they were away', BACK_MS, 20);
+  const saidMs = performance.now() - readyMs;
+  const stored = await client
+    .db()
+    .collection('packets')
+    .find({ mark: { $exists: true } })
+    .toArray();
+  const said = stored.map(({ id, mark }) => `${id} ${mark}`).sort();
+  const expected = [1, 2].flatMap((mark) => devices.map((_, n) => `device-${n} ${mark}`)).sort();
+  expect(said).toEqual(expected);
+  if (DEVICES > 100) {
+    const [stopMs, allBackMs, allSaidMs] = [ms, backMs, saidMs].map(Math.round);
+    console.log({ devices: DEVICES, stopMs, allBackMs, allSaidMs });
+  }
+  expect(service.child.exitCode).toBeNull();
+}, 300_000);

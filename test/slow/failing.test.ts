@@ -1,0 +1,104 @@
+/** The database fails a device: the order of its messages stays, and it comes back by itself. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import mqtt from 'mqtt';
+import type { Packet } from 'mqtt-packet';
+import { ADMIN, startTestService, type TestService } from '../support/fixture.js';
+import { AUTH, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
+import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
+import { until } from '../support/until.js';
+
+// Long enough for what is sent meanwhile to have come.
+const BLOCKED_MS = 1_000;
+const ENTERED_MS = 10_000;
+
+let set: ReplicaSet;
+let service: TestService;
+let id = '';
+let count = 0;
+
+beforeAll(async () => {
+  set = await startReplicaSet({ members: 1 });
+  service = await startTestService({}, set.uri('vigil'));
+}, 120_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await set?.stop();
+}, 60_000);
+
+async function connect(): Promise<RawDevice> {
+  const raw = await connectRaw(service.service.mqttUrl as string);
+  raw.send(CONNECT(id, { clean: false }));
+  await until(() => raw.received.length > 0, 'CONNACK');
+  return raw;
+}
+
+const messages = (more: object, ...ids: number[]): Packet[] =>
+  ids.map((messageId) => PUBLISH('base/state', `{"n":${messageId}}`, { messageId, ...more }));
+
+async function stored(): Promise<number[]> {
+  const { body } = await service.admin('GET', `objects/${id}/packets`);
+  return body.map(({ n }: { n?: number }) => n).filter((n?: number) => n !== undefined);
+}
+
+/** The next command of this name takes a while and then fails, in a way that does not go over by itself. */
+async function failNext(command: string): Promise<{ entered(): Promise<unknown> }> {
+  const primary = await set.primary();
+  const data = { failCommands: [command], appName: 'vigil', blockConnection: true, blockTimeMS: BLOCKED_MS };
+  const point = { configureFailPoint: 'failCommand', mode: { times: 1 }, data: { ...data, errorCode: 8 } };
+  const { count: before } = await primary.command(point);
+  const waitFor = { waitForFailPoint: 'failCommand', timesEntered: before + 1, maxTimeMS: ENTERED_MS };
+  return { entered: () => primary.command(waitFor) };
+}
+
+test.each([
+  ['new messages', {}],
+  ['messages that may have come before', { dup: true }],
+])('%s: none is stored after one that failed, until the device sends that one again', async (_, more) => {
+  id = `failing-${++count}`;
+  await createObject(service.admin, id);
+  const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+  const first = await connect();
+  const { entered } = await failNext('insert');
+  first.send(...messages(more, 1));
+  await entered();
+  first.send(...messages(more, 2, 3));
+  await first.closed;
+  expect(first.received.filter(({ cmd }) => cmd === 'puback')).toEqual([]);
+  expect(await stored()).toEqual([]);
+  const second = await connect();
+  second.send(...messages({ dup: true }, 1, 2, 3), ...messages({}, 4));
+  await until(() => second.received.filter(({ cmd }) => cmd === 'puback').length === 4, 'every acknowledgement');
+  expect(await stored()).toEqual([1, 2, 3, 4]);
+  await service.settled();
+  const heard = listener.take().filter(({ name, payload }) => name === 'object-packet' && payload.id === id);
+  expect(heard.map(({ payload }) => payload.n).filter((n) => n !== undefined)).toEqual([1, 2, 3, 4]);
+  second.socket.destroy();
+  listener.close();
+});
+
+test('what is sent once is stored all the same: it would not come again', async () => {
+  id = `failing-${++count}`;
+  await createObject(service.admin, id);
+  const first = await connect();
+  const { entered } = await failNext('insert');
+  first.send(...messages({}, 1));
+  await entered();
+  first.send(PUBLISH('base/state', '{"n":2}', { qos: 0, messageId: undefined }), ...messages({}, 3));
+  await first.closed;
+  await until(async () => (await stored()).length > 0, 'the message to be stored');
+  expect(await stored()).toEqual([2]);
+});
+
+test('a device that the database failed while it connected comes back by itself, as an ordinary client does', async () => {
+  id = `failing-${++count}`;
+  await createObject(service.admin, id);
+  const { entered } = await failNext('find');
+  const device = mqtt.connect(service.service.mqttUrl as string, { ...AUTH, clientId: id, reconnectPeriod: 100 });
+  const told: string[] = [];
+  device.on('packetreceive', ({ cmd, ...rest }) => told.push(`${cmd} ${'returnCode' in rest && rest.returnCode}`));
+  await entered();
+  await until(() => device.connected, 'the device to be connected');
+  expect(told).toEqual(['connack 0']);
+  await device.endAsync();
+});

@@ -1,0 +1,38 @@
+/** A document larger than the service ever writes, changed by somebody else: it keeps nobody's events back. */
+import { expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { ADMIN, openListener, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
+
+const service = useService();
+const EIGHT_MIB = 8 * 1_024 ** 2;
+
+test('live events go on past it, and so does what is told to those who come back', async () => {
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  const listener = await service.listen(token);
+  const { body: car } = await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
+  await service.admin('POST', 'objects/car/packets', { n: 1 });
+  await service.settled();
+  const since = listener.heard()[0]?.position ?? '';
+  const objects = service.client.db().collection('objects');
+  const { _id, success, id, ...common } = car;
+  const [huge, branch] = [new ObjectId(), car.branch.map((group: string) => new ObjectId(group))];
+  await objects.insertOne({ ...common, _id: huge, id: 'huge', branch, big: 'a'.repeat(EIGHT_MIB) });
+  await service.admin('POST', 'objects/car/packets', { n: 2 });
+  for (const letter of ['b', 'c']) {
+    await objects.updateOne({ _id: huge }, { $set: { big: letter.repeat(EIGHT_MIB) } });
+    await service.admin('POST', 'objects/car/packets', { n: 3 });
+  }
+  await service.admin('PATCH', 'objects/car', { status: 'gone on' });
+  await service.settled();
+  const numbers = (heard: readonly { name: string; payload: { n?: number } }[]) =>
+    heard.map(({ name, payload }) => payload.n ?? name);
+  expect(numbers(listener.take())).toEqual([1, 2, 3, 3, 'object-update']);
+  const back = await openListener(service.url, token, { since });
+  await until(() => back.heard().length >= 4);
+  expect(numbers(back.take())).toEqual([2, 3, 3, 'object-update']);
+  expect(service.logLines.filter((line) => line.includes('larger than the database can tell')).length).toBeGreaterThan(
+    0,
+  );
+  back.close();
+});

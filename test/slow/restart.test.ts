@@ -1,0 +1,144 @@
+/**
+ * Restarts under load: nobody who is being answered is cut off, and what was acknowledged is stored. RESTART_ROUNDS=50 for
+ * more than two of them.
+ */
+import { randomBytes } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MongoClient, ObjectId } from 'mongodb';
+import { ADMIN, testUri } from '../support/fixture.js';
+import { findFreePort } from '../support/ports.js';
+import { type Process, startProcess } from '../support/process.js';
+import { until } from '../support/until.js';
+
+const ROUNDS = Number(process.env.RESTART_ROUNDS ?? 2);
+const WRITERS = 8;
+const READERS = 4;
+const ROUND_ANSWERS = 300;
+
+const uri = testUri();
+let client: MongoClient;
+let env: Record<string, string>;
+let service: Process;
+
+beforeAll(async () => {
+  env = {
+    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), MONGODB_URI: uri, MQTT_PORT: '0' },
+    ...{ SECRET: randomBytes(32).toString('hex'), ADMIN_PASSWORD: ADMIN.password },
+    ...{ STOP_DELAY: '300', LOG_LEVEL: 'info' },
+  };
+  service = await startProcess(env);
+  client = await new MongoClient(uri).connect();
+});
+afterAll(async () => {
+  service?.child.kill('SIGKILL');
+  await client?.db().dropDatabase();
+  await client?.close();
+});
+
+const REFUSED = 'not let in';
+
+/** Status of an answer, or the code of the error in its place. */
+type Outcome = number | string;
+
+interface Asking {
+  /** The log of the service tells of every request that reached it, by this id. */
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly token: string;
+  readonly body?: string;
+}
+
+/** One request on a connection that is kept where the server keeps it, as programs do. */
+function send(agent: Agent, asking: Asking): Promise<Outcome> {
+  const { id, method, path, token, body } = asking;
+  return new Promise((resolve) => {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'X-Request-Id': id };
+    const asked = request(`http://127.0.0.1:${env.PORT}${path}`, { method, agent, headers }, (answer) => {
+      answer.resume();
+      answer.on('end', () => resolve(answer.statusCode ?? 0));
+      answer.on('error', (error: NodeJS.ErrnoException) => resolve(`${error.code} in the answer`));
+    });
+    // Not let in: nobody listens, or nobody does any more.
+    asked.on('error', ({ code, syscall }: NodeJS.ErrnoException) =>
+      resolve(syscall === 'connect' ? REFUSED : `${code}`),
+    );
+    asked.end(body);
+  });
+}
+
+test(
+  `${ROUNDS} restarts under load`,
+  async () => {
+    const login = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(ADMIN) };
+    const { token } = (await (await fetch(`${service.url}/api/v1/auth/token`, login)).json()) as { token: string };
+    const agent = new Agent({ keepAlive: true });
+    const ask = (method: string, path: string, body?: object) => {
+      const id = new ObjectId().toHexString();
+      return { id, method, path: `/api/v1/${path}`, token, ...(body && { body: JSON.stringify(body) }) };
+    };
+    expect(await send(agent, ask('POST', 'objects', { id: 'car', name: 'Car' }))).toBe(200);
+
+    const acknowledged: string[] = [];
+    const failed: string[] = [];
+    const outcomes = new Map<Outcome, number>();
+    let [stopping, isRunning] = [false, true];
+    const work = async (next: () => Asking): Promise<void> => {
+      while (!stopping) {
+        const asking = next();
+        const outcome = await send(agent, asking);
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        if (outcome !== 200) failed.push(asking.id);
+        else if (asking.method === 'POST') acknowledged.push(asking.id);
+        // Nobody listens for now: no reason to ask without pause.
+        if (outcome === REFUSED) await until(() => stopping || isRunning, 'the next process', 60_000);
+      }
+    };
+    const write = (): Asking => {
+      const _id = new ObjectId().toHexString();
+      return { ...ask('POST', 'objects/car/packets', { _id, speed: 1 }), id: _id };
+    };
+    const read = (): Asking => ask('GET', 'objects/car');
+    const workers = [
+      ...Array.from({ length: WRITERS }, () => work(write)),
+      ...Array.from({ length: READERS }, () => work(read)),
+    ];
+
+    const times: number[] = [];
+    let said = '';
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = outcomes.get(200) ?? 0;
+      await until(() => (outcomes.get(200) ?? 0) >= before + ROUND_ANSWERS, 'load', 60_000);
+      isRunning = false;
+      const { code, ms } = await service.stop();
+      expect(code).toBe(0);
+      said += service.said();
+      times.push(ms);
+      service = await startProcess(env);
+      isRunning = true;
+    }
+    stopping = true;
+    await Promise.all(workers);
+    agent.destroy();
+
+    const stored = new Set(
+      (
+        await client
+          .db()
+          .collection('packets')
+          .find({}, { projection: { _id: 1 } })
+          .toArray()
+      ).map(({ _id }) => String(_id)),
+    );
+    if (ROUNDS > 2) console.log({ rounds: ROUNDS, outcomes, slowestStopMs: Math.max(...times) });
+    // Every answer was a good one; who was not answered had not been let in: no process knows of the request.
+    expect([...outcomes.keys()].filter((outcome) => typeof outcome === 'number' && outcome !== 200)).toEqual([]);
+    expect(failed.filter((id) => said.includes(id) || stored.has(id))).toEqual([]);
+    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+    expect(acknowledged.length).toBeGreaterThan(ROUNDS);
+    expect(said).not.toMatch(/"level":(50|60)|"aborted":true/);
+    expect(Math.max(...times)).toBeLessThan(15_000);
+  },
+  ROUNDS * 60_000,
+);

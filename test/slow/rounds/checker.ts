@@ -1,0 +1,135 @@
+/** Holds what was stored and what was heard to what was written: pure, it gives what is wrong in words, or nothing. */
+import { isAfter } from '../../../src/model/position.js';
+import type { Client, Heard } from './listeners.js';
+import type { Sent } from './writers.js';
+
+/** What is in the database. */
+export interface Stored {
+  /** The keys of all packets. */
+  readonly packets: readonly string[];
+  /** The mark of each object. */
+  readonly marks: ReadonlyMap<string, string>;
+}
+
+export interface Rules {
+  /** The longest that anything may take to be answered. */
+  readonly longestMs: number;
+  /** Whether connections may have been cut: an instance was killed. */
+  readonly cuts: boolean;
+}
+
+const FEW = 5;
+
+/** What the writers were told is true: what was acknowledged is stored, once, and every failure was a proper one. */
+export function checkWritten(sent: readonly Sent[], stored: Stored, { longestMs, cuts }: Rules): string[] {
+  const keys = new Set(stored.packets);
+  const packets = sent.filter(({ kind }) => kind === 'packet');
+  const known = new Set(packets.map(({ key }) => key));
+  return [
+    ...some('stored twice', repeated(stored.packets)),
+    ...some(
+      'acknowledged, not stored',
+      keysOf(packets, ({ status, key }) => status === 200 && !keys.has(key)),
+    ),
+    ...some(
+      'stored, never sent',
+      stored.packets.filter((key) => !known.has(key)),
+    ),
+    ...some(
+      'answered late',
+      keysOf(sent, ({ startMs, endMs }) => endMs - startMs > longestMs),
+    ),
+    ...some(
+      'answered wrongly',
+      keysOf(sent, (one) => !isProper(one, cuts)),
+    ),
+  ];
+}
+
+function isProper({ status, retryAfter }: Sent, cuts: boolean): boolean {
+  return status === 200 || (status === 503 && retryAfter >= 1) || (status === null && cuts);
+}
+
+/** A client heard every stored packet and every change of an object once, and in order. */
+export function checkHeard({ name, heard }: Client, sent: readonly Sent[], stored: Stored): string[] {
+  const packets = heard.filter((one) => one.name === 'object-packet').map(({ payload }) => payload.key as string);
+  const [heardKeys, storedKeys] = [new Set(packets), new Set(stored.packets)];
+  const patched = new Set(updatesOf(heard).map(({ after }) => after));
+  return [
+    ...heard.filter((one) => one.name === 'gap').map(({ payload }) => `a gap: ${payload.reason}`),
+    ...some('heard twice', repeated(packets)),
+    ...some(
+      'stored, not heard',
+      stored.packets.filter((key) => !heardKeys.has(key)),
+    ),
+    ...some(
+      'heard, not stored',
+      packets.filter((key) => !storedKeys.has(key)),
+    ),
+    ...some('out of order', outOfOrder(heard)),
+    ...some('a change missed, or told twice', brokenChains(heard, stored)),
+    ...some(
+      'acknowledged change not heard',
+      keysOf(sent, ({ kind, status, key }) => kind === 'patch' && status === 200 && !patched.has(key)),
+    ),
+  ].map((what) => `${name}: ${what}`);
+}
+
+/** Of keys that end with a number (`object/7`): each object's numbers increase. */
+export function checkCounted(keys: readonly string[]): string[] {
+  const last = new Map<string, number>();
+  const wrong = keys.filter((key) => {
+    const [object = '', count] = key.split('/');
+    const before = last.get(object) ?? 0;
+    last.set(object, Number(count));
+    return Number(count) <= before;
+  });
+  return some('out of order', wrong);
+}
+
+// Positions of one client increase, whichever instances it was connected to: so what it heard is in the log's order.
+function outOfOrder(heard: readonly Heard[]): string[] {
+  const placed = heard.filter(({ name }) => name !== 'gap');
+  return placed.flatMap(({ position = '', payload }, at) => {
+    const before = placed[at - 1]?.position;
+    return position !== '' && (before === undefined || isAfter(position, before)) ? [] : [JSON.stringify(payload)];
+  });
+}
+
+interface Update {
+  readonly object: string;
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+function updatesOf(heard: readonly Heard[]): Update[] {
+  return heard
+    .filter(({ name }) => name === 'object-update')
+    .map(({ payload: { id, before, after } }) => ({ object: id, before: before.mark, after: after.mark }));
+}
+
+// Each change begins where the one before ended, and the last one ends with what is stored.
+function brokenChains(heard: readonly Heard[], stored: Stored): string[] {
+  const marks = new Map<string, string>();
+  const broken: string[] = [];
+  for (const { object, before, after } of updatesOf(heard)) {
+    if (marks.has(object) && marks.get(object) !== before) broken.push(`${marks.get(object)}, then ${before}→${after}`);
+    marks.set(object, after);
+  }
+  const ends = [...stored.marks].filter(([object, mark]) => marks.get(object) !== mark);
+  return [...broken, ...ends.map(([object, mark]) => `${marks.get(object)} at the end, stored ${mark}`)];
+}
+
+const keysOf = (sent: readonly Sent[], isMeant: (one: Sent) => boolean): string[] =>
+  sent
+    .filter(isMeant)
+    .map(({ key, status, startMs, endMs }) => `${key} (${status}, ${Math.round(endMs - startMs)} ms)`);
+
+function repeated(keys: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return keys.filter((key) => seen.size === seen.add(key).size);
+}
+
+function some(what: string, found: readonly string[]): string[] {
+  return found.length === 0 ? [] : [`${found.length} ${what}: ${found.slice(0, FEW).join('; ')}`];
+}

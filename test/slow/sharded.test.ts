@@ -1,0 +1,163 @@
+/** The whole interface on a cluster of two shards that both hold packets, by two instances. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, openListener, startTestService, type TestService } from '../support/fixture.js';
+import { type Cluster, findPrograms, startCluster } from '../support/sharded-cluster.js';
+import { until } from '../support/until.js';
+
+const programs = await findPrograms();
+const OBJECTS = 8;
+// An event of one shard is told when the other one has said that it has nothing older.
+const EVENT_MS = 30_000;
+
+let cluster: Cluster;
+let first: TestService;
+let second: TestService;
+let objects: string[];
+
+beforeAll(async () => {
+  if (programs === null) return;
+  cluster = await startCluster(programs);
+  const uri = cluster.uri('vigil');
+  first = await startTestService({}, uri);
+  second = await startTestService({}, uri);
+}, 120_000);
+
+afterAll(async () => {
+  await second?.service.stop();
+  await second?.client.close();
+  await first?.stop();
+  await cluster?.stop();
+}, 60_000);
+
+const shard = (uri: string) =>
+  promisify(execFile)(process.execPath, ['--import', 'tsx', 'scripts/shard.ts'], {
+    env: { PATH: process.env.PATH, MONGODB_URI: uri },
+  });
+
+(programs === null ? describe.skip : describe)('a sharded cluster', () => {
+  test('npm run shard declares the key, again without harm', async () => {
+    for (let n = 0; n < 2; n++) {
+      const { stdout } = await shard(cluster.uri('vigil'));
+      expect(stdout).toContain('spread over 2 shards by object and time');
+    }
+    await expect(shard(cluster.uri('nothing'))).rejects.toMatchObject({
+      stderr: expect.stringContaining('start Vigil'),
+    });
+  }, 60_000);
+
+  test('objects stay unique, on every instance', async () => {
+    objects = [];
+    for (let n = 0; n < OBJECTS; n++) {
+      const made = entityOf(await first.admin('POST', 'objects', { id: `car-${n}`, name: `Car ${n}` }));
+      objects.push(made._id);
+    }
+    expectRefusal(await second.admin('POST', 'objects', { id: 'car-0', name: 'Another' }), 409);
+    // The later half of the objects goes to the other shard.
+    const middle = { _oid: new ObjectId(objects[OBJECTS / 2]), time: -1 };
+    await cluster.command({ split: 'vigil.packets', middle });
+    const known = first.client.db('config').collection<{ _id: string; primary: string }>('databases');
+    const home = (await known.findOne({ _id: 'vigil' }))?.primary;
+    const to = cluster.shards.find((name) => name !== home);
+    await cluster.command({ moveChunk: 'vigil.packets', find: middle, to });
+  }, 60_000);
+
+  test('packets of all objects are stored on both, read in order, and repeated once', async () => {
+    for (const id of objects) {
+      const packets = Array.from({ length: 50 }, (_, n) => ({ time: 1_700_000_000_000 + (49 - n) * 1_000, n: 49 - n }));
+      expect((await first.admin('POST', `objects/${id}/packets`, packets)).body).toMatchObject({ count: 50 });
+    }
+    const counts = await first.client
+      .db()
+      .collection('packets')
+      .aggregate([{ $collStats: { count: {} } }])
+      .toArray();
+    expect(counts.map(({ count }) => count).sort()).toEqual([200, 200]);
+    for (const id of objects) {
+      const { body } = await second.admin('GET', `objects/${id}/packets?begin=1700000010000&end=1700000019000&only=n`);
+      expect(body.map(({ n }: { n: number }) => n)).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+      const meta = await second.admin('GET', `objects/${id}/packets?meta=true`);
+      expect(meta.body).toMatchObject({ count: 50, first: { n: 0 }, last: { n: 49 } });
+      expect((await second.admin('GET', `objects/${id}`)).body.state).toMatchObject({ n: 49 });
+    }
+    // Sent again with the time it had: the same packet.
+    const again = { _id: new ObjectId().toHexString(), time: 1_700_000_100_000, n: 100 };
+    for (const instance of [first, second]) {
+      expect((await instance.admin('POST', `objects/${objects[0]}/packets`, again)).status).toBe(200);
+    }
+    expect((await first.admin('GET', `objects/${objects[0]}/packets?meta=true`)).body.count).toBe(51);
+    expect((await first.admin('GET', `objects/${objects[0]}/packets/${again._id}`)).body).toMatchObject({ n: 100 });
+  }, 60_000);
+
+  test('the rest of the interface', async () => {
+    const [id] = objects as [string];
+    expect((await first.admin('PATCH', `objects/${id}`, { status: 'on tour', config: { hz: 5 } })).status).toBe(200);
+    const together = objects.map((each, nth) => first.admin('PATCH', `objects/${each}`, { note: `n ${nth}` }));
+    expect((await Promise.all(together)).map(({ body }) => body.note)).toEqual(objects.map((_, nth) => `n ${nth}`));
+    expect((await second.admin('POST', `objects/${id}/commands/go`, { speed: 5 })).body).toEqual({ success: true });
+    expect((await first.admin('GET', `commands?where.object=${id}`)).body).toHaveLength(1);
+    const group = entityOf(await first.admin('POST', 'groups', { name: 'Depot' }));
+    const below = entityOf(await first.admin('POST', 'groups', { name: 'Shed', parent: group._id }));
+    const other = entityOf(await first.admin('POST', 'groups', { name: 'Yard' }));
+    expect((await first.admin('PATCH', `groups/${group._id}`, { parent: other._id })).status).toBe(200);
+    expect((await second.admin('GET', `groups/${below._id}`)).body.branch).toContain(other._id);
+    expect((await first.admin('POST', 'stores', { name: 'tyres', schema: { type: 'object' } })).status).toBe(200);
+    entityOf(await first.admin('POST', 'tyres', { size: 17 }));
+    expect((await second.admin('GET', 'objects?search=car&limit=3&only=id')).body).toHaveLength(3);
+  }, 60_000);
+
+  test('live events of both shards arrive at both instances, in order, also those of an absence', async () => {
+    const token = await first.tokenOf(ADMIN.login, ADMIN.password);
+    const listeners = [await first.listen(token), await second.listen(token)];
+    const sent: number[] = [];
+    for (let n = 0; n < 20; n++) {
+      await first.admin('POST', `objects/${objects[n % OBJECTS]}/packets`, { live: n });
+      sent.push(n);
+    }
+    const liveOf = (heard: readonly { payload: { live?: number } }[]) =>
+      heard.flatMap(({ payload }) => payload.live ?? []);
+    for (const { heard } of listeners) {
+      await until(() => liveOf(heard()).length >= sent.length, 'all events', EVENT_MS);
+      expect(liveOf(heard())).toEqual(sent);
+    }
+    const position = listeners[0]?.heard().at(-1)?.position ?? '';
+    for (const { close } of listeners) close();
+    await first.admin('POST', `objects/${objects[0]}/packets`, { live: 20 });
+    await first.admin('POST', `objects/${objects.at(-1)}/packets`, { live: 21 });
+    const back = await openListener(second.url, token, { since: position });
+    await until(() => liveOf(back.heard()).length >= 2, 'what was missed', EVENT_MS);
+    expect(back.heard().map(({ name, payload }) => payload.live ?? name)).toEqual([20, 21]);
+    back.close();
+  }, 120_000);
+
+  test('an object that is removed takes its packets with it, wherever they are', async () => {
+    const id = objects.at(-1);
+    expect((await first.admin('DELETE', `objects/${id}`)).status).toBe(200);
+    const left = () =>
+      first.client
+        .db()
+        .collection('packets')
+        .countDocuments({ _oid: new ObjectId(id) });
+    await until(async () => (await left()) === 0, 'its packets are gone', 30_000);
+  }, 60_000);
+
+  (process.env.MEASURE ? test : test.skip)(
+    'how long an event takes',
+    async () => {
+      const listener = await first.listen(await first.tokenOf(ADMIN.login, ADMIN.password));
+      const times: number[] = [];
+      for (let n = 0; n < 40; n++) {
+        const startMs = performance.now();
+        await first.admin('POST', `objects/${objects[n % (OBJECTS - 1)]}/packets`, { mark: n });
+        await until(() => listener.heard().some(({ payload }) => payload.mark === n), 'the event', EVENT_MS, 1);
+        times.push(Math.round(performance.now() - startMs));
+      }
+      times.sort((a, b) => a - b);
+      console.log({ events: times.length, p50Ms: times[20], p95Ms: times[38], maxMs: times.at(-1) });
+    },
+    300_000,
+  );
+});

@@ -1,2 +1,0 @@
-/** After all tests. */
-export default () => globalThis.stopMongod();

@@ -1,0 +1,213 @@
+/** The real service on a free port with a database of its own, callers for it, and an exact "nothing more happened". */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll } from '@jest/globals';
+import { MongoClient, ObjectId } from 'mongodb';
+import { io, type Socket } from 'socket.io-client';
+import supertest from 'supertest';
+import type { readConfig as ReadConfig } from '../../src/config.js';
+import type { Change } from '../../src/model/change.js';
+import type { Service, startService as StartService } from '../../src/service.js';
+import { checkAgreement } from './agreement.js';
+
+declare const loadNatively: (path: string) => Promise<unknown>;
+const dist = new URL('../../dist/src/', import.meta.url);
+const { readConfig } = (await loadNatively(`${dist}config.js`)) as { readConfig: typeof ReadConfig };
+const { startService } = (await loadNatively(`${dist}service.js`)) as { startService: typeof StartService };
+
+export const ADMIN = { login: 'admin', password: 'correct horse battery' };
+
+const CLOCK_BEHIND_MS = 60_000;
+
+export interface TestOptions {
+  /** Variables of the environment beside those the fixture sets. */
+  readonly env?: Record<string, string>;
+  /** A clock that starts now or later: what is over by mongod's own clock, tokens among it, mongod removes at some moment. */
+  readonly now?: () => number;
+}
+
+export interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly body: any;
+  readonly headers: Record<string, string>;
+  readonly text: string;
+}
+
+/** Calls as one user with a bearer token (or as nobody, with null). */
+export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+
+export interface Heard {
+  readonly name: string;
+  // biome-ignore lint/suspicious/noExplicitAny: payloads of every shape
+  readonly payload: any;
+  readonly position: string;
+}
+
+export interface Listener {
+  readonly socket: Socket;
+  /** Every event since the last `take`. */
+  take(): Heard[];
+  /** The same without taking them. */
+  heard(): readonly Heard[];
+  /** The answer without its position. */
+  subscribe(narrowing: object): Promise<{ success: boolean; message?: string; objects?: string[] }>;
+  close(): void;
+}
+
+export interface TestService {
+  readonly url: string;
+  readonly mongodbUri: string;
+  readonly service: Service;
+  /** What the log was given, line by line. */
+  readonly logLines: string[];
+  readonly changes: Change[];
+  readonly client: MongoClient;
+  /** As the first administrator. */
+  admin: Call;
+  as(token: string | null): Call;
+  /** A token of a user. */
+  tokenOf(login: string, password: string): Promise<string>;
+  listen(token: string): Promise<Listener>;
+  /** Returns when everything written before has been told to every listener: what has not come will not come. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts the service once for all tests of a file. */
+export function useService(options: TestOptions = {}): TestService {
+  const holder = {} as TestService;
+  beforeAll(async () => {
+    Object.assign(holder, await startTestService(options));
+  });
+  afterAll(() => holder.stop?.());
+  return holder;
+}
+
+export function testUri(name = `test-${randomBytes(6).toString('hex')}`): string {
+  return (process.env.TEST_MONGODB_URI as string).replace('/vigil?', `/${name}?`);
+}
+
+export async function startTestService(options: TestOptions = {}, mongodbUri = testUri()): Promise<TestService> {
+  if (options.now && options.now() < Date.now() - CLOCK_BEHIND_MS) throw new Error('the test has a clock of the past');
+  const logLines: string[] = [];
+  const changes: Change[] = [];
+  const awaited = new Map<string, () => void>();
+  const env = {
+    PORT: '0',
+    MONGODB_URI: mongodbUri,
+    SECRET: 'test-secret-0123456789-abcdefghijklmnop',
+    ADMIN_LOGIN: ADMIN.login,
+    ADMIN_PASSWORD: ADMIN.password,
+    LOG_FORMAT: 'json',
+    LOG_LEVEL: 'debug',
+    STOP_DELAY: '0',
+    // The clients are in the same process: how late it is says nothing of the service.
+    OVERLOAD_DELAY: '0',
+    ...options.env,
+  };
+  const service = await startService(readConfig(env), {
+    ...(options.now && { now: options.now }),
+    logTo: { write: (line: string) => void logLines.push(line) },
+    onChange(change) {
+      changes.push(change);
+      awaited.get(change.id)?.();
+    },
+  });
+  const client = await new MongoClient(mongodbUri).connect();
+  const listeners = new Set<Listener>();
+  const as = (token: string | null): Call => callAs(service.url, token);
+  const test: TestService = {
+    ...{ url: service.url, mongodbUri, service, logLines, changes, client, as },
+    admin: as(null),
+    tokenOf: (login, password) => openToken(service.url, { login, password }),
+    async listen(token) {
+      const listener = await openListener(service.url, token);
+      listeners.add(listener);
+      return listener;
+    },
+    async settled() {
+      const id = new ObjectId();
+      const passed = new Promise<void>((resolve) => awaited.set(id.toHexString(), resolve));
+      // A label of nobody: seen by the watcher, told to no one.
+      await client.db().collection('labels').insertOne({ _id: id, branch: [], access: [] });
+      await passed;
+      await Promise.all(
+        [...listeners]
+          .filter(({ socket }) => socket.connected)
+          .map((listener) => listener.subscribe(narrowingOf(listener))),
+      );
+    },
+    async stop() {
+      for (const listener of listeners) listener.close();
+      await service.stop();
+      await client.db().dropDatabase();
+      await client.close();
+    },
+  };
+  test.admin = as(await openFirstToken(test, env.ADMIN_LOGIN, env.ADMIN_PASSWORD));
+  return test;
+}
+
+/**
+ * On a machine on which other tests kill and fill databases, a disk may take longer than a login does: as every client that is
+ * told so, it tries again, once, and says what kept it.
+ */
+function openFirstToken({ tokenOf, logLines }: TestService, login: string, password: string): Promise<string> {
+  return tokenOf(login, password).catch((error: Error) => {
+    if (!error.message.endsWith(': 503')) throw error;
+    console.warn(error.message, logLines.filter((line) => line.includes('"unavailable"')).join(''));
+    return tokenOf(login, password);
+  });
+}
+
+const narrowings = new WeakMap<Listener, object>();
+const narrowingOf = (listener: Listener): object => narrowings.get(listener) ?? {};
+
+function callAs(url: string, token: string | null): Call {
+  return async (method, path, body, headers = {}) => {
+    const call = supertest(url)[method.toLowerCase() as 'get'](path.startsWith('/') ? path : `/api/v1/${path}`);
+    if (token !== null) call.set('Authorization', `Bearer ${token}`);
+    for (const [name, value] of Object.entries(headers)) call.set(name, value);
+    if (body !== undefined) {
+      if (headers['Content-Type'] === undefined) call.set('Content-Type', 'application/json');
+      call.send(typeof body === 'string' ? body : JSON.stringify(body));
+    }
+    const { status, body: parsed, headers: received, text } = await call;
+    checkAgreement({ method, path, status, type: received['content-type'], body: parsed });
+    return { status, body: parsed, headers: received as Record<string, string>, text };
+  };
+}
+
+async function openToken(url: string, credentials: { login: string; password: string }): Promise<string> {
+  const { status, body } = await callAs(url, null)('POST', 'auth/token', credentials);
+  if (status !== 200) throw new Error(`login as ${credentials.login}: ${status}`);
+  return body.token;
+}
+
+export function openListener(url: string, token: string, query: Record<string, string> = {}): Promise<Listener> {
+  const socket = io(url, {
+    transports: ['websocket'],
+    extraHeaders: { authorization: `Bearer ${token}` },
+    query,
+    reconnection: false,
+    forceNew: true,
+  });
+  let heard: Heard[] = [];
+  socket.onAny((name, payload, detail) => heard.push({ name, payload, position: detail?.position }));
+  const listener: Listener = {
+    socket,
+    take: () => heard.splice(0),
+    heard: () => heard,
+    async subscribe(narrowing) {
+      const { position, ...answer } = await socket.timeout(5_000).emitWithAck('subscribe', narrowing);
+      if (answer.success) narrowings.set(listener, narrowing);
+      return answer;
+    },
+    close: () => socket.disconnect(),
+  };
+  heard = [];
+  return new Promise((resolve, reject) => {
+    socket.once('connect', () => resolve(listener));
+    socket.once('connect_error', reject);
+  });
+}

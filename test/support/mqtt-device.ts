@@ -1,0 +1,82 @@
+/** Devices for tests: real MQTT clients, and raw connections for what no client would send. */
+import { once } from 'node:events';
+import { connect as connectSocket, type Socket } from 'node:net';
+import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
+import { generate, type Packet, parser } from 'mqtt-packet';
+import type { Call } from './fixture.js';
+
+export const AUTH = { username: 'truck', password: 'a key of the machine' };
+
+/** An object whose device may connect; gives its `_id`. */
+export async function createObject(admin: Call, id: string, fields: object = {}): Promise<string> {
+  const { status, body, text } = await admin('POST', 'objects', { id, name: id, config: { auth: AUTH }, ...fields });
+  if (status !== 200) throw new Error(text);
+  return body._id;
+}
+
+/** A client that does not come back by itself. Rejects with the reason when it is refused. */
+export async function connectDevice(url: string, clientId: string, options: IClientOptions = {}): Promise<MqttClient> {
+  const client = mqtt.connect(url, { ...AUTH, clientId, reconnectPeriod: 0, connectTimeout: 10_000, ...options });
+  client.on('error', () => undefined);
+  await new Promise<void>((resolve, reject) => {
+    client.once('connect', () => resolve());
+    client.once('error', reject);
+    client.once('close', () => reject(new Error('closed before it was connected')));
+  });
+  return client;
+}
+
+/** The bytes of packets. */
+export const bytesOf = (...packets: Packet[]): Buffer => Buffer.concat(packets.map((packet) => generate(packet)));
+
+export const CONNECT = (clientId: string, more: object = {}): Packet => ({
+  cmd: 'connect',
+  protocolId: 'MQTT',
+  protocolVersion: 4,
+  clean: true,
+  keepalive: 60,
+  clientId,
+  username: AUTH.username,
+  password: Buffer.from(AUTH.password),
+  ...more,
+});
+
+export const PUBLISH = (topic: string, payload: string | Buffer, more: object = {}): Packet => ({
+  cmd: 'publish',
+  topic,
+  payload,
+  qos: 1,
+  messageId: 1,
+  dup: false,
+  retain: false,
+  ...more,
+});
+
+export interface RawDevice {
+  readonly socket: Socket;
+  /** What came, as packets. */
+  readonly received: Packet[];
+  readonly closed: Promise<unknown>;
+  isClosed(): boolean;
+  send(...packets: Packet[]): void;
+}
+
+/** A connection that sends what it is told to. */
+export async function connectRaw(url: string): Promise<RawDevice> {
+  const { hostname, port } = new URL(url);
+  const socket = connectSocket(Number(port), hostname);
+  const received: Packet[] = [];
+  const reader = parser().on('packet', (packet: Packet) => received.push(packet));
+  let closed = false;
+  socket.on('data', (data) => reader.parse(data)).on('error', () => undefined);
+  socket.on('close', () => {
+    closed = true;
+  });
+  const whenClosed = once(socket, 'close').catch(() => undefined);
+  await once(socket, 'connect');
+  return {
+    ...{ socket, received, closed: whenClosed },
+    isClosed: () => closed,
+    send: (...packets) => void socket.write(bytesOf(...packets)),
+  };
+}

@@ -1,0 +1,46 @@
+/** A program of ours as a process of its own: what it wrote, and how it ended. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { until } from './until.js';
+
+export interface Program {
+  readonly child: ChildProcess;
+  /** What it wrote so far, on both channels. */
+  output(): string;
+  /** Resolves with its exit code when it has ended and everything it wrote is here; null after a signal. */
+  readonly ended: Promise<number | null>;
+  /** Ends it by a signal, unless it has ended, and waits for that. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts a program, Node.js unless another one is named; `env` is its whole environment. */
+export function startProgram(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  command: string = process.execPath,
+): Program {
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return {
+    ...{ child, ended, output: () => output },
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** The first group of the pattern in what the program writes; throws what it wrote instead when it ends without. */
+export async function waitForOutput(program: Program, pattern: RegExp, timeoutMs = 25_000): Promise<string> {
+  const find = () => pattern.exec(program.output())?.[1];
+  await until(() => find() !== undefined || program.child.exitCode !== null, `output like ${pattern}`, timeoutMs, 20);
+  const found = find();
+  if (found === undefined) throw new Error(`the program ended: ${program.output()}`);
+  return found;
+}

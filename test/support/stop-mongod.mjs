@@ -1,0 +1,2 @@
+/** After all tests. */
+export default () => globalThis.stopMongod?.();

@@ -1,0 +1,51 @@
+/** What is read out of BSON without building anything of it. */
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { BSON, ObjectId } from 'mongodb';
+import { differingMembers, holdsObjectId, readObjectId, readObjectIds, readText } from '../../../src/db/bson.js';
+import type { JsonObject } from '../../../src/model/json.js';
+
+const bytes = (document: object): Buffer => Buffer.from(BSON.serialize(document));
+
+test('the members that differ are those whose JSON does, however they are ordered, added and taken away', () => {
+  const anyValue = fc.jsonValue().filter((one) => !JSON.stringify(one).includes('\\u0000'));
+  const value = fc.oneof(anyValue, fc.constantFrom('a', 'b', 1, 2, null, true));
+  const name = fc.oneof(
+    fc.constantFrom('a', 'b', 'c', 'name', 'ünï'),
+    fc.string().filter((one) => !one.includes('\0')),
+  );
+  const fields = fc.array(fc.tuple(name, value), { maxLength: 8 });
+  const property = fc.property(fields, fields, fc.integer(), (first, second, seed) => {
+    // Some of both, in another order.
+    const shared = first.filter((_, at) => (seed >> at) & 1);
+    const toFields = (all: typeof first) => JSON.parse(JSON.stringify(Object.fromEntries(all))) as JsonObject;
+    const [before, after] = [toFields(first), toFields([...second, ...shared])];
+    const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    const expected = names.filter((one) => JSON.stringify(before[one]) !== JSON.stringify(after[one]));
+    expect(differingMembers(bytes(before), bytes(after)).sort()).toEqual(expected.sort());
+  });
+  fc.assert(property, { numRuns: 500 });
+});
+
+test('ids and texts of a document in a document are read where it begins', () => {
+  const id = new ObjectId();
+  const document = bytes({ text: 'outer', inner: { _id: id, text: 'grüße', number: 5 } });
+  const inner = document.indexOf(bytes({ _id: id, text: 'grüße', number: 5 }));
+  expect(readObjectId(document, '_id', inner)).toBe(id.toHexString());
+  expect(readText(document, 'text', inner)).toBe('grüße');
+  expect(readText(document, 'text')).toBe('outer');
+  expect([readObjectId(document, 'text', inner), readText(document, 'number', inner)]).toEqual([null, '']);
+});
+
+test('a list holds an id just when it is among its members', () => {
+  const ids = Array.from({ length: 4 }, () => new ObjectId());
+  const members = fc.array(fc.oneof(fc.constantFrom(...ids), fc.constantFrom('text', 7, null, { id: ids[0] })));
+  const property = fc.property(members, fc.constantFrom(...ids), (list, id) => {
+    const document = bytes({ before: [id], list, after: id });
+    expect(holdsObjectId(document, 'list', id.toHexString())).toBe(list.includes(id));
+    expect(readObjectIds(document, 'list')).toEqual(list.filter((one) => one instanceof ObjectId).map(String));
+    expect(holdsObjectId(document, 'none', id.toHexString())).toBe(false);
+    expect(holdsObjectId(document, 'after', id.toHexString())).toBe(false);
+  });
+  fc.assert(property);
+});

@@ -1,0 +1,199 @@
+/** README's tables and the code say the same, both ways. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import type { Router } from 'express';
+import { CONFIG_NAMES, readConfig } from '../../../src/config.js';
+import { ERROR_KINDS } from '../../../src/errors.js';
+import { type AppParts, createApp } from '../../../src/http/app.js';
+import { BUILT_IN_ROLES } from '../../../src/model/builtin.js';
+import { LIMITS } from '../../../src/model/limits.js';
+import { STORES, type Store } from '../../../src/model/stores.js';
+import { sourceFiles } from '../../support/docs/files.js';
+import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
+
+const README = 'README.md';
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+const tableOf = (title: string): string[][] => readTable(readSection(README, title));
+const firstCodes = (title: string): string[] => tableOf(title).map(([cell]) => readCode(cell)[0] as string);
+
+test('Errors', () => {
+  const shown = tableOf('Errors').map(([status, message, , tags]) => [status, message, readCode(tags)]);
+  const known = Object.entries(ERROR_KINDS).map(([status, { message, tags }]) => [status, message, [...tags]]);
+  expect(shown).toEqual(known);
+});
+
+describe('Limits', () => {
+  const UNITS: Readonly<Record<string, number>> = {
+    KiB: 1_024,
+    MiB: 1_024 ** 2,
+    s: 1_000,
+    min: 60_000,
+    h: 3_600_000,
+    day: 86_400_000,
+    days: 86_400_000,
+  };
+  /** How the service works inside: nobody outside meets them. */
+  const INTERNAL = [
+    ...['itemsPerTurn', 'memoryStepBytes', 'memoryKeptBytes', 'memoriesKept'],
+    ...[
+      'passwordHashesAtOnce',
+      'packetsPerWrite',
+      'packetWritesAtOnce',
+      'smallWriteRequests',
+      'writeBytes',
+      'slowCheckMs',
+      'timerMs',
+      'databaseConnections',
+    ],
+    ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
+    ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
+    ...['watcherAnswerMs', 'watcherAnswerMaxMs', 'watcherHeartbeatMs', 'watcherConnections', 'watcherAttempts'],
+    ...['databaseConnectMs', 'databaseHeartbeatMs', 'databaseRetryMs'],
+    ...[
+      'historyPage',
+      'historyWaitMs',
+      'historiesAtOnce',
+      'historyAheadMs',
+      'historyPatienceMs',
+      'moveSettleMs',
+      'moveRecheckMs',
+    ],
+    ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
+    ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
+    ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
+    ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
+    'brokerLeaveMs',
+    ...['logWriteBytes', 'logDelayMs'],
+    ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
+    ...['gatherMs', 'gatherAheadMs', 'turnMs', 'watcherPage'],
+    ...['recentChanges', 'recentBytes', 'recentPage', 'recentUnheardMs'],
+    ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
+    ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
+  ];
+  const code = sourceFiles()
+    .filter(({ path }) => path !== 'src/model/limits.ts')
+    .map(({ text }) => text)
+    .join('\n');
+  const isHeld = (name: string): boolean => new RegExp(`\\bLIMITS\\.${name}\\b`).test(code);
+
+  test('each that a user can meet is listed with its value', () => {
+    const rows = readTables(readSection(README, 'Limits')).flat();
+    const shown = rows.map(([, value, constant]) => [readCode(constant)[0], toNumber(value as string)]);
+    const met = Object.entries(LIMITS).filter(([name]) => !INTERNAL.includes(name) && isHeld(name));
+    expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(met));
+    expect(shown).toHaveLength(met.length);
+  });
+
+  test('the internal ones are constants that are there', () => {
+    expect(INTERNAL.filter((name) => !(name in LIMITS))).toEqual([]);
+  });
+
+  function toNumber(value: string): number {
+    const [, digits, unit] = /^([\d,]+) ?(\S*)/.exec(value) ?? [];
+    return Number(digits?.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1);
+  }
+});
+
+describe('Configuration', () => {
+  const rows = tableOf('Configuration').map(([name, preset]) => [readCode(name)[0] as string, readCode(preset)[0]]);
+  const example = readFileSync('.env.example', 'utf8').split('\n');
+  const inExample = example.flatMap((line) => {
+    const [, name, value] = /^#? ?([A-Z][A-Z_]+)=(.*)$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, value === '' ? undefined : value]];
+  });
+
+  test('every variable, in README and in .env.example, with the same default', () => {
+    // NODE_ENV belongs to Node; the service only looks at it.
+    expect(rows.map(([name]) => name).sort()).toEqual([...CONFIG_NAMES, 'NODE_ENV'].sort());
+    expect(inExample).toEqual(rows);
+  });
+
+  test.each(rows.filter(([, preset]) => preset !== undefined))('%s is %s where nothing is given', (name, preset) => {
+    expect(readConfig({ [name as string]: preset })).toEqual(readConfig({}));
+  });
+
+  test('.env.example sets nothing', () => {
+    expect(example.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
+  });
+});
+
+describe('Dependencies and npm scripts', () => {
+  test.each([
+    ['dependencies', 'To run'],
+    ['devDependencies', 'To develop'],
+  ])('%s', (group, title) => expect(firstCodes(title).sort()).toEqual(Object.keys(manifest[group]).sort()));
+
+  test('npm scripts', () => {
+    expect(firstCodes('npm scripts').sort()).toEqual(Object.keys(manifest.scripts).sort());
+    expect(Object.keys(manifest.scripts).length).toBeLessThanOrEqual(15);
+  });
+});
+
+describe('Interface', () => {
+  interface Layer {
+    readonly handle: { readonly stack?: Layer[] };
+    readonly route?: { readonly path: string | string[]; readonly stack: readonly { readonly method?: string }[] };
+    match(path: string): false | { readonly path: string };
+  }
+
+  /** Every route of a router and of the routers in it. */
+  function routesOf(stack: readonly Layer[], prefix = ''): string[] {
+    return stack.flatMap((layer) => {
+      const { route, handle } = layer;
+      if (route === undefined) return handle.stack === undefined ? [] : routesOf(handle.stack, prefix + mountOf(layer));
+      const methods = route.stack.flatMap(({ method }) => (method === undefined ? [] : [method.toUpperCase()]));
+      const paths = [route.path].flat();
+      return paths.flatMap((path) => [...new Set(methods)].map((method) => `${method} ${prefix}${path}`));
+    });
+  }
+
+  // A layer tells how much of a path it took.
+  function mountOf(layer: Layer): string {
+    const taken = layer.match('/api/v1/any');
+    return taken === false ? '' : taken.path;
+  }
+
+  test('every route', () => {
+    const middleware = () => undefined;
+    // Nothing is called: the app is only asked which routes it has.
+    const parts = { sessions: { middleware }, corsOrigins: [], trustProxy: 0 } as unknown as AppParts;
+    const { router } = createApp(parts) as unknown as { router: Router };
+    const shown = tableOf('Interface').map(([method, path]) => `${method} ${readCode(path)[0]}`);
+    const known = new Set(routesOf(router.stack as unknown as Layer[]));
+    expect([...shown].sort()).toEqual([...known].sort());
+  });
+});
+
+describe('Stores', () => {
+  const rows = tableOf('Stores');
+  // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command.
+  const BOOKKEEPING = ['_expires', '_moved', '_holder'];
+  const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [] };
+
+  test('the names', () => expect(firstCodes('Stores')).toEqual([...STORES.keys()]));
+
+  test.each(rows)('%s: required %s, unique %s, fixed %s, never returned %s', (name, ...cells) => {
+    const store = STORES.get(readCode(name)[0] as string) as Store;
+    const [required, unique, fixed, hidden] = cells.map(readCode) as [string[], string[], string[], string[]];
+    const fields = Object.fromEntries(Object.entries(SAMPLES).filter(([field]) => required.includes(field)));
+    expect(() => store.checkNew(fields)).not.toThrow();
+    for (const field of required) {
+      const { [field]: _, ...rest } = fields;
+      expect(() => store.checkNew(rest)).toThrow(`${field}: required`);
+    }
+    expect(unique).toEqual(store.unique);
+    expect(fixed).toEqual(store.fixed);
+    // A token is shown once, and not stored at all.
+    const stored = hidden.filter((field) => !store.service.includes(field)).map((field) => `_${field}`);
+    expect(stored).toEqual(store.hidden.filter((field) => !BOOKKEEPING.includes(field)));
+    expect(store.readOnly).toBe(cells.at(-1)?.includes('read only') ?? false);
+  });
+});
+
+test('Rights: the built-in roles', () => {
+  const shown = readTable(readSection(README, 'Built-in roles')).map(([name, credentials]) => ({
+    name: readCode(name)[0],
+    credentials: readCode(credentials),
+  }));
+  expect(shown).toEqual(BUILT_IN_ROLES.map(({ name, credentials }) => ({ name, credentials })));
+});

@@ -1,0 +1,75 @@
+/** What is told while others are still being written to: each hears everything once and in order, and equal news is one buffer. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import type { LiveEvent } from '../../../src/live/events.js';
+import { createFanOut, createMember } from '../../../src/live/fanout.js';
+import type { Batch } from '../../../src/model/feed.js';
+import { until } from '../../support/until.js';
+
+const READER = 'group:1';
+const ROOMS = new Set([`${READER}|*|*`]);
+
+const createEvent = (nth: number): LiveEvent => ({
+  ...{ name: 'object-packet', objectId: 'o', readers: [READER], position: String(nth), encoded: {} },
+  toJson: () => Buffer.from(`{"nth":${nth}}`),
+});
+
+test('events told during a long round of writing go to all in the next one, made once for all', async () => {
+  const [members, events] = [200, 400];
+  const fanOut = createFanOut();
+  const heard = Array.from({ length: members }, () => [] as string[]);
+  const buffers = new Set<Buffer>();
+  let writes = 0;
+  const write = (to: string[], batch: Batch): void => {
+    writes++;
+    buffers.add(batch.bytes('frame'));
+    to.push(...batch.pieces('frame').map(({ position }) => position));
+    // As long as a write to the network takes: so a round takes many turns.
+    const untilMs = performance.now() + 0.2;
+    while (performance.now() < untilMs);
+  };
+  for (const to of heard)
+    fanOut.enter(
+      createMember((batch) => write(to, batch)),
+      ROOMS,
+    );
+  for (let nth = 0; nth < events; nth++) {
+    fanOut.tell(createEvent(nth));
+    await turn();
+  }
+  const told = Array.from({ length: events }, (_, nth) => String(nth));
+  await until(() => heard.every(({ length }) => length === events), 'all of them heard everything');
+  for (const to of heard) expect(to).toEqual(told);
+  // A round has one buffer, whoever it is for and wherever in it events were told.
+  expect(writes).toBeGreaterThan(members);
+  expect(buffers.size).toBeLessThanOrEqual(writes / members + 1);
+  fanOut.stop();
+});
+
+test('who enters, or is flushed, during a round hears what comes after and nothing twice', async () => {
+  const fanOut = createFanOut();
+  const heard: string[][] = [];
+  const enter = () => {
+    const to: string[] = [];
+    heard.push(to);
+    const member = createMember((batch) => {
+      to.push(...batch.pieces('frame').map(({ position }) => position));
+      const untilMs = performance.now() + 1;
+      while (performance.now() < untilMs);
+    });
+    fanOut.enter(member, ROOMS);
+    return member;
+  };
+  const early = Array.from({ length: 30 }, enter);
+  for (let nth = 0; nth < 60; nth++) {
+    fanOut.tell(createEvent(nth));
+    if (nth % 3 === 0) fanOut.flush(early[nth % early.length] as (typeof early)[number]);
+    if (nth === 29) enter();
+    await turn();
+  }
+  await until(() => heard.every((to) => to.at(-1) === '59'), 'all of them heard the last');
+  const told = Array.from({ length: 60 }, (_, nth) => String(nth));
+  for (const to of heard.slice(0, -1)) expect(to).toEqual(told);
+  expect(heard.at(-1)).toEqual(told.slice(30));
+  fanOut.stop();
+});

@@ -1,0 +1,158 @@
+/** What a device sends becomes a packet. */
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { LIMITS } from '../../../src/model/limits.js';
+import { declarationsOf } from '../../../src/model/model.js';
+import { createStampClock, readMessages, toPacket } from '../../../src/model/packet.js';
+
+const NOW = 1_750_000_000_000;
+const ID = '65a00000000000000000000a';
+const NONE = declarationsOf(null);
+const DECLARED = declarationsOf({
+  children: [
+    { type: 'argument', id: 'speed', dataType: 'number' },
+    { type: 'argument', id: 'doors', dataType: 'boolean[]' },
+  ],
+});
+const SOURCE = { objectId: '65a000000000000000000001', ownId: 'car', groupId: '65a000000000000000000002' };
+
+describe('a message is read', () => {
+  test.each<[what: string, body: object, message: object]>([
+    ['empty', {}, { id: null, timeMs: null, online: true, parameters: {} }],
+    [
+      'with parameters',
+      { lat: 1.5, on: true, s: 'x', l: [1], o: { a: null }, n: null },
+      {
+        id: null,
+        timeMs: null,
+        online: true,
+        parameters: { lat: 1.5, on: true, s: 'x', l: [1], o: { a: null }, n: null },
+      },
+    ],
+    [
+      'with an _id, in small letters',
+      { _id: ID.toUpperCase() },
+      { id: ID, timeMs: null, online: true, parameters: {} },
+    ],
+    ['with a time in ms', { time: 5 }, { id: null, timeMs: 5, online: true, parameters: {} }],
+    [
+      'with a time as text',
+      { time: '2024-02-29T12:30Z' },
+      { id: null, timeMs: Date.UTC(2024, 1, 29, 12, 30), online: true, parameters: {} },
+    ],
+    ['with ms as text', { time: '5' }, { id: null, timeMs: 5, online: true, parameters: {} }],
+    [
+      'with a time at the edge of the future',
+      { time: NOW + LIMITS.packetAheadMs },
+      { id: null, timeMs: NOW + LIMITS.packetAheadMs, online: true, parameters: {} },
+    ],
+    ['offline', { online: false }, { id: null, timeMs: null, online: false, parameters: {} }],
+    [
+      'with null for what it does not know',
+      { _id: null, time: null },
+      { id: null, timeMs: null, online: true, parameters: {} },
+    ],
+    [
+      'without what only the service sets',
+      { _ts: 1, _oid: 'x', _gid: 'y', id: 'other', success: true, a: 1 },
+      { id: null, timeMs: null, online: true, parameters: { a: 1 } },
+    ],
+    [
+      'with declared and undeclared parameters',
+      { speed: 5, doors: [true], other: 'kept' },
+      { id: null, timeMs: null, online: true, parameters: { speed: 5, doors: [true], other: 'kept' } },
+    ],
+    [
+      'with null for a declared parameter',
+      { speed: null },
+      { id: null, timeMs: null, online: true, parameters: { speed: null } },
+    ],
+  ])('%s', (_, body, message) => expect(readMessages(body, DECLARED, NOW)).toEqual([message]));
+
+  test('of a list, each', () => {
+    expect(
+      readMessages([{ a: 1 }, { time: 2 }], NONE, NOW).map(({ parameters, timeMs }) => [parameters, timeMs]),
+    ).toEqual([
+      [{ a: 1 }, null],
+      [{}, 2],
+    ]);
+    expect(readMessages([], NONE, NOW)).toEqual([]);
+  });
+});
+
+describe('a message is refused', () => {
+  test.each<[body: unknown, why: string]>([
+    [undefined, 'the body: expected a JSON object'],
+    [null, 'the body: expected a JSON object'],
+    ['text', 'the body: expected a JSON object'],
+    [[{}, 1], '[1]: expected a JSON object'],
+    [[[]], '[0]: expected a JSON object'],
+    [{ _id: 'abc' }, '_id: expected 24 hexadecimal digits'],
+    [{ _id: 5 }, '_id: expected 24 hexadecimal digits'],
+    [{ online: 1 }, 'online: expected a boolean'],
+    [{ online: null }, 'online: expected a boolean'],
+    [{ time: 'yesterday' }, 'time: expected milliseconds'],
+    [{ time: 1.5 }, 'time: expected milliseconds'],
+    [{ time: true }, 'time: expected milliseconds'],
+    [{ time: NOW + LIMITS.packetAheadMs + 1 }, 'time: more than a day in the future'],
+    [{ speed: '5' }, "speed: expected number, as the object's model declares it"],
+    [{ doors: [1] }, 'doors: expected boolean[]'],
+    [[{}, { speed: true }], '[1].speed: expected number'],
+    [[{}, { time: {} }], '[1].time: expected milliseconds'],
+    [[{}, { a: { $b: 1 } }], '"[1].a.$b": a field name'],
+    [JSON.parse('{"__proto__":1}'), 'a field name'],
+    [JSON.parse('{"a":1e999}'), 'the number is too large'],
+  ])('%#: %p', (body, why) => {
+    expect(() => readMessages(body, DECLARED, NOW)).toThrow(
+      expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
+    );
+  });
+});
+
+test('more messages than one request may bring are refused', () => {
+  const many = Array.from({ length: LIMITS.packetsPerRequest + 1 }, () => ({}));
+  expect(readMessages(many.slice(1), NONE, NOW)).toHaveLength(10_000);
+  expect(() => readMessages(many, NONE, NOW)).toThrow('the body: more than 10000 packets');
+});
+
+describe('a packet', () => {
+  test('carries its id, both times, its object and its parameters, in this order', () => {
+    const [message] = readMessages({ speed: 5, time: 7, online: false }, NONE, NOW);
+    expect(JSON.stringify(toPacket(message as NonNullable<typeof message>, ID, SOURCE, 9_000_001))).toBe(
+      JSON.stringify({
+        _id: ID,
+        _ts: 9_000_001,
+        time: 7,
+        online: false,
+        _oid: SOURCE.objectId,
+        id: 'car',
+        _gid: SOURCE.groupId,
+        speed: 5,
+      }),
+    );
+  });
+
+  test("without a time of its own has the server's, from the same clock as its stamp", () => {
+    const [message] = readMessages({}, NONE, NOW);
+    expect(toPacket(message as NonNullable<typeof message>, ID, SOURCE, NOW * 1_000 + 999)).toMatchObject({
+      time: NOW,
+      _ts: NOW * 1_000 + 999,
+    });
+  });
+
+  test('is stamped later than the one before, whatever the clock does, and never behind the clock', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 10 }), { minLength: 2 }), (times) => {
+        let at = 0;
+        const stamp = createStampClock(() => times[at] as number);
+        let before = 0;
+        for (; at < times.length; at++) {
+          const us = stamp();
+          expect(us).toBeGreaterThan(before);
+          expect(us).toBeGreaterThanOrEqual((times[at] as number) * 1_000);
+          before = us;
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,109 @@
+// The pure parts of the device script and of what it shares: rows, ids, resuming, the vehicle, retries.
+import { expect, test } from '@jest/globals';
+import { describe as describeAnswer, readCredentials, waitBefore } from '../../../scripts/client.js';
+import * as device from '../../../scripts/device.js';
+
+const CSV = '\uFEFFtime,lat,on,name,serial\n1410324847000,48.5,true,car,0071\n\n2014-09-10T04:54:08,,FALSE,,\n';
+const ROW = { time: 1410324847000, value: 1 };
+
+test('a row becomes a packet with typed parameters, without its empty cells', () => {
+  expect(device.readPackets(CSV)).toEqual([
+    { time: 1410324847000, lat: 48.5, on: true, name: 'car', serial: '0071' },
+    { time: 1410324848000, on: false },
+  ]);
+});
+
+test.each([
+  ['1410324847000', 1410324847000],
+  ['2014-09-10', 1410307200000],
+  ['2014-09-10 04:54', 1410324840000],
+  ['2014-09-10T04:54:07.5Z', 1410324847500],
+  ['2014-09-10T06:54:07+02:00', 1410324847000],
+  ['', Number.NaN],
+  ['noon', Number.NaN],
+])('the time %s', (text, time) => expect(device.readTime(text)).toBe(time));
+
+test.each([
+  ['1e3', 1000],
+  ['-0.5', -0.5],
+  ['+49', '+49'],
+  ['0x10', '0x10'],
+  ['1e999', '1e999'],
+  ['8949000000000000000', '8949000000000000000'],
+  ['TRUE', true],
+  ['yes', 'yes'],
+])('the cell %s', (cell, value) => expect(device.toPacket(['time', 'a'], ['1', cell], 2).a).toBe(value));
+
+test.each([
+  ['when,a\n1,2\n', 'The first column must be "time", not "when"'],
+  ['', 'The first column must be "time"'],
+  ['time,_id\n1,2\n', 'The column "_id"'],
+  ['time,a,a\n1,2,3\n', 'The column "a"'],
+  ['time,a\n1,2\nx,3\n', 'Row 3: "x" is no time'],
+  ['time,a\n1,2,3\n', 'line 2'],
+])('a bad recording is refused: %j', (csv, message) => expect(() => device.readPackets(csv)).toThrow(message));
+
+test('ids are the same in every replay, and differ between rows, equal rows and objects', () => {
+  const ids = (object: string, count: number) => device.withIds(object, Array(count).fill(ROW)).map((row) => row._id);
+  expect(ids('a', 3).slice(0, 2)).toEqual(ids('a', 2));
+  expect(new Set([...ids('a', 2), ...ids('b', 2)]).size).toBe(4);
+  expect(ids('a', 1)[0]).toMatch(/^[0-9a-f]{24}$/);
+});
+
+test.each([0, 1, 499, 500, 22694, 22695])('the search finds %d stored rows in few questions', async (stored) => {
+  let questions = 0;
+  const isStored = async (index: number) => {
+    questions++;
+    return index < stored;
+  };
+  expect(await device.storedCount(22695, isStored)).toBe(stored);
+  expect(questions).toBeLessThanOrEqual(15);
+});
+
+test('the vehicle drives continuous, plausible rounds and burns fuel', () => {
+  const trip = Array.from({ length: 2400 }, (_, second) => device.vehicleAt(second));
+  const speeds = trip.map(({ speed }) => Number(speed));
+  expect(Math.max(...speeds)).toBeGreaterThan(50);
+  expect(Math.max(...speeds)).toBeLessThan(120);
+  expect(trip.filter(({ speed }) => Number(speed) < 1).length).toBeGreaterThan(60);
+  trip.slice(1).forEach((packet, index) => {
+    const before = trip[index] as device.Packet;
+    expect(Math.abs(Number(packet.lat) - Number(before.lat))).toBeLessThan(0.0004);
+    expect(Math.abs(Number(packet.lon) - Number(before.lon))).toBeLessThan(0.0006);
+    expect(Number(packet.fuel)).toBeLessThanOrEqual(Number(before.fuel));
+    expect(Number(packet.angle)).toBeLessThan(360);
+  });
+  expect(device.vehicleAt(1100)).toMatchObject({ ignition: false, speed: 0 });
+});
+
+test('the summary counts packets, requests and percentiles', () => {
+  const times = Array.from({ length: 100 }, (_, index) => 100 - index);
+  expect(device.summarize(1000, 2000, times)).toBe(
+    '1000 packets in 2.0 s: 500.0 packets/s; 100 requests, acknowledged in p50 50.0 ms, p99 99.0 ms',
+  );
+  expect(device.summarize(0, 0, [])).toContain('0 packets');
+});
+
+test('only passing faults are tried again, after the time that the server asks for', () => {
+  expect([400, 401, 404, 409, 500].map((status) => waitBefore(1, status, null))).toEqual(Array(5).fill(null));
+  expect(waitBefore(1, 429, null)).toBeNull();
+  expect(waitBefore(1, 429, '7')).toBe(7000);
+  expect(waitBefore(9, 503, '2')).toBe(2000);
+  expect(waitBefore(1, 503, new Date(Date.now() + 60_000).toUTCString())).toBeGreaterThan(50_000);
+  expect(waitBefore(1, 0, null)).toBeLessThanOrEqual(500);
+  expect(waitBefore(50, 0, null)).toBeLessThanOrEqual(30_000);
+});
+
+test('an error answer is told with the help of the server', () => {
+  const body = { message: 'Bad Request', helper: { message: 'lat must be a number' } };
+  expect(describeAnswer(400, body)).toBe('400 Bad Request: lat must be a number');
+  expect(describeAnswer(404, { message: 'Not Found' })).toBe('404 Not Found');
+});
+
+test('what is given explicitly wins over the environment', async () => {
+  const env = { VIGIL_TOKEN: 't', ADMIN_PASSWORD: 'p' };
+  expect(await readCredentials({ token: 'x', login: 'l' }, env)).toEqual({ token: 'x' });
+  expect(await readCredentials({ login: 'l', password: 'q' }, env)).toEqual({ login: 'l', password: 'q' });
+  expect(await readCredentials({}, env)).toEqual({ token: 't' });
+  expect(await readCredentials({}, { ADMIN_PASSWORD: 'p' })).toEqual({ login: 'admin', password: 'p' });
+});

@@ -1,0 +1,88 @@
+/** The checker sees each thing that can go wrong. */
+import { describe, expect, test } from '@jest/globals';
+import { toPosition } from '../../../src/db/stream-changes.js';
+import { checkCounted, checkHeard, checkWritten, type Stored } from '../../slow/rounds/checker.js';
+import type { Client, Heard } from '../../slow/rounds/listeners.js';
+import type { Sent } from '../../slow/rounds/writers.js';
+
+const RULES = { longestMs: 1_000, cuts: false };
+
+const packet = (key: string, more: Partial<Sent> = {}): Sent => ({
+  ...{ object: 'o', kind: 'packet', key, status: 200, retryAfter: 0, startMs: 0, endMs: 10 },
+  ...more,
+});
+const patch = (key: string): Sent => packet(key, { kind: 'patch' });
+const stored = (packets: string[], mark = 'm2'): Stored => ({ packets, marks: new Map([['o', mark]]) });
+const positionOf = (at: number): string => toPosition({ _data: `8265${String(at).padStart(12, '0')}` });
+const client = (...events: readonly (readonly [name: Heard['name'], payload: object])[]): Client => ({
+  ...{ name: 'client', isConnected: () => true, stop: async () => undefined },
+  heard: events.map(([name, payload], at) => ({ name, payload, position: positionOf(at), atMs: at })),
+});
+
+const GOOD = client(
+  ['object-packet', { key: 'a' }],
+  ['object-update', { id: 'o', before: {}, after: { mark: 'm1' } }],
+  ['object-packet', { key: 'b' }],
+  ['object-update', { id: 'o', before: { mark: 'm1' }, after: { mark: 'm2' } }],
+);
+const SENT = [packet('a'), patch('m1'), packet('b'), packet('c', { status: 503, retryAfter: 1 }), patch('m2')];
+
+test('nothing is wrong where nothing is', () => {
+  expect(checkWritten(SENT, stored(['a', 'b']), RULES)).toEqual([]);
+  expect(checkWritten(SENT, stored(['a', 'b', 'c']), RULES)).toEqual([]);
+  expect(checkWritten([packet('a', { status: null })], stored([]), { ...RULES, cuts: true })).toEqual([]);
+  expect(checkHeard(GOOD, SENT, stored(['a', 'b']))).toEqual([]);
+});
+
+describe('what was written', () => {
+  test.each<[what: string, sent: Sent[], packets: string[]]>([
+    ['acknowledged, not stored', [packet('a')], []],
+    ['stored twice', [packet('a')], ['a', 'a']],
+    ['stored, never sent', [packet('a')], ['a', 'x']],
+    ['answered late', [packet('a', { endMs: 2_000 })], ['a']],
+    ['answered wrongly', [packet('a', { status: 500 })], []],
+    ['answered wrongly', [packet('a', { status: 404 })], []],
+    ['answered wrongly', [packet('a', { status: 503, retryAfter: 0 })], []],
+    ['answered wrongly', [packet('a', { status: null })], []],
+  ])('%s', (what, sent, packets) => {
+    const found = checkWritten(sent, stored(packets), RULES);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(`1 ${what}: `);
+  });
+});
+
+describe('what was heard', () => {
+  const of = (heard: readonly Heard[]): Client => ({ ...GOOD, heard });
+  const { heard } = GOOD;
+  const [a, m1, b, m2] = heard as [Heard, Heard, Heard, Heard];
+  test.each<[what: string, heard: Heard[], packets: string[], mark: string]>([
+    ['1 heard twice', [a, m1, b, m2, { ...b, position: positionOf(9) }], ['a', 'b'], 'm2'],
+    ['1 out of order', [m1, b, a, m2], ['a', 'b'], 'm2'],
+    ['1 out of order', [a, m1, b, { ...m2, position: undefined }], ['a', 'b'], 'm2'],
+    ['1 stored, not heard', [a, m1, b, m2], ['a', 'b', 'c'], 'm2'],
+    ['1 heard, not stored', [a, m1, b, m2], ['a'], 'm2'],
+    ['1 a change missed, or told twice', [a, b, m2], ['a', 'b'], 'm3'],
+    ['1 acknowledged change not heard', [a, b, m2], ['a', 'b'], 'm2'],
+    [
+      'a gap: history gone',
+      [a, m1, b, m2, { ...m2, name: 'gap', payload: { reason: 'history gone' } }],
+      ['a', 'b'],
+      'm2',
+    ],
+  ])('%s', (what, events, packets, mark) => {
+    const found = checkHeard(of(events), SENT, stored(packets, mark));
+    expect(found.join('\n')).toContain(`client: ${what}`);
+  });
+
+  test('a chain of changes with one missing in the middle', () => {
+    const m3: Heard = { ...m2, payload: { id: 'o', before: { mark: 'm2' }, after: { mark: 'm3' } } };
+    expect(checkHeard(of([a, m1, b, m3]), [], stored(['a', 'b'], 'm3'))).toEqual([
+      'client: 1 a change missed, or told twice: m1, then m2→m3',
+    ]);
+  });
+});
+
+test('numbers of each object that do not increase', () => {
+  expect(checkCounted(['a/1', 'b/1', 'a/2', 'b/10', 'a/4'])).toEqual([]);
+  expect(checkCounted(['a/1', 'a/3', 'b/9', 'a/2'])).toEqual(['1 out of order: a/2']);
+});
