@@ -35,7 +35,7 @@ function sendList(res: ServerResponse, documents: Uint8Array[]): void {
   const writer = new JsonWriter();
   writer.raw('[\n');
   documents.forEach((document, at) => {
-    if (at > 0) writer.raw(',\n');
+    if (at > 0) writer.raw('\n,\n');
     writer.document(document);
   });
   writer.raw('\n]\n');

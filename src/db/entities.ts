@@ -20,7 +20,7 @@ import {
   translated,
 } from './documents.js';
 import { type JsonWriter, writeJson } from './json.js';
-import { type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
+import { EMPTY_PAGE, type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
 import { findWithState, latestPacket, latestPackets, type ObjectWithState } from './states.js';
 
 const SEARCHED = ['name', 'id', 'login'];
@@ -36,7 +36,7 @@ export async function listEntities(
   page: Page,
   also: readonly Filter<Document>[] = [],
 ): Promise<JsonPage> {
-  if (page.limit === 0) return { body: Buffer.from('[]\n'), count: 0, lastId: null };
+  if (page.limit === 0) return EMPTY_PAGE;
   // What callers who see the same ask for in the same turn is read, and turned into JSON, once.
   const what = `page ${JSON.stringify([store.name, scope, page, also])}`;
   return database.inTurn(what, [], () => readEntities(database, store, scope, page, also));

@@ -8,7 +8,7 @@ import type { Page, Selection } from '../model/list.js';
 import type { Database } from './connect.js';
 import { type Layout, projectionOf, selectionFilter, translated } from './documents.js';
 import { createMemory } from './memory.js';
-import { type JsonPage, readOne, readPage } from './pages.js';
+import { EMPTY_PAGE, type JsonPage, readOne, readPage } from './pages.js';
 
 export const PACKETS = 'packets';
 /** What the border to the database has to know of packets. */
@@ -25,7 +25,7 @@ const PAGES = createMemory();
 
 /** A page of an object's packets as JSON, ascending by `time`, then `_ts`, unless the query says otherwise. */
 export async function listPackets(database: Database, objectId: string, page: Page): Promise<JsonPage> {
-  if (page.limit === 0) return { body: Buffer.from('[]\n'), count: 0, lastId: null };
+  if (page.limit === 0) return EMPTY_PAGE;
   const conditions = packetConditions(objectId, page);
   if (page.after !== null) conditions.push(await afterPacket(database, objectId, page.after));
   const sort = page.sort;

@@ -10,7 +10,7 @@ import { JsonWriter, writeJson } from './json.js';
 import { FRESH, type Memory } from './memory.js';
 import { runRawCommand } from './raw-command.js';
 
-/** A page of a list as it goes to the client: a JSON array, one element per line. */
+/** A page of a list as it goes to the client: a JSON array, laid out as `LAYOUT` says. */
 export interface JsonPage {
   readonly body: Buffer;
   readonly count: number;
@@ -18,6 +18,15 @@ export interface JsonPage {
   /** To be called when the body is sent, and nobody reads it any more; absent where it is not known when that is. */
   readonly release?: () => void;
 }
+
+/**
+ * How a JSON array is laid out: every element and every comma on a line of its own. There are clients that read a list line
+ * by line as it arrives, and know no other layout.
+ */
+export const LAYOUT = { begin: '[\n', between: '\n,\n', end: '\n]\n', empty: '[\n]\n' } as const;
+
+/** A page without any element. */
+export const EMPTY_PAGE: JsonPage = { body: Buffer.from(LAYOUT.empty), count: 0, lastId: null };
 
 /** What is written into a document's object after its own members. */
 export type Extra = (writer: JsonWriter, id: string) => void;
@@ -81,7 +90,7 @@ export async function readPage(
   const writer = new JsonWriter(FIRST_BYTES, memory);
   let count = 0;
   let lastId: string | null = null;
-  writer.raw('[\n');
+  writer.raw(LAYOUT.begin);
   for await (const batch of rawBatches(database, command)) {
     const extra = prepareExtra && (await prepareExtra(batch.documents.map(idOf)));
     const isBig = batch.bytes > BIG_BYTES;
@@ -90,7 +99,7 @@ export async function readPage(
       writer.reserve(batch.bytes * JSON_PER_BSON);
       let last: number | null = null;
       for (const start of batch.starts()) {
-        if (count > 0) writer.raw(',\n');
+        if (count > 0) writer.raw(LAYOUT.between);
         writeDocument(writer, batch.memory, start, extra);
         last = start;
         if (++count % SLICE === 0) await yieldWithin(writer);
@@ -100,7 +109,8 @@ export async function readPage(
       if (isBig) endTurn();
     }
   }
-  writer.raw(count === 0 ? ']\n' : '\n]\n');
+  // Of an empty list the first line is there already.
+  writer.raw(count === 0 ? LAYOUT.empty.slice(LAYOUT.begin.length) : LAYOUT.end);
   const body = writer.take();
   return { body, count, lastId, release: () => memory.takeBack(Buffer.from(body.buffer)) };
 }

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { LAYOUT } from '../db/pages.js';
 import { badRequest } from '../errors.js';
 import {
   type Batch,
@@ -174,12 +175,18 @@ function createPage() {
       }
     },
     toJson(position: string): Buffer {
-      const parts = items.flatMap((item, at) => (at === 0 ? [item] : [COMMA, item]));
+      const parts = items.flatMap((item, at) => (at === 0 ? [BEGIN, item] : [BETWEEN, item]));
       const gap = found === null ? '' : `,"gap":${JSON.stringify(found)}`;
-      return Buffer.concat([BEGIN, ...parts, Buffer.from(`],"position":"${position}"${gap}}\n`)]);
+      return Buffer.concat([
+        HEAD,
+        ...(items.length === 0 ? [EMPTY] : [...parts, END]),
+        Buffer.from(`,"position":"${position}"${gap}}\n`),
+      ]);
     },
   };
 }
 
-const BEGIN = Buffer.from('{"events":[');
-const COMMA = Buffer.from(',\n');
+const HEAD = Buffer.from('{"events":');
+const BEGIN = Buffer.from(LAYOUT.begin);
+const BETWEEN = Buffer.from(LAYOUT.between);
+const [END, EMPTY] = [LAYOUT.end, LAYOUT.empty].map((text) => Buffer.from(text.trimEnd())) as [Buffer, Buffer];
