@@ -33,7 +33,8 @@ export interface Guarded {
   readonly access: readonly string[];
 }
 
-const CREDENTIAL = /^(\*|[A-Z]+) (\/\S*)$/;
+// Others write the path without the slash in front; a lone `*` is no path.
+const CREDENTIAL = /^(\*|[A-Z]+) (\/\S*|[A-Za-z:]\S*)$/;
 
 export function scopeOf(caller: Pick<Caller, 'userId' | 'groupId'>): Scope {
   return { userId: caller.userId, groupId: caller.groupId } as Scope;
@@ -52,7 +53,7 @@ export function readersOf(entity: Guarded): string[] {
   ];
 }
 
-/** Whether text is a credential: a method or `*`, one space, a path that begins with `/`. */
+/** Whether text is a credential: a method or `*`, one space, a path, with or without a slash in front. */
 export function isCredential(text: string): boolean {
   return text.length <= 256 && CREDENTIAL.test(text);
 }
@@ -65,7 +66,8 @@ export function toSegments(path: string): string[] {
 
 /**
  * Whether the caller's role, and where there is one the token's scopes, permit the method on the path.
- * HEAD is asked as GET. In a pattern `*` stands for one segment, as the last one for the path so far and all below it.
+ * HEAD is asked as GET. In a pattern `*` stands for one segment, as the last one for the path so far and all below it;
+ * `:name` stands for one segment anywhere.
  */
 export function mayCall(
   caller: Pick<Caller, 'credentials' | 'scopes'>,
@@ -89,13 +91,16 @@ function readPattern(credential: string): Pattern | null {
   const [, method, path] = CREDENTIAL.exec(credential) ?? [];
   if (method === undefined || path === undefined) return null;
   const segments = path
-    .replace(/^\/api\/v1(?=\/|$)/, '')
+    .replace(/^\/?api\/v1(?=\/|$)/, '')
     .split('/')
     .filter(Boolean);
   const open = segments.at(-1) === '*';
-  const parts = (open ? segments.slice(0, -1) : segments).map((part) => (part === '*' ? null : decoded(part)));
+  const parts = (open ? segments.slice(0, -1) : segments).map((part) => (isAnyOne(part) ? null : decoded(part)));
   return { method, parts, open };
 }
+
+// A `:object` that `forObject` has left stands for the object of a user who has none.
+const isAnyOne = (part: string): boolean => part === '*' || (part.startsWith(':') && part !== ':object');
 
 function decoded(part: string): string {
   try {
