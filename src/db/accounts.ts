@@ -124,6 +124,9 @@ export interface Place {
   readonly branch: string[];
 }
 
+// Exports of other installations name groups of theirs.
+const HINT = '; without it, or with ?group=mine, the entity belongs to your own';
+
 /** The scope's own group, or the one that the field names; a 400 where it is none that the scope reaches. */
 export async function findPlace(
   database: Database,
@@ -134,7 +137,8 @@ export async function findPlace(
   const group = named ?? scope.groupId;
   const found = await findStored(database, builtInStore('groups'), '_id', group.toLowerCase());
   const branch = found === null ? [] : (BSON.deserialize(found).branch as ObjectId[]).map(String);
-  if (!branch.includes(scope.groupId)) throw badRequest(`${field}: not a group of yours`);
+  if (!branch.includes(scope.groupId))
+    throw badRequest(`${field}: not a group of yours${field === 'group' ? HINT : ''}`);
   return { group, branch };
 }
 

@@ -201,7 +201,7 @@ function writesOf(of: { all: string; one: string; tag: string; title: string; wh
   const created = json(title === 'Token' ? allOf(entity(title), TOKEN_ONCE) : entity(title));
   const operations: Operation[] = [
     {
-      ...{ method: 'post', path: all, id: `create${title}`, tag, summary: 'Creates one' },
+      ...{ method: 'post', path: all, id: `create${title}`, tag, summary: 'Creates one', query: ['group'] },
       ...{ body: json(schemaRef(`${title}New`)), isBodyRequired: true },
       ...{ answer: { says: 'What was created', content: created }, errors: [...WRITTEN, 404] },
     },

@@ -51,7 +51,7 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
     explode: true,
     description:
       'Parameters named `where.<field>`, such as `where.config.plate=B-VG 7`: the field has this value, or one of these ' +
-      '(a comma list). `null`, `true` and numbers are read as such; `"123"` in quotes is text',
+      '(a comma list). `null`, `true` and numbers are read as such; `"123"` in quotes is text. `where_<field>` is the same',
   },
   search: {
     schema: { type: 'string', maxLength: LIMITS.searchCharacters },
@@ -91,6 +91,10 @@ const OTHERS: Readonly<Record<string, Part>> = {
   waitForEvents: {
     ...{ name: 'wait', schema: { type: 'integer', minimum: 0, maximum: LIMITS.pollMs / 1_000, default: 0 } },
     description: 'Seconds: a page comes as soon as there is an event',
+  },
+  group: {
+    schema: { enum: ['mine'] },
+    description: 'It belongs to the caller’s own group, whatever the body says: for what another installation exported',
   },
   ttl: {
     schema: { type: 'string', examples: ['10 min'] },

@@ -74,7 +74,7 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
 };
 
 /** Given, and never shown. */
-const SECRET = new Set(['users.password', 'tokens.expiresIn']);
+const SECRET = new Set(['users.password', 'users.disabled', 'tokens.expiresIn']);
 
 /** The name of a store's entities: `objects` holds `ControlObject`s. */
 export function titleOf(storeName: string): string {

@@ -15,7 +15,7 @@ import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { readJson } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
 import { only } from './failure.js';
-import { readListQuery, readOnly } from './query.js';
+import { readIsMine, readListQuery, readOnly } from './query.js';
 import { type Rule, toNewEntity } from './rules/rule.js';
 
 export interface EntityParts {
@@ -68,7 +68,7 @@ const read: Handler = (parts) => async (req, res) => {
 const create: Handler = (parts) => async (req, res) => {
   const [store, caller] = [storeIn(res), callerOf(res)];
   const rule = parts.rules.get(store.name);
-  const wanted = readNew(store, req.body ?? {});
+  const wanted = readNew(store, req.body ?? {}, readIsMine(req.query));
   const created = rule?.create
     ? await rule.create(caller, wanted)
     : await createPlain(parts, store, rule, { caller, ...wanted });

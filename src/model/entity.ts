@@ -32,13 +32,17 @@ export interface NewEntity {
   group: string | null;
 }
 
-/** A POST body as the fields of a new entity of the store, defaults filled in; a 400 names the field at fault. */
-export function readNew(store: Store, body: unknown): NewEntity {
+/**
+ * A POST body as the fields of a new entity of the store, defaults filled in; a 400 names the field at fault. `isMine`: the
+ * group that the body names is not looked at.
+ */
+export function readNew(store: Store, body: unknown, isMine = false): NewEntity {
   const object = readObject(body);
-  const group = object.group ?? null;
+  const group = (isMine ? null : object.group) ?? null;
   if (group !== null && !isId(group)) throw badRequest('group: expected the _id of a group');
   const fields = Object.assign({}, store.defaults, ownFields(store, object));
   store.checkNew(fields);
+  store.translate?.(fields);
   checkObjects(fields);
   return { fields, group: group === null ? null : group.toLowerCase() };
 }
@@ -48,6 +52,7 @@ export function readPatch(store: Store, body: unknown): JsonObject {
   const fields = ownFields(store, readObject(body));
   for (const name of store.fixed) delete fields[name];
   store.checkPatch(fields);
+  store.translate?.(fields);
   checkObjects(fields);
   return fields;
 }

@@ -33,6 +33,8 @@ export interface Store {
   /** Throws a 400 that names the field. */
   readonly checkNew: (fields: JsonObject) => void;
   readonly checkPatch: (fields: JsonObject) => void;
+  /** Says what clients of other platforms say otherwise in the words of ours; null where there is no such thing. */
+  readonly translate: ((fields: JsonObject) => void) | null;
   /** Where a change is to be judged by the whole entity that it would make. */
   readonly checkWhole: ((fields: JsonObject) => void) | null;
 }
@@ -70,6 +72,7 @@ interface Definition {
   defaults?: JsonObject;
   builtIn?: boolean;
   readOnly?: boolean;
+  translate?: (fields: JsonObject) => void;
 }
 
 const DEFINITIONS: Readonly<Record<string, Definition>> = {
@@ -107,6 +110,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
       name: text().nullish(),
       role: id.optional(),
       active: z.boolean().optional(),
+      disabled: z.boolean().nullish(),
       object: id.optional(),
     },
     unique: ['login', 'email'],
@@ -114,6 +118,11 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     references: ['role', 'object'],
     texts: ['login', 'email', 'name'],
     defaults: { active: true },
+    // Where both are given, it is the one that somebody has just set: no answer of ours holds it.
+    translate(fields) {
+      if (typeof fields.disabled === 'boolean') fields.active = !fields.disabled;
+      delete fields.disabled;
+    },
   },
   groups: { fields: { name, parent: id.nullish() }, hidden: ['_moved'], references: ['parent'] },
   roles: { fields: { name, credentials }, builtIn: true },
@@ -186,6 +195,7 @@ function toStore(storeName: string, definition: Definition): Store {
     schema,
     checkNew: (fields) => checkAgainst(schema, fields),
     checkPatch: (fields) => checkAgainst(patch, fields),
+    translate: definition.translate ?? null,
     checkWhole: null,
   };
 }
