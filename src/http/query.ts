@@ -71,6 +71,13 @@ export function readText(query: Query, name: string): string | null {
   return value;
 }
 
+/** `group=mine`: whatever group the body names, the caller's own is meant. */
+export function readIsMine(query: Query): boolean {
+  const text = readText(query, 'group');
+  if (text === null || text === 'mine') return text !== null;
+  throw badRequest('group: expected "mine" in the query; any other group is named in the body');
+}
+
 /** A parameter as a whole number from 0 on; null when it is absent. Throws a 400. */
 export function readCount(query: Query, name: string): number | null {
   const text = readText(query, name);
@@ -88,7 +95,8 @@ function readBound(query: Query, name: string, alias: string): number | null {
 
 function readInstant(query: Query, name: string): number | null {
   const text = readText(query, name);
-  if (text === null) return null;
+  // A form sends the field that was left empty.
+  if (text === null || text === '') return null;
   const timeMs = readTime(text);
   if (timeMs === null) throw badRequest(`${name}: expected ms since the epoch or YYYY-MM-DDThh:mm`);
   return timeMs;
@@ -113,7 +121,7 @@ function readSearch(query: Query): string | null {
 }
 
 function readFilters(query: Query): Filter[] {
-  const names = Object.keys(query).filter((name) => name.startsWith('where.'));
+  const names = Object.keys(query).filter((name) => /^where[._]/.test(name));
   if (names.length > LIMITS.whereFilters) throw badRequest(`where: more than ${LIMITS.whereFilters} filters`);
   return names.map((name) => {
     const path = name.slice('where.'.length);

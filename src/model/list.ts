@@ -33,7 +33,8 @@ export interface Summary extends Selection {
 
 export type ListQuery = Page | Summary;
 
-const PATH = /^[A-Za-z_][\w-]*(?:\.[\w-]+)*$/;
+// A lone number is no name, but models have parameters such as `3303_0_5601` and `!govecs_lock`.
+const PATH = /^(?!\d+(?:\.|$))[\w!][\w-]*(?:\.[\w-]+)*$/;
 
 /** Whether text names a field, or a nested one with dots. */
 export function isPath(text: string): boolean {
