@@ -1,6 +1,6 @@
 /** The end of every request that nobody answered: 404 for the unknown, 405 for the wrong method, an error's body. */
 import { randomUUID } from 'node:crypto';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -36,8 +36,19 @@ export function answerError(log: Logger): ErrorRequestHandler {
   };
 }
 
+/** Node notes on each connection the answer that is under way there. */
+type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
+
 /** For what is no HTTP request that could be answered in the usual way: too large a header, a broken line, a stall. */
-export function answerClientError(_error: Error, socket: Socket): void {
+export function answerClientError(error: NodeJS.ErrnoException, socket: AnsweringSocket): void {
+  // What comes after the last request is nobody's: the connection ends with that one's answer.
+  if (error.code === 'HPE_CLOSED_CONNECTION') return;
+  const answering = socket._httpMessage;
+  if (!socket.destroyed && answering?.req.complete && !answering.writableFinished) {
+    // The requests before this one were whole: their answers come first, each in its turn.
+    answering.once('close', () => answerClientError(error, socket));
+    return;
+  }
   if (!socket.writable) {
     socket.destroy();
     return;

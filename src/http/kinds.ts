@@ -5,6 +5,8 @@
  */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Express } from 'express';
+import { useOriginForm } from './target.js';
+import { continueParsing, isWebSocketHandshake } from './upgrade.js';
 
 export interface Kinds {
   readonly IncomingMessage: typeof IncomingMessage;
@@ -13,11 +15,36 @@ export interface Kinds {
   follow(app: Express): void;
 }
 
+/** The constructor as Node calls it. */
+const NodeResponse = ServerResponse as unknown as new <Asked extends IncomingMessage>(
+  request: Asked,
+  options: object,
+) => ServerResponse<Asked>;
+
 export function createKinds(): Kinds {
-  class ApiRequest extends IncomingMessage {}
-  class ApiResponse<Asked extends IncomingMessage> extends ServerResponse<Asked> {}
+  class ApiRequest extends IncomingMessage {
+    private asksForUpgrade = false;
+    /** Node sets it as it finds a request to ask, and hands the connection over where it is true. */
+    get upgrade(): boolean {
+      if (!this.asksForUpgrade || !isWebSocketHandshake(this)) return false;
+      useOriginForm(this);
+      return true;
+    }
+    set upgrade(asks: boolean | null) {
+      if (asks && !this.asksForUpgrade) continueParsing(this);
+      // Node sets it to null before there are fields.
+      if (asks !== null) this.asksForUpgrade = asks;
+    }
+  }
+  class ApiResponse<Asked extends IncomingMessage> extends NodeResponse<Asked> {
+    // The first to see a request whole: before it is told to anyone.
+    constructor(request: Asked, options: object) {
+      super(request, options);
+      useOriginForm(request);
+    }
+  }
   return {
-    ...{ IncomingMessage: ApiRequest, ServerResponse: ApiResponse },
+    ...{ IncomingMessage: ApiRequest, ServerResponse: ApiResponse as unknown as typeof ServerResponse },
     follow(app) {
       Object.setPrototypeOf(ApiRequest.prototype, app.request);
       Object.setPrototypeOf(ApiResponse.prototype, app.response);

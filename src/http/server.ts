@@ -39,6 +39,11 @@ export async function listen(server: Server, { host, port }: { host: string; por
 /** The open connections of each server; Node notes on each the answer that is under way there. */
 const connections = new WeakMap<Server, Set<Socket & { _httpMessage?: ServerResponse | null }>>();
 
+/** Node's own `closeAllConnections` leaves out those that became another protocol's. */
+function endAll(server: Server): void {
+  for (const socket of connections.get(server) ?? []) socket.destroy();
+}
+
 /** From now on every answer says that its connection ends with it: whoever keeps connections finds others. */
 export function endKeptConnections(server: Server): void {
   for (const { _httpMessage: res } of connections.get(server) ?? []) if (res) endAfter(res);
@@ -71,7 +76,7 @@ export async function letIn(server: Server): Promise<void> {
 export function closeServer(server: Server): void {
   if (!server.listening) return;
   const idle = setInterval(() => server.closeIdleConnections(), LIMITS.stopPollMs);
-  const all = setTimeout(() => server.closeAllConnections(), LIMITS.stopMs);
+  const all = setTimeout(() => endAll(server), LIMITS.stopMs);
   server.once('close', () => {
     clearInterval(idle);
     clearTimeout(all);

@@ -13,6 +13,7 @@ import {
   readNarrowing,
   readNarrowingQuery,
   type Sink,
+  SOCKETS_PATH,
 } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
 import { type Connection, guardConnections, isDrained, takesFrames, writeFrames } from './connections.js';
@@ -81,8 +82,10 @@ function createServer(httpServer: HttpServer, { corsOrigins, addressOf }: Socket
     decide(null, !full && isTrustedOrigin(req.headers, corsOrigins) && (await isRare(addressOf(req))));
   };
   const io = new Server(httpServer, {
-    path: '/socket.io/',
+    path: SOCKETS_PATH,
     serveClient: false,
+    // Other upgrades never come here: the HTTP server ignores them.
+    destroyUpgrade: false,
     // interface, "WebSocket endpoint": EIO=3; newer clients and long polling work as well.
     allowEIO3: true,
     // interface, "Limits": 25 s between pings, 60 s for the answer.

@@ -3,6 +3,9 @@ import { badRequest } from '../errors.js';
 import { isObject } from './json.js';
 import { LIMITS } from './limits.js';
 
+/** Where Socket.IO is; interface, "WebSocket endpoint". */
+export const SOCKETS_PATH = '/socket.io/';
+
 export const EVENT_NAMES = [
   'object-packet',
   'object-update',
