@@ -2,10 +2,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createDoor } from '../../src/http/door.js';
-import { entityOf } from '../answers.js';
-import { ADMIN, useService } from '../fixture.js';
-import { until } from '../until.js';
-import { openWire, type Wire } from './wire.js';
+import { entityOf } from '../support/answers.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
+import { until } from '../support/until.js';
+import { openWire, type Wire } from '../support/wire.js';
 
 const service = useService();
 let token: string;
@@ -108,7 +109,7 @@ test('answers all of any requests in their order, cut into any pieces', async ()
         .filter((piece) => piece !== '');
     }),
   );
-  await fc.assert(property, { numRuns: 100 });
+  await fc.assert(property, { numRuns: runsOf(100) });
 });
 
 test('answers a request at every place where it can be cut', async () => {

@@ -1,80 +1,33 @@
 /** The balancer as docker-compose.yml runs it, nginx with the very same script and configuration, before two real instances. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { type EventEmitter, once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'mqtt';
 import { io } from 'socket.io-client';
 import { entityOf } from '../support/answers.js';
+import { type Balancer, HAS_NGINX, HAS_STREAMS, startBalancer } from '../support/balancer.js';
 import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
-import { findFreePort } from '../support/ports.js';
 import { until } from '../support/until.js';
 
-const hasNginx = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'nginx')));
-if (!hasNginx) process.stderr.write('nginx is not installed: the tests of the balancer are left out\n');
-
-// Debian has it in a package of its own; nginx's image has it built in.
-const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
-
-let folder: string;
-let proxy: ChildProcess;
-let said = '';
-let url: string;
-let tlsPort: number;
-let mqttUrl: string;
+let balancer: Balancer;
+let [url, tlsPort, mqttUrl] = ['', 0, ''];
 let instances: TestService[];
 let token: string;
 
-async function startProxy(): Promise<void> {
-  const [port, tls, mqtt] = [await findFreePort(), await findFreePort(), await findFreePort()];
-  [url, tlsPort, mqttUrl] = [`http://127.0.0.1:${port}`, tls, `mqtt://127.0.0.1:${mqtt}`];
-  const mqttPeer = new URL(instances[0]?.service.mqttUrl ?? '').port;
-  const peers = instances.map(({ url: at }) => new URL(at).host).join(' ');
-  proxy = spawn('sh', ['scripts/ops/proxy.sh'], {
-    env: {
-      ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
-      ...{ HTTP_LISTEN: `127.0.0.1:${port}`, HTTPS_LISTEN: `127.0.0.1:${tls}`, LOOK_EVERY: '0.1' },
-      ...(existsSync(STREAM_MODULE) && { MQTT_LISTEN: `127.0.0.1:${mqtt}`, MQTT_PEERS_PORT: mqttPeer }),
-    },
-  });
-  proxy.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-  });
-  await until(
-    () =>
-      fetch(`${url}/api/v1`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    'the balancer answers',
-  );
-}
-
 beforeAll(async () => {
-  if (!hasNginx) return;
-  folder = await mkdtemp(join(tmpdir(), 'vigil-proxy-'));
-  // nginx's workers are another user where the tests are run by root.
-  await chmod(folder, 0o755);
-  for (const name of ['run', 'secrets']) await mkdir(join(folder, name));
-  const subject = ['-subj', '/CN=vigil.example', '-days', '1', '-newkey', 'rsa:2048', '-nodes'];
-  const files = ['-keyout', join(folder, 'secrets', 'key.pem'), '-out', join(folder, 'secrets', 'cert.pem')];
-  execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' });
+  if (!HAS_NGINX) return;
   const uri = testUri();
   const env = { TRUST_PROXY: '1' };
   instances = [await startTestService({ env }, uri)];
   instances.push(await startTestService({ env }, uri));
-  await startProxy();
+  balancer = await startBalancer(instances);
+  ({ url, tlsPort, mqttUrl } = balancer);
   token = (await instances[0]?.tokenOf(ADMIN.login, ADMIN.password)) as string;
 });
 
 afterAll(async () => {
-  proxy?.kill('SIGTERM');
+  await balancer?.stop();
   for (const instance of instances ?? []) await instance.stop();
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
 const call = (path: string, init: RequestInit = {}): Promise<Response> =>
@@ -120,7 +73,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
   };
 }
 
-(hasNginx ? describe : describe.skip)('behind nginx', () => {
+(HAS_NGINX ? describe : describe.skip)('behind nginx', () => {
   test('requests reach every instance', async () => {
     const marks = Array.from({ length: 20 }, (_, at) => `balanced-${at}`);
     for (const mark of marks) {
@@ -208,7 +161,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     expect(JSON.parse(await read.text())).toHaveLength(250);
   });
 
-  (existsSync(STREAM_MODULE) ? test : test.skip)('devices reach an instance over MQTT', async () => {
+  (HAS_STREAMS ? test : test.skip)('devices reach an instance over MQTT', async () => {
     const options = { username: 'nobody', password: 'nothing', reconnectPeriod: 0, protocolVersion: 4 } as const;
     const device = connect(mqttUrl, options);
     const [{ code }] = await once(device as unknown as EventEmitter, 'error');
@@ -265,6 +218,6 @@ async function openStream(mark: string, since: string): Promise<Stream> {
       message: 'Service Unavailable',
       tags: ['error_unavailable'],
     });
-    expect(said).not.toMatch(/\[(emerg|alert|crit)\]/);
+    expect(balancer.said()).not.toMatch(/\[(emerg|alert|crit)\]/);
   });
 });

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
-import { ADMIN, testUri } from '../fixture.js';
-import { findFreePort, type Process, startProcess } from '../ops/process.js';
+import { ADMIN, testUri } from '../support/fixture.js';
+import { findFreePort } from '../support/ports.js';
+import { type Process, startProcess } from '../support/process.js';
 
 const sockets: Socket[] = [];
 let service: Process;

@@ -1,7 +1,7 @@
 /** HTTP as it is on the wire: bytes in the pieces a test wants, and the answers that come back, one by one. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { until } from '../until.js';
+import { until } from './until.js';
 
 export interface WireAnswer {
   readonly status: number;

@@ -1,0 +1,74 @@
+/** nginx as docker-compose.yml runs it, with the very same script and configuration, before instances of a test. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestService } from './fixture.js';
+import { findFreePort } from './ports.js';
+import { until } from './until.js';
+
+export const HAS_NGINX = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'nginx')));
+if (!HAS_NGINX) process.stderr.write('nginx is not installed: the tests of the balancer are left out\n');
+
+// Debian has it in a package of its own; nginx's image has it built in.
+const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
+export const HAS_STREAMS = HAS_NGINX && existsSync(STREAM_MODULE);
+
+export interface Balancer {
+  readonly url: string;
+  readonly tlsPort: number;
+  readonly mqttUrl: string;
+  /** Where it runs: its temporary files are in `run`. */
+  readonly folder: string;
+  said(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts it, with a certificate of its own, and returns when an instance answers through it. */
+export async function startBalancer(instances: readonly TestService[]): Promise<Balancer> {
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-proxy-'));
+  // nginx's workers are another user where the tests are run by root.
+  await chmod(folder, 0o755);
+  for (const name of ['run', 'secrets']) await mkdir(join(folder, name));
+  const subject = ['-subj', '/CN=vigil.example', '-days', '1', '-newkey', 'rsa:2048', '-nodes'];
+  const files = ['-keyout', join(folder, 'secrets', 'key.pem'), '-out', join(folder, 'secrets', 'cert.pem')];
+  execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' });
+  const [port, tlsPort, mqtt] = [await findFreePort(), await findFreePort(), await findFreePort()];
+  const proxy = run(folder, instances, { port, tlsPort, mqtt });
+  let said = '';
+  proxy.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const answers = () =>
+    fetch(`${url}/api/v1`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until(answers, 'the balancer answers');
+  return {
+    ...{ url, tlsPort, mqttUrl: `mqtt://127.0.0.1:${mqtt}`, folder },
+    said: () => said,
+    async stop() {
+      proxy.kill('SIGTERM');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function run(
+  folder: string,
+  instances: readonly TestService[],
+  ports: { port: number; tlsPort: number; mqtt: number },
+): ChildProcess {
+  const mqttPeer = new URL(instances[0]?.service.mqttUrl ?? '').port;
+  const peers = instances.map(({ url }) => new URL(url).host).join(' ');
+  return spawn('sh', ['scripts/ops/proxy.sh'], {
+    env: {
+      ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
+      ...{ HTTP_LISTEN: `127.0.0.1:${ports.port}`, HTTPS_LISTEN: `127.0.0.1:${ports.tlsPort}`, LOOK_EVERY: '0.1' },
+      ...(HAS_STREAMS && { MQTT_LISTEN: `127.0.0.1:${ports.mqtt}`, MQTT_PEERS_PORT: mqttPeer }),
+    },
+  });
+}
