@@ -2,7 +2,10 @@
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../model/builtin.js';
 import { LIMITS } from '../model/limits.js';
+import { DOCUMENT_BYTES, toBson } from './bson-writer.js';
 import type { Database } from './connect.js';
+import { isAway } from './documents.js';
+import { insertTogether, type Write } from './write-command.js';
 
 /** One event. What is alike within a moment is told once, with its count. */
 export interface AuditEntry {
@@ -65,22 +68,34 @@ export function createAudit(options: AuditOptions): Audit {
   };
 }
 
-async function storeAll({ database, log }: AuditOptions, taken: readonly Pending[]): Promise<void> {
+/** What can be stored is stored, whatever else happened in the same moment. */
+async function storeAll(options: AuditOptions, taken: readonly Pending[]): Promise<void> {
   if (taken.length === 0) return;
   try {
-    const users = [...new Set(taken.flatMap(({ entry }) => entry.userId ?? []))];
-    const logins = [...new Set(taken.flatMap(({ entry }) => (entry.userId === null ? (entry.login ?? []) : [])))];
-    const branches = await findBranches(database, users, logins);
-    const documents = taken.map((one) => {
-      const { userId, login } = one.entry;
-      const branch = branches.get(userId ?? login ?? '');
-      const isNobody = userId === null && branch === undefined;
-      return toAuditDocument(isNobody ? { ...one, entry: { ...one.entry, login: null } } : one, branch);
-    });
-    await database.db.collection('audit').insertMany(documents);
+    await store(options, taken);
   } catch (error) {
-    log.error({ err: error, events: taken.length }, 'security events could not be stored; they are in the log');
+    if (taken.length > 1 && !isAway(error)) for (const one of taken) await storeAll(options, [one]);
+    else options.log.error({ err: error, events: taken.length }, NOT_STORED);
   }
+}
+
+const NOT_STORED = 'security events could not be stored; they are in the log';
+
+async function store({ database, log }: AuditOptions, taken: readonly Pending[]): Promise<void> {
+  const users = [...new Set(taken.flatMap(({ entry }) => entry.userId ?? []))];
+  const logins = [...new Set(taken.flatMap(({ entry }) => (entry.userId === null ? (entry.login ?? []) : [])))];
+  const branches = await findBranches(database, users, logins);
+  const writes = taken.flatMap((one): Write[] => {
+    const { userId, login } = one.entry;
+    const branch = branches.get(userId ?? login ?? '');
+    const isNobody = userId === null && branch === undefined;
+    const shown = isNobody ? { ...one, entry: { ...one.entry, login: null } } : one;
+    const bson = toBson(toAuditDocument(shown, branch), DOCUMENT_BYTES);
+    return bson === null ? [] : [{ bson }];
+  });
+  const outcomes = await insertTogether(database.db, 'audit', writes);
+  const refused = outcomes.flatMap((outcome) => ('refused' in outcome ? [outcome.refused] : []));
+  if (refused.length > 0) log.error({ err: refused[0], events: refused.length }, NOT_STORED);
 }
 
 /** The branch of each user's group, by `_id` and by login: who administers it sees what the user did, or somebody tried. */

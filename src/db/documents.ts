@@ -5,6 +5,7 @@ import {
   type Filter,
   MongoBulkWriteError,
   MongoError,
+  MongoInvalidArgumentError,
   MongoServerError,
   MongoWriteConcernError,
   ObjectId,
@@ -185,7 +186,8 @@ function toConflict(error: MongoError): ApiError {
 export function isAway(error: unknown): boolean {
   if (error instanceof ApiError) return error.status === 503;
   if (CUT.has((error as { code?: unknown } | null)?.code)) return true;
-  if (!(error instanceof MongoError)) return false;
+  // What the driver does not take as it was given it will not take in a moment either.
+  if (!(error instanceof MongoError) || error instanceof MongoInvalidArgumentError) return false;
   // A group of writes that never reached the database comes without an error of any one of them.
   if (error instanceof MongoBulkWriteError && [error.writeErrors].flat().length === 0) return true;
   // It is not known whether what was written is durable.

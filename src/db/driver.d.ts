@@ -34,3 +34,12 @@ declare module 'mongodb/lib/operations/execute_operation.js' {
     operation: RunCommandOperation<Result>,
   ): Promise<Result>;
 }
+
+declare module 'mongodb/lib/cmap/commands.js' {
+  /** Documents of a command that go beside it, as bytes (MongoDB wire protocol, OP_MSG, sections of kind 1). */
+  export class DocumentSequence {
+    constructor(field: string);
+    /** `document` is what those who listen to commands are told of it. */
+    push(document: unknown, bytes: Uint8Array): void;
+  }
+}

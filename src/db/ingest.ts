@@ -1,13 +1,14 @@
 /** The packets of objects as they come in: durable before they are acknowledged, those of one moment written together. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { BSON, type Document, MongoServerError, ObjectId } from 'mongodb';
+import { type Document, MongoServerError, ObjectId } from 'mongodb';
 import { conflict, tooLarge, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
+import { toBson } from './bson-writer.js';
 import type { Database } from './connect.js';
 import { toDatabaseError, toEntity, withinTime } from './documents.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
-import { insertMany, type NewDocument } from './write-command.js';
+import { insertTogether, type Write } from './write-command.js';
 
 const DUPLICATE = 11_000;
 
@@ -21,7 +22,7 @@ interface Waiting {
   readonly objectId: string;
   readonly packets: readonly Packet[];
   /** The same as they are stored. */
-  readonly documents: readonly NewDocument[];
+  readonly writes: readonly Write[];
   /** When they came; ms of the process' own clock. */
   readonly sinceMs: number;
   readonly signal: AbortSignal | null;
@@ -93,10 +94,10 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
       throw unavailable('too many packets are waiting to be stored; none of these was');
     }
-    const { packets, documents } = toPackets(source, messages, stampUs);
+    const { packets, writes } = toPackets(source, messages, stampUs);
     return new Promise((resolve, reject) => {
       const sinceMs = performance.now();
-      waiting.push({ objectId: source.objectId, packets, documents, sinceMs, signal, resolve, reject });
+      waiting.push({ objectId: source.objectId, packets, writes, sinceMs, signal, resolve, reject });
       waitingPackets += packets.length;
       if (!isBusy(underWay, source.objectId)) beginSoon();
     });
@@ -107,32 +108,19 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
 function toPackets(source: PacketSource, messages: readonly Message[], stampUs: () => number) {
   const references = { _oid: new ObjectId(source.objectId), _gid: new ObjectId(source.groupId) };
   const packets: Packet[] = [];
-  const documents = messages.map((message, at) => {
+  const writes = messages.map((message, at) => {
     const _id = message.id === null ? new ObjectId() : new ObjectId(message.id);
     const packet = toPacket(message, _id.toHexString(), source, stampUs());
     packets.push(packet);
-    return toStored({ ...packet, _id, ...references }, at);
+    return toWrite({ ...packet, _id, ...references }, at);
   });
-  return { packets, documents };
+  return { packets, writes };
 }
 
-function toStored(document: Document, at: number): NewDocument {
-  const most = mostBytes(document);
-  const bytes = most <= LIMITS.packetBytes ? most : BSON.calculateObjectSize(document);
-  if (bytes <= LIMITS.packetBytes) return { document, bytes };
-  throw tooLarge(`[${at}]: a packet has at most ${LIMITS.packetBytes} bytes`);
-}
-
-/** No fewer bytes than it has as BSON, without looking at every character; infinite where something is nested. */
-function mostBytes(document: Document): number {
-  let bytes = 5;
-  for (const [name, value] of Object.entries(document)) {
-    bytes += 2 + 3 * name.length;
-    if (typeof value === 'string') bytes += 5 + 3 * value.length;
-    else
-      bytes += typeof value !== 'object' || value === null || value instanceof ObjectId ? 12 : Number.POSITIVE_INFINITY;
-  }
-  return bytes;
+function toWrite(document: Document, at: number): Write {
+  const bson = toBson(document, LIMITS.packetBytes);
+  if (bson === null) throw tooLarge(`[${at}]: a packet has at most ${LIMITS.packetBytes} bytes`);
+  return { bson };
 }
 
 const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
@@ -172,45 +160,46 @@ function takeGroup(waiting: readonly Waiting[], underWay: readonly Group[]): { g
   return { group: { requests, objectIds, allowsMore }, left: isFull ? left.concat(waiting.slice(fullAt)) : left };
 }
 
+/** Packets that were not stored now, and why; where their `_id` was there already, what is stored under it. */
+interface Written {
+  readonly refused: ReadonlyMap<Packet, unknown>;
+  readonly stored: ReadonlyMap<string, Packet>;
+}
+
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
-  const packets = group.flatMap((one) => one.packets);
-  const write = async () => {
-    const failed = await insertAll(database, group, packets);
-    const stored = failed.size === 0 ? new Map<string, Packet>() : await findStored(database, packets, failed);
-    return { failed, stored };
+  const write = async (): Promise<Written> => {
+    const refused = await insertAll(database, group);
+    const repeated = [...refused].filter(([, error]) => isDuplicate(error)).map(([packet]) => packet);
+    return { refused, stored: await findStored(database, repeated) };
   };
   try {
     // The one that came first has waited longest, and the time to answer counts from there.
     const leftMs = LIMITS.databaseAnswerMs - (performance.now() - (group[0]?.sinceMs ?? 0));
     if (leftMs <= 0) throw unavailable('the database is slow; none of these packets was stored');
-    const { failed, stored } = await withinTime(write, leftMs);
-    for (const one of group) settle(one, failed, stored);
+    const written = await withinTime(write, leftMs);
+    for (const one of group) settle(one, written);
   } catch (error) {
     for (const one of group) one.reject(toDatabaseError(error));
   }
 }
 
-// The packets that were not inserted because their `_id` was there.
-async function insertAll(
-  database: Database,
-  group: readonly Waiting[],
-  packets: readonly Packet[],
-): Promise<Set<Packet>> {
-  const documents = group.flatMap((one) => one.documents);
-  const refusals = await insertMany(database.db, PACKETS, documents);
-  const other = refusals.find(({ code }) => code !== DUPLICATE);
-  if (other !== undefined) throw new MongoServerError({ ...other });
-  return new Set(refusals.map(({ index }) => packets[index] as Packet));
+async function insertAll(database: Database, group: readonly Waiting[]): Promise<Map<Packet, unknown>> {
+  const packets = group.flatMap((one) => one.packets);
+  const writes = group.flatMap((one) => one.writes);
+  const refused = new Map<Packet, unknown>();
+  for (const [nth, outcome] of (await insertTogether(database.db, PACKETS, writes)).entries()) {
+    if ('refused' in outcome) refused.set(packets[nth] as Packet, outcome.refused);
+  }
+  return refused;
 }
+
+const isDuplicate = (error: unknown): boolean => error instanceof MongoServerError && error.code === DUPLICATE;
 
 const storedKey = (packet: Pick<Packet, '_id' | '_oid'>): string => `${packet._oid}/${packet._id}`;
 
-async function findStored(
-  database: Database,
-  packets: readonly Packet[],
-  failed: ReadonlySet<Packet>,
-): Promise<Map<string, Packet>> {
-  const ids = packets.filter((packet) => failed.has(packet)).map((packet) => new ObjectId(packet._id));
+async function findStored(database: Database, repeated: readonly Packet[]): Promise<Map<string, Packet>> {
+  if (repeated.length === 0) return new Map();
+  const ids = repeated.map(({ _id }) => new ObjectId(_id));
   const documents = await database.db
     .collection(PACKETS)
     .find({ _id: { $in: ids } }, { readConcern: { level: 'majority' }, batchSize: ids.length })
@@ -223,12 +212,21 @@ async function findStored(
   );
 }
 
-function settle(one: Waiting, failed: ReadonlySet<Packet>, stored: ReadonlyMap<string, Packet>): void {
-  const packets = one.packets.map((packet) => (failed.has(packet) ? stored.get(storedKey(packet)) : packet));
-  if (packets.includes(undefined)) {
-    one.reject(conflict('_id: already taken by another packet'));
-    return;
-  }
-  const repeated = one.packets.filter((packet) => failed.has(packet)).length;
-  one.resolve({ packets: packets as Packet[], repeated });
+function settle(one: Waiting, { refused, stored }: Written): void {
+  let repeated = 0;
+  const packets = one.packets.map((packet) => {
+    if (!refused.has(packet)) return packet;
+    repeated++;
+    return stored.get(storedKey(packet));
+  });
+  if (!packets.includes(undefined)) one.resolve({ packets: packets as Packet[], repeated });
+  else one.reject(whyRefused(one, refused));
+}
+
+/** What the database says of the first packet that is not stored, and is not one that was stored before. */
+function whyRefused({ packets }: Waiting, refused: ReadonlyMap<Packet, unknown>): unknown {
+  const other = packets
+    .map((packet) => refused.get(packet))
+    .find((error) => error !== undefined && !isDuplicate(error));
+  return other === undefined ? conflict('_id: already taken by another packet') : toDatabaseError(other);
 }

@@ -2,34 +2,31 @@
 import type { Collection } from 'mongodb';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
-import { insertMany, type NewDocument } from './write-command.js';
+import { insertTogether, type Outcome, type Write } from './write-command.js';
 
 /** Stores a document; durable when it resolves. Throws what the database says of this document. */
-export async function insertDocument(database: Database, collection: Collection, one: NewDocument): Promise<void> {
-  const failures = await database.inTurn(`insert ${collection.collectionName}`, [one], (all: NewDocument[]) =>
-    translated(() => insertAll(database, collection, all)),
+export async function insertDocument(database: Database, collection: Collection, one: Write): Promise<void> {
+  const name = collection.collectionName;
+  const outcomes = await database.inTurn(`insert ${name}`, [one], (all: Write[]) =>
+    translated(() => insertAll(database, name, all)),
   );
   await translated(async () => {
-    if (failures.has(one)) throw failures.get(one);
+    const outcome = outcomes.get(one);
+    if (outcome !== undefined && 'refused' in outcome) throw outcome.refused;
   });
 }
 
-/** The documents that were refused, and why. Throws what concerns them all. */
 async function insertAll(
   { db }: Database,
-  collection: Collection,
-  all: readonly NewDocument[],
-): Promise<Map<NewDocument, unknown>> {
-  const refused = await insertMany(db, collection.collectionName, all);
-  // Tried again by itself, so that the database says of each what it would have said.
-  const tried = refused.map(async ({ index }) => {
-    const one = all[index] as NewDocument;
-    try {
-      await collection.insertOne(one.document);
-      return [];
-    } catch (error) {
-      return [[one, error]] as const;
-    }
+  collection: string,
+  all: readonly Write[],
+): Promise<Map<Write, Outcome<null>>> {
+  const outcomes = await insertTogether(db, collection, all);
+  const tried = all.map(async (one, nth) => {
+    const outcome = outcomes[nth] as Outcome<null>;
+    // Once more by itself, so that the database says of each what it would have said.
+    const [again = outcome] = 'refused' in outcome ? await insertTogether(db, collection, [one]) : [];
+    return [one, again] as const;
   });
-  return new Map((await Promise.all(tried)).flat());
+  return new Map(await Promise.all(tried));
 }

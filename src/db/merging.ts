@@ -1,6 +1,5 @@
 /** A PATCH as what the database does with it. */
 import type { Document } from 'mongodb';
-import { LIMITS } from '../model/limits.js';
 
 /**
  * A PATCH as expressions of the database, by field: plain objects are merged leaf by leaf, also over what is no object
@@ -20,20 +19,6 @@ function mergeExpression(parent: string, name: string, value: unknown): unknown 
   const merged = { $mergeObjects: [present, mergeMembers(value, '$$at')] };
   return { $let: { vars: { at: `${parent}.${name}` }, in: merged } };
 }
-
-/** By how much `toMergeFields` makes a patch larger, at most: an object's name comes again, with what merges it. */
-export function mergeFieldsBytes(patch: Document): number {
-  let bytes = 0;
-  for (const value of Object.values(patch)) {
-    bytes += isPlain(value) ? MERGED_OBJECT_BYTES + mergeFieldsBytes(value) : LITERAL_BYTES;
-  }
-  return bytes;
-}
-
-/** What `$literal` adds to a value, in BSON. */
-const LITERAL_BYTES = 15;
-/** What merging adds to an object: 172 bytes, and its name, of which a character has four bytes at most. */
-const MERGED_OBJECT_BYTES = 180 + 4 * LIMITS.keyCharacters;
 
 function isPlain(value: unknown): value is Document {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;

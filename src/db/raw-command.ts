@@ -4,12 +4,20 @@
  * a tenth of the process' time.
  */
 import type { ClientSession, Db, Document } from 'mongodb';
+import { DocumentSequence } from 'mongodb/lib/cmap/commands.js';
 import { executeOperation } from 'mongodb/lib/operations/execute_operation.js';
 import { type Reply, RunCommandOperation } from 'mongodb/lib/operations/run_command.js';
 
 /** Sends it to the primary, once. Throws what the driver throws; `session`: one of its own unless given. */
 export function runRawCommand(db: Db, command: Document, session?: ClientSession): Promise<Buffer> {
   return executeOperation(db.client, new RawCommand(db, command, session));
+}
+
+/** Documents as a member of a command that takes a list of them there: their bytes go as they are, nothing is serialized again. */
+export function sequenceOf(field: string, documents: readonly Uint8Array[]): unknown {
+  const sequence = new DocumentSequence(field);
+  for (const bytes of documents) sequence.push(bytes, bytes);
+  return sequence;
 }
 
 class RawCommand extends RunCommandOperation<Buffer> {

@@ -1,9 +1,11 @@
 /** What is asked of the database in one turn of the event loop goes to it together. */
 import { LIMITS } from '../model/limits.js';
+import { isAway } from './documents.js';
 
 /**
  * Does `items` together with all others that are given for the same `what` before the turn ends: `run` is begun after the
- * last of them came, so that nobody gets what is older than the question. Its result is everyone's, its failure as well.
+ * last of them came, so that nobody gets what is older than the question. Its result is everyone's; so is its failure where
+ * the database is away. Whatever else fails may be one caller's alone: then each is done again by itself.
  */
 export type InTurn = <Item, Result>(
   what: string,
@@ -38,6 +40,9 @@ export function createInTurn(): InTurn {
     const hasRoom = open !== undefined && open.items.length < LIMITS.itemsPerTurn;
     const turn = hasRoom ? open : begin(what, run as (items: unknown[]) => Promise<unknown>);
     turn.items.push(...items);
-    return turn.result as Promise<Result>;
+    return (turn.result as Promise<Result>).catch((error: unknown) => {
+      if (turn.items.length === items.length || isAway(error)) throw error;
+      return run([...items]);
+    });
   };
 }

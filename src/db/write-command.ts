@@ -10,11 +10,12 @@ import {
   type Document,
   Long,
   MongoNotConnectedError,
+  MongoServerError,
   MongoServerSelectionError,
 } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
 import { isAway } from './documents.js';
-import { runRawCommand } from './raw-command.js';
+import { runRawCommand, sequenceOf } from './raw-command.js';
 
 /** What is durable when the database says so: a majority has it in its journal. */
 const WRITE_CONCERN = { w: 'majority', j: true };
@@ -52,46 +53,69 @@ async function tryAgain<T>(session: ClientSession, operation: () => Promise<T>):
   }
 }
 
-/** What is written, and how large that is. */
-export interface Sized {
-  readonly bytes: number;
+/** Something to write as BSON: its bytes are made before it goes with others, so that what has none fails alone. */
+export interface Write {
+  readonly bson: Uint8Array;
+}
+
+/** What became of a write: what the database says of it, or why it was refused. */
+export type Outcome<Result> = { readonly result: Result } | { readonly refused: unknown };
+
+/**
+ * Runs writes together, and gives what became of each, in their order. As many go together as one command takes. Where a
+ * group is refused for a reason that is not the database's, it is divided until what is at fault is alone with it: the
+ * others are written. Throws when the database is away: then any of them may have been done.
+ */
+export async function writeTogether<Item extends Write, Result>(
+  items: readonly Item[],
+  run: (group: readonly Item[]) => Promise<Outcome<Result>[]>,
+): Promise<Outcome<Result>[]> {
+  const outcomes: Outcome<Result>[] = [];
+  for (const piece of inPieces(items)) outcomes.push(...(await writeApart(piece, run)));
+  return outcomes;
+}
+
+async function writeApart<Item extends Write, Result>(
+  group: readonly Item[],
+  run: (group: readonly Item[]) => Promise<Outcome<Result>[]>,
+): Promise<Outcome<Result>[]> {
+  try {
+    return await run(group);
+  } catch (error) {
+    if (isAway(error)) throw error;
+    if (group.length === 1) return [{ refused: error }];
+    const half = group.length >> 1;
+    return [...(await writeApart(group.slice(0, half), run)), ...(await writeApart(group.slice(half), run))];
+  }
 }
 
 /** Cut where one command would have more than it takes; whatever is in one piece goes together. */
-export function inPieces<T extends Sized>(items: readonly T[]): T[][] {
-  const pieces: T[][] = [];
+function inPieces<Item extends Write>(items: readonly Item[]): Item[][] {
+  const pieces: Item[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const item of items) {
-    bytes += item.bytes;
+    bytes += item.bson.length;
     if (bytes > LIMITS.writeBytes) {
       pieces.push([]);
-      bytes = item.bytes;
+      bytes = item.bson.length;
     }
     pieces.at(-1)?.push(item);
   }
   return pieces;
 }
 
-/** A document that was not inserted, by its place among those given, and what the database says of it. */
-export interface Refusal {
-  readonly index: number;
-  readonly code: number;
-  readonly errmsg: string;
-}
+const INSERTED = { result: null };
 
-export interface NewDocument extends Sized {
-  readonly document: Document;
-}
-
-/** Inserts each that can be; durable when it resolves. Throws what concerns them all: then any of them may be there. */
-export async function insertMany(db: Db, collection: string, items: readonly NewDocument[]): Promise<Refusal[]> {
-  const refusals: Refusal[] = [];
-  let before = 0;
-  for (const piece of inPieces(items)) {
-    const documents = piece.map(({ document }) => document);
+/** Inserts each that can be; durable when it resolves. Throws when the database is away. */
+export function insertTogether(db: Db, collection: string, items: readonly Write[]): Promise<Outcome<null>[]> {
+  return writeTogether(items, async (group) => {
+    const documents = sequenceOf(
+      'documents',
+      group.map(({ bson }) => bson),
+    );
     const { writeErrors = [] } = await runWrite(db, { insert: collection, documents, ordered: false });
-    for (const one of writeErrors as Refusal[]) refusals.push({ ...one, index: before + one.index });
-    before += piece.length;
-  }
-  return refusals;
+    const outcomes: Outcome<null>[] = group.map(() => INSERTED);
+    for (const error of writeErrors) outcomes[error.index] = { refused: new MongoServerError(error) };
+    return outcomes;
+  });
 }

@@ -1,5 +1,5 @@
 /** How entities of any store are written: created, changed, shared, removed. Each but creation asks for a scope. */
-import { BSON, type Document, ObjectId } from 'mongodb';
+import { type Document, ObjectId } from 'mongodb';
 import { badRequest, forbidden, notFound, tooLarge, unavailable } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import { type Entity, merge, ownFields } from '../model/entity.js';
@@ -7,30 +7,25 @@ import type { JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import type { Store } from '../model/stores.js';
 import { readObjectId } from './bson.js';
+import { DOCUMENT_BYTES, toBson } from './bson-writer.js';
 import { findStored, keysOf } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
 import { isVisible, toDocument, toEntity, translated, visibleExpression } from './documents.js';
 import { atKey, getEntity } from './entities.js';
 import { insertDocument } from './inserts.js';
-import { mergeFieldsBytes, toMergeFields } from './merging.js';
+import { toMergeFields } from './merging.js';
 import { updateDocument } from './updates.js';
 
 const CHECKED_ATTEMPTS = 8;
-/** The conditions of a change, and whom it finds, are no larger. */
-const CONDITION_BYTES = 4 * 1_024;
-/** Nor is the expression for whom an entity is shared with. */
-const ACCESS_BYTES = 1_024;
 
 /** Stores a new entity with all its fields. Throws 409 where a unique field is taken. */
 export async function createEntity(database: Database, store: Store, entity: Entity): Promise<Entity> {
   const document = toDocument(store, entity);
   // The database removes a token when it ends; its clock for that is a date.
   if (store.name === 'tokens') document._expires = new Date(entity.expiresAt as number);
-  const bytes = BSON.calculateObjectSize(document);
-  if (bytes > LIMITS.entityStoredBytes) {
-    throw tooLarge(`the entity would be larger than ${LIMITS.entityStoredBytes} bytes`);
-  }
-  await insertDocument(database, collectionOf(database, store), { document, bytes });
+  const bson = toBson(document, LIMITS.entityStoredBytes);
+  if (bson === null) throw tooLarge(`the entity would be larger than ${LIMITS.entityStoredBytes} bytes`);
+  await insertDocument(database, collectionOf(database, store), { bson });
   return toEntity(store, document);
 }
 
@@ -56,9 +51,8 @@ export async function changeEntity(
   { patch, nowMs }: EntityChange,
 ): Promise<string> {
   const fields = toDocument(store, patch);
-  const bytes = BSON.calculateObjectSize(Object.assign({}, fields, { _at: nowMs }));
-  const room = LIMITS.entityStoredBytes - bytes;
-  const merged = { fields: toMergeFields(fields), bytes: bytes + mergeFieldsBytes(fields) };
+  const room = LIMITS.entityStoredBytes - bytesOf(Object.assign({}, fields, { _at: nowMs }));
+  const merged = toMergeFields(fields);
   for (let attempt = 0; attempt < CHECKED_ATTEMPTS; attempt++) {
     const conditions: Document[] = [...notBuiltIn(store), { $lte: [{ $bsonSize: '$$ROOT' }, room] }];
     if (store.checkWhole !== null) {
@@ -67,15 +61,17 @@ export async function changeEntity(
       // What was checked is what is changed: a change by another in between makes this attempt miss.
       conditions.push({ $eq: [{ $ifNull: ['$_at', null] }, present._at ?? null] });
     }
-    const changed = await updateOne(database, store, scope, key, { conditions, nowMs, ...merged });
+    const changed = await updateOne(database, store, scope, key, { conditions, nowMs, fields: merged });
     if (changed !== null) return changed;
     const present = await getChangeable(database, store, scope, key);
-    if (BSON.calculateObjectSize(toDocument(store, present)) > room) {
+    if (bytesOf(toDocument(store, present)) > room) {
       throw tooLarge(`the entity would become larger than ${LIMITS.entityStoredBytes} bytes`);
     }
   }
   throw unavailable('the entity is being changed by others too often; nothing was changed');
 }
+
+const bytesOf = (document: Document): number => toBson(document, DOCUMENT_BYTES)?.length ?? DOCUMENT_BYTES;
 
 // Why nothing was changed or removed: 404 unless visible, 403 if built in.
 async function getChangeable(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
@@ -90,8 +86,6 @@ const notBuiltIn = (store: Store): Document[] => (store.builtIn ? [{ $ne: ['$_bu
 interface Edit {
   readonly conditions: readonly Document[];
   readonly fields: Document;
-  /** The fields are no larger. */
-  readonly bytes: number;
   readonly nowMs: number;
 }
 
@@ -105,12 +99,11 @@ async function updateOne(
 ): Promise<string | null> {
   const collection = collectionName(store.name);
   const update = toUpdate(edit, visibleExpression(store, scope));
-  const bytes = CONDITION_BYTES + edit.bytes;
   for (const [field, value] of keysOf(store, key)) {
     const id = field === '_id' ? value : await findId(database, store, field, value);
     if (id === null) continue;
     const filter = { _id: new ObjectId(id), ...(field !== '_id' && { [field]: value }) };
-    if (await updateDocument(database, { collection, filter, update, bytes })) return id;
+    if (await updateDocument(database, { collection, filter, update })) return id;
     const present = await findStored(database, store, '_id', id);
     // What holds the change back must not let it fall on another entity that the key could mean as well.
     if (present !== null && isVisible(store, scope, present)) return null;
@@ -151,7 +144,7 @@ export async function shareEntity(
     ? { $cond: [{ $in: [user, present] }, present, { $concatArrays: [present, [user]] }] }
     : { $filter: { input: present, cond: { $ne: ['$$this', user] } } };
   const conditions = [...notBuiltIn(store), { $lte: [{ $size: access }, LIMITS.sharedUsers] }];
-  const edit = { conditions, fields: { access }, bytes: ACCESS_BYTES, nowMs: share.nowMs };
+  const edit = { conditions, fields: { access }, nowMs: share.nowMs };
   const changed = await updateOne(database, store, scope, key, edit);
   if (changed !== null) return changed;
   await getChangeable(database, store, scope, key);

@@ -5,6 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../db/connect.js';
 import { type DeviceRecord, findDevice, findQuietDevices, readOfflineAfter } from '../db/devices.js';
+import { isAway } from '../db/documents.js';
 import type { Ingest } from '../db/ingest.js';
 import { isPresent } from '../db/presence.js';
 import { readState } from '../db/states.js';
@@ -43,7 +44,11 @@ export function createIdle(parts: IdleParts): Idle {
     quiet.clear();
     // Whoever was silent before is told so when the time is over once more, or at once if that was told already.
     for (const { objectId, offlineAfterMs } of devices) {
-      const state = await readState(parts.database, objectId);
+      const state = await readState(parts.database, objectId).catch((error: unknown) => {
+        if (isAway(error)) throw error;
+        parts.log.warn({ err: error, object: objectId }, 'the state of a device cannot be read');
+        return null;
+      });
       const heardAtMs = state?.online === true ? Math.floor(state._ts / 1_000) : null;
       quiet.set(objectId, { afterMs: offlineAfterMs ?? 0, heardAtMs });
     }

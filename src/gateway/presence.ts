@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../db/connect.js';
 import { type DeviceRecord, findDevices } from '../db/devices.js';
+import { isAway } from '../db/documents.js';
 import type { Ingest } from '../db/ingest.js';
 import {
   claimPresence,
@@ -135,13 +136,27 @@ async function tellEnds(parts: PresenceParts, instance: string): Promise<number>
       ended.map(({ objectId }) => objectId),
     );
     const byId = new Map(devices.map((device) => [device.objectId, device]));
-    await Promise.all(ended.map((held) => tellEnd(parts, byId.get(held.objectId), held)));
+    await Promise.all(ended.map((held) => tellEndOrLog(parts, byId.get(held.objectId), held)));
     await forgetPresence(
       parts.database,
       instance,
       ended.map(({ objectId }) => objectId),
     );
     told += ended.length;
+  }
+}
+
+/** What cannot be told of one device must not keep back what is told of the others. */
+async function tellEndOrLog(
+  parts: PresenceParts,
+  device: DeviceRecord | undefined,
+  held: Held & { endedMs: number },
+): Promise<void> {
+  try {
+    await tellEnd(parts, device, held);
+  } catch (error) {
+    if (isAway(error)) throw error;
+    parts.log.warn({ err: error, object: held.objectId }, 'the end of a connection cannot be told: it is left out');
   }
 }
 

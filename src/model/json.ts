@@ -7,7 +7,8 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+/** Names that mean something to JavaScript; and to the driver of the database, which takes an object with it for one of its own. */
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', '_bsontype']);
 
 /** Whether a value is a plain JSON object (no array, no null). */
 export function isObject(value: unknown): value is JsonObject {

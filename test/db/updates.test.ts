@@ -121,7 +121,7 @@ test('an own id that passes to another entity while it is asked for: who had it 
   const racing: Database = {
     ...database,
     async inTurn(what, items, run) {
-      if (what === 'update' && !isGiven) {
+      if (what === 'update objects' && !isGiven) {
         isGiven = true;
         await give(first._id, 'moved');
         await give(second._id, 'shared');
