@@ -9,7 +9,7 @@ import type { Config } from './config.js';
 import { type Audit, createAudit } from './db/audit.js';
 import { type Caches, createCaches } from './db/caches.js';
 import { startWatcher, type Watcher } from './db/changes.js';
-import { createWatcherClient, type Database } from './db/connect.js';
+import { createListClient, createWatcherClient, type Database, databaseOf } from './db/connect.js';
 import { translated } from './db/documents.js';
 import { findObjectIds } from './db/entities.js';
 import { createHistory } from './db/history.js';
@@ -18,6 +18,7 @@ import { findDeviceKey } from './db/installation.js';
 import { openDatabase } from './db/open.js';
 import { poolOf } from './db/pool.js';
 import { startUpkeep } from './db/upkeep.js';
+import { createFairness } from './fairness/fairness.js';
 import { createGateway, type Gateway } from './gateway/gateway.js';
 import { createAddressOf } from './http/address.js';
 import { createApp } from './http/app.js';
@@ -60,7 +61,11 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   const { config, log, now, door, watch } = parts;
   const passwords = await createPasswords();
   const database = await findPrepared(parts, passwords, life.ending);
-  life.push(() => database.client.close());
+  const listDatabase = databaseOf(createListClient(parts.uri));
+  life.push(
+    () => database.client.close(),
+    () => listDatabase.client.close(),
+  );
   const { retentionDays } = config;
   const upkeep = startUpkeep({ database, retentionDays, log: (room) => log.child({ room }), now });
   life.push(() => upkeep.stop());
@@ -76,7 +81,7 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   const entrance = await createEntrance({ ...parts, database, caches, identity, audit });
   const { gateway } = entrance;
   const opened = { ...parts, database, caches, arrivals, hub, gateway };
-  const app = createApi({ ...opened, ...entrance, identity, passwords, audit, addressOf });
+  const app = createApi({ ...opened, ...entrance, listDatabase, identity, passwords, audit, addressOf });
   const { corsOrigins } = config.http;
   const live = log.child({ room: 'live' });
   const sockets = createSockets(door.server, { listen: hub.listen, addressOf, corsOrigins, log: live });
@@ -86,7 +91,7 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
     ping: () => database.db.command({ ping: 1 }),
     isLive,
     sockets: () => hub.stats().listeners,
-    pool: () => poolOf(database.client),
+    pool: () => poolOf(database.client, listDatabase.client),
     watcher: watcher.stats,
   };
   life.push(() => gateway.stop());
@@ -164,6 +169,7 @@ async function createEntrance(
 }
 
 interface ApiParts extends Opened, Entrance {
+  readonly listDatabase: Database;
   readonly identity: Identity;
   readonly passwords: Passwords;
   readonly audit: Audit;
@@ -181,7 +187,7 @@ function createApi(parts: ApiParts) {
   const written = (store: string, id: string): void => caches.forget({ store, id });
   const common = { database, passwords, tokenLifetimeMs, now, written, ...identity };
   return createApp({
-    ...common,
+    ...{ ...common, ...createFairness(), listDatabase: parts.listDatabase },
     accounts: caches.accounts,
     models: caches.models,
     findStore: caches.stores.find,

@@ -154,7 +154,9 @@ export function listCommands(
   selection: CommandSelection,
   page: Page,
 ): Promise<JsonPage> {
-  return listEntities(database, COMMANDS, scope, page, conditionsOf(selection));
+  // Few wait, and their device asks again and again.
+  const isShort = selection.statuses?.every((status) => OPEN_STATUSES.includes(status)) === true;
+  return listEntities(database, COMMANDS, scope, page, { conditions: conditionsOf(selection), isShort });
 }
 
 /** README "List parameters", `meta`, of the same. */

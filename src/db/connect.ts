@@ -13,6 +13,7 @@ import { ApiError } from '../errors.js';
 import { OPEN_STATUSES } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import { STORES, type Store } from '../model/stores.js';
+import type { Listing } from './asker.js';
 import { translated } from './documents.js';
 import { countPool } from './pool.js';
 import { createInTurn, type InTurn } from './turn.js';
@@ -23,6 +24,10 @@ export interface Database {
   /** Where commands over several collections go. */
   readonly admin: Db;
   readonly inTurn: InTurn;
+  /** Who asks for a list of it, and what it waits for; absent where the service asks by itself. */
+  readonly listing?: Listing;
+  /** Aborted when nobody waits for what is read any more. */
+  readonly stop?: AbortSignal;
 }
 
 const NAMESPACE_EXISTS = 48;
@@ -59,6 +64,13 @@ export function createWatcherClient(uri: string): MongoClient {
     maxPoolSize: LIMITS.watcherConnections,
   };
   return new MongoClient(uri, options);
+}
+
+/** A client for lists alone: however long they take, all else finds a connection. */
+export function createListClient(uri: string): MongoClient {
+  const atOnce = LIMITS.quickListsAtOnce + LIMITS.pagesAtOnce + LIMITS.scansAtOnce;
+  const maxPoolSize = atOnce + LIMITS.listConnectionsMore;
+  return countPool(new MongoClient(uri, { ...OPTIONS, maxPoolSize }));
 }
 
 /** The database that the client's address names. */

@@ -3,8 +3,7 @@ import { BSON, BSONType, type Document, type Filter, ObjectId } from 'mongodb';
 import { notFound } from '../errors.js';
 import type { Scope } from '../model/access.js';
 import { type Entity, isId } from '../model/entity.js';
-import { LIMITS } from '../model/limits.js';
-import type { Page, Selection } from '../model/list.js';
+import { costOf, type Page, type Selection } from '../model/list.js';
 import type { PacketSource } from '../model/packet.js';
 import { builtInStore, type Store } from '../model/stores.js';
 import { findField, readObjectId, readText } from './bson.js';
@@ -20,7 +19,8 @@ import {
   translated,
 } from './documents.js';
 import { type JsonWriter, writeJson } from './json.js';
-import { EMPTY_PAGE, type JsonPage, type PrepareExtra, readOne, readPage } from './pages.js';
+import { readInTurn } from './lists.js';
+import { EMPTY_PAGE, type JsonPage, type PrepareExtra, readOne, readPage, summarize } from './pages.js';
 import { findWithState, latestPacket, latestPackets, type ObjectWithState } from './states.js';
 
 const SEARCHED = ['name', 'id', 'login'];
@@ -28,18 +28,31 @@ const SEARCHED = ['name', 'id', 'login'];
 /** An object as a source of packets, and its model. */
 export type Source = PacketSource & { readonly modelId: string };
 
-/** A page of what the scope sees, as JSON; ordered by `_id` unless the query says otherwise. `also`: further conditions. */
+/** What an index of every store gives in order. */
+const INDEXED = { sort: '_id', time: false };
+
+/** Conditions beside those of the query, and whether an index makes the list short by them, whatever `limit` permits. */
+export interface Narrowing {
+  readonly conditions: readonly Filter<Document>[];
+  readonly isShort: boolean;
+}
+
+/** A page of what the scope sees, as JSON; ordered by `_id` unless the query says otherwise. */
 export async function listEntities(
   database: Database,
   store: Store,
   scope: Scope,
   page: Page,
-  also: readonly Filter<Document>[] = [],
+  narrowing: Narrowing | null = null,
 ): Promise<JsonPage> {
+  const also = narrowing?.conditions ?? [];
+  const asked = costOf(page, INDEXED);
+  const cost = asked === 'page' && narrowing?.isShort ? 'quick' : asked;
   if (page.limit === 0) return EMPTY_PAGE;
   // What callers who see the same ask for in the same turn is read, and turned into JSON, once.
   const what = `page ${JSON.stringify([store.name, scope, page, also])}`;
-  return database.inTurn(what, [], () => readEntities(database, store, scope, page, also));
+  const read = (reader: Database) => readEntities(reader, store, scope, page, also);
+  return database.inTurn(what, [database], (askers) => readInTurn(askers, cost, read));
 }
 
 async function readEntities(
@@ -70,7 +83,7 @@ async function readEntities(
   );
 }
 
-/** README "List parameters", `meta`: how many entities the scope sees within the filters, and the first and last of them. */
+/** How many entities the scope sees within the filters, and the first and last of them. */
 export async function summarizeEntities(
   database: Database,
   store: Store,
@@ -79,18 +92,14 @@ export async function summarizeEntities(
   also: readonly Filter<Document>[] = [],
 ): Promise<Buffer> {
   const filter = { $and: [scopeFilter(store, scope), ...selectionFilter(store, selection, SEARCHED), ...also] };
-  const end = (direction: 1 | -1) =>
+  const collection = collectionName(store.name);
+  const readEnd = (reader: Database, direction: 1 | -1) =>
     readOne(
-      database,
-      { find: collectionName(store.name), filter, sort: { _id: direction }, ...projected(store, selection.only) },
-      stateOf(database, store, selection.only),
+      reader,
+      { find: collection, filter, sort: { _id: direction }, ...projected(store, selection.only) },
+      stateOf(reader, store, selection.only),
     );
-  const count = translated(
-    () => collectionOf(database, store).countDocuments(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
-    LIMITS.databaseOperationMs,
-  );
-  const [total, first, last] = await Promise.all([count, end(1), end(-1)]);
-  return Buffer.from(`{"count":${total},"first":${first ?? 'null'},"last":${last ?? 'null'}}\n`);
+  return readInTurn([database], 'scan', (reader) => summarize(reader, { collection, filter }, readEnd));
 }
 
 /** One entity as JSON, whole or `only` some of its fields. Throws 404. */

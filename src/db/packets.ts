@@ -4,11 +4,12 @@ import { type Document, type Filter, ObjectId } from 'mongodb';
 import { badRequest, notFound } from '../errors.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
-import type { Page, Selection } from '../model/list.js';
+import { costOf, type Page, type Selection } from '../model/list.js';
 import type { Database } from './connect.js';
 import { type Layout, projectionOf, selectionFilter, translated } from './documents.js';
+import { readInTurn } from './lists.js';
 import { createMemory } from './memory.js';
-import { EMPTY_PAGE, type JsonPage, readOne, readPage } from './pages.js';
+import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from './pages.js';
 
 export const PACKETS = 'packets';
 /** What the border to the database has to know of packets. */
@@ -19,6 +20,9 @@ export const PACKET_LAYOUT: Layout = {
   derived: [],
   builtIn: false,
 };
+
+/** What the index of an object's packets gives in order. */
+const INDEXED = { sort: 'time', time: true };
 
 /** Where pages of packets are written: each is one client's alone. */
 const PAGES = createMemory();
@@ -41,25 +45,20 @@ export async function listPackets(database: Database, objectId: string, page: Pa
     allowDiskUse: true,
     ...projected(page.only),
   };
-  return readPage(database, command, { memory: PAGES });
+  return readInTurn([database], costOf(page, INDEXED), (reader) => readPage(reader, command, { memory: PAGES }));
 }
 
 /** How many packets of the object lie within the filters, and the first and last of them. */
 export async function summarizePackets(database: Database, objectId: string, selection: Selection): Promise<Buffer> {
   const filter = { $and: packetConditions(objectId, selection) };
-  const end = (direction: 1 | -1) =>
-    readOne(database, {
+  const readEnd = (reader: Database, direction: 1 | -1) =>
+    readOne(reader, {
       find: PACKETS,
       filter,
       sort: { time: direction, _ts: direction },
       ...projected(selection.only),
     });
-  const count = translated(
-    () => database.db.collection(PACKETS).countDocuments(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
-    LIMITS.databaseOperationMs,
-  );
-  const [total, first, last] = await Promise.all([count, end(1), end(-1)]);
-  return Buffer.from(`{"count":${total},"first":${first ?? 'null'},"last":${last ?? 'null'}}\n`);
+  return readInTurn([database], 'scan', (reader) => summarize(reader, { collection: PACKETS, filter }, readEnd));
 }
 
 /** One packet of this object as JSON. Throws 404, also for a packet of another object. */

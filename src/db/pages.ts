@@ -1,6 +1,6 @@
 /** Raw reads: documents leave the database as bytes and become JSON bytes; nothing in between is built. */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ClientSession, Document } from 'mongodb';
+import { BSON, type ClientSession, type Document } from 'mongodb';
 import { tooLarge } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Batch, cursorIn, documentAt, readBatch, readObjectId } from './bson.js';
@@ -9,6 +9,7 @@ import { translated } from './documents.js';
 import { JsonWriter, writeJson } from './json.js';
 import { FRESH, type Memory } from './memory.js';
 import { runRawCommand } from './raw-command.js';
+import { runStoppable } from './stoppable.js';
 
 /** A page of a list as it goes to the client: a JSON array, laid out as `LAYOUT` says. */
 export interface JsonPage {
@@ -51,8 +52,9 @@ export async function* rawBatches(
 ): AsyncGenerator<Batch> {
   // A cursor belongs to the session that opened it.
   const session = database.client.startSession();
-  let batch = await runRaw(database, Object.assign({}, command, { maxTimeMS: withinMs }), { withinMs, session });
+  let batch: Batch | null = null;
   try {
+    batch = await runRaw(database, Object.assign({}, command, { maxTimeMS: withinMs }), { withinMs, session });
     yield batch;
     while (batch.cursorId !== 0n) {
       const more = { getMore: batch.cursorId, collection: collectionIn(batch) };
@@ -60,7 +62,7 @@ export async function* rawBatches(
       yield batch;
     }
   } finally {
-    if (batch.cursorId !== 0n) {
+    if (batch !== null && batch.cursorId !== 0n) {
       const kill = { killCursors: collectionIn(batch), cursors: [batch.cursorId] };
       await database.db.command(kill, { session }).catch(() => undefined);
     }
@@ -75,7 +77,9 @@ async function runRaw(
   command: Document,
   { withinMs, session }: { withinMs: number; session?: ClientSession },
 ): Promise<Batch> {
-  return readBatch(cursorIn(await translated(() => runRawCommand(database.db, command, session), withinMs)));
+  const run = () => translated(() => runRawCommand(database.db, command, session), withinMs);
+  const reply = session === undefined ? await run() : await runStoppable(database, session, run);
+  return readBatch(cursorIn(reply));
 }
 
 /**
@@ -141,8 +145,9 @@ async function yieldWithin(writer: JsonWriter): Promise<void> {
 export async function readFirst(database: Database, command: Document): Promise<Buffer | null> {
   const withinMs = LIMITS.databaseAnswerMs;
   const one = Object.assign({}, command, { limit: 1, batchSize: 1, singleBatch: true, maxTimeMS: withinMs });
-  const { documents } = await runRaw(database, one, { withinMs });
-  return documents[0] ?? null;
+  if (database.stop === undefined) return (await runRaw(database, one, { withinMs })).documents[0] ?? null;
+  for await (const { documents } of rawBatches(database, one)) return documents[0] ?? null;
+  return null;
 }
 
 /** The same as JSON. */
@@ -155,6 +160,27 @@ export async function readOne(
   if (document === null) return null;
   const extra = prepareExtra && (await prepareExtra([idOf(document)]));
   return writeJson((writer) => writeDocument(writer, document, 0, extra));
+}
+
+/** How many documents of the collection match. */
+export async function countMatching(database: Database, collection: string, filter: Document): Promise<number> {
+  const pipeline = [{ $match: filter }, { $group: { _id: null, count: { $sum: 1 } } }];
+  for await (const { documents } of rawBatches(database, { aggregate: collection, pipeline, cursor: {} })) {
+    for (const document of documents) return BSON.deserialize(document).count;
+  }
+  return 0;
+}
+
+/** README "List parameters", `meta`. One after the other: side by side they would keep as many of the database's cores busy. */
+export async function summarize(
+  database: Database,
+  { collection, filter }: { readonly collection: string; readonly filter: Document },
+  readEnd: (database: Database, direction: 1 | -1) => Promise<Buffer | null>,
+): Promise<Buffer> {
+  const count = await countMatching(database, collection, filter);
+  const first = count === 0 ? null : await readEnd(database, 1);
+  const last = count === 0 ? null : await readEnd(database, -1);
+  return Buffer.from(`{"count":${count},"first":${first ?? 'null'},"last":${last ?? 'null'}}\n`);
 }
 
 function writeDocument(writer: JsonWriter, memory: Buffer, start: number, extra: Extra | undefined): void {

@@ -10,8 +10,12 @@ export interface PoolState {
 
 const counts = new WeakMap<MongoClient, () => PoolState>();
 
-/** What is counted of the client since `countPool`. */
-export const poolOf = (client: MongoClient): PoolState => counts.get(client)?.() ?? { open: 0, inUse: 0, waiting: 0 };
+/** What is counted of the clients, together, since `countPool`. */
+export function poolOf(...clients: readonly MongoClient[]): PoolState {
+  const states = clients.map((client) => counts.get(client)?.() ?? { open: 0, inUse: 0, waiting: 0 });
+  const sum = (name: keyof PoolState): number => states.reduce((total, state) => total + state[name], 0);
+  return { open: sum('open'), inUse: sum('inUse'), waiting: sum('waiting') };
+}
 
 /** Counts from now on: to be called before the client connects. */
 export function countPool(client: MongoClient): MongoClient {

@@ -24,10 +24,11 @@ import type { Arrivals } from './arrivals.js';
 import { readJson } from './body.js';
 import { callerOf, checkCaller, scopeIn } from './caller.js';
 import { only } from './failure.js';
+import { type ListParts, listDatabaseFor } from './lists.js';
 import { readListQuery, readText } from './query.js';
 import { whenGone } from './requests.js';
 
-export interface CommandParts {
+export interface CommandParts extends ListParts {
   readonly database: Database;
   readonly models: ModelFinder;
   readonly arrivals: Arrivals;
@@ -90,12 +91,13 @@ const list: Handler = (parts) => async (req, res) => {
   const waitMs = readWait(readText(req.query, 'wait'));
   const { _id: objectId } = await getObject(parts, req, res);
   const selection = () => ({ objectId, statuses, nowMs: parts.now() });
+  const database = listDatabaseFor(parts, req, res);
   if (query.kind === 'summary') {
     if (waitMs > 0) throw badRequest('wait: cannot be combined with meta');
-    sendJson(res, await summarizeCommands(parts.database, scopeIn(res), selection(), query));
+    sendJson(res, await summarizeCommands(database, scopeIn(res), selection(), query));
     return;
   }
-  const read = () => listCommands(parts.database, scopeIn(res), selection(), query);
+  const read = () => listCommands(database, scopeIn(res), selection(), query);
   const page = await (waitMs > 0 && query.limit > 0 ? awaitPage(parts, req, res, { objectId, waitMs, read }) : read());
   sendPage(req, res, query, page);
 };

@@ -15,10 +15,11 @@ import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { readJson } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
 import { only } from './failure.js';
+import { type ListParts, listDatabaseFor } from './lists.js';
 import { readIsMine, readListQuery, readOnly } from './query.js';
 import { type Rule, toNewEntity } from './rules/rule.js';
 
-export interface EntityParts {
+export interface EntityParts extends ListParts {
   readonly database: Database;
   readonly findStore: (name: string) => Promise<Store | null>;
   readonly rules: ReadonlyMap<string, Rule>;
@@ -55,9 +56,9 @@ const storeIn = (res: Response): Store => res.locals.store as Store;
 
 const list: Handler = (parts) => async (req, res) => {
   const query = readListQuery(req.query);
-  const [store, scope] = [storeIn(res), scopeIn(res)];
-  if (query.kind === 'summary') sendJson(res, await summarizeEntities(parts.database, store, scope, query));
-  else sendPage(req, res, query, await listEntities(parts.database, store, scope, query));
+  const [store, scope, database] = [storeIn(res), scopeIn(res), listDatabaseFor(parts, req, res)];
+  if (query.kind === 'summary') sendJson(res, await summarizeEntities(database, store, scope, query));
+  else sendPage(req, res, query, await listEntities(database, store, scope, query));
 };
 
 const read: Handler = (parts) => async (req, res) => {

@@ -1,5 +1,5 @@
 /** What a request costs: callers pay for it in points, and what costs most is left out when the process has too much to do. */
-import type { Request, RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { callerOf } from './caller.js';
@@ -11,7 +11,15 @@ export interface MeterParts {
   readonly charge: ((caller: string, points: number) => Promise<void>) | null;
 }
 
-/** One point a request, and one for each `pointBytes` of its body and of its answer. Throws 429, 503. */
+/** The caller pays for what the database did for a list. */
+export function payForMs(res: Response, ms: number): void {
+  (res.locals.payForMs as ((ms: number) => void) | undefined)?.(ms);
+}
+
+/**
+ * One point a request, one for each `pointBytes` of its body and of its answer, and one for each `pointMs` that the database
+ * is busy with a list. Throws 429, 503.
+ */
 export function meter({ isOverloaded, charge }: MeterParts): RequestHandler {
   return async (req, res, next) => {
     const isBig = isList(req) || sentBytes(req) > LIMITS.bigBodyBytes;
@@ -25,10 +33,9 @@ export function meter({ isOverloaded, charge }: MeterParts): RequestHandler {
     await charge(payer, 1 + pointsOf(sentBytes(req)));
     // What a list costs shows when it is there: it is paid for afterwards.
     if (isBig) {
-      res.on('finish', () => {
-        const points = pointsOf(Number(res.getHeader('Content-Length') ?? 0));
-        if (points > 0) charge(payer, points).catch(() => undefined);
-      });
+      const pay = (points: number): void => void (points > 0 && charge(payer, points).catch(() => undefined));
+      res.locals.payForMs = (ms: number) => pay(Math.floor(ms / LIMITS.pointMs));
+      res.on('finish', () => pay(pointsOf(Number(res.getHeader('Content-Length') ?? 0))));
     }
     next();
   };

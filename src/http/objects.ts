@@ -11,9 +11,10 @@ import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { readJson } from './body.js';
 import { scopeIn } from './caller.js';
 import { only } from './failure.js';
+import { type ListParts, listDatabaseFor } from './lists.js';
 import { readListQuery, readOnly } from './query.js';
 
-export interface ObjectParts {
+export interface ObjectParts extends ListParts {
   readonly database: Database;
   readonly models: ModelFinder;
   readonly ingest: Ingest;
@@ -39,8 +40,9 @@ const sourceIn = (parts: ObjectParts, req: Request, res: Response): Promise<Sour
 const list: Handler = (parts) => async (req, res) => {
   const query = readListQuery(req.query);
   const { objectId } = await sourceIn(parts, req, res);
-  if (query.kind === 'summary') sendJson(res, await summarizePackets(parts.database, objectId, query));
-  else sendPage(req, res, query, await listPackets(parts.database, objectId, query));
+  const database = listDatabaseFor(parts, req, res);
+  if (query.kind === 'summary') sendJson(res, await summarizePackets(database, objectId, query));
+  else sendPage(req, res, query, await listPackets(database, objectId, query));
 };
 
 const read: Handler = (parts) => async (req, res) => {

@@ -1,4 +1,5 @@
 /** Every number of the service, named, with its unit. README's table "Limits" is tested against this file. */
+import { SHARED_LIMITS } from './shared-limits.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -8,6 +9,8 @@ const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
 export const LIMITS = {
+  ...SHARED_LIMITS,
+
   // Lists. interface, "Limits": at most 10000 entities in one list response.
   listEntities: 10_000,
   listOffset: 10_000_000,
@@ -230,6 +233,7 @@ export const LIMITS = {
   bigBodyBytes: 256 * KIB,
   rateWindowMs: 10 * SECOND_MS,
   pointBytes: 16 * KIB,
+  pointMs: 1,
 
   // Those who watch over the service.
   readyPingMs: 1 * SECOND_MS,

@@ -1,4 +1,5 @@
 /** What a list request asks for: a page of entities, or a summary of them (`meta`); never both. */
+import { LIMITS } from './limits.js';
 
 export type Scalar = string | number | boolean | null;
 
@@ -32,6 +33,21 @@ export interface Summary extends Selection {
 }
 
 export type ListQuery = Page | Summary;
+
+/**
+ * How much a list may cost the database: as little as a few entities in the order of an index; a long page of them; or a
+ * look at everything there is.
+ */
+export type ListCost = 'quick' | 'page' | 'scan';
+
+/** `indexed`: what an index gives in order. */
+export function costOf(query: ListQuery, indexed: { readonly sort: string; readonly time: boolean }): ListCost {
+  if (query.kind === 'summary' || query.filters.length > 0 || query.search !== null) return 'scan';
+  if (!indexed.time && (query.fromMs !== null || query.toMs !== null)) return 'scan';
+  if (query.sort !== null && query.sort.path !== indexed.sort) return 'scan';
+  if (query.offset > LIMITS.listEntities) return 'scan';
+  return query.offset + query.limit > LIMITS.quickEntities ? 'page' : 'quick';
+}
 
 // A lone number is no name, but models have parameters such as `3303_0_5601` and `!govecs_lock`.
 const PATH = /^(?!\d+(?:\.|$))[\w!][\w-]*(?:\.[\w-]+)*$/;

@@ -222,7 +222,7 @@ describe('pages', () => {
       listEntities(database, store, one, page),
       listEntities(database, store, one, { ...page, limit: 1 }),
       listEntities(database, store, other, page),
-      listEntities(database, store, one, page, [{ name: 'b' }]),
+      listEntities(database, store, one, page, { conditions: [{ name: 'b' }], isShort: false }),
     ]);
     expect(pages.map(({ count }) => count)).toEqual([2, 2, 1, 0, 1]);
     expect(pages[1]?.body).toBe(pages[0]?.body);

@@ -1,0 +1,123 @@
+/** Lists that cost the database much: one caller's do not starve another's, and none goes on when its client has left. */
+import { type ClientRequest, request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { LIMITS } from '../../src/model/limits.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { ADMIN, type Answer, type Call, startTestService, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
+
+const LABELS = 40_000;
+const PASSWORD = 'a long enough password';
+// Before the database is dropped: what is profiled is written into it.
+afterAll(() => service.client.db().command({ profile: 0 }));
+const service = useService();
+/** Looks at every label that the caller sees. */
+const SCAN = 'labels?search=nowhere&meta=true';
+const tenants: Record<'noisy' | 'quiet', { token: string; call: Call }> = Object.create(null);
+
+beforeAll(async () => {
+  for (const name of ['noisy', 'quiet'] as const) {
+    const role = entityOf(await service.admin('POST', 'roles', { name, credentials: ['* /*'] }));
+    const group = entityOf(await service.admin('POST', 'groups', { name }));
+    const user = { login: name, password: PASSWORD, name, role: role._id, group: group._id };
+    entityOf(await service.admin('POST', 'users', user));
+    const token = await service.tokenOf(name, PASSWORD);
+    tenants[name] = { token, call: service.as(token) };
+    const branch = [new ObjectId(group._id)];
+    const labels = Array.from({ length: LABELS }, (_, nth) => ({
+      name: `label ${nth} of ${name}`,
+      branch,
+      access: [],
+    }));
+    await service.client.db().collection('labels').insertMany(labels);
+  }
+});
+
+/** Asks without waiting for an answer. */
+function ask(path: string, token = tenants.noisy.token): ClientRequest {
+  const headers = { Authorization: `Bearer ${token}` };
+  return request(`${service.url}/api/v1/${path}`, { headers, agent: false }).on('error', () => undefined);
+}
+
+test('answers another caller while many counts of one wait', async () => {
+  let answered = 0;
+  const asked = 12;
+  const counts = Array.from({ length: asked }, async () => {
+    const answer = await tenants.noisy.call('GET', SCAN);
+    answered++;
+    return answer;
+  });
+  await until(async () => (await countScans()) > 0, 'a count is under way');
+  expect((await tenants.quiet.call('GET', SCAN)).body).toEqual({ count: 0, first: null, last: null });
+  expect(answered).toBeLessThan(asked / 2);
+  expect(new Set((await Promise.all(counts)).map(({ status }) => status))).toEqual(new Set([200]));
+});
+
+test('refuses with 429 what one caller asks for beyond what may wait, and nothing of another', async () => {
+  const statuses: (number | undefined)[] = [];
+  const asked = Array.from({ length: LIMITS.listsWaitingPerCaller + LIMITS.scansPerCaller + 20 }, () =>
+    ask(SCAN).on('response', ({ statusCode, headers }) => {
+      statuses.push(statusCode);
+      if (statusCode === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+    }),
+  );
+  try {
+    for (const one of asked) one.end();
+    await until(() => statuses.includes(429), 'one is refused');
+    expect((await tenants.quiet.call('GET', SCAN)).status).toBe(200);
+    expect((await tenants.noisy.call('GET', 'labels?limit=2')).body).toHaveLength(2);
+  } finally {
+    for (const one of asked) one.destroy();
+  }
+  await until(async () => (await tenants.noisy.call('GET', SCAN)).status === 200, 'the caller is answered again');
+});
+
+const isScan = { 'command.aggregate': 'labels', ns: /\.labels$/ };
+
+async function countScans(): Promise<number> {
+  const operations = [{ $currentOp: { localOps: true } }, { $match: { ...isScan, active: true } }];
+  return (await service.client.db('admin').aggregate(operations).toArray()).length;
+}
+
+const INTERRUPTED = 11_601;
+
+test('ends a count in the database when its client leaves', async () => {
+  const db = service.client.db();
+  await db.command({ profile: 2 });
+  const interrupted = { ...isScan, errCode: INTERRUPTED };
+  await until(async () => {
+    const asked = ask(SCAN);
+    asked.end();
+    await until(async () => (await countScans()) > 0, 'the count is under way');
+    asked.destroy();
+    await until(async () => (await countScans()) === 0, 'the count has ended');
+    // It may have been over just before.
+    return (await db.collection('system.profile').countDocuments(interrupted)) > 0;
+  }, 'a count was ended');
+  await db.command({ profile: 0 });
+});
+
+test('answers everyone who asks for the same at once, also when one of them leaves', async () => {
+  const path = 'labels?limit=5000&only=name';
+  const leaving = Array.from({ length: 5 }, () => ask(path));
+  for (const one of leaving) one.end();
+  const answers: Promise<Answer>[] = Array.from({ length: 5 }, () => tenants.noisy.call('GET', path));
+  for (const one of leaving) one.destroy();
+  for (const { status, body } of await Promise.all(answers)) expect([status, body.length]).toEqual([200, 5_000]);
+});
+
+test('counts the time that the database is busy towards RATE_LIMIT', async () => {
+  const counted = await startTestService({ env: { RATE_LIMIT: '2' } });
+  try {
+    const group = new ObjectId(entityOf(await counted.admin('GET', 'auth')).group as string);
+    const labels = Array.from({ length: LABELS }, (_, nth) => ({ name: `label ${nth}`, branch: [group], access: [] }));
+    await counted.client.db().collection('labels').insertMany(labels);
+    const other = counted.as(await counted.tokenOf(ADMIN.login, ADMIN.password));
+    // Twenty points in ten seconds, and a count of so many takes longer than as many ms.
+    expect((await other('GET', SCAN)).body.count).toBe(0);
+    expectRefusal(await other('GET', 'labels/000000000000000000000000'), 429, 'RATE_LIMIT');
+  } finally {
+    await counted.stop();
+  }
+});

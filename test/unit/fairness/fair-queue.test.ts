@@ -1,0 +1,155 @@
+/** Who waits for whom when only so much is done at once. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createFairQueue, type FairQueue, type QueueLimits } from '../../../src/fairness/fair-queue.js';
+import { LIMITS } from '../../../src/model/limits.js';
+
+const LONG_MS = 60_000;
+const AMPLE: QueueLimits = { atOnce: 10, perCaller: 10, waiting: 100, waitingPerCaller: 100, waitMs: LONG_MS };
+
+const made: ReturnType<typeof createEndless>[] = [];
+
+// What waits has a timer.
+afterEach(async () => {
+  for (const work of made.splice(0)) for (const name of work.begun) await work.end(name);
+});
+
+/** Work that is under way until it is told to end. */
+function createWork(queue: FairQueue) {
+  const work = createEndless(queue);
+  made.push(work);
+  return work;
+}
+
+function createEndless(queue: FairQueue) {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  return {
+    begun,
+    begin: (caller: string, name: string, signal?: AbortSignal): Promise<string> =>
+      queue.run(
+        caller,
+        () => {
+          begun.push(name);
+          return new Promise((resolve) => ends.set(name, () => resolve(name)));
+        },
+        signal,
+      ),
+    async end(name: string): Promise<void> {
+      ends.get(name)?.();
+      await new Promise(setImmediate);
+    },
+  };
+}
+
+describe('turns', () => {
+  test('begins at once what the limits permit', () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 3, perCaller: 2 }));
+    void work.begin('a', 'a1');
+    void work.begin('a', 'a2');
+    void work.begin('a', 'a3');
+    void work.begin('b', 'b1');
+    void work.begin('c', 'c1');
+    expect(work.begun).toEqual(['a1', 'a2', 'b1']);
+  });
+
+  test('lets a caller who came last pass the waiting work of another', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
+    for (const name of ['a1', 'a2', 'a3', 'a4']) void work.begin('a', name);
+    void work.begin('b', 'b1');
+    void work.begin('b', 'b2');
+    for (let nth = 0; nth < 5; nth++) await work.end(work.begun.at(-1) as string);
+    expect(work.begun).toEqual(['a1', 'a2', 'b1', 'a3', 'b2', 'a4']);
+  });
+
+  test('begins what another caller waits for when the first one may have no more', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 2, perCaller: 1 }));
+    for (const name of ['a1', 'a2']) void work.begin('a', name);
+    for (const name of ['b1', 'b2']) void work.begin('b', name);
+    expect(work.begun).toEqual(['a1', 'b1']);
+    await work.end('b1');
+    expect(work.begun).toEqual(['a1', 'b1', 'b2']);
+    await work.end('a1');
+    expect(work.begun).toEqual(['a1', 'b1', 'b2', 'a2']);
+  });
+
+  test('gives the result of the work, or what it threw, and makes room', async () => {
+    const queue = createFairQueue('lists', { ...AMPLE, atOnce: 1 });
+    expect(await queue.run('a', async () => 1)).toBe(1);
+    await expect(queue.run('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(await queue.run('b', async () => 2)).toBe(2);
+  });
+
+  test('remembers who is busy when it drops those who are not', async () => {
+    const queue = createFairQueue('lists', { ...AMPLE, perCaller: 1 });
+    const work = createWork(queue);
+    void work.begin('busy', 'first');
+    for (let nth = 0; nth < 3 * LIMITS.idleCallers; nth++) await queue.run(`caller ${nth}`, async () => undefined);
+    void work.begin('busy', 'second');
+    expect(work.begun).toEqual(['first']);
+    await work.end('first');
+    expect(work.begun).toEqual(['first', 'second']);
+  });
+});
+
+describe('refusals', () => {
+  test('are 429 for a caller with too much that waits, and nobody else', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 2, perCaller: 1, waitingPerCaller: 1 }));
+    void work.begin('a', 'a1');
+    void work.begin('a', 'a2');
+    await expect(work.begin('a', 'a3')).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
+    void work.begin('b', 'b1');
+    expect(work.begun).toEqual(['a1', 'b1']);
+  });
+
+  test('are 503 where too much waits in all', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1, waiting: 1 }));
+    void work.begin('a', 'a1');
+    void work.begin('b', 'b1');
+    await expect(work.begin('c', 'c1')).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+  });
+
+  test('come after the time: 429 where the own work is in the way, 503 where that of others is', async () => {
+    const own = createWork(createFairQueue('lists', { ...AMPLE, perCaller: 1, waitMs: 5 }));
+    void own.begin('a', 'a1');
+    await expect(own.begin('a', 'a2')).rejects.toMatchObject({ status: 429 });
+    const others = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1, waitMs: 5 }));
+    void others.begin('a', 'a1');
+    await expect(others.begin('b', 'b1')).rejects.toMatchObject({ status: 503 });
+    // Nothing of what was refused is left in the queue.
+    await others.end('a1');
+    void others.begin('c', 'c1');
+    expect(others.begun).toEqual(['a1', 'c1']);
+  });
+});
+
+describe('work whose caller leaves', () => {
+  test('is not begun, and keeps nobody waiting', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
+    const leaving = new AbortController();
+    void work.begin('a', 'a1');
+    const left = work.begin('b', 'b1', leaving.signal);
+    void work.begin('c', 'c1');
+    leaving.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    await work.end('a1');
+    expect(work.begun).toEqual(['a1', 'c1']);
+  });
+
+  test('is refused where the caller had left before it would wait', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
+    void work.begin('a', 'a1');
+    await expect(work.begin('b', 'b1', AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  });
+});
+
+test('begins what had to wait for another reason as soon as that is gone', () => {
+  let isPermitted = false;
+  const queue = createFairQueue('lists', AMPLE, (caller) => caller !== 'a' || isPermitted);
+  const work = createWork(queue);
+  void work.begin('a', 'a1');
+  void work.begin('b', 'b1');
+  expect(work.begun).toEqual(['b1']);
+  isPermitted = true;
+  queue.recheck();
+  return new Promise(setImmediate).then(() => expect(work.begun).toEqual(['b1', 'a1']));
+});
