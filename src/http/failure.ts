@@ -1,6 +1,6 @@
 /** The end of every request that nobody answered: 404 for the unknown, 405 for the wrong method, an error's body. */
 import { randomUUID } from 'node:crypto';
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -21,13 +21,13 @@ export function only(...methods: string[]): RequestHandler {
 
 /** Expected errors are one line of the log; those nobody expected come with their stack. */
 export function answerError(log: Logger): ErrorRequestHandler {
-  return (thrown, _req, res, _next) => {
+  return (thrown, req, res, _next) => {
     const error = toApiError(thrown);
     const { requestId } = res.locals;
     if (error.status === 500) log.error({ requestId, err: error.cause }, 'a fault of ours');
     else if (error.status === 503) log.warn({ requestId, reason: error.message, err: error.cause }, 'unavailable');
     else if (error.help !== undefined) log.debug({ requestId, status: error.status, reason: error.help }, 'refused');
-    if (res.headersSent) {
+    if (res.headersSent || (error.status === 503 && isEventSource(req))) {
       res.destroy();
       return;
     }
@@ -64,8 +64,18 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Answerin
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
+/**
+ * WHATWG HTML, "Server-sent events": an EventSource takes any status but 200 as final, and connects again when its
+ * connection ends. What passes is therefore not answered.
+ */
+const isEventSource = ({ headers }: IncomingMessage): boolean => /^\s*text\/event-stream/i.test(headers.accept ?? '');
+
 /** For every request of a service that has no database yet. */
 export const answerNotYet: RequestListener = (req, res) => {
+  if (isEventSource(req)) {
+    req.destroy();
+    return;
+  }
   req.resume();
   const error = unavailable('the service is starting: it waits for its database');
   const body = JSON.stringify(errorBody(error));

@@ -1,8 +1,14 @@
 /** The database goes away and comes back: 503 meanwhile, with the time to come again; then all is as before. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { EventSource } from 'eventsource';
+import { readConfig } from '../../src/config.js';
+import { startService } from '../../src/service.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
+import { TEST_SECRET } from '../support/callers.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
-import { startTestService, type TestService, testUri } from '../support/fixture.js';
+import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
 let service: TestService;
@@ -43,4 +49,59 @@ test('503 says when to come back, on every path that needs the database, and the
   await until(async () => (await service.admin('GET', 'objects')).status === 200, 'the service answers again');
   expect((await service.admin('GET', 'objects')).body).toEqual([object]);
   entityOf(await service.admin('POST', 'objects', { id: 'van', name: 'Van' }));
+});
+
+/** Everything that a connection answers before it ends. */
+async function answerOf(url: string, headers: Record<string, string>): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (text) => {
+    answer += text;
+    // Everybody else's connection stays.
+    socket.end();
+  });
+  const lines = Object.entries({ Host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET /api/v1/events HTTP/1.1\r\n${lines.join('')}\r\n`);
+  await once(socket, 'close');
+  return answer;
+}
+
+test('lets an EventSource that came while the database was away hear everything afterwards', async () => {
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  await line.cut();
+  const authorized: typeof fetch = (input, init) =>
+    fetch(input, { ...init, headers: { ...(init?.headers as object), Authorization: `Bearer ${token}` } });
+  const source = new EventSource(`${service.url}/api/v1/events`, { fetch: authorized as never });
+  const states: number[] = [];
+  source.onerror = () => void states.push(source.readyState);
+  const heard: unknown[] = [];
+  source.addEventListener('object-packet', ({ data }) => void heard.push(JSON.parse(data).speed));
+  await until(() => states.length > 0, 'it could not listen');
+  await line.mend();
+  await until(() => source.readyState === EventSource.OPEN, 'it listens', 30_000);
+  await service.admin('POST', 'objects', { id: 'heard', name: 'Heard' });
+  await until(async () => {
+    await service.admin('POST', 'objects/heard/packets', { speed: 1 });
+    return heard.length > 0;
+  }, 'it hears');
+  source.close();
+  expect(states).not.toContain(EventSource.CLOSED);
+});
+
+test('ends the connection of an EventSource without a word while the service waits for its database', async () => {
+  const config = readConfig({
+    PORT: '0',
+    MONGODB_URI: 'mongodb://127.0.0.1:1/vigil',
+    SECRET: TEST_SECRET,
+    MQTT_PORT: '',
+    LOG_FORMAT: 'json',
+  });
+  const waiting = await startService(config, { logTo: { write: () => undefined } });
+  try {
+    expect(await answerOf(waiting.url, { Accept: 'text/event-stream' })).toBe('');
+    expect(await answerOf(waiting.url, { Accept: 'application/json' })).toMatch(/^HTTP\/1\.1 503 .*\r\n/);
+  } finally {
+    await waiting.stop();
+  }
 });
