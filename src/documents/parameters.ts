@@ -2,7 +2,6 @@
 import { COMMAND_STATUSES } from '../model/command.js';
 import { EVENT_NAMES } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
-import { COMMAND_NAME } from '../model/model.js';
 import type { Part } from './part.js';
 
 const ID = '^[0-9a-fA-F]{24}$';
@@ -15,7 +14,7 @@ const PATH: Readonly<Record<string, Part>> = {
   store: { schema: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,63}$' }, description: 'A store that was added' },
   id: { schema: { type: 'string' }, description: 'The `_id` of the entity; of an object also its own `id`' },
   packetID: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
-  command: { schema: { type: 'string', pattern: COMMAND_NAME.source }, description: 'The name of the command' },
+  command: { schema: { type: 'string', pattern: '^[^\\s/+#]{1,64}$' }, description: 'The name of the command' },
   commandID: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
   user: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };

@@ -1,4 +1,5 @@
 /** One message of a device becomes stored packets, or the end of a command: the same for every way it came. */
+import { isUtf8 } from 'node:buffer';
 import { finishCommand } from '../db/commands.js';
 import type { Database } from '../db/connect.js';
 import { findPacketId } from '../db/devices.js';
@@ -44,11 +45,24 @@ export async function receive(
   const meant = readPublished(received.topic, received.payload, declared);
   if (meant.kind === 'packet') {
     const messages = readMessages(meant.body, declared, nowMs);
+    if (declared.keepsLastMessage) keepMessage(messages, received);
     await store(parts, source, messages, received);
     return;
   }
   const outcome = readOutcome(meant.body);
   await finishCommand(parts.database, { objectId: source.objectId, commandId: meant.commandId }, outcome, nowMs);
+}
+
+/** The newest of the packets says which message it came with; bytes that are no text are told in base64. */
+function keepMessage(messages: readonly Message[], { topic, payload }: Received): void {
+  const timeOf = ({ timeMs }: Message): number => timeMs ?? Number.POSITIVE_INFINITY;
+  const [first] = messages;
+  if (first === undefined) return;
+  const { parameters } = messages.reduce((newest, one) => (timeOf(one) >= timeOf(newest) ? one : newest), first);
+  parameters.topic = topic;
+  // It is stored beside what was read out of it: only what is small is worth that.
+  if (payload.length > LIMITS.mqttLastMessageBytes) delete parameters.payload;
+  else parameters.payload = payload.toString(isUtf8(payload) ? 'utf8' : 'base64');
 }
 
 /**

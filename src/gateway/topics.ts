@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { badRequest } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../model/json.js';
-import { type DataType, type Declarations, isOfType, type Reference } from '../model/model.js';
+import { type DataType, type Declarations, memberAt, type Reference, toType } from '../model/model.js';
 
 export const STATE_TOPIC = 'base/state';
 export const COMMANDS_TOPIC = 'base/commands';
@@ -14,7 +14,8 @@ export type Meant =
 
 /**
  * Reads a published message. Topics are compared as a whole: `base/state`, `base/state/<parameter>`,
- * `base/commands/<_id>/result`, and those that the model's references name. Throws a 400 that says what is wrong.
+ * `base/commands/<_id>/result`, and those that the model's references name; any, where packets say which message they come
+ * from. Throws a 400 that says what is wrong.
  */
 export function readPublished(topic: string, payload: Buffer, declared: Declarations): Meant {
   const references = declared.references.get(topic);
@@ -29,6 +30,7 @@ export function readPublished(topic: string, payload: Buffer, declared: Declarat
       return { kind: 'result', commandId: third, body: readJson(payload) };
     }
   }
+  if (declared.keepsLastMessage) return { kind: 'packet', body: {} };
   throw badRequest('the topic is none of the device');
 }
 
@@ -57,7 +59,26 @@ function readParameter(name: string, payload: Buffer, declared: Declarations): J
   if (name === '' || name.startsWith('_') || ['time', 'id', 'success'].includes(name)) {
     throw badRequest(`${JSON.stringify(name.slice(0, 64))} is no parameter's name`);
   }
-  return { [name]: readValue(payload, declared.parameters.get(name)) };
+  return put({}, name, readValue(payload, declared.parameters.get(name)));
+}
+
+/** The body with this value of the parameter: `in1.voltage` is the member `voltage` of `in1`. */
+function put(body: JsonObject, parameter: string, value: Json): JsonObject {
+  const names = parameter.split('.');
+  let at = body;
+  for (const name of names.slice(0, -1)) {
+    const inner = Object.hasOwn(at, name) ? at[name] : undefined;
+    const next = isObject(inner) ? inner : {};
+    set(at, name, next);
+    at = next;
+  }
+  set(at, names.at(-1) as string, value);
+  return body;
+}
+
+// Whatever it is called, `__proto__` among it: what may not be is found with all that a packet may not hold.
+function set(object: JsonObject, name: string, value: Json): void {
+  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function fromReferences(references: readonly Reference[], payload: Buffer, declared: Declarations): JsonObject {
@@ -67,21 +88,16 @@ function fromReferences(references: readonly Reference[], payload: Buffer, decla
   for (const { parameter, path } of references) {
     const type = declared.parameters.get(parameter);
     if (path.length === 0) {
-      body[parameter] = readValue(payload, type);
+      put(body, parameter, readValue(payload, type));
       continue;
     }
     json ??= readJson(payload);
-    const value = path.reduce<unknown>(memberOf, json);
-    if (value !== undefined) body[parameter] = toType(value as Json, type);
+    const value = memberAt(json, path) as Json | undefined;
+    if (value !== undefined) put(body, parameter, understood(value, type));
   }
   if (Object.keys(body).length === 0)
     throw badRequest('the message holds none of the parameters that the model looks for');
   return body;
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  if (Array.isArray(value)) return /^\d+$/.test(name) ? value[Number(name)] : undefined;
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
 function toText(payload: Buffer): string {
@@ -107,7 +123,7 @@ function readValue(payload: Buffer, type: DataType | undefined): Json {
   } catch {
     value = text;
   }
-  return toType(value, type);
+  return understood(value, type);
 }
 
 const unquoted = (text: string): string => (/^".*"$/s.test(text) ? String(parsedOr(text)) : text);
@@ -129,12 +145,10 @@ const SWITCH: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ]);
 
-// Devices say ON where a model says boolean, and numbers in quotes; anything else is told by the check that follows.
-function toType(value: Json, type: DataType | undefined): Json {
-  if (type === undefined || isOfType(value, type)) return value;
-  if (type === 'boolean') return SWITCH.get(String(value).toLowerCase()) ?? value;
-  if (type === 'number' && typeof value === 'string' && value.trim() !== '' && Number.isFinite(Number(value))) {
-    return Number(value);
-  }
-  return value;
+// Devices say ON where a model says boolean; what is neither that nor of the type is told by the check that follows.
+function understood(value: Json, type: DataType | undefined): Json {
+  if (type === undefined) return value;
+  const typed = toType(value, type);
+  if (typed !== undefined) return typed;
+  return (type === 'boolean' ? SWITCH.get(String(value).toLowerCase()) : undefined) ?? value;
 }

@@ -50,7 +50,8 @@ export type Command = JsonObject & {
 export function readCommand(name: string, body: unknown, declared: Declarations): Pick<Command, 'command' | 'params'> {
   const defaults = declared.actions.get(name);
   if (defaults === undefined && declared.actions.size > 0) throw notFound();
-  if (!COMMAND_NAME.test(name)) throw badRequest(`the command's name: expected ${COMMAND_NAME.source}`);
+  if (defaults === undefined && !COMMAND_NAME.test(name))
+    throw badRequest(`the command's name: expected ${COMMAND_NAME.source}`);
   const given = body === undefined ? {} : readObject(body);
   return { command: name, params: { ...(isObject(defaults) ? defaults : {}), ...given } };
 }
@@ -124,7 +125,7 @@ export function toDelivery(
   action: JsonObject | undefined,
 ): Delivery {
   const { topic, payload } = action ?? {};
-  const own = payload === undefined ? { _id, command, params } : (params.payload ?? payload);
+  const own = payload === undefined ? { _id, command, params } : (params.payload ?? payload ?? '');
   return {
     topic: typeof topic === 'string' && TOPIC.test(topic) ? topic : null,
     payload: typeof own === 'string' ? own : JSON.stringify(own),

@@ -149,6 +149,7 @@ export const LIMITS = {
   mqttSubscriptions: 20,
   mqttFaultToldMs: MINUTE_MS,
   mqttResendMs: DAY_MS,
+  mqttLastMessageBytes: 8 * KIB,
   mqttDevicesRemembered: 100_000,
   brokerConnections: 8,
   brokerReconnectMs: 1 * SECOND_MS,

@@ -1,9 +1,9 @@
 /** What a device sends becomes a packet: checked against the object's model, stamped with the server's time. */
 import { badRequest } from '../errors.js';
 import { isId } from './entity.js';
-import { checkJson, isObject, type JsonObject } from './json.js';
+import { checkJson, isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
-import { type Declarations, isOfType } from './model.js';
+import { type Declarations, memberAt, toType } from './model.js';
 import { isTimeMs, readTime } from './time.js';
 
 /** A message of a device, checked: `timeMs` null where the server's time is to be taken. */
@@ -71,15 +71,29 @@ function readParameters(body: JsonObject, dot: string, declared: Declarations): 
   const parameters: JsonObject = {};
   for (const name of Object.keys(body)) {
     if (name.startsWith('_') || SERVICE_FIELDS.has(name)) continue;
-    const value = body[name] as JsonObject[string];
+    const given = body[name] as Json;
     const type = declared.parameters.get(name);
-    if (type !== undefined && !isOfType(value, type)) {
-      throw badRequest(`${dot}${name}: expected ${type}, as the object's model declares it`);
-    }
+    const value = type === undefined ? given : toType(given, type);
+    if (value === undefined) throw badRequest(`${dot}${name}: expected ${type}, as the object's model declares it`);
     parameters[name] = value;
   }
+  if (declared.members.length > 0) addMembers(parameters, declared);
   return parameters;
 }
+
+/** What the model finds within another parameter, where the device has not sent it by itself. */
+function addMembers(parameters: JsonObject, { members, parameters: types }: Declarations): void {
+  for (const { parameter, of, path } of members) {
+    if (Object.hasOwn(parameters, parameter) || !isPlainName(parameter)) continue;
+    const value = memberAt(parameters[of], path) as Json | undefined;
+    const type = types.get(parameter);
+    const fitting = value === undefined || type === undefined ? value : toType(value, type);
+    if (fitting !== undefined) parameters[parameter] = fitting;
+  }
+}
+
+/** Whether a packet can have a field of the name that is the device's own. */
+const isPlainName = (name: string): boolean => !/^[_$]|\.|^__proto__$/.test(name) && !SERVICE_FIELDS.has(name);
 
 /** The packet as it is stored and shown, its fields in the order of README "Packets". */
 export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {

@@ -11,7 +11,7 @@ function readLines(text: string): unknown[] {
   return lines.filter((line) => !['[', ',', ']'].includes(line)).map((line) => JSON.parse(line));
 }
 
-describe('a client that reads lists line by line as they arrive gets every element of', () => {
+describe('a client that reads lists line by line as they arrive', () => {
   beforeAll(async () => {
     const post = (path: string, body: object) => service.admin('POST', path, body);
     for (const id of ['one', 'two']) await post('objects', { id: `streamed-${id}`, name: 'Streamed' });
@@ -34,14 +34,14 @@ describe('a client that reads lists line by line as they arrive gets every eleme
     ['commands?where.command=open,close', 2],
     ['roles?only=name', 4],
     ['streams', 2],
-  ])('%s', async (path, count) => {
+  ])('reads every element of %s', async (path, count) => {
     const { text, body, headers } = await service.admin('GET', path);
     expect(readLines(text)).toEqual(body);
     expect(body).toHaveLength(count);
     expect(headers['content-length']).toBe(String(Buffer.byteLength(text)));
   });
 
-  test('a page of live events', async () => {
+  test('reads every event of a page of live events', async () => {
     const { position } = (await service.admin('GET', 'events')).body;
     await service.admin('POST', 'objects/streamed-two/packets', [{ n: 1 }, { n: 2 }]);
     const { text, body } = await service.admin('GET', `events?since=${position}&wait=5`);
@@ -99,7 +99,7 @@ describe('lists are narrowed as they ask', () => {
       asked: ['GET', 'objects/bot-0/packets?begin=&end='],
       holds: [],
     },
-  ])('$from', async ({ asked: [method, path], holds }) => {
+  ])('finds what is asked for by $from', async ({ asked: [method, path], holds }) => {
     const { status, body } = await service.admin(method, path);
     expect([status, body.map(({ _id, ...rest }: { _id: string }) => rest)]).toEqual([200, holds]);
   });
@@ -110,14 +110,14 @@ describe('a user administrator says `disabled`', () => {
   const logsIn = async (login: string): Promise<number> =>
     (await service.as(null)('POST', 'auth/token', { login, password: PASSWORD })).status;
 
-  test('on creation: the user is not active, and cannot log in', async () => {
+  test('makes a user who is not active and cannot log in', async () => {
     const user = { login: 'disabled-1', password: PASSWORD, disabled: true };
     const { status, body } = await service.admin('POST', 'users', user);
     expect([status, body.active, Object.hasOwn(body, 'disabled')]).toEqual([200, false, false]);
     expect(await logsIn('disabled-1')).toBe(401);
   });
 
-  test('later: sessions and tokens end, and `false` lets the user in again', async () => {
+  test('ends the tokens of a user, and lets the user in again with `false`', async () => {
     const user = { login: 'disabled-2', password: PASSWORD, disabled: false };
     const { body } = await service.admin('POST', 'users', user);
     expect(body.active).toBe(true);
@@ -131,7 +131,7 @@ describe('a user administrator says `disabled`', () => {
     expect([back.body.active, await logsIn('disabled-2')]).toEqual([true, 200]);
   });
 
-  test('of oneself: that is not for oneself to do', async () => {
+  test('refuses that somebody disables themselves', async () => {
     const { body } = await service.admin('GET', 'auth');
     expect((await service.admin('PATCH', `users/${body._id}`, { disabled: true })).status).toBe(409);
     expect((await service.admin('PATCH', `users/${body._id}`, { disabled: 'yes' })).body.helper.message).toMatch(
@@ -147,7 +147,7 @@ describe('scopes as an edge client’s manual has them, `GET models/:id` and `GE
     ['objects', 403],
     ['objects/edge-1/packets', 403],
     ['users', 403],
-  ])('GET %s: %i', async (path, status) => {
+  ])('answer GET %s with %i', async (path, status) => {
     await service.admin('POST', 'objects', { id: 'edge-1', name: 'Edge' });
     const scopes = ['GET models/:id', 'GET objects/:id'];
     const { body } = await service.admin('POST', 'tokens', { name: 'edge', scopes });
@@ -155,7 +155,7 @@ describe('scopes as an edge client’s manual has them, `GET models/:id` and `GE
     expect((await service.as(body.token)('GET', path)).status).toBe(status);
   });
 
-  test('as a role’s credentials: they permit commands of every object, and hear its events', async () => {
+  test('permit, as a role’s credentials, commands to every object and hearing of them', async () => {
     const credentials = ['POST objects/:id/commands/:command', 'GET objects/:id'];
     const role = (await service.admin('POST', 'roles', { name: 'foreign', credentials })).body._id;
     await service.admin('POST', 'users', { login: 'foreign-1', password: 'a password of eight', role });
@@ -172,7 +172,7 @@ describe('scopes as an edge client’s manual has them, `GET models/:id` and `GE
 describe('what another installation exported', () => {
   const GROUP = '5190951088b5078432000001';
 
-  test('names a group that is not there: the answer says which field, and what to do', async () => {
+  test('gets an answer that names the field where its group is not there', async () => {
     const { status, body } = await service.admin('POST', 'models', { name: 'Exported', group: GROUP });
     expect([status, body.helper.message]).toEqual([
       400,
@@ -186,7 +186,7 @@ describe('what another installation exported', () => {
     expect([status, body.group, body._id === own._id]).toEqual([200, '000000000000000000000001', false]);
   });
 
-  test('is refused where the query names anything else', async () => {
+  test('refuses any other group in the query', async () => {
     const { status, body } = await service.admin('POST', 'labels?group=yours', { name: 'x' });
     expect([status, body.helper.message]).toEqual([400, expect.stringMatching(/^group: expected "mine"/)]);
   });

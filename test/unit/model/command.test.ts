@@ -161,6 +161,8 @@ describe('what the device gets', () => {
     [{ a: 1 }, { topic: 'relay/1' }, 'relay/1', whole],
     [{ topic: 'relay/1', payload: 'ON' }, { topic: 'relay/1', payload: 'ON' }, 'relay/1', 'ON'],
     [{ payload: '' }, { payload: '' }, null, ''],
+    [{ payload: null }, { payload: null }, null, ''],
+    [{ payload: 'ON' }, { payload: null }, null, 'ON'],
     [{ payload: { on: true } }, { payload: { on: true } }, null, '{"on":true}'],
     [{ payload: 5 }, { payload: 5 }, null, '5'],
     // The sender may say what, not where to; nor anything that the model has not said.

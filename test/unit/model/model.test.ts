@@ -1,7 +1,7 @@
 /** What a model's tree declares, and which values fit a declared type. */
 import { describe, expect, test } from '@jest/globals';
-import type { JsonObject } from '../../../src/model/json.js';
-import { type DataType, declarationsOf, isOfType, modelData } from '../../../src/model/model.js';
+import type { Json, JsonObject } from '../../../src/model/json.js';
+import { type DataType, declarationsOf, isOfType, modelData, toType } from '../../../src/model/model.js';
 
 const TREE: JsonObject = {
   id: 'car',
@@ -44,8 +44,14 @@ describe('a tree may be', () => {
     ['empty', {}, true],
     ['with fields of its own', { colour: 'red', children: [{ colour: 1 }] }, true],
     ['an argument without an id', { children: [{ type: 'argument', dataType: 'number' }] }, false],
-    ['an argument named like a field of the service', { children: [{ type: 'argument', id: '_ts' }] }, false],
-    ['an argument named with a dot', { children: [{ type: 'argument', id: 'a.b' }] }, false],
+    ['an argument named like a field of the service', { children: [{ type: 'argument', id: '_ts' }] }, true],
+    ['an argument named with a dot', { children: [{ type: 'argument', id: 'in1.voltage' }] }, true],
+    ['an argument whose name begins with a digit', { children: [{ type: 'argument', id: '3303_0_5601' }] }, true],
+    ['an argument named with a space', { children: [{ type: 'argument', id: 'a b' }] }, false],
+    ['another node with a type of its own', { children: [{ type: 'config', id: 'a', dataType: 'table' }] }, true],
+    ['a folder with a type', { type: 'subsystem', dataType: 'date', children: [] }, true],
+    ['an action that begins with !', { children: [{ type: 'action', id: '!govecs_lock' }] }, true],
+    ['an action with a slash', { children: [{ type: 'action', id: 'a/b' }] }, false],
     ['an argument of no known type', { children: [{ type: 'argument', id: 'a', dataType: 'date' }] }, false],
     ['an action with a space', { children: [{ type: 'action', id: 'a b' }] }, false],
     ['an action without an id', { children: [{ children: [{ type: 'action' }] }] }, false],
@@ -75,5 +81,54 @@ describe('a value fits its declared type', () => {
   const all: DataType[] = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'];
   test.each(values)('%j: only %j', (value, types) => {
     expect(all.filter((type) => isOfType(value, type))).toEqual(types);
+  });
+});
+
+test.each<[value: Json, type: DataType, result: Json | undefined]>([
+  ['21.30', 'number', 21.3],
+  [' -5 ', 'number', -5],
+  ['1e3', 'number', 1_000],
+  ['.5', 'number', 0.5],
+  [5, 'number', 5],
+  [null, 'number', null],
+  ['', 'number', undefined],
+  [' ', 'number', undefined],
+  ['0x10', 'number', undefined],
+  ['1e999', 'number', undefined],
+  ['Infinity', 'number', undefined],
+  ['12 km', 'number', undefined],
+  [true, 'number', undefined],
+  [['1', 2], 'number[]', undefined],
+  [[null], 'number[]', undefined],
+  ['1', 'number[]', undefined],
+  ['1', 'string', '1'],
+  [1, 'string', undefined],
+  ['true', 'boolean', undefined],
+])('reads %j, declared as %s, as %j', (value, type, result) => expect(toType(value, type)).toEqual(result));
+
+describe('a tree as it is exported elsewhere', () => {
+  const argument = (id: string, more: object = {}) => ({ id, type: 'argument', dataType: 'number', ...more });
+
+  test('declares that packets tell the last message, and no topics called so', () => {
+    const of = (folder: string) => ({
+      children: [{ id: folder, children: [argument('topic', { reference: 'topic' }), argument('payload')] }],
+    });
+    const [last, other] = [declarationsOf(of('mqtt-last')), declarationsOf(of('other'))];
+    expect([last.keepsLastMessage, last.references.size, last.parameters.size]).toEqual([true, 0, 0]);
+    expect([other.keepsLastMessage, other.references.size, other.parameters.size]).toEqual([false, 1, 2]);
+  });
+
+  test('declares parameters that are members of another one', () => {
+    const children = [
+      argument('position', { dataType: 'object', reference: 'gps' }),
+      argument('lat', { reference: 'position.lat' }),
+      argument('first', { reference: 'position.list.0' }),
+      argument('speed', { reference: 'navigation.speed' }),
+      argument('other', { reference: 'lat.x' }),
+    ];
+    expect(declarationsOf({ children }).members).toEqual([
+      { parameter: 'lat', of: 'position', path: ['lat'] },
+      { parameter: 'first', of: 'position', path: ['list', '0'] },
+    ]);
   });
 });

@@ -95,7 +95,7 @@ describe('a message is refused', () => {
     [{ time: 1.5 }, 'time: expected milliseconds'],
     [{ time: true }, 'time: expected milliseconds'],
     [{ time: NOW + LIMITS.packetAheadMs + 1 }, 'time: more than a day in the future'],
-    [{ speed: '5' }, "speed: expected number, as the object's model declares it"],
+    [{ speed: '5 km/h' }, "speed: expected number, as the object's model declares it"],
     [{ doors: [1] }, 'doors: expected boolean[]'],
     [[{}, { speed: true }], '[1].speed: expected number'],
     [[{}, { time: {} }], '[1].time: expected milliseconds'],
@@ -153,6 +153,45 @@ describe('a packet', () => {
           before = us;
         }
       }),
+    );
+  });
+});
+
+describe('parameters of models as they are exported elsewhere', () => {
+  const children = [
+    { type: 'argument', id: 'speed', dataType: 'number' },
+    { type: 'argument', id: 'speeds', dataType: 'number[]' },
+    { type: 'argument', id: '_ts', dataType: 'number', reference: '_ts' },
+    { type: 'argument', id: 'time', dataType: 'number', reference: 'time' },
+    { type: 'argument', id: 'in1', dataType: 'object' },
+    { type: 'argument', id: 'in1.voltage', dataType: 'number' },
+    { type: 'argument', id: 'volts', dataType: 'number', reference: 'in1.voltage' },
+    { type: 'argument', id: '$sum', dataType: 'number', reference: 'in1.voltage' },
+    { type: 'argument', id: '3303_0_5601', dataType: 'number' },
+  ];
+  const declared = declarationsOf({ children });
+  const parametersOf = (body: object) => readMessages(body, declared, NOW)[0]?.parameters;
+
+  test.each<[what: string, body: object, parameters: object]>([
+    ['a number sent as text', { speed: '21.30' }, { speed: 21.3 }],
+    ['a number where nothing is declared', { other: '21.30' }, { other: '21.30' }],
+    ['a field of the service', { _ts: 'x' }, {}],
+    ['a name that begins with a digit', { '3303_0_5601': '5' }, { '3303_0_5601': 5 }],
+    ['a member of another parameter', { in1: { voltage: 12 } }, { in1: { voltage: 12 }, volts: 12 }],
+    ['the same as text', { in1: { voltage: '12.5' } }, { in1: { voltage: '12.5' }, volts: 12.5 }],
+    ['the same of another type', { in1: { voltage: 'low' } }, { in1: { voltage: 'low' } }],
+    ['one that is sent by itself', { in1: { voltage: 12 }, volts: 5 }, { in1: { voltage: 12 }, volts: 5 }],
+    ['one that is not there', { in1: {} }, { in1: {} }],
+  ])('reads %s', (_, body, parameters) => expect(parametersOf(body)).toEqual(parameters));
+
+  test.each<[body: object, why: string]>([
+    [{ speed: 'fast' }, 'speed: expected number'],
+    [{ speed: '' }, 'speed: expected number'],
+    [{ speeds: ['1', 2] }, 'speeds: expected number[]'],
+    [{ 'in1.voltage': 12 }, 'in1.voltage'],
+  ])('refuses %j', (body, why) => {
+    expect(() => parametersOf(body)).toThrow(
+      expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
     );
   });
 });
