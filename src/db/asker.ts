@@ -1,4 +1,5 @@
 /** Who asks for a list, and what it waits for. */
+import type { Budget } from '../fairness/budget.js';
 import type { FairQueue } from '../fairness/fair-queue.js';
 import type { ListCost } from '../model/list.js';
 
@@ -14,5 +15,7 @@ export type ListQueues = Readonly<Record<ListCost, FairQueue>>;
 
 export interface Listing {
   readonly queues: ListQueues;
+  /** Pages that have not left the process yet. */
+  readonly budget: Budget;
   readonly asker: Asker;
 }

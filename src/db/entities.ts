@@ -20,7 +20,7 @@ import {
 } from './documents.js';
 import { type JsonWriter, writeJson } from './json.js';
 import { readInTurn } from './lists.js';
-import { EMPTY_PAGE, type JsonPage, type PrepareExtra, readOne, readPage, summarize } from './pages.js';
+import { EMPTY_PAGE, type JsonPage, type PrepareExtra, readOne, readPage, sharePage, summarize } from './pages.js';
 import { findWithState, latestPacket, latestPackets, type ObjectWithState } from './states.js';
 
 const SEARCHED = ['name', 'id', 'login'];
@@ -52,7 +52,9 @@ export async function listEntities(
   // What callers who see the same ask for in the same turn is read, and turned into JSON, once.
   const what = `page ${JSON.stringify([store.name, scope, page, also])}`;
   const read = (reader: Database) => readEntities(reader, store, scope, page, also);
-  return database.inTurn(what, [database], (askers) => readInTurn(askers, cost, read));
+  return database.inTurn(what, [database], async (askers) =>
+    sharePage(await readInTurn(askers, cost, read), askers.length),
+  );
 }
 
 async function readEntities(

@@ -7,6 +7,7 @@ import { type Batch, cursorIn, documentAt, readBatch, readObjectId } from './bso
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
 import { JsonWriter, writeJson } from './json.js';
+import { type HeldBytes, holdBytes } from './lists.js';
 import { FRESH, type Memory } from './memory.js';
 import { runRawCommand } from './raw-command.js';
 import { runStoppable } from './stoppable.js';
@@ -91,6 +92,42 @@ export async function readPage(
   command: Document,
   { prepareExtra, memory = FRESH }: { prepareExtra?: PrepareExtra | undefined; memory?: Memory } = {},
 ): Promise<JsonPage> {
+  const held = holdBytes(database);
+  try {
+    const page = await writePage(database, command, { prepareExtra, memory, held });
+    const release = (): void => {
+      memory.takeBack(Buffer.from(page.body.buffer));
+      held.release();
+    };
+    return { ...page, release };
+  } catch (error) {
+    held.release();
+    throw error;
+  }
+}
+
+/** The same page for several readers. */
+export function sharePage(page: JsonPage, readers: number): JsonPage {
+  const { release } = page;
+  if (release === undefined || readers === 1) return page;
+  let left = readers;
+  const releaseOnce = (): void => {
+    if (--left === 0) release();
+  };
+  return { ...page, release: releaseOnce };
+}
+
+interface PageParts {
+  readonly prepareExtra: PrepareExtra | undefined;
+  readonly memory: Memory;
+  readonly held: HeldBytes;
+}
+
+async function writePage(
+  database: Database,
+  command: Document,
+  { prepareExtra, memory, held }: PageParts,
+): Promise<JsonPage & { readonly body: Buffer<ArrayBuffer> }> {
   const writer = new JsonWriter(FIRST_BYTES, memory);
   let count = 0;
   let lastId: string | null = null;
@@ -112,11 +149,12 @@ export async function readPage(
     } finally {
       if (isBig) endTurn();
     }
+    held.growTo(writer.length);
   }
   // Of an empty list the first line is there already.
   writer.raw(count === 0 ? LAYOUT.empty.slice(LAYOUT.begin.length) : LAYOUT.end);
   const body = writer.take();
-  return { body, count, lastId, release: () => memory.takeBack(Buffer.from(body.buffer)) };
+  return { body, count, lastId };
 }
 
 /** Big batches become JSON one after the other: side by side all would be in memory, and none would be ready sooner. */

@@ -1,25 +1,44 @@
 /** What callers share in the service, and how it is divided among them. */
 import { LIMITS } from '../model/limits.js';
 import type { ListCost } from '../model/list.js';
+import { type Budget, createBudget } from './budget.js';
 import { createFairQueue, type FairQueue } from './fair-queue.js';
 
 export interface Fairness {
   readonly listQueues: Readonly<Record<ListCost, FairQueue>>;
+  /** Answers that have not left yet. */
+  readonly answerBudget: Budget;
 }
 
 export function createFairness(): Fairness {
+  const recheckAll = (): void => {
+    for (const queue of Object.values(listQueues)) queue.recheck();
+  };
+  const answerBudget = createBudget(
+    'answers',
+    {
+      perCaller: LIMITS.answerBytesPerCaller,
+      inAll: LIMITS.answerBytes,
+      little: LIMITS.answerLittleBytes,
+      reserve: LIMITS.answerReserveBytes,
+    },
+    recheckAll,
+  );
+  const listQueues = createListQueues((caller) => answerBudget.of(caller) < LIMITS.answerBytesWait);
+  return { listQueues, answerBudget };
+}
+
+function createListQueues(mayStart: (caller: string) => boolean): Fairness['listQueues'] {
   const waits = {
     waiting: LIMITS.listsWaiting,
     waitingPerCaller: LIMITS.listsWaitingPerCaller,
     waitMs: LIMITS.listWaitMs,
   };
   const lists = (what: string, atOnce: number, perCaller: number): FairQueue =>
-    createFairQueue(what, { ...waits, atOnce, perCaller });
+    createFairQueue(what, { ...waits, atOnce, perCaller }, mayStart);
   return {
-    listQueues: {
-      quick: lists('lists', LIMITS.quickListsAtOnce, LIMITS.quickListsPerCaller),
-      page: lists('long lists', LIMITS.pagesAtOnce, LIMITS.pagesPerCaller),
-      scan: lists('counts, searches or sorted lists', LIMITS.scansAtOnce, LIMITS.scansPerCaller),
-    },
+    quick: lists('lists', LIMITS.quickListsAtOnce, LIMITS.quickListsPerCaller),
+    page: lists('long lists', LIMITS.pagesAtOnce, LIMITS.pagesPerCaller),
+    scan: lists('counts, searches or sorted lists', LIMITS.scansAtOnce, LIMITS.scansPerCaller),
   };
 }

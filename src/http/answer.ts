@@ -1,18 +1,34 @@
 /** How answers are written: bytes with their length, the standard 2xx of an entity, a page with its successor. */
 import type { Request, Response } from 'express';
 import type { JsonPage } from '../db/pages.js';
+import { type ApiError, errorBody } from '../errors.js';
 import type { JsonObject } from '../model/json.js';
 import type { Page } from '../model/list.js';
+import { countUnfinished, whenOver } from './unfinished.js';
 
 const SUCCESS_TEXT = ',"success":true}';
 const SUCCESS = Buffer.from(SUCCESS_TEXT);
 
 /** interface, "Errors": success is 200 with `Content-Length`; there is never a 204 or an empty body. */
 export function sendJson(res: Response, body: Buffer | string, status = 200): void {
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  const refusal = countUnfinished(res, bytes);
+  if (refusal === null) endJson(res, body, bytes, status);
+  else sendError(res, refusal);
+}
+
+/** An error as the interface says it. */
+export function sendError(res: Response, error: ApiError): void {
+  for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
+  const text = JSON.stringify(errorBody(error));
+  endJson(res, text, Buffer.byteLength(text), error.status);
+}
+
+function endJson(res: Response, body: Buffer | string, bytes: number, status: number): void {
   res.statusCode = status;
   res.setHeader('Content-Type', 'application/json; charset=utf-8');
   // Text leaves in one piece with the header, bytes in a second one.
-  res.setHeader('Content-Length', typeof body === 'string' ? Buffer.byteLength(body) : body.length);
+  res.setHeader('Content-Length', bytes);
   res.end(body);
 }
 
@@ -35,6 +51,7 @@ export function sendPage(req: Request, res: Response, query: Page, page: JsonPag
     next.set('after', page.lastId);
     res.setHeader('Link', `<${path}?${next}>; rel="next"`);
   }
-  if (page.release !== undefined) res.once('close', page.release);
-  sendJson(res, page.body);
+  // Counted since it was read.
+  if (page.release !== undefined) whenOver(res, page.release);
+  endJson(res, page.body, page.body.length, 200);
 }

@@ -31,6 +31,7 @@ export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityPa
 export function createApp(parts: AppParts): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', parts.trustProxy).set('query parser', 'simple');
+  app.locals.answerBudget = parts.answerBudget;
 
   app.use(
     nameRequest(),

@@ -3,6 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Express } from 'express';
 import { answerNotYet } from './failure.js';
+import { answerInOrder } from './in-order.js';
 import { createKinds } from './kinds.js';
 import { closeServer, createHttpServer, endKeptConnections, letIn, listen } from './server.js';
 import { createShortWay } from './short.js';
@@ -21,7 +22,10 @@ export interface Door {
 export function createDoor(at: { host: string; port: number; stopDelayMs: number }): Door {
   let answer = answerNotYet;
   const kinds = createKinds();
-  const server = createHttpServer((req, res) => answer(req, res), kinds);
+  const server = createHttpServer(
+    answerInOrder((req, res) => answer(req, res)),
+    kinds,
+  );
   let listening: Promise<string> | undefined;
   const takeRequests = (): Promise<string> => {
     listening ??= listen(server, at);

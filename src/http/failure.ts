@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { badRequest, errorBody, methodNotAllowed, notFound, toApiError, unavailable } from '../errors.js';
-import { sendJson } from './answer.js';
+import { sendError } from './answer.js';
 
 export const unknownPath: RequestHandler = () => {
   throw notFound();
@@ -31,8 +31,7 @@ export function answerError(log: Logger): ErrorRequestHandler {
       res.destroy();
       return;
     }
-    for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
-    sendJson(res, JSON.stringify(errorBody(error)), error.status);
+    sendError(res, error);
   };
 }
 

@@ -5,6 +5,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../model/limits.js';
 import { answerClientError } from './failure.js';
+import { cutStalled, type HttpSocket, type StallLimits } from './stalled.js';
+
+const STALLS: StallLimits = {
+  stallMs: LIMITS.answerStallMs,
+  checkMs: LIMITS.answerCheckMs,
+  progressBytes: LIMITS.answerProgressBytes,
+};
 
 /** A server that bounds every wait and every header. `kinds`: its classes of requests and answers, where they are not Node's. */
 export function createHttpServer(app: RequestListener, kinds: ServerOptions = {}): Server {
@@ -17,6 +24,7 @@ export function createHttpServer(app: RequestListener, kinds: ServerOptions = {}
   server.on('clientError', answerClientError);
   const open = new Set<Socket>();
   connections.set(server, open);
+  server.once('close', cutStalled(open, STALLS));
   server.on('connection', (socket: Socket) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
@@ -37,7 +45,7 @@ export async function listen(server: Server, { host, port }: { host: string; por
 }
 
 /** The open connections of each server; Node notes on each the answer that is under way there. */
-const connections = new WeakMap<Server, Set<Socket & { _httpMessage?: ServerResponse | null }>>();
+const connections = new WeakMap<Server, Set<HttpSocket>>();
 
 /** Node's own `closeAllConnections` leaves out those that became another protocol's. */
 function endAll(server: Server): void {

@@ -1,6 +1,8 @@
 /** What one caller may have of what all share, and what all may have of it together: a part of `LIMITS`. */
 
 const SECOND_MS = 1_000;
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
 
 export const SHARED_LIMITS = {
   // Lists at once. Quick ones are short pages in the order of an index; pages are longer; scans are whatever else may have to
@@ -17,6 +19,21 @@ export const SHARED_LIMITS = {
   listWaitMs: 10 * SECOND_MS,
   // Connections beside one for each list at once: for what ends them.
   listConnectionsMore: 4,
+
+  // Answers that have not left yet; small ones are not counted. A list waits while its caller has as much as `answerBytesWait`.
+  // Beyond the bound for all, each caller may have a little, so that nobody is kept from the first page by others.
+  smallAnswerBytes: 64 * KIB,
+  answerBytes: 160 * MIB,
+  answerBytesPerCaller: 80 * MIB,
+  answerBytesWait: 40 * MIB,
+  answerLittleBytes: 2 * MIB,
+  answerReserveBytes: 32 * MIB,
+  // An answer of which less than `answerProgressBytes` leaves in this time is cut.
+  answerStallMs: 30 * SECOND_MS,
+  answerCheckMs: 5 * SECOND_MS,
+  answerProgressBytes: 64 * KIB,
+  // Requests of one connection that wait for the answer to another; beyond, it is not read from.
+  requestsHeld: 16,
 
   // Callers of whom nothing is under way and who are remembered all the same.
   idleCallers: 1_000,

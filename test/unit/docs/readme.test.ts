@@ -62,7 +62,7 @@ describe('Limits', () => {
     ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
     ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
-    ...['brokerLeaveMs', 'idleCallers', 'listConnectionsMore'],
+    ...['brokerLeaveMs', 'idleCallers', 'listConnectionsMore', 'answerCheckMs'],
     ...['logWriteBytes', 'logDelayMs'],
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
     ...['gatherMs', 'gatherAheadMs', 'turnMs', 'watcherPage'],
