@@ -14,12 +14,14 @@ import { translated } from './db/documents.js';
 import { findObjectIds } from './db/entities.js';
 import { createHistory } from './db/history.js';
 import { createIngest, type Ingest } from './db/ingest.js';
-import { findDeviceKey } from './db/installation.js';
+import { findKey } from './db/installation.js';
 import { openDatabase } from './db/open.js';
+import { findPacketUpgrade } from './db/packet-repeats.js';
 import { poolOf } from './db/pool.js';
 import { startUpkeep } from './db/upkeep.js';
 import { createFairness } from './fairness/fairness.js';
 import { createGateway, type Gateway } from './gateway/gateway.js';
+import { createDigest } from './gateway/packet-id.js';
 import { createAddressOf } from './http/address.js';
 import { createApp } from './http/app.js';
 import { type Arrivals, createArrivals } from './http/arrivals.js';
@@ -154,14 +156,17 @@ async function createEntrance(
   parts: Parts & { database: Database; caches: Caches; identity: Identity; audit: Audit },
 ): Promise<Entrance> {
   const { database, audit, now, config, watch } = parts;
-  const ingest = createIngest(database, createStampClock(now));
-  const deviceSecrets = createDeviceSecrets(await findDeviceKey(database));
+  const upgradedMs = await findPacketUpgrade(database);
+  const ingest = createIngest(database, createStampClock(now), upgradedMs);
+  const deviceSecrets = createDeviceSecrets(await findKey(database, 'device key'));
+  const digest = createDigest(await findKey(database, 'packet key'));
   const attempts = createAttempts(database.client);
   const gateway = createGateway({
     ...{ database, attempts, audit, now, deviceSecrets, identify: parts.identity.identify },
     address: config.mqtt,
     broker: config.broker,
     models: parts.caches.models,
+    ...{ digest, upgradedMs },
     ingest: watch.metrics.counted('mqtt', ingest),
     log: parts.log.child({ room: 'gateway' }),
   });

@@ -4,6 +4,7 @@ import { hash } from '@node-rs/argon2';
 import { type Db, type Document, MongoClient } from 'mongodb';
 import { connectDatabase } from '../../src/db/connect.js';
 import { toDocument } from '../../src/db/documents.js';
+import { toPacketKey } from '../../src/db/packet-key.js';
 import { PACKET_LAYOUT } from '../../src/db/packets.js';
 import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
 import { type Packet, toPacket } from '../../src/model/packet.js';
@@ -26,7 +27,7 @@ function storedObject(nth: number): Document {
 function packetOf(nth: number, at: number, number: number): Packet {
   const { time, ...parameters } = newPacket(BEGIN_MS + at * STEP_MS);
   const source = { objectId: objectId(nth), ownId: `truck-${nth}`, groupId: ROOT_GROUP_ID };
-  const message = { id: null, timeMs: time, online: true, parameters };
+  const message = { id: null, formerId: null, timeMs: time, online: true, parameters };
   return toPacket(message, packetId(number), source, time * 1_000 + 250);
 }
 
@@ -67,7 +68,10 @@ async function fillPackets(databases: readonly Db[], size: Size): Promise<Docume
   const latest: Document[] = [];
   let [number, batch] = [0, [] as Document[]];
   const flush = async (): Promise<void> => {
-    await Promise.all(databases.map((db) => db.collection('packets').insertMany(batch, { ordered: false })));
+    const keyed = batch.map((packet) => ({ ...packet, _id: toPacketKey(String(packet._id), packet._oid) }));
+    const write = (db: Db, at: number) =>
+      db.collection<Document>('packets').insertMany((at === 0 ? keyed : batch) as Document[], { ordered: false });
+    await Promise.all(databases.map(write));
     batch = [];
   };
   for (let nth = 0; historyOf(size, nth) > 0; nth++) {

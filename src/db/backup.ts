@@ -7,11 +7,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
-import { type ClientSession, type Db, type Document, type Filter, type MongoClient, ObjectId } from 'mongodb';
+import { BSON, type ClientSession, type Db, type Document, type Filter, type MongoClient } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
-import { readObjectId } from './bson.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
 import { RESTORING } from './migrations.js';
+import { keysAfter } from './packet-key.js';
 import { PACKETS } from './packets.js';
 
 /** The database has forgotten what was at the moment that is asked for: after five minutes, unless it was told otherwise. */
@@ -90,16 +90,16 @@ function packetsOf(db: Db, session: ClientSession): { documents: AsyncIterable<U
   const read = (filter: Filter<Document>, options: object) =>
     db.collection(PACKETS).find(filter, { ...options, raw: true, sort: { _id: 1 } }) as AsyncIterable<unknown>;
   async function* documents(): AsyncGenerator<Uint8Array> {
-    let last: string | null = null;
+    let last: Uint8Array | null = null;
     try {
       for await (const document of read({}, { session }) as AsyncIterable<Uint8Array>) {
-        last = readObjectId(document);
+        last = document;
         yield document;
       }
     } catch (error) {
       if ((error as { code?: unknown }).code !== SNAPSHOT_TOO_OLD) throw error;
       isExact = false;
-      const rest = last === null ? {} : { _id: { $gt: new ObjectId(last) } };
+      const rest = last === null ? {} : keysAfter(BSON.deserialize(last)._id);
       yield* read(rest, { readConcern: { level: 'majority' } }) as AsyncIterable<Uint8Array>;
     }
   }

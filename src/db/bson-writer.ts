@@ -5,8 +5,9 @@
  */
 import { type Document, ObjectId } from 'mongodb';
 import { BSON_TYPES } from './bson.js';
+import { isPacketKey } from './packet-key.js';
 
-const { DOUBLE, STRING, DOCUMENT, ARRAY, OBJECT_ID, BOOLEAN, DATE, NULL, INT32 } = BSON_TYPES;
+const { DOUBLE, STRING, DOCUMENT, ARRAY, BINARY, OBJECT_ID, BOOLEAN, DATE, NULL, INT32 } = BSON_TYPES;
 const OBJECT_ID_BYTES = 12;
 /** More than any value takes beside its name and text. */
 const VALUE_BYTES = 32;
@@ -30,8 +31,8 @@ let memory = kept;
 let most = 0;
 
 /**
- * The bytes of a document; null where they are more than `maxBytes`. It holds what JSON can hold, ObjectIds and Dates;
- * `undefined` is left out, in a list it is null, as by the driver. Throws a TypeError for anything else.
+ * The bytes of a document; null where they are more than `maxBytes`. It holds what JSON can hold, ObjectIds, Dates and keys
+ * of packets; `undefined` is left out, in a list it is null, as by the driver. Throws a TypeError for anything else.
  */
 export function toBson(document: Document, maxBytes: number): Buffer | null {
   most = maxBytes;
@@ -108,6 +109,13 @@ function writeObject(value: object | null, start: number, at: number): number {
   if (value instanceof Date) {
     memory[start] = DATE;
     return memory.writeBigInt64LE(BigInt(value.getTime()), at);
+  }
+  if (isPacketKey(value)) {
+    memory[start] = BINARY;
+    writeInt32(value.position, at);
+    memory[at + 4] = value.sub_type;
+    memory.set(value.buffer, at + 5);
+    return at + 5 + value.position;
   }
   const kind: unknown = Object.getPrototypeOf(value);
   if (kind !== Object.prototype && kind !== null) throw new TypeError(`no BSON of a ${value.constructor.name}`);

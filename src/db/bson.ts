@@ -88,6 +88,22 @@ export function readObjectId(bson: Uint8Array, name = '_id', start = 0): string 
   return value === -1 ? null : viewOf(bson, value, value + 12).toString('hex');
 }
 
+/** What a packet's key is as binary data (packet-key.ts); the subtype tells it from what others may have stored. */
+export const PACKET_KEY = { BYTES: 24, SUBTYPE: 0x80, OWN_BYTES: 12 } as const;
+const KEY_START = 5;
+
+/** Where the `_id` of a packet begins in its key; -1: binary data that is no such key. */
+export const packetIdAt = (bson: Uint8Array, value: number): number =>
+  int32(bson, value) === PACKET_KEY.BYTES && bson[value + 4] === PACKET_KEY.SUBTYPE ? value + KEY_START : -1;
+
+/** The `_id` (hex digits) that is seen of the document that begins at `start`: also of a packet, whose key holds more. */
+export function readShownId(bson: Uint8Array, start = 0): string | null {
+  const id = readObjectId(bson, '_id', start);
+  const key = id === null ? findValue(bson, start, '_id', BINARY) : -1;
+  const at = key === -1 ? -1 : packetIdAt(bson, key);
+  return at === -1 ? id : viewOf(bson, at, at + PACKET_KEY.OWN_BYTES).toString('hex');
+}
+
 /** The ObjectIds (hex digits) of a list among the top-level members; none where there is no such list. */
 export const readObjectIds = (bson: Uint8Array, name: string): string[] =>
   Array.from(objectIdsIn(bson, name), (at) => viewOf(bson, at, at + 12).toString('hex'));

@@ -7,7 +7,8 @@ import type { PacketSource } from '../model/packet.js';
 import { readDuration } from '../model/time.js';
 import type { Database } from './connect.js';
 import { toPlain, translated } from './documents.js';
-import { PACKETS } from './packets.js';
+import { packetIdIn } from './packet-key.js';
+import { namedPacket, PACKETS } from './packets.js';
 
 export interface DeviceRecord extends PacketSource {
   readonly ownerId: string;
@@ -80,10 +81,10 @@ export async function findPacketId(
   objectId: string,
   ids: readonly string[],
 ): Promise<string | null> {
-  const filter = { _id: { $in: ids.map((id) => new ObjectId(id)) }, _oid: new ObjectId(objectId) };
+  const filter = namedPacket(objectId, ids);
   // Left to itself, the database may look through all packets of the object.
   const bounds = { hint: { _id: 1 }, maxTimeMS: LIMITS.databaseOperationMs };
   const options = { projection: { _id: 1 }, readConcern: { level: 'majority' }, ...bounds };
   const found = await translated(() => database.db.collection(PACKETS).findOne(filter, options as object));
-  return found === null ? null : String(found._id);
+  return found === null ? null : packetIdIn(found._id);
 }

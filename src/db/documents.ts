@@ -18,6 +18,7 @@ import { LIMITS } from '../model/limits.js';
 import { distinctPaths, type Selection } from '../model/list.js';
 import type { Store } from '../model/stores.js';
 import { findField, holdsObjectId, readObjectId } from './bson.js';
+import { isPacketKey, packetIdIn } from './packet-key.js';
 
 /** What the border has to know of a store (packets are no store, but are read the same way). */
 export type Layout = Pick<Store, 'references' | 'texts' | 'hidden' | 'derived' | 'builtIn'>;
@@ -54,6 +55,7 @@ export function toEntity(layout: Pick<Layout, 'hidden'>, document: Document): En
 /** Any BSON value as JSON. */
 export function toPlain(value: unknown): Json {
   if (value instanceof ObjectId) return value.toHexString();
+  if (isPacketKey(value)) return packetIdIn(value);
   if (value instanceof Date) return value.getTime();
   if (Array.isArray(value)) return value.map(toPlain);
   if (typeof value !== 'object' || value === null) return value as Json;

@@ -1,13 +1,15 @@
 /** The packets of objects as they come in: durable before they are acknowledged, those of one moment written together. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Document, MongoServerError, ObjectId } from 'mongodb';
-import { conflict, tooLarge, unavailable } from '../errors.js';
+import { tooLarge, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
 import { toBson } from './bson-writer.js';
 import type { Database } from './connect.js';
-import { toDatabaseError, toEntity, withinTime } from './documents.js';
-import { PACKET_LAYOUT, PACKETS } from './packets.js';
+import { toDatabaseError, withinTime } from './documents.js';
+import { toPacketKey } from './packet-key.js';
+import { findFormer, findStored, formerIdsOf } from './packet-repeats.js';
+import { PACKETS } from './packets.js';
 import { insertTogether, type Write } from './write-command.js';
 
 const DUPLICATE = 11_000;
@@ -23,6 +25,8 @@ interface Waiting {
   readonly packets: readonly Packet[];
   /** The same as they are stored. */
   readonly writes: readonly Write[];
+  /** The `_id`s that a former version may have stored them with; null where it has stored none of them. */
+  readonly formerIds: readonly (string | null)[] | null;
   /** When they came; ms of the process' own clock. */
   readonly sinceMs: number;
   readonly signal: AbortSignal | null;
@@ -51,9 +55,9 @@ interface Group {
 /**
  * Packets that arrive in one turn of the event loop, or while a write is under way, go into the next one together: larger
  * groups cost less. Only beside those that are as large as can be, or small, another is begun; packets of one object are
- * written one after the other all the same.
+ * written one after the other all the same. `upgradedMs`: see `findPacketUpgrade`.
  */
-export function createIngest(database: Database, stampUs: () => number): Ingest {
+export function createIngest(database: Database, stampUs: () => number, upgradedMs: number | null = null): Ingest {
   let waiting: Waiting[] = [];
   let waitingPackets = 0;
   let isSoon = false;
@@ -94,10 +98,10 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
     if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
       throw unavailable('too many packets are waiting to be stored; none of these was');
     }
-    const { packets, writes } = toPackets(source, messages, stampUs);
+    const { packets, writes, formerIds } = toPackets(source, messages, stampUs, upgradedMs);
     return new Promise((resolve, reject) => {
       const sinceMs = performance.now();
-      waiting.push({ objectId: source.objectId, packets, writes, sinceMs, signal, resolve, reject });
+      waiting.push({ objectId: source.objectId, packets, writes, formerIds, sinceMs, signal, resolve, reject });
       waitingPackets += packets.length;
       if (!isBusy(underWay, source.objectId)) beginSoon();
     });
@@ -105,16 +109,22 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
 }
 
 /** The messages as packets, in their order; and as they are stored. */
-function toPackets(source: PacketSource, messages: readonly Message[], stampUs: () => number) {
-  const references = { _oid: new ObjectId(source.objectId), _gid: new ObjectId(source.groupId) };
+function toPackets(
+  source: PacketSource,
+  messages: readonly Message[],
+  stampUs: () => number,
+  upgradedMs: number | null,
+) {
+  const objectId = new ObjectId(source.objectId);
+  const references = { _oid: objectId, _gid: new ObjectId(source.groupId) };
   const packets: Packet[] = [];
   const writes = messages.map((message, at) => {
-    const _id = message.id === null ? new ObjectId() : new ObjectId(message.id);
-    const packet = toPacket(message, _id.toHexString(), source, stampUs());
+    const id = message.id ?? new ObjectId().toHexString();
+    const packet = toPacket(message, id, source, stampUs());
     packets.push(packet);
-    return toWrite({ ...packet, _id, ...references }, at);
+    return toWrite({ ...packet, _id: toPacketKey(id, objectId), ...references }, at);
   });
-  return { packets, writes };
+  return { packets, writes, formerIds: formerIdsOf(messages, upgradedMs) };
 }
 
 function toWrite(document: Document, at: number): Write {
@@ -160,34 +170,48 @@ function takeGroup(waiting: readonly Waiting[], underWay: readonly Group[]): { g
   return { group: { requests, objectIds, allowsMore }, left: isFull ? left.concat(waiting.slice(fullAt)) : left };
 }
 
-/** Packets that were not stored now, and why; where their `_id` was there already, what is stored under it. */
+/** Packets that were not stored now. */
 interface Written {
+  /** Those that were stored before, as they were: null where that is gone since. */
+  readonly repeated: ReadonlyMap<Packet, Packet | null>;
+  /** The others, and why. */
   readonly refused: ReadonlyMap<Packet, unknown>;
-  readonly stored: ReadonlyMap<string, Packet>;
 }
 
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
-  const write = async (): Promise<Written> => {
-    const refused = await insertAll(database, group);
-    const repeated = [...refused].filter(([, error]) => isDuplicate(error)).map(([packet]) => packet);
-    return { refused, stored: await findStored(database, repeated) };
-  };
   try {
     // The one that came first has waited longest, and the time to answer counts from there.
     const leftMs = LIMITS.databaseAnswerMs - (performance.now() - (group[0]?.sinceMs ?? 0));
     if (leftMs <= 0) throw unavailable('the database is slow; none of these packets was stored');
-    const written = await withinTime(write, leftMs);
+    const written = await withinTime(() => writeAll(database, group), leftMs);
     for (const one of group) settle(one, written);
   } catch (error) {
     for (const one of group) one.reject(toDatabaseError(error));
   }
 }
 
-async function insertAll(database: Database, group: readonly Waiting[]): Promise<Map<Packet, unknown>> {
+async function writeAll(database: Database, group: readonly Waiting[]): Promise<Written> {
+  const former = await findFormer(database, group);
   const packets = group.flatMap((one) => one.packets);
   const writes = group.flatMap((one) => one.writes);
+  const isNew = (_: unknown, at: number): boolean => !former.has(packets[at] as Packet);
+  const refused =
+    former.size === 0
+      ? await insertAll(database, packets, writes)
+      : await insertAll(database, packets.filter(isNew), writes.filter(isNew));
+  const duplicates = [...refused].filter(([, error]) => isDuplicate(error)).map(([packet]) => packet);
+  if (duplicates.length === 0) return { repeated: former, refused };
+  for (const packet of duplicates) refused.delete(packet);
+  return { repeated: new Map([...former, ...(await findStored(database, duplicates))]), refused };
+}
+
+async function insertAll(
+  { db }: Database,
+  packets: readonly Packet[],
+  writes: readonly Write[],
+): Promise<Map<Packet, unknown>> {
   const refused = new Map<Packet, unknown>();
-  for (const [nth, outcome] of (await insertTogether(database.db, PACKETS, writes)).entries()) {
+  for (const [nth, outcome] of (await insertTogether(db, PACKETS, writes)).entries()) {
     if ('refused' in outcome) refused.set(packets[nth] as Packet, outcome.refused);
   }
   return refused;
@@ -195,38 +219,22 @@ async function insertAll(database: Database, group: readonly Waiting[]): Promise
 
 const isDuplicate = (error: unknown): boolean => error instanceof MongoServerError && error.code === DUPLICATE;
 
-const storedKey = (packet: Pick<Packet, '_id' | '_oid'>): string => `${packet._oid}/${packet._id}`;
-
-async function findStored(database: Database, repeated: readonly Packet[]): Promise<Map<string, Packet>> {
-  if (repeated.length === 0) return new Map();
-  const ids = repeated.map(({ _id }) => new ObjectId(_id));
-  const documents = await database.db
-    .collection(PACKETS)
-    .find({ _id: { $in: ids } }, { readConcern: { level: 'majority' }, batchSize: ids.length })
-    .toArray();
-  return new Map(
-    documents.map((document) => {
-      const packet = toEntity(PACKET_LAYOUT, document) as unknown as Packet;
-      return [storedKey(packet), packet];
-    }),
-  );
-}
-
-function settle(one: Waiting, { refused, stored }: Written): void {
-  let repeated = 0;
-  const packets = one.packets.map((packet) => {
-    if (!refused.has(packet)) return packet;
-    repeated++;
-    return stored.get(storedKey(packet));
-  });
-  if (!packets.includes(undefined)) one.resolve({ packets: packets as Packet[], repeated });
-  else one.reject(whyRefused(one, refused));
-}
-
-/** What the database says of the first packet that is not stored, and is not one that was stored before. */
-function whyRefused({ packets }: Waiting, refused: ReadonlyMap<Packet, unknown>): unknown {
-  const other = packets
-    .map((packet) => refused.get(packet))
-    .find((error) => error !== undefined && !isDuplicate(error));
-  return other === undefined ? conflict('_id: already taken by another packet') : toDatabaseError(other);
+function settle(one: Waiting, { repeated, refused }: Written): void {
+  const at = refused.size === 0 ? -1 : one.packets.findIndex((packet) => refused.has(packet));
+  if (at !== -1) {
+    one.reject(toDatabaseError(refused.get(one.packets[at] as Packet)));
+    return;
+  }
+  if (repeated.size === 0) {
+    one.resolve({ packets: one.packets, repeated: 0 });
+    return;
+  }
+  const packets = one.packets.map((packet) => (repeated.has(packet) ? repeated.get(packet) : packet));
+  // It was too old, and was removed between the two questions.
+  if (packets.includes(null)) one.reject(unavailable('a packet of the same _id was being removed'));
+  else
+    one.resolve({
+      packets: packets as Packet[],
+      repeated: one.packets.filter((packet) => repeated.has(packet)).length,
+    });
 }

@@ -40,14 +40,17 @@ export async function prepareInstallation(database: Database, user: FirstUser, n
   return made;
 }
 
-/** The key that seals the passwords of devices: made once in the life of the installation, and never shown. */
-export async function findDeviceKey(database: Database): Promise<Buffer> {
+/** What seals the passwords of devices; what the `_id`s of packets are made with. */
+export type KeyName = 'device key' | 'packet key';
+
+/** A key of the installation: made once in its life, and never shown. */
+export async function findKey(database: Database, _id: KeyName): Promise<Buffer> {
   const marks = database.db.collection<{ _id: string; key: string }>('installation');
   const made = { $setOnInsert: { key: randomBytes(32).toString('base64url') } };
   const options = { upsert: true, returnDocument: 'after' } as const;
   // Of two that start at once, one may be told that the other was first.
-  const found = await translated(() => marks.findOneAndUpdate({ _id: 'device key' }, made, options)).catch(() =>
-    translated(() => marks.findOne({ _id: 'device key' })),
+  const found = await translated(() => marks.findOneAndUpdate({ _id }, made, options)).catch(() =>
+    translated(() => marks.findOne({ _id })),
   );
   return Buffer.from(found?.key ?? '', 'base64url');
 }

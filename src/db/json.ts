@@ -1,14 +1,14 @@
 /**
  * BSON bytes to JSON bytes without JavaScript objects in between: the hot path of every list. The text equals
  * `JSON.stringify(deserialize(bytes))` of the `bson` package, save that members keep their stored order, repeated names
- * are repeated and a DBRef is a plain document. A type that cannot occur here (binary, code, Decimal128, ...) throws a
- * TypeError, a length out of range a RangeError; then nothing is written.
+ * are repeated, a DBRef is a plain document and a packet's key is the packet's `_id`. A type that cannot occur here (other
+ * binary data, code, Decimal128, ...) throws a TypeError, a length out of range a RangeError; then nothing is written.
  */
 
-import { BSON_TYPES, byteAt, int32, int64, valueEnd } from './bson.js';
+import { BSON_TYPES, byteAt, int32, int64, packetIdAt, valueEnd } from './bson.js';
 import { FRESH, type Memory } from './memory.js';
 
-const { DOUBLE, STRING, DOCUMENT, ARRAY, INT32, INT64, UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL } = BSON_TYPES;
+const { DOUBLE, STRING, DOCUMENT, ARRAY, BINARY, INT32, INT64, UNDEFINED, OBJECT_ID, BOOLEAN, DATE, NULL } = BSON_TYPES;
 const [QUOTE, NAME_END, COMMA, BRACE] = [0x22, 0x223a, 0x2c, 0x7b] as const;
 
 const pair = (n: number, radix: number): number => Buffer.from(n.toString(radix).padStart(2, '0')).readUInt16LE();
@@ -115,6 +115,7 @@ function writeValue(out: DataView, pos: number, type: number, bson: Uint8Array, 
   if (type === NULL || type === UNDEFINED) return writeAscii(out, pos, 'null');
   if (type === INT32) return writeInteger(out, pos, int32(bson, at));
   if (type === INT64) return writeInt64(out, pos, bson, at);
+  if (type === BINARY && packetIdAt(bson, at) !== -1) return writeObjectId(out, pos, bson, packetIdAt(bson, at));
   throw new TypeError(`BSON type ${type} has no JSON form`);
 }
 

@@ -5,10 +5,11 @@ import type { Database } from './connect.js';
 import { translated } from './documents.js';
 import { type Lease, takeLease } from './lease.js';
 import { commandExpiry } from './migrations/0001-command-expiry.js';
+import { packetKeys } from './migrations/0002-packet-keys.js';
 import type { Migration } from './migrations/migration.js';
 
 /** In the order of their numbers; the first leads to version 1. What has been released is never changed. */
-export const MIGRATIONS: readonly Migration[] = [commandExpiry];
+export const MIGRATIONS: readonly Migration[] = [commandExpiry, packetKeys];
 
 type SchemaDocument = { _id: string; version: number; applied: { name: string; time: number }[] };
 
@@ -38,6 +39,13 @@ export async function migrate(
   } finally {
     await lease.release();
   }
+}
+
+/** When the step was taken here, ms; null where there was nothing to bring up to date. */
+export async function findApplied(database: Database, { name }: Migration): Promise<number | null> {
+  const marks = database.db.collection<SchemaDocument>('installation');
+  const schema = await translated(() => marks.findOne({ _id: SCHEMA }));
+  return schema?.applied.find((step) => step.name === name)?.time ?? null;
 }
 
 /** The version of what is stored: how many migrations were applied. A database that is new is of the newest. */

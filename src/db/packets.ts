@@ -9,6 +9,7 @@ import type { Database } from './connect.js';
 import { type Layout, projectionOf, selectionFilter, translated } from './documents.js';
 import { readInTurn } from './lists.js';
 import { createMemory } from './memory.js';
+import { packetKeysOf } from './packet-key.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from './pages.js';
 
 export const PACKETS = 'packets';
@@ -69,21 +70,37 @@ export async function readPacket(
   only: readonly string[] | null,
 ): Promise<Buffer> {
   if (!isId(packetId)) throw notFound();
-  const filter = { _id: new ObjectId(packetId), _oid: new ObjectId(objectId) };
+  const filter = namedPacket(objectId, [packetId]);
   const found = await readOne(database, { find: PACKETS, filter, ...projected(only) });
   if (found === null) throw notFound();
   return found;
 }
 
-function packetConditions(objectId: string, selection: Selection): Filter<Document>[] {
-  return [{ _oid: new ObjectId(objectId) }, ...selectionFilter(PACKET_LAYOUT, selection, ['id'])];
+/** The packets of the object that have one of these `_id`s, whichever form their keys have. */
+export function namedPacket(objectId: string, packetIds: readonly string[]): Filter<Document> {
+  const _oid = new ObjectId(objectId);
+  return { _id: { $in: packetIds.flatMap((id) => packetKeysOf(id, _oid)) as unknown[] as ObjectId[] }, _oid };
 }
+
+function packetConditions(objectId: string, selection: Selection): Filter<Document>[] {
+  const conditions: Filter<Document>[] = [{ _oid: new ObjectId(objectId) }];
+  const named = selection.filters.filter(({ path }) => path === '_id');
+  for (const { values } of named) {
+    const ids = values.map(({ text }) => text).filter(isId);
+    conditions.push(namedPacket(objectId, ids));
+  }
+  const others = named.length === 0 ? selection : withoutFilters(selection, named);
+  return conditions.concat(selectionFilter(PACKET_LAYOUT, others, ['id']));
+}
+
+const withoutFilters = (selection: Selection, left: Selection['filters']): Selection => ({
+  ...selection,
+  filters: selection.filters.filter((filter) => !left.includes(filter)),
+});
 
 async function afterPacket(database: Database, objectId: string, packetId: string): Promise<Filter<Document>> {
   const last = await translated(() =>
-    database.db
-      .collection(PACKETS)
-      .findOne({ _id: new ObjectId(packetId), _oid: new ObjectId(objectId) }, { projection: { time: 1, _ts: 1 } }),
+    database.db.collection(PACKETS).findOne(namedPacket(objectId, [packetId]), { projection: { time: 1, _ts: 1 } }),
   );
   if (last === null) throw badRequest('after: the object has no such packet');
   return { time: { $gte: last.time }, $or: [{ time: { $gt: last.time } }, { _ts: { $gt: last._ts } }] };

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { BSON, type ClientSession, type Document } from 'mongodb';
 import { tooLarge } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
-import { type Batch, cursorIn, documentAt, readBatch, readObjectId } from './bson.js';
+import { type Batch, cursorIn, documentAt, readBatch, readShownId } from './bson.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
 import { JsonWriter, writeJson } from './json.js';
@@ -233,4 +233,4 @@ function writeDocument(writer: JsonWriter, memory: Buffer, start: number, extra:
   writer.raw('}');
 }
 
-const idOf = (document: Uint8Array): string => readObjectId(document) ?? '';
+const idOf = (document: Uint8Array): string => readShownId(document) ?? '';

@@ -7,7 +7,7 @@ import type { Guarded } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import type { JsonObject } from '../model/json.js';
 import { STORES } from '../model/stores.js';
-import { differingMembers, documentAt, findValue, readObjectId, readObjectIds, readText } from './bson.js';
+import { differingMembers, documentAt, findValue, readObjectId, readObjectIds, readShownId, readText } from './bson.js';
 import { toEntity, toPlain } from './documents.js';
 import { toJson } from './json.js';
 
@@ -29,10 +29,14 @@ export function toChange(memory: Buffer, event: number): StreamChange {
   const packet = store === 'packets' ? findValue(memory, event, 'fullDocument', BSONType.object) : -1;
   // A copy: who keeps this change for a while must not keep all that the database told with it.
   const copy = Buffer.from(documentAt(memory, event));
-  // Another kind of `_id` only others can have given it.
-  const isPlain = packet !== -1 && findValue(memory, packet, '_id', BSONType.objectId) !== -1;
-  return isPlain ? new NewPacket(copy, packet - event) : new EntityChange(store, copy);
+  return packet !== -1 && isPacket(memory, packet)
+    ? new NewPacket(copy, packet - event)
+    : new EntityChange(store, copy);
 }
+
+// Another kind of `_id` only others can have given it.
+const isPacket = (memory: Buffer, packet: number): boolean =>
+  [BSONType.binData, BSONType.objectId].some((type) => findValue(memory, packet, '_id', type) !== -1);
 
 const missing = (what: string): never => {
   throw new TypeError(`the change stream told no ${what}`);
@@ -67,7 +71,7 @@ class NewPacket implements StreamChange {
   }
 
   get id(): string {
-    return readObjectId(this.#event, '_id', this.#packet) ?? missing('_id');
+    return readShownId(this.#event, this.#packet) ?? missing('_id');
   }
 
   get bytes(): number {

@@ -4,11 +4,12 @@
  * state, stays however old it is.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { ObjectId } from 'mongodb';
+import { type Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
 import { takeLease } from './lease.js';
+import { packetIdIn } from './packet-key.js';
 import { PACKETS, removePacketsWhere } from './packets.js';
 
 const DAY_MS = 86_400_000;
@@ -96,7 +97,7 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
 /** The oldest packet of an object, and the object's `_id`. */
 interface Oldest {
   readonly _id: ObjectId;
-  readonly packetId: ObjectId;
+  readonly packetId: Binary | ObjectId;
   readonly time: number;
 }
 
@@ -139,8 +140,8 @@ async function removeOld(database: Database, old: readonly Old[], signal: AbortS
   for (const { _id, packetId, beforeMs } of old) {
     const state = states.get(String(_id));
     // Nothing but its state is left.
-    if (state === undefined || state.packetId.equals(packetId)) continue;
-    const kept = state.time < beforeMs ? { _id: { $ne: state.packetId } } : {};
+    if (state === undefined || packetIdIn(state.packetId) === packetIdIn(packetId)) continue;
+    const kept = state.time < beforeMs ? { _id: { $ne: state.packetId as ObjectId } } : {};
     removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...kept }, signal);
   }
   return removed;

@@ -12,11 +12,12 @@ import { readState } from '../db/states.js';
 import { type Change, mayBeOther } from '../model/change.js';
 import { isObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
-import { digest, packetIdOf } from './packet-id.js';
+import { type Digest, packetIdOf } from './packet-id.js';
 
 export interface IdleParts {
   readonly database: Database;
   readonly ingest: Ingest;
+  readonly digest: Digest;
   readonly log: { warn(details: object, message: string): void };
   readonly now: () => number;
 }
@@ -102,7 +103,7 @@ async function watch(parts: IdleParts, quiet: Map<string, Quiet>, signal: AbortS
 }
 
 /** Tells that a device is silent; true where it is there all the same, or was heard of again. */
-async function tellSilence({ database, ingest, now }: IdleParts, objectId: string): Promise<boolean> {
+async function tellSilence({ database, ingest, digest, now }: IdleParts, objectId: string): Promise<boolean> {
   const device: DeviceRecord | null = await findDevice(database, objectId);
   const state = await readState(database, objectId);
   const { offlineAfterMs } = device ?? {};
@@ -110,7 +111,7 @@ async function tellSilence({ database, ingest, now }: IdleParts, objectId: strin
   if (device === null || offlineAfterMs == null || state === null || state.online === false) return false;
   if (now() - state._ts / 1_000 <= offlineAfterMs || (await isPresent(database, objectId))) return true;
   const timeMs = Math.max(now(), state.time + 1);
-  const id = packetIdOf(state.time, digest(`${objectId}\n${state._id}\nsilent`));
-  await ingest(device, [{ id, timeMs, online: false, parameters: {} }]);
+  const id = packetIdOf(state.time, digest(Buffer.from(`${objectId}\n${state._id}\nsilent`)));
+  await ingest(device, [{ id, formerId: null, timeMs, online: false, parameters: {} }]);
   return false;
 }

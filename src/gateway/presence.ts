@@ -23,11 +23,12 @@ import {
 import { readState } from '../db/states.js';
 import { LIMITS } from '../model/limits.js';
 import type { PacketSource } from '../model/packet.js';
-import { digest, packetIdOf } from './packet-id.js';
+import { type Digest, packetIdOf } from './packet-id.js';
 
 export interface PresenceParts {
   readonly database: Database;
   readonly ingest: Ingest;
+  readonly digest: Digest;
   readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
   readonly now: () => number;
 }
@@ -118,12 +119,12 @@ function createOneAtATime(work: () => Promise<unknown>): () => Promise<void> {
 }
 
 async function tell(
-  { ingest }: PresenceParts,
+  { ingest, digest }: PresenceParts,
   source: PacketSource,
   { timeMs, online, connectionId }: { timeMs: number; online: boolean; connectionId: string },
 ): Promise<void> {
-  const id = packetIdOf(timeMs, digest(`${source.objectId}\n${connectionId}\n${online}`));
-  await ingest(source, [{ id, timeMs, online, parameters: {} }]);
+  const id = packetIdOf(timeMs, digest(Buffer.from(`${source.objectId}\n${connectionId}\n${online}`)));
+  await ingest(source, [{ id, formerId: null, timeMs, online, parameters: {} }]);
 }
 
 /** Tells the ends of an instance's connections, and forgets them. What is interrupted is begun again, and told once. */

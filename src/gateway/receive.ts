@@ -7,13 +7,17 @@ import type { Ingest } from '../db/ingest.js';
 import { readOutcome } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import type { Declarations } from '../model/model.js';
-import { type Message, type PacketSource, readMessages } from '../model/packet.js';
-import { digest, packetIdOf } from './packet-id.js';
+import { type Message, mayBeFormer, type PacketSource, readMessages } from '../model/packet.js';
+import { type Digest, formerDigest, packetIdOf } from './packet-id.js';
 import { readPublished } from './topics.js';
 
 export interface ReceiveParts {
   readonly database: Database;
   readonly ingest: Ingest;
+  /** Makes the `_id` of what comes without one. */
+  readonly digest: Digest;
+  /** See `findPacketUpgrade`. */
+  readonly upgradedMs: number | null;
   readonly now: () => number;
 }
 
@@ -77,10 +81,8 @@ async function store(
 ): Promise<void> {
   const { messageId, signal } = received;
   const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
-  const content = digestOf(source, received, isNamed ? null : messageId);
+  const withIds = createNaming(parts, messages, contentOf(source, received, isNamed ? null : messageId), received);
   const hourMs = Math.floor(parts.now() / BUCKET_MS) * BUCKET_MS;
-  const withIds = (bucketMs: number): Message[] =>
-    messages.map((message, at) => ({ ...message, id: idOf(message, content + BigInt(at), messageId, bucketMs) }));
   if (isNamed || messageId === null) {
     await parts.ingest(source, withIds(hourMs), signal);
     return;
@@ -95,26 +97,45 @@ async function store(
   if (repeated > 0 && !received.isSuspect) await parts.ingest(source, messages, signal);
 }
 
+/** The messages with the `_id`s that they are stored with, given the hour of those that have no time of their own. */
+function createNaming(
+  { digest, upgradedMs }: ReceiveParts,
+  messages: readonly Message[],
+  content: Buffer,
+  { messageId, isSuspect }: Received,
+): (hourMs: number) => Message[] {
+  // Without a time of its own, only what may be one that came before can be one that a former version stored.
+  const isFormer = (message: Message): boolean =>
+    upgradedMs !== null && mayBeFormer(message, upgradedMs) && (message.timeMs !== null || isSuspect);
+  const present = digest(content);
+  const former = messages.some(isFormer) ? formerDigest(content) : null;
+  return (hourMs) =>
+    messages.map((message, at) => {
+      const { id, timeMs, online, parameters } = message;
+      if (id !== null || (timeMs === null && messageId === null)) return message;
+      const named = (digested: bigint): string => packetIdOf(timeMs ?? hourMs, digested + BigInt(at));
+      const formerId = former !== null && isFormer(message) ? named(former) : null;
+      return { id: named(present), formerId, timeMs, online, parameters };
+    });
+}
+
 /** The hour in which a packet was stored, within the time that it may be sent again; null where it was not. */
 async function findBucket(
   database: Database,
   source: PacketSource,
-  like: Message,
+  { id, formerId }: Message,
   hourMs: number,
 ): Promise<number | null> {
   const hours = Math.ceil(LIMITS.mqttResendMs / BUCKET_MS);
-  const rest = BigInt(`0x${(like.id as string).slice(8)}`);
-  const ids = Array.from({ length: hours + 1 }, (_, ago) => packetIdOf(hourMs - ago * BUCKET_MS, rest));
+  const ids = [id, formerId].flatMap((named) => {
+    if (named === null) return [];
+    const rest = BigInt(`0x${named.slice(8)}`);
+    return Array.from({ length: hours + 1 }, (_, ago) => packetIdOf(hourMs - ago * BUCKET_MS, rest));
+  });
   const found = await findPacketId(database, source.objectId, ids);
   return found === null ? null : Number.parseInt(found.slice(0, 8), 16) * 1_000;
 }
 
-function idOf(message: Message, content: bigint, messageId: number | null, bucketMs: number): string | null {
-  if (message.id !== null) return message.id;
-  if (message.timeMs === null && messageId === null) return null;
-  return packetIdOf(message.timeMs ?? bucketMs, content);
-}
-
-function digestOf(source: PacketSource, { topic, payload }: Received, messageId: number | null): bigint {
-  return digest(Buffer.concat([Buffer.from(`${source.objectId}\n${messageId ?? ''}\n${topic}\n`), payload]));
+function contentOf(source: PacketSource, { topic, payload }: Received, messageId: number | null): Buffer {
+  return Buffer.concat([Buffer.from(`${source.objectId}\n${messageId ?? ''}\n${topic}\n`), payload]);
 }

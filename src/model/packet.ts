@@ -10,6 +10,8 @@ import { isTimeMs, readTime } from './time.js';
 export interface Message {
   /** Given by the device to make the packet idempotent; null where the service assigns one. */
   readonly id: string | null;
+  /** The `_id` that a former version stored the same message with, if it did; null where it cannot have. */
+  readonly formerId: string | null;
   readonly timeMs: number | null;
   readonly online: boolean;
   readonly parameters: JsonObject;
@@ -52,8 +54,10 @@ export function readMessage(body: unknown, place: string, declared: Declarations
   const { _id = null, time = null, online = true } = body;
   if (_id !== null && !isId(_id)) throw badRequest(`${dot}_id: expected 24 hexadecimal digits`);
   if (typeof online !== 'boolean') throw badRequest(`${dot}online: expected a boolean`);
+  const id = _id === null ? null : (_id as string).toLowerCase();
   return {
-    id: _id === null ? null : (_id as string).toLowerCase(),
+    id,
+    formerId: id,
     timeMs: time === null ? null : readPacketTime(time, dot, nowMs),
     online,
     parameters: readParameters(body, dot, declared),
@@ -94,6 +98,14 @@ function addMembers(parameters: JsonObject, { members, parameters: types }: Decl
 
 /** Whether a packet can have a field of the name that is the device's own. */
 const isPlainName = (name: string): boolean => !/^[_$]|\.|^__proto__$/.test(name) && !SERVICE_FIELDS.has(name);
+
+/**
+ * Whether a former version may have stored the message before the upgrade: what is sent again has the `time` that it had,
+ * and none is later than this.
+ */
+export function mayBeFormer({ timeMs }: Pick<Message, 'timeMs'>, upgradedMs: number): boolean {
+  return timeMs === null || timeMs <= upgradedMs + LIMITS.packetAheadMs;
+}
 
 /** The packet as it is stored and shown, its fields in the order of README "Packets". */
 export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {

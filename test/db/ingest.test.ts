@@ -1,8 +1,9 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { MongoClient, ObjectId } from 'mongodb';
+import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/db/connect.js';
 import { createIngest, type Ingest } from '../../src/db/ingest.js';
+import { packetIdIn, toPacketKey } from '../../src/db/packet-key.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { createStampClock, type Message, type PacketSource } from '../../src/model/packet.js';
 import { type Answer, useService } from '../support/fixture.js';
@@ -60,6 +61,7 @@ beforeEach(() => {
 
 const message = (n: number, id: string | null = null): Message => ({
   id,
+  formerId: id,
   timeMs: null,
   online: true,
   parameters: { n },
@@ -85,7 +87,7 @@ test('many at once: each is answered with what was stored, once, in the order of
   for (const [index, source] of objects.entries()) {
     const stored = await storedOf(source);
     expect(stored.map(({ n }) => n)).toEqual(Array.from({ length: total / 6 }, (_, n) => 6 * n + index));
-    expect(stored.map(({ _id }) => String(_id))).toEqual(
+    expect(stored.map(({ _id }) => packetIdIn(_id))).toEqual(
       packets.filter((packet) => packet?._oid === source.objectId).map((packet) => packet?._id),
     );
   }
@@ -114,7 +116,8 @@ test('who comes alone does not wait for a write of few requests', async () => {
   const session = database.client.startSession();
   session.startTransaction();
   // Until it is known whether this one stays, the database does not say whether another with its _id may.
-  await database.db.collection('packets').insertOne({ _id: new ObjectId(held) }, { session });
+  const key = toPacketKey(held, new ObjectId(at(0).objectId));
+  await database.db.collection<Document>('packets').insertOne({ _id: key as unknown as ObjectId }, { session });
   const begins = nextWrite();
   const first = ingest(at(0), [message(1, held)]);
   await begins;
@@ -170,17 +173,20 @@ test('a repeated packet in a group is answered with the first, and the others wi
   expect((await storedOf(at(1))).map(({ n }) => n)).toEqual([4]);
 });
 
-test('an _id that another object has already is refused alone, and never shows the other packet', async () => {
+test('stores a packet once under an _id that another object has already', async () => {
   const id = newId();
-  await ingest(at(0), [message(1, id)]);
-  const [own, taken, other] = await Promise.allSettled([
+  const [first] = (await ingest(at(0), [message(1, id)])).packets;
+  const answered = await Promise.all([
     ingest(at(1), [message(2)]),
     ingest(at(1), [message(3, id)]),
     ingest(at(2), [message(4)]),
+    ingest(at(1), [message(5, id)]),
   ]);
-  expect([own.status, taken.status, other.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-  expect((taken as PromiseRejectedResult).reason).toMatchObject({ status: 409 });
-  expect((await storedOf(at(1))).map(({ n }) => n)).toEqual([2]);
+  expect(answered.map(({ repeated }) => repeated)).toEqual([0, 0, 0, 1]);
+  expect(answered.map(({ packets: [packet] }) => packet?.n)).toEqual([2, 3, 4, 3]);
+  expect(answered[1]?.packets[0]?._id).toBe(id);
+  expect((await storedOf(at(1))).map(({ n }) => n)).toEqual([2, 3]);
+  expect(await ingest(at(0), [message(6, id)])).toEqual({ packets: [first], repeated: 1 });
 });
 
 test('the same _id from many at once is stored once, and everyone hears of the one that was', async () => {

@@ -9,6 +9,7 @@ import { createIngest } from '../../src/db/ingest.js';
 import { latestPacket } from '../../src/db/states.js';
 import { changeEntity, createEntity, newId } from '../../src/db/writes.js';
 import { toApiError } from '../../src/errors.js';
+import { createDigest } from '../../src/gateway/packet-id.js';
 import { createPresence } from '../../src/gateway/presence.js';
 import { scopeOf } from '../../src/model/access.js';
 import type { Entity } from '../../src/model/entity.js';
@@ -94,7 +95,7 @@ describe('of those of one moment, what the database does not take is refused alo
     const send = (nth: number): Promise<unknown> => {
       const source = { objectId: newId(), ownId: `sender-${nth}`, groupId: GROUP };
       const parameters = { text: nth === AT ? 'poisoned packet' : 'fine' };
-      return outcomeOf(ingest(source, [{ id: null, timeMs: null, online: true, parameters }]));
+      return outcomeOf(ingest(source, [{ id: null, formerId: null, timeMs: null, online: true, parameters }]));
     };
     expect(await Promise.all(NTH.map(send))).toEqual(expected(500));
     expect(await storedIn('packets', { id: /^sender-/ })).toBe(8);
@@ -134,7 +135,7 @@ describe('of those of one moment, what the database does not take is refused alo
     const ingest = createIngest(database, createStampClock(Date.now));
     const said: string[] = [];
     const log = { info: () => undefined, warn: (_: object, message: string) => void said.push(message) };
-    const presence = createPresence({ database, ingest, log, now: Date.now });
+    const presence = createPresence({ database, ingest, digest: createDigest(Buffer.alloc(32)), log, now: Date.now });
     const entities = NTH.map((nth) => newEntity(nth === AT ? 'device-poison' : `device-${nth}`));
     await Promise.all(entities.map((one) => createEntity(database, OBJECTS, one)));
     for (const { _id, id } of entities) {

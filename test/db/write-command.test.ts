@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Document, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/db/connect.js';
 import { createIngest } from '../../src/db/ingest.js';
+import { packetIdIn } from '../../src/db/packet-key.js';
 import { changeEntity, createEntity, newId } from '../../src/db/writes.js';
 import { scopeOf } from '../../src/model/access.js';
 import type { Entity } from '../../src/model/entity.js';
@@ -56,7 +57,13 @@ const createAll = (entities: readonly Entity[]): Promise<string[]> =>
 
 test('packets are stored once, and acknowledged', async () => {
   const source = { objectId: newId(), ownId: 'own', groupId: newId() };
-  const messages = Array.from({ length: 20 }, (_, n) => ({ id: null, timeMs: n, online: true, parameters: { n } }));
+  const messages = Array.from({ length: 20 }, (_, n) => ({
+    id: null,
+    formerId: null,
+    timeMs: n,
+    online: true,
+    parameters: { n },
+  }));
   toLose = 2;
   const { packets } = await createIngest(database, createStampClock(Date.now))(source, messages);
   expect(lost).toBe(2);
@@ -66,7 +73,7 @@ test('packets are stored once, and acknowledged', async () => {
     .find({ _oid: new ObjectId(source.objectId) })
     .sort({ time: 1 })
     .toArray();
-  expect(stored.map(({ _id, n }) => [String(_id), n])).toEqual(packets.map(({ _id }, n) => [_id, n]));
+  expect(stored.map(({ _id, n }) => [packetIdIn(_id), n])).toEqual(packets.map(({ _id }, n) => [_id, n]));
 });
 
 test('entities are stored once, and whoever wants what is taken is refused all the same', async () => {

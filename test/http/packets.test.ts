@@ -156,14 +156,22 @@ describe('a packet with an _id of the device', () => {
     expect(await heard()).toHaveLength(1);
   });
 
-  test('that is the packet of another object is refused, and that one stays as it is', async () => {
+  test('stores it all the same where a packet of another object has it, and finds both', async () => {
     const [mine, other] = [await create(), await create()];
-    const taken = entityOf(await post(other.id, { _id: `${OWN}d`, speed: 1 }));
-    await heard();
-    expectRefusal(await post(mine.id, { _id: `${OWN}d`, speed: 2 }), 409, '_id');
-    expectRefusal(await post(mine.id, [{ _id: `${OWN}d`, speed: 2 }]), 409, '_id');
-    expect([await list(mine.id), await list(other.id)]).toEqual([[], [taken]]);
-    expect(await heard()).toEqual([]);
+    const _id = `${OWN}d`;
+    const theirs = entityOf(await post(other.id, { _id, speed: 1 }));
+    const own = entityOf(await post(mine.id, { _id, speed: 2 }));
+    expect((await post(mine.id, [{ _id, speed: 3 }, { speed: 4 }])).body).toEqual({ success: true, count: 2 });
+    expect(own).toMatchObject({ _id, _oid: mine._id, speed: 2 });
+    expect([await list(other.id), (await list(mine.id))[0]]).toEqual([[theirs], own]);
+    for (const packet of [own, theirs]) {
+      const path = `objects/${packet._oid}/packets`;
+      expect(entityOf(await service.admin('GET', `${path}/${_id}`))).toEqual(packet);
+      expect((await service.admin('GET', `${path}?where._id=${_id}`)).body).toEqual([packet]);
+      expect((await service.admin('GET', `objects/${packet._oid}`)).body.state._oid).toBe(packet._oid);
+    }
+    expect(speeds(await list(mine.id))).toEqual([2, 4]);
+    expect(speeds((await heard()).map((one) => (one as { payload: { speed: number } }).payload))).toEqual([1, 2, 4]);
   });
 });
 
@@ -374,7 +382,7 @@ test('an acknowledged packet is in the database at once, its references as ids',
   const stored = await service.client
     .db()
     .collection('packets')
-    .findOne({ _id: new ObjectId(packet._id) });
+    .findOne({ _oid: new ObjectId(object._id) });
   expect(stored).toMatchObject({
     _oid: new ObjectId(object._id),
     _gid: new ObjectId(object.group),

@@ -90,6 +90,14 @@ const shard = (uri: string) =>
     }
     expect((await first.admin('GET', `objects/${objects[0]}/packets?meta=true`)).body.count).toBe(51);
     expect((await first.admin('GET', `objects/${objects[0]}/packets/${again._id}`)).body).toMatchObject({ n: 100 });
+    // With the same `_id`, but of another object: on the same shard, and on the other one.
+    for (const id of [objects[1], objects.at(-1)]) {
+      for (const instance of [first, second]) {
+        const { status, body } = await instance.admin('POST', `objects/${id}/packets`, again);
+        expect([status, body._id, body._oid]).toEqual([200, again._id, id]);
+      }
+      expect((await second.admin('GET', `objects/${id}/packets?meta=true`)).body.count).toBe(51);
+    }
   }, 60_000);
 
   test('the rest of the interface', async () => {

@@ -1,7 +1,8 @@
 /** Documents as bytes: those of the driver's own serializer, but for names that mean something to it. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { BSON, type Document, ObjectId } from 'mongodb';
+import { Binary, BSON, type Document, ObjectId } from 'mongodb';
+import { PACKET_KEY } from '../../../src/db/bson.js';
 import { toBson } from '../../../src/db/bson-writer.js';
 
 const MOST = 16 * 1_024 * 1_024;
@@ -26,6 +27,7 @@ const leaf = fc.oneof(
   fc.constantFrom(null, undefined),
   fc.date({ noInvalidDate: true }),
   fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new ObjectId(bytes)),
+  fc.uint8Array({ minLength: 24, maxLength: 24 }).map((bytes) => new Binary(bytes, PACKET_KEY.SUBTYPE)),
 );
 const { document } = fc.letrec<{ document: Document; value: unknown }>((tie) => ({
   value: fc.oneof({ maxDepth: 4 }, leaf, tie('document'), fc.array(tie('value'), { maxLength: 4 })),
@@ -79,6 +81,7 @@ describe('refuses, and writes the next one all the same,', () => {
     ['a symbol', { a: Symbol.iterator }],
     ['an object of a class', { a: new Map() }],
     ['bytes', { a: Buffer.from('x') }],
+    ['binary data that is no key of a packet', { a: new Binary(Buffer.alloc(24)) }],
     ["another of the driver's types", { a: BSON.Long.fromNumber(1) }],
   ])('%s', (_, given) => {
     expect(() => toBson(given, MOST)).toThrow(TypeError);
