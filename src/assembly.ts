@@ -162,7 +162,7 @@ async function createEntrance(
   const digest = createDigest(await findKey(database, 'packet key'));
   const attempts = createAttempts(database.client);
   const gateway = createGateway({
-    ...{ database, attempts, audit, now, deviceSecrets, identify: parts.identity.identify },
+    ...{ database, audit, now, deviceSecrets, identify: parts.identity.identify },
     address: config.mqtt,
     broker: config.broker,
     models: parts.caches.models,

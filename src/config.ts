@@ -27,6 +27,8 @@ export interface Config {
     readonly host: string;
     /** Files in PEM form. */
     readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
+    /** Whether a balancer stands in front that says first whose each connection is. */
+    readonly hasProxy?: boolean;
   } | null;
   /** A broker of the operator's; null for none. */
   readonly broker: { readonly url: string; readonly clientId: string | null } | null;
@@ -107,6 +109,7 @@ const VARIABLES = z.object({
     .regex(/^(mqtts?|wss?):\/\//, 'expected mqtt:// or mqtts://')
     .optional(),
   MQTT_CLIENT_ID: z.string().max(LIMITS.idCharacters).optional(),
+  MQTT_PROXY: z.enum(['0', '1'], 'expected 1, or 0').optional(),
   MQTT_TLS_KEY: z.string().optional(),
   MQTT_TLS_CERT: z.string().optional(),
   DATA_DIR: z.string().default('./data'),
@@ -204,6 +207,7 @@ function toMqtt(values: z.output<typeof VARIABLES>): Config['mqtt'] {
     port: values.MQTT_PORT ?? (values.PORT === 0 ? 0 : MQTT_PORT),
     host: values.MQTT_HOST ?? values.HOST,
     tls: keyFile === undefined || certFile === undefined ? null : { keyFile, certFile },
+    ...(values.MQTT_PROXY === '1' && { hasProxy: true }),
   };
 }
 

@@ -21,9 +21,12 @@ write_peers() {
   write_devices "$1"
 }
 
-# MQTT is passed on as it is, where this nginx can: as a module, or built in.
+# MQTT is passed on as it is, where this nginx can: as a module, or built in. With MQTT_PROXY=1 it says first whose connection it is,
+# which the instances then expect of every connection.
 write_devices() {
   : > "$run/devices.conf"
+  proxy_protocol=off
+  [ "${MQTT_PROXY:-0}" = 0 ] || proxy_protocol=on
   [ -n "${MQTT_LISTEN:-}" ] || return 0
   if [ -f "${STREAM_MODULE:=/usr/lib/nginx/modules/ngx_stream_module.so}" ]; then
     echo "load_module $STREAM_MODULE;" > "$run/devices.conf"
@@ -31,7 +34,8 @@ write_devices() {
   {
     echo 'stream { upstream devices { least_conn;'
     printf 'server %s max_fails=1 fail_timeout=1s;\n' $1 | sed "s/:[0-9]* /:${MQTT_PEERS_PORT:-1883} /"
-    echo "} server { listen $MQTT_LISTEN; proxy_pass devices; proxy_connect_timeout 2s; proxy_timeout 1h; } }"
+    echo "} server { listen $MQTT_LISTEN; proxy_pass devices; proxy_connect_timeout 2s; proxy_timeout 1h;"
+    echo "proxy_protocol $proxy_protocol; } }"
   } >> "$run/devices.conf"
 }
 

@@ -1,10 +1,10 @@
-/** Failed logins, counted per account and per address in MongoDB, so that every instance knows of them. */
-import { isIPv6 } from 'node:net';
+/** Failed logins of users, counted per account and per address in MongoDB, so that every instance knows of them. */
 import type { MongoClient } from 'mongodb';
 import { RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
 import { withinTime } from '../db/documents.js';
 import { tooManyRequests, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
+import { networkOf } from '../model/network.js';
 
 export interface Attempts {
   /** Throws 429 when this address failed too often, or this login did: from here, or, where nobody logged in from here, anywhere. */
@@ -72,23 +72,6 @@ const isUsedUp = (used: RateLimiterRes | null, most: number): used is RateLimite
 
 function refuseFrom(used: RateLimiterRes | null, most: number): void {
   if (isUsedUp(used, most)) throw tooManyRequests(used.msBeforeNext / 1_000, 'too many failed logins');
-}
-
-/** What one customer of a provider has: an IPv4 address, or the 2^64 addresses of an IPv6 network. */
-function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
-  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const all =
-    tail === undefined
-      ? groups
-      : [...groups, ...Array(Math.max(0, 8 - groups.length - after.length)).fill('0'), ...after];
-  return `${all
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`;
 }
 
 async function stored<T>(operation: () => Promise<T>): Promise<T> {

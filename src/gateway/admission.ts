@@ -7,6 +7,7 @@ import type { Change } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import type { Connection } from './connection.js';
 import { type Claim, checkClaim, type Device, type DeviceParts, findProven } from './device.js';
+import { createFailures } from './failures.js';
 import type { Guard } from './guard.js';
 import type { Presence } from './presence.js';
 
@@ -39,6 +40,7 @@ const WRONG_PROOF = 4;
 export function createAdmission(parts: AdmissionParts): Admission {
   const connects = new LRUCache<string, { fromMs: number; count: number }>({ max: LIMITS.mqttDevicesRemembered });
   const leftWell = new LRUCache<string, boolean>({ max: LIMITS.mqttDevicesRemembered });
+  const checking = { ...parts, failures: createFailures(parts.now) };
   const timers = new WeakMap<Connection, NodeJS.Timeout>();
   const watchToken = (connection: Connection): void => {
     const { token } = connection.device;
@@ -56,7 +58,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
   return {
     async admit(from, claim) {
       try {
-        const device = await checkClaim(parts, claim);
+        const device = await checkClaim(checking, claim);
         const { objectId } = device.record;
         countConnect(connects, objectId, parts.now());
         const id = randomUUID();

@@ -1,23 +1,23 @@
 /** Which device a connection is of, and whether it still may be: by the object's own password, or by a token. */
-import type { Attempts } from '../auth/attempts.js';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { DeviceSecrets } from '../auth/device-secret.js';
 import type { Identify } from '../auth/identify.js';
 import type { Database } from '../db/connect.js';
 import { type DeviceRecord, findDevice } from '../db/devices.js';
 import { getEntity } from '../db/entities.js';
 import type { ModelFinder } from '../db/models.js';
-import { toApiError, unauthorized } from '../errors.js';
+import { toApiError, tooManyRequests, unauthorized } from '../errors.js';
 import { mayCall, scopeOf } from '../model/access.js';
 import { LIMITS } from '../model/limits.js';
 import type { Declarations } from '../model/model.js';
 import { builtInStore } from '../model/stores.js';
+import type { Failures } from './failures.js';
 
 export interface DeviceParts {
   readonly database: Database;
   readonly models: ModelFinder;
   readonly identify: Identify;
   readonly deviceSecrets: DeviceSecrets;
-  readonly attempts: Attempts;
 }
 
 /** What a device says of itself. */
@@ -44,17 +44,13 @@ export interface DeviceToken {
 
 const OBJECTS = builtInStore('objects');
 
-/** The device that a claim is of. Throws 401, the same for all that is wrong, 429 after too many failures, or 503. */
-export async function checkClaim(parts: DeviceParts, claim: Claim): Promise<Device> {
-  // By device and address: whoever guesses elsewhere, or breaks next to others, locks nobody else out.
-  const counted = [claim.clientId, `mqtt ${claim.address} ${claim.clientId}`] as const;
-  await parts.attempts.check(...counted);
+/** The device that a claim is of. Throws 401, the same for all that is wrong, 429 and later after too many failures, or 503. */
+export async function checkClaim(parts: DeviceParts & { failures: Failures }, claim: Claim): Promise<Device> {
   const device = await findProven(parts, claim);
-  if (device === null) {
-    await parts.attempts.failed(...counted);
-    throw unauthorized();
-  }
-  return device;
+  if (device !== null) return device;
+  if (!parts.failures.add(claim.clientId, claim.address)) throw unauthorized();
+  await wait(LIMITS.mqttRefusalDelayMs);
+  throw tooManyRequests(LIMITS.loginFailureWindowMs / 1_000, 'too many failed logins');
 }
 
 /** The same claim again, later: null when it would not be taken any more. Throws 503. */

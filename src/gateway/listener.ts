@@ -4,12 +4,16 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { LIMITS } from '../model/limits.js';
+import { networkOf } from '../model/network.js';
+import { readProxyHeader } from './proxy-protocol.js';
 
 export interface MqttAddress {
   readonly host: string;
   readonly port: number;
   /** Files in PEM form; null for connections without TLS. */
   readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
+  /** Whether each connection comes from a balancer that says first whose it is. */
+  readonly hasProxy?: boolean;
 }
 
 export interface Listener {
@@ -21,35 +25,37 @@ export interface Listener {
 
 /** Listens; port 0 is any free one. `accept` is given each socket that may stay. */
 export async function listenForDevices(
-  { host, port, tls }: MqttAddress,
+  { host, port, tls, hasProxy = false }: MqttAddress,
   accept: (socket: Socket, address: string) => void,
 ): Promise<Listener> {
   const sockets = new Set<Socket>();
-  const perAddress = new Map<string, number>();
-  const admit = (socket: Socket): void => {
-    const address = socket.remoteAddress ?? 'unknown';
-    const count = (perAddress.get(address) ?? 0) + 1;
+  const isFew = createPlaces();
+  const secure = tls === null ? null : await createSecuring(tls, accept);
+  const admit = (socket: Socket, address: string): void => {
+    if (!isFew(socket, networkOf(address))) socket.destroy();
+    else if (secure !== null) secure(socket, address);
+    else {
+      accept(socket, address);
+      // Its header was read: what reads it now goes on.
+      socket.resume();
+    }
+  };
+  const server = createServer((socket) => {
     // A socket that breaks while it is refused is no news.
     socket.on('error', () => undefined);
-    if (count > LIMITS.mqttConnectionsPerAddress) {
-      socket.destroy();
-      return;
-    }
-    perAddress.set(address, count);
     sockets.add(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      const left = (perAddress.get(address) ?? 1) - 1;
-      if (left === 0) perAddress.delete(address);
-      else perAddress.set(address, left);
-    });
+    socket.once('close', () => sockets.delete(socket));
     // A peer that is gone without a word shows within minutes, whatever keep-alive it asked for.
     socket.setKeepAlive(true, 60_000).setNoDelay(true);
-    accept(socket, address);
-  };
-  const server: Server = tls === null ? createServer() : await createTls(tls);
+    const address = socket.remoteAddress ?? 'unknown';
+    if (!hasProxy) admit(socket, address);
+    else
+      readProxyHeader(socket).then(
+        (told) => admit(socket, told ?? address),
+        () => socket.destroy(),
+      );
+  });
   server.maxConnections = LIMITS.mqttConnections;
-  server.on(tls === null ? 'connection' : 'secureConnection', admit);
   server.listen(port, host);
   await once(server, 'listening');
   return {
@@ -60,6 +66,42 @@ export async function listenForDevices(
       for (const socket of sockets) socket.destroy();
       await closed;
     },
+  };
+}
+
+/** Whether there is room for one more of its network, which then has its place until it closes. */
+function createPlaces(): (socket: Socket, network: string) => boolean {
+  const taken = new Map<string, number>();
+  return (socket, network) => {
+    const count = (taken.get(network) ?? 0) + 1;
+    if (count > LIMITS.mqttConnectionsPerAddress) return false;
+    taken.set(network, count);
+    socket.once('close', () => {
+      const left = (taken.get(network) ?? 1) - 1;
+      if (left === 0) taken.delete(network);
+      else taken.set(network, left);
+    });
+    return true;
+  };
+}
+
+/** Puts TLS on sockets, with the addresses that are known of them. */
+async function createSecuring(
+  files: { keyFile: string; certFile: string },
+  accept: (socket: Socket, address: string) => void,
+): Promise<(socket: Socket, address: string) => void> {
+  const addresses = new Map<string, string>();
+  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+  const server = await createTls(files);
+  server.on('secureConnection', (socket) => {
+    socket.on('error', () => undefined);
+    accept(socket, addresses.get(nameOf(socket)) ?? 'unknown');
+  });
+  return (socket, address) => {
+    const name = nameOf(socket);
+    addresses.set(name, address);
+    socket.once('close', () => addresses.delete(name));
+    server.emit('connection', socket);
   };
 }
 

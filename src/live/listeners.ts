@@ -6,6 +6,7 @@ import { addressesOf, audibleObjects, type Caller, type Scope, scopeOf } from '.
 import type { Change } from '../model/change.js';
 import type { ListenRequest, Narrowing, Sink } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
+import { networkOf } from '../model/network.js';
 import { createMember, type FanOut, type Member } from './fanout.js';
 import { narrow, roomsOf } from './rooms.js';
 
@@ -21,6 +22,8 @@ export interface ListenerOptions {
 
 export interface Listener {
   readonly request: ListenRequest;
+  /** Whose connections it counts to. */
+  readonly network: string;
   readonly sink: Sink;
   readonly member: Member;
   caller: Caller;
@@ -65,14 +68,14 @@ interface State {
   readonly fanOut: FanOut;
   readonly all: Set<Listener>;
   readonly users: Counts;
-  readonly addresses: Counts;
+  readonly networks: Counts;
   /** How often what lets listeners in has changed. */
   news: number;
 }
 
 export function createListeners(options: ListenerOptions, fanOut: FanOut): Listeners {
   const all = new Set<Listener>();
-  const state: State = { options, fanOut, all, users: createCounts(), addresses: createCounts(), news: 0 };
+  const state: State = { options, fanOut, all, users: createCounts(), networks: createCounts(), news: 0 };
   return {
     admit: (request) => admit(state, request),
     start: (listener) => start(state, listener),
@@ -94,13 +97,13 @@ async function admit(state: State, request: ListenRequest): Promise<Listener> {
   if (caller === null) throw unauthorized();
   const { perUser, perAddress } = state.options.most;
   if (state.users.of(caller.userId) >= perUser) throw tooManyRequests(1, 'too many listeners of this user');
-  if (state.addresses.of(request.address) >= perAddress) {
+  if (state.networks.of(networkOf(request.address)) >= perAddress) {
     throw tooManyRequests(1, 'too many listeners at this address');
   }
   const listener = createListener(request, caller);
   state.all.add(listener);
   state.users.add(caller.userId);
-  state.addresses.add(request.address);
+  state.networks.add(listener.network);
   try {
     await inTurn(listener, () => enter(state, listener, request.wanted));
     // What changed while it was let in did not find it yet.
@@ -172,21 +175,21 @@ function end(state: State, listener: Listener, mayReturn: boolean): void {
   if (listener.admitted) listener.sink.end(mayReturn);
 }
 
-function remove({ fanOut, all, users, addresses }: State, listener: Listener): void {
+function remove({ fanOut, all, users, networks }: State, listener: Listener): void {
   if (listener.gone) return;
   listener.gone = true;
   clearTimeout(listener.expiry);
   fanOut.enter(listener.member, new Set());
   all.delete(listener);
   users.subtract(listener.caller.userId);
-  addresses.subtract(listener.request.address);
+  networks.subtract(listener.network);
 }
 
 function createListener(request: ListenRequest, caller: Caller): Listener {
   const { sink, wanted } = request;
   return {
     ...{ request, sink, caller, wanted, rooms: new Set(), upTo: null, live: false, expiry: undefined },
-    ...{ admitted: false, gone: false },
+    ...{ admitted: false, gone: false, network: networkOf(request.address) },
     member: createMember((batch) => sink.write(batch)),
     turn: Promise.resolve(),
   };

@@ -16,6 +16,7 @@ import {
   SOCKETS_PATH,
 } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
+import { networkOf } from '../model/network.js';
 import { type Connection, guardConnections, isDrained, takesFrames, writeFrames } from './connections.js';
 import { escapeText } from './encoding.js';
 
@@ -79,7 +80,7 @@ function createServer(httpServer: HttpServer, { corsOrigins, addressOf }: Socket
   const allow = async (req: IncomingMessage, decide: Decide): Promise<void> => {
     // CORS does not hold for WebSockets: a page of a foreign origin is refused here.
     const full = io.engine.clientsCount >= LIMITS.socketsPerProcess;
-    decide(null, !full && isTrustedOrigin(req.headers, corsOrigins) && (await isRare(addressOf(req))));
+    decide(null, !full && isTrustedOrigin(req.headers, corsOrigins) && (await isRare(networkOf(addressOf(req)))));
   };
   const io = new Server(httpServer, {
     path: SOCKETS_PATH,

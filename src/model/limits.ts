@@ -138,6 +138,8 @@ export const LIMITS = {
   mqttConnectBytes: 8 * KIB,
   mqttPacketBytes: 64 * KIB,
   mqttConnectMs: 5 * SECOND_MS,
+  mqttProxyHeaderBytes: 1 * KIB,
+  mqttRefusalDelayMs: 1 * SECOND_MS,
   mqttKeepAliveMaxS: 3_600,
   mqttDrainMs: 10 * SECOND_MS,
   mqttConnections: 20_000,

@@ -17,7 +17,7 @@ let token: string;
 beforeAll(async () => {
   if (!HAS_NGINX) return;
   const uri = testUri();
-  const env = { TRUST_PROXY: '1' };
+  const env = { TRUST_PROXY: '1', MQTT_PROXY: '1' };
   instances = [await startTestService({ env }, uri)];
   instances.push(await startTestService({ env }, uri));
   balancer = await startBalancer(instances);

@@ -14,7 +14,7 @@ let token: string;
 
 beforeAll(async () => {
   if (!HAS_NGINX) return;
-  service = await startTestService({ env: { TRUST_PROXY: '1' } }, testUri());
+  service = await startTestService({ env: { TRUST_PROXY: '1', MQTT_PROXY: '1' } }, testUri());
   balancer = await startBalancer([service]);
   token = await service.tokenOf(ADMIN.login, ADMIN.password);
   entityOf(await service.admin('POST', 'objects', { id: 'car', name: 'Car' }));

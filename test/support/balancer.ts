@@ -68,7 +68,7 @@ function run(
     env: {
       ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
       ...{ HTTP_LISTEN: `127.0.0.1:${ports.port}`, HTTPS_LISTEN: `127.0.0.1:${ports.tlsPort}`, LOOK_EVERY: '0.1' },
-      ...(HAS_STREAMS && { MQTT_LISTEN: `127.0.0.1:${ports.mqtt}`, MQTT_PEERS_PORT: mqttPeer }),
+      ...(HAS_STREAMS && { MQTT_LISTEN: `127.0.0.1:${ports.mqtt}`, MQTT_PEERS_PORT: mqttPeer, MQTT_PROXY: '1' }),
     },
   });
 }
