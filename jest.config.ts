@@ -45,8 +45,6 @@ const config: Config = {
   ],
   // They wait more than they compute.
   maxWorkers: 3,
-  // What a test file loads is not all given back: a worker that holds much is slow, and replaced.
-  workerIdleMemoryLimit: '700MB',
   // Tests that start processes of their own share the machine with others.
   testTimeout: 60_000,
   reporters: ['default', '<rootDir>/test/support/slowest-files-reporter.mjs'],
