@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from 'jest';
 
 const common: Config = {
-  testEnvironment: '<rootDir>/test/support/node-environment.mjs',
+  testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 /** What tells of the moment, and not of the command. */
-const plain = ({ $clusterTime, operationTime, ...reply }: Document): Document => reply;
+const plain = ({ $clusterTime, operationTime, opTime, ...reply }: Document): Document => reply;
 
 async function outcomeOf(run: () => Promise<Document>): Promise<unknown> {
   try {

@@ -4,15 +4,10 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { io, type Socket } from 'socket.io-client';
 import supertest from 'supertest';
-import type { readConfig as ReadConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config.js';
 import type { Change } from '../../src/model/change.js';
-import type { Service, startService as StartService } from '../../src/service.js';
+import { type Service, startService } from '../../src/service.js';
 import { checkAgreement } from './agreement.js';
-
-declare const loadNatively: (path: string) => Promise<unknown>;
-const dist = new URL('../../dist/src/', import.meta.url);
-const { readConfig } = (await loadNatively(`${dist}config.js`)) as { readConfig: typeof ReadConfig };
-const { startService } = (await loadNatively(`${dist}service.js`)) as { startService: typeof StartService };
 
 export const ADMIN = { login: 'admin', password: 'correct horse battery' };
 
