@@ -3,7 +3,7 @@ import type { Collection } from 'mongodb';
 import type { Change } from '../model/change.js';
 import type { JsonObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
-import { compileSchema } from '../model/schema.js';
+import { compileSchema } from '../model/schema/schema.js';
 import { customStore, STORES, type Store } from '../model/stores.js';
 import { collectionOf, type Database, prepareCollection } from './connect.js';
 import { translated } from './documents.js';
@@ -34,7 +34,7 @@ export function createStoreFinder(database: Database, isLive: () => boolean): St
 async function loadStore(database: Database, name: string): Promise<Store | null> {
   const found = await translated(() => database.db.collection('stores').findOne({ name }));
   if (found === null) return null;
-  return customStore(name, compileSchema((found.schema ?? {}) as JsonObject));
+  return customStore(name, compileSchema((found.schema ?? {}) as JsonObject, () => performance.now()).check);
 }
 
 /** Makes the collection of a store that is being added; its entities are found there. */

@@ -1,5 +1,6 @@
 /** Every number of the service, named, with its unit. README's table "Limits" is tested against this file. */
 import { SHARED_LIMITS } from './shared-limits.js';
+import { STORE_LIMITS } from './store-limits.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -10,6 +11,7 @@ const MIB = 1_024 * KIB;
 
 export const LIMITS = {
   ...SHARED_LIMITS,
+  ...STORE_LIMITS,
 
   // Lists. interface, "Limits": at most 10000 entities in one list response.
   listEntities: 10_000,
@@ -48,10 +50,6 @@ export const LIMITS = {
   credentials: 100,
   sharedUsers: 100,
   branchDepth: 32,
-  customStores: 1_000,
-  schemaBytes: 64 * KIB,
-  schemaParts: 1_000,
-  schemaPatterns: 20,
 
   // Login.
   tokenCharacters: 4 * KIB,

@@ -204,6 +204,21 @@ describe('a store cannot be added', () => {
     }
   });
 
+  test('so that an entity is checked without end: one that would take too long is refused, and names the field', async () => {
+    const allOf = Array.from({ length: 900 }, () => ({ type: 'number', minimum: 0 }));
+    entityOf(
+      await service.admin('POST', 'stores', {
+        name: 'costly',
+        schema: { properties: { items: { items: { allOf } } } },
+      }),
+    );
+    const items = Array.from({ length: LIMITS.jsonArrayItems }, (_, at) => at);
+    expectRefusal(await service.admin('POST', 'costly', { items }), 400, 'takes too long to be checked');
+    const { _id } = entityOf(await service.admin('POST', 'costly', { items: [1, 2] }));
+    expectRefusal(await service.admin('PATCH', `costly/${_id}`, { items }), 400, 'takes too long to be checked');
+    expectRefusal(await service.admin('POST', 'costly', { items: [1, -1] }), 400, 'items.1: must be >= 0');
+  });
+
   test('so that its check of unique items takes the square of them', async () => {
     const schema = { properties: { items: { type: 'array', uniqueItems: true } } };
     entityOf(await service.admin('POST', 'stores', { name: 'unique', schema }));

@@ -4,13 +4,13 @@ import { getEntity } from '../../db/entities.js';
 import { conflict, notFound } from '../../errors.js';
 import { scopeOf } from '../../model/access.js';
 import type { JsonObject } from '../../model/json.js';
-import { compileSchema } from '../../model/schema.js';
+import { compileSchema } from '../../model/schema/schema.js';
 import { builtInStore, STORES } from '../../model/stores.js';
 import type { Rule, RuleParts } from './rule.js';
 
 export function storeRule({ database }: RuleParts): Rule {
   const check = (fields: JsonObject): void => {
-    if (fields.schema !== undefined) compileSchema(fields.schema as JsonObject);
+    if (fields.schema !== undefined) compileSchema(fields.schema as JsonObject, () => performance.now());
   };
   return {
     async prepareNew(_caller, fields) {

@@ -26,6 +26,7 @@ describe('Limits', () => {
   const UNITS: Readonly<Record<string, number>> = {
     KiB: 1_024,
     MiB: 1_024 ** 2,
+    ms: 1,
     s: 1_000,
     min: 60_000,
     h: 3_600_000,
@@ -63,7 +64,7 @@ describe('Limits', () => {
     ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
     ...['brokerLeaveMs', 'idleCallers', 'listConnectionsMore', 'answerCheckMs'],
-    ...['logWriteBytes', 'logDelayMs'],
+    ...['logWriteBytes', 'logDelayMs', 'schemaFreeSteps', 'schemaStepsBetween'],
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
     ...['gatherMs', 'gatherAheadMs', 'turnMs', 'watcherPage'],
     ...['recentChanges', 'recentBytes', 'recentPage', 'recentUnheardMs'],

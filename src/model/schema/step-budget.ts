@@ -1,0 +1,30 @@
+/** Bounds the work of one check: a number of steps is free, after that the time counts. */
+import { LIMITS } from '../limits.js';
+
+/** The check took too long; `steps` lead from the value down to what it was looking at. */
+export class Overrun extends Error {
+  readonly steps: string[] = [];
+}
+
+export class StepBudget {
+  readonly #nowMs: () => number;
+  #left: number = LIMITS.schemaFreeSteps;
+  #endMs: number | null = null;
+
+  /** `nowMs` reads a monotonic clock. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** A step takes about 20 ns. Throws `Overrun` when the time is over; a cheap check is never ended, however busy the machine is. */
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) this.#look();
+  }
+
+  #look(): void {
+    this.#left = LIMITS.schemaStepsBetween;
+    this.#endMs ??= this.#nowMs() + LIMITS.schemaCheckMs;
+    if (this.#nowMs() > this.#endMs) throw new Overrun('takes too long to be checked');
+  }
+}
