@@ -9,10 +9,11 @@ import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
 import { isBehindBroker, noteBehindBroker } from '../db/brokered.js';
 import { claimCommand, confirmDelivery, releaseCommands } from '../db/commands.js';
 import { type DeviceRecord, findDevice } from '../db/devices.js';
+import { isAway } from '../db/documents.js';
 import type { ModelFinder } from '../db/models.js';
-import { toApiError } from '../errors.js';
+import { tooLarge } from '../errors.js';
 import type { Change } from '../model/change.js';
-import { toDelivery } from '../model/command.js';
+import { isTopic, toDelivery } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import type { TellFault } from './faults.js';
 import { type ReceiveParts, receive } from './receive.js';
@@ -33,6 +34,7 @@ export interface BrokerParts extends ReceiveParts {
   readonly log: {
     info(details: object, message: string): void;
     warn(details: object, message: string): void;
+    error(details: object, message: string): void;
   };
 }
 
@@ -72,9 +74,7 @@ export function startBroker(parts: BrokerParts): Broker {
     apply(change) {
       if (change.store === 'objects') state.devices.clear();
       if (change.store !== 'commands' || change.after?.status !== 'queued' || change.objectId === null) return;
-      sendAll(parts, state, change.objectId).catch((error) =>
-        parts.log.warn({ err: error }, 'a command could not be handed to the broker: it waits'),
-      );
+      sendSoon(parts, state, change.objectId);
     },
     async stop() {
       state.isStopping = true;
@@ -120,7 +120,10 @@ async function leave(client: MqttClient): Promise<void> {
   client.stream.destroy();
 }
 
-/** Stores a message; resolves when it may be acknowledged. While the database is away it is tried again, and waits. */
+/**
+ * Stores a message; resolves when it may be acknowledged. While the database is away it is tried again, and waits; whatever
+ * else is wrong with it would be so each time, and those after it must not wait for that.
+ */
 async function take(parts: BrokerParts, state: State, packet: IPublishPacket): Promise<void> {
   const [key = '', ...levels] = packet.topic.slice(PREFIX.length).split('/');
   const topic = levels.join('/');
@@ -129,6 +132,10 @@ async function take(parts: BrokerParts, state: State, packet: IPublishPacket): P
       await takeOnce(parts, state, { key, topic, packet });
       return;
     } catch (error) {
+      if (!isAway(error)) {
+        parts.log.error({ err: error }, 'a message of the broker was refused: a fault of ours');
+        return;
+      }
       parts.log.warn({ err: error }, 'a message of the broker could not be stored: tried again');
       await wait(LIMITS.commandRetryMs);
     }
@@ -150,22 +157,35 @@ async function takeOnce(
   const isOurs = topic.startsWith(`${COMMANDS_TOPIC}/`) && !topic.endsWith('/result');
   if (isOurs || [...declared.actions.values()].some((action) => action.topic === topic)) return;
   await note(parts, state, device.objectId);
-  const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
   const messageId = packet.qos === 0 ? null : (packet.messageId ?? null);
   try {
+    const payload = readPayload(packet);
     await receive(parts, device, declared, { topic, payload, messageId, isSuspect: packet.dup, signal: null });
   } catch (error) {
-    const { status, message } = toApiError(error);
-    if (status >= 500) throw error;
-    parts.tellFault(device, topic, message);
+    if (isAway(error)) throw error;
+    parts.tellFault(device, topic, error);
   }
+}
+
+/** No larger than a device that connects to this service could send it: it is taken apart in one go. */
+function readPayload({ payload }: IPublishPacket): Buffer {
+  const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload);
+  if (bytes.length <= LIMITS.mqttPacketBytes) return bytes;
+  throw tooLarge(`the message: more than ${LIMITS.mqttPacketBytes} bytes`);
 }
 
 /** A device that was heard of through the broker is sent its commands through it. */
 async function note(parts: BrokerParts, state: State, objectId: string): Promise<void> {
   if (state.noted.has(objectId)) return;
-  if (await noteBehindBroker(parts.database, objectId)) await sendAll(parts, state, objectId);
+  // Not waited for: its client takes no acknowledgement of the broker before it is done with the message at hand.
+  if (await noteBehindBroker(parts.database, objectId)) sendSoon(parts, state, objectId);
   state.noted.set(objectId, true);
+}
+
+function sendSoon(parts: BrokerParts, state: State, objectId: string): void {
+  sendAll(parts, state, objectId).catch((error) =>
+    parts.log.warn({ err: error }, 'a command could not be handed to the broker: it waits'),
+  );
 }
 
 /** Every instance hears of a command; the one that claims it hands it over. `delivered`: the broker has it. */
@@ -180,7 +200,7 @@ async function sendAll(parts: BrokerParts, state: State, objectId: string): Prom
     const command = await claimCommand(parts.database, objectId, HOLDER, parts.now());
     if (command === null) return;
     const { topic, payload } = toDelivery(command, declared.actions.get(command.command));
-    const full = `${PREFIX}${device.ownId}/${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
+    const full = `${PREFIX}${isTopic(device.ownId) ? device.ownId : objectId}/${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
     await client.publishAsync(full, payload, { qos: 1 });
     await confirmDelivery(parts.database, command._id, HOLDER, parts.now());
   }

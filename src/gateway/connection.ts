@@ -1,6 +1,6 @@
 /** One device's connection to the broker: who it is, and what it publishes and listens to. */
 import type { Client } from 'aedes';
-import { toApiError } from '../errors.js';
+import { isAway } from '../db/documents.js';
 import { LIMITS } from '../model/limits.js';
 import type { Claim, Device } from './device.js';
 import type { TellFault } from './faults.js';
@@ -61,12 +61,12 @@ export async function takePublished(
   try {
     await inTurn(connection, isSuspect, work);
   } catch (error) {
-    const { status, message } = toApiError(error);
-    if (status >= 500) {
+    // What the database does not take now it takes later; whatever else is wrong would be so each time it is sent again.
+    if (isAway(error)) {
       connection.failure.abort(error);
       throw error;
     }
-    parts.tellFault(record, topic, message);
+    parts.tellFault(record, topic, error);
   }
   if (messageId !== null && isEarly(connection)) connection.acknowledged.add(messageId);
 }

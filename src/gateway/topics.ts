@@ -150,5 +150,6 @@ function understood(value: Json, type: DataType | undefined): Json {
   if (type === undefined) return value;
   const typed = toType(value, type);
   if (typed !== undefined) return typed;
-  return (type === 'boolean' ? SWITCH.get(String(value).toLowerCase()) : undefined) ?? value;
+  if (type !== 'boolean' || typeof value === 'object') return value;
+  return SWITCH.get(String(value).toLowerCase()) ?? value;
 }

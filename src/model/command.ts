@@ -111,9 +111,13 @@ export interface Delivery {
   readonly payload: string;
 }
 
-// No wildcard, no control character, none of a broker's own topics.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-const TOPIC = /^(?!\$)[^+#\u0000-\u001f\u007f]{1,256}$/;
+// No wildcard, none of a broker's own topics.
+const TOPIC = /^(?!\$)[^+#]{1,256}$/;
+// MQTT 3.1.1, 1.5.3: a receiver may end the connection on which these come, control characters and what is no character.
+const UNFIT = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
+
+/** Whether text may be a topic, or a part of one: no broker ends a connection because of it. */
+export const isTopic = (text: string): boolean => TOPIC.test(text) && !UNFIT.test(text);
 
 /**
  * `{"_id", "command", "params"}`; or, where the model's action has a `topic` or a `payload` among its `params`, exactly
@@ -127,7 +131,7 @@ export function toDelivery(
   const { topic, payload } = action ?? {};
   const own = payload === undefined ? { _id, command, params } : (params.payload ?? payload ?? '');
   return {
-    topic: typeof topic === 'string' && TOPIC.test(topic) ? topic : null,
+    topic: typeof topic === 'string' && isTopic(topic) ? topic : null,
     payload: typeof own === 'string' ? own : JSON.stringify(own),
   };
 }

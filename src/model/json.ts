@@ -72,6 +72,11 @@ function keyFault(key: string): Fault | null {
   return { steps: [], why: `a field name must be well-formed and at most ${LIMITS.keyCharacters} characters` };
 }
 
+/** Whether a field of anything that is stored may have the name. */
+export function isFieldName(name: string): boolean {
+  return keyFault(name) === null;
+}
+
 function textFault(text: string): Fault | null {
   if (text.length > LIMITS.jsonStringCharacters) {
     return { steps: [], why: `longer than ${LIMITS.jsonStringCharacters} characters` };

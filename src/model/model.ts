@@ -8,7 +8,7 @@ export type DataType = (typeof DATA_TYPES)[number];
 // Models are taken as they are exported: README "Objects" says what a parameter of an unusual name cannot do.
 const PARAMETER_NAME = /^[^\s\p{Cc}]{1,64}$/u;
 /** A command that a model declares: what would change the meaning of a path or of an MQTT topic is in none. */
-export const ACTION_NAME = /^[^\s\p{Cc}/+#]{1,64}$/u;
+export const ACTION_NAME = /^[^\s\p{Cc}\p{Noncharacter_Code_Point}/+#]{1,64}$/u;
 /** Any other command. */
 export const COMMAND_NAME = /^[A-Za-z0-9_.:-]{1,64}$/;
 /** The folder whose parameters `topic` and `payload` are the last MQTT message's. */
@@ -78,7 +78,8 @@ export function declarationsOf(data: unknown): Declarations {
       if (typeof at.reference === 'string' && at.reference !== '') addReference(references, at.id, at.reference);
     }
     if (at.type === 'action' && typeof at.id === 'string') actions.set(at.id, isObject(at.params) ? at.params : {});
-    if (Array.isArray(at.children)) for (const child of at.children) visit(child, String(at.id));
+    if (Array.isArray(at.children))
+      for (const child of at.children) visit(child, typeof at.id === 'string' ? at.id : '');
   };
   visit(data, '');
   return { parameters, references, members: membersOf(references, parameters), actions, keepsLastMessage };

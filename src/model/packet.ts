@@ -1,7 +1,7 @@
 /** What a device sends becomes a packet: checked against the object's model, stamped with the server's time. */
 import { badRequest } from '../errors.js';
 import { isId } from './entity.js';
-import { checkJson, isObject, type Json, type JsonObject } from './json.js';
+import { checkJson, isFieldName, isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { type Declarations, memberAt, toType } from './model.js';
 import { isTimeMs, readTime } from './time.js';
@@ -97,7 +97,7 @@ function addMembers(parameters: JsonObject, { members, parameters: types }: Decl
 }
 
 /** Whether a packet can have a field of the name that is the device's own. */
-const isPlainName = (name: string): boolean => !/^[_$]|\.|^__proto__$/.test(name) && !SERVICE_FIELDS.has(name);
+const isPlainName = (name: string): boolean => isFieldName(name) && !name.startsWith('_') && !SERVICE_FIELDS.has(name);
 
 /**
  * Whether a former version may have stored the message before the upgrade: what is sent again has the `time` that it had,

@@ -150,6 +150,31 @@ describeThere('behind a broker', () => {
     ).toBeGreaterThan(0);
   });
 
+  test.each([
+    ['a control character', 'go\u0085'],
+    ['a character that is none', 'go\uffff'],
+    ['another one', 'go\u{1fffe}'],
+  ])('a command whose topic no broker takes, for %s, keeps no other one back', async (what, topic) => {
+    const data = { children: [{ id: 'go', name: 'go', type: 'action', params: { topic } }] };
+    const { body: model } = await first().admin('POST', 'models', { name: what, data });
+    const [odd, plain] = [`odd ${what}`, `plain ${what}`];
+    await first().admin('POST', 'objects', { id: odd, name: 'x', model: model._id });
+    await first().admin('POST', 'objects', { id: plain, name: 'x' });
+    const device = await connect();
+    const got: string[] = [];
+    device.on('message', (heard) => void got.push(heard));
+    for (const id of [odd, plain]) {
+      await device.subscribeAsync(`objects/${id}/base/commands/+`, { qos: 1 });
+      await device.publishAsync(`objects/${id}/base/state`, '{"n":1}', { qos: 1 });
+      await until(async () => (await valuesOf(id)).length === 1);
+    }
+    await first().admin('POST', `objects/${odd}/commands/go`);
+    await first().admin('POST', `objects/${plain}/commands/go`);
+    const expected = [odd, plain].map((id) => `objects/${id}/base/commands/go`);
+    await until(() => got.length === 2);
+    expect(got).toEqual(expected);
+  });
+
   test('an instance ends soon though its broker answers no more', async () => {
     const one = await startTestService({ env: { MQTT_URL: `mqtt://127.0.0.1:${port}`, MQTT_PORT: '' } });
     await until(() => one.logLines.some((line) => line.includes('connected to the broker')));

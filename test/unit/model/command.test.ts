@@ -168,9 +168,21 @@ describe('what the device gets', () => {
     // The sender may say what, not where to; nor anything that the model has not said.
     [{ topic: 'relay/2', payload: 'OFF' }, { topic: 'relay/1', payload: 'ON' }, 'relay/1', 'OFF'],
     [{ topic: 'relay/2', payload: 'OFF' }, {}, null, JSON.stringify(sent({ topic: 'relay/2', payload: 'OFF' }))],
-    ...['', 'a/+', '#', '$SYS/x', 'a\u0000', 'a\n', 'x'.repeat(257), 5, null, {}].map(
-      (topic): [JsonObject, JsonObject, null, string] => [{ a: 1 }, { topic }, null, whole],
-    ),
+    ...[
+      '',
+      'a/+',
+      '#',
+      '$SYS/x',
+      'a\u0000',
+      'a\n',
+      'a\u0085',
+      'a\uffff',
+      '\u{1fffe}',
+      '\ud800',
+      'x'.repeat(257),
+      5,
+      null,
+    ].map((topic): [JsonObject, JsonObject, null, string] => [{ a: 1 }, { topic }, null, whole]),
   ])('%j, where the action says %j', (params, action, topic, payload) => {
     expect(toDelivery(sent(params), action)).toEqual({ topic, payload });
   });

@@ -118,6 +118,11 @@ describe('a tree as it is exported elsewhere', () => {
     expect([other.keepsLastMessage, other.references.size, other.parameters.size]).toEqual([false, 1, 2]);
   });
 
+  test('is read whatever the ids of its nodes are', () => {
+    const children = [{ id: { toString: 1 }, children: [argument('speed')] }];
+    expect([...declarationsOf({ id: [], children }).parameters.keys()]).toEqual(['speed']);
+  });
+
   test('declares parameters that are members of another one', () => {
     const children = [
       argument('position', { dataType: 'object', reference: 'gps' }),

@@ -116,6 +116,13 @@ test('more messages than one request may bring are refused', () => {
   expect(() => readMessages(many, NONE, NOW)).toThrow('the body: more than 10000 packets');
 });
 
+test.each(['constructor', '__proto__', '_bsontype', '$lat', 'a.b'])('no member becomes a field called %s', (id) => {
+  const argument = (name: string, more: object) => ({ id: name, type: 'argument', ...more });
+  const children = [argument('gps', { dataType: 'object' }), argument(id, { reference: 'gps.lat' })];
+  const [message] = readMessages({ gps: { lat: 1 } }, declarationsOf({ children }), NOW);
+  expect(message?.parameters).toEqual({ gps: { lat: 1 } });
+});
+
 describe('a packet', () => {
   test('carries its id, both times, its object and its parameters, in this order', () => {
     const [message] = readMessages({ speed: 5, time: 7, online: false }, NONE, NOW);

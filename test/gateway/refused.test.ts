@@ -1,0 +1,220 @@
+/** Messages that cannot be stored: refused, acknowledged and noted, on every way in; nobody's next message waits for them. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Document, MongoClient } from 'mongodb';
+import type { MqttClient } from 'mqtt';
+import { LIMITS } from '../../src/model/limits.js';
+import { jsonText } from '../support/any-json.js';
+import { startTestService, type TestService, testUri } from '../support/fixture.js';
+import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
+import { type BrokerClient, startTestBroker, type TestBroker } from '../support/mqtt-broker.js';
+import { connectDevice, createObject } from '../support/mqtt-device.js';
+import { runsOf } from '../support/runs.js';
+import { until } from '../support/until.js';
+
+const REFUSED: Document = { ok: 0, code: 2, codeName: 'BadValue', errmsg: 'it has a bad value' };
+const AWAY: Document = { ok: 0, code: 11_600, codeName: 'InterruptedAtShutdown', errmsg: 'it shuts down' };
+const POISON = Buffer.from('a poisoned text');
+
+let broker: TestBroker;
+let line: Line;
+let service: TestService;
+/** What the database says of commands that hold the poison; null where it takes them. */
+let said: Document | null = null;
+let asked = 0;
+
+beforeAll(async () => {
+  broker = await startTestBroker();
+  const decide = (question: Buffer): Fate => {
+    if (said === null || !question.includes(POISON)) return 'passes';
+    asked++;
+    return said;
+  };
+  let through = '';
+  line = await startLine(testUri(), decide, (uri) => {
+    through = uri;
+    return new MongoClient(uri);
+  });
+  service = await startTestService({ env: { MQTT_URL: broker.url } }, through);
+  await until(() => broker.clients().length === LIMITS.brokerConnections, 'all clients of the service');
+});
+
+afterAll(async () => {
+  await service?.stop();
+  await line?.stop();
+  broker?.stop();
+});
+
+const devices: MqttClient[] = [];
+beforeEach(() => {
+  [said, asked] = [null, 0];
+});
+afterEach(() => {
+  for (const device of devices.splice(0)) device.end(true);
+});
+
+const clientAt = (at: number): BrokerClient => broker.clients()[at] as BrokerClient;
+const packetsOf = async (id: string): Promise<Record<string, unknown>[]> =>
+  (await service.admin('GET', `objects/${id}/packets`)).body;
+const valuesOf = async (id: string): Promise<unknown[]> => (await packetsOf(id)).flatMap(({ n }) => n ?? []);
+
+/** A model whose parameters have types, and an object of it; gives the object's `_id`. */
+async function createTyped(id: string): Promise<string> {
+  const argument = (name: string, dataType: string, reference = '') => ({
+    ...{ id: name, name, type: 'argument', dataType, reference },
+  });
+  const children = [
+    ...[argument('on', 'boolean'), argument('speed', 'number'), argument('text', 'string'), argument('all', 'object')],
+    ...[argument('switch', 'boolean', 'raw/values#a.b'), argument('load', 'number', 'raw/values#a.c')],
+  ];
+  const { body } = await service.admin('POST', 'models', { name: id, data: { children } });
+  return createObject(service.admin, id, { model: body._id });
+}
+
+const noticesOf = async (objectId: string): Promise<Document[]> =>
+  (await service.admin('GET', `audit?where.action=${encodeURIComponent('message refused')}`)).body.filter(
+    ({ entity }: Document) => entity === objectId,
+  );
+
+/** Ways in for a message on a topic of the device; resolves when it was acknowledged. */
+const WAYS: [way: string, send: (id: string) => Promise<(topic: string, payload: string) => Promise<void>>][] = [
+  [
+    'behind a broker',
+    async (id) => async (topic, payload) => {
+      const client = clientAt(3);
+      const messageId = client.send(`objects/${id}/${topic}`, payload);
+      await until(() => client.acknowledged.includes(messageId), `acknowledgement of ${payload.slice(0, 80)}`);
+    },
+  ],
+  [
+    'on a connection of its own',
+    async (id) => {
+      const device = await connectDevice(service.service.mqttUrl as string, id);
+      devices.push(device);
+      return async (topic, payload) => void (await device.publishAsync(topic, payload, { qos: 1 }));
+    },
+  ],
+];
+
+let count = 0;
+describe.each(WAYS)('%s', (_, connect) => {
+  test.each([
+    ['base/state/on', '{"toString":1}'],
+    ['base/state/on', '{"a":{"valueOf":1,"toString":2}}'],
+    ['base/state/on', '[{"toString":1}]'],
+    ['base/state/speed', '{"toString":1,"valueOf":1}'],
+    ['base/state', '{"on":{"toString":1}}'],
+    ['raw/values', '{"a":{"b":{"toString":1},"c":{"valueOf":1}}}'],
+    ['base/state', '{"a":{"_bsontype":1}}'],
+    ['base/state/all', '{"_bsontype":"ObjectId"}'],
+    ['base/state/constructor', '1'],
+    ['base/state/__proto__', '{"a":1}'],
+    ['base/commands/x/result', '{"status":{"toString":1}}'],
+    ['base/commands/507f1f77bcf86cd799439011/result', '{"status":"done","result":{"_bsontype":1}}'],
+  ])('on %s %s is refused, acknowledged and noted; what comes next is stored', async (topic, payload) => {
+    const id = `refused-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    await send(topic, payload);
+    await send('base/state', '{"n":1}');
+    expect(await valuesOf(id)).toEqual([1]);
+    await until(async () => (await noticesOf(objectId)).length === 1);
+    expect((await noticesOf(objectId))[0]).toMatchObject({
+      path: topic,
+      method: 'PUBLISH',
+      fields: [expect.any(String)],
+    });
+  });
+
+  test('any JSON, for any type: it is stored or refused, and what comes next is stored', async () => {
+    const id = `any-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    const topics = [
+      'base/state',
+      'raw/values',
+      ...['on', 'speed', 'text', 'all', 'else'].map((name) => `base/state/${name}`),
+    ];
+    let n = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...topics), jsonText, async (topic, payload) => {
+        await send(topic, payload);
+        await send('base/state', `{"n":${++n}}`);
+        expect((await valuesOf(id)).at(-1)).toBe(n);
+      }),
+      { numRuns: runsOf(100) },
+    );
+    const ofIt = service.logLines.filter((text) => text.includes(objectId));
+    expect(ofIt.filter((text) => text.includes('a fault of ours'))).toEqual([]);
+  });
+
+  test('what the database takes for no reason of its own is refused once, acknowledged and noted', async () => {
+    const id = `poison-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    said = REFUSED;
+    await send('base/state', JSON.stringify({ time: 1, text: POISON.toString() }));
+    await send('base/state', '{"n":1}');
+    expect(await valuesOf(id)).toEqual([1]);
+    expect(asked).toBe(1);
+    await until(async () => (await noticesOf(objectId)).length === 1);
+    expect((await noticesOf(objectId))[0]?.fields).toEqual(['Internal Server Error']);
+    const faults = service.logLines.filter((text) => text.includes(objectId) && text.includes('it has a bad value'));
+    expect(faults).toHaveLength(1);
+  });
+});
+
+test('behind a broker: what comes while the database is away waits for it, and is stored', async () => {
+  const id = `away-${++count}`;
+  await createTyped(id);
+  const client = clientAt(5);
+  said = AWAY;
+  const waiting = client.send(`objects/${id}/base/state`, JSON.stringify({ time: 1, n: 1, text: POISON.toString() }));
+  await until(() => asked > 1, 'a second try');
+  expect(client.acknowledged).not.toContain(waiting);
+  said = null;
+  await until(() => client.acknowledged.includes(waiting), 'the acknowledgement');
+  expect(await valuesOf(id)).toEqual([1]);
+});
+
+test('behind a broker: forty messages that cannot be stored, on every client, stop nobody', async () => {
+  const [bad, good] = [`bad-${++count}`, `good-${++count}`];
+  await createTyped(bad);
+  await createTyped(good);
+  said = REFUSED;
+  for (const client of broker.clients()) {
+    for (let nth = 0; nth < 5; nth++) {
+      client.send(`objects/${bad}/base/state`, JSON.stringify({ time: nth + 1, text: POISON.toString() }));
+      client.send(`objects/${bad}/base/state/on`, '{"toString":1}');
+    }
+  }
+  const last = broker
+    .clients()
+    .map((client, n) => ({ client, id: client.send(`objects/${good}/base/state/n`, `${n}`) }));
+  await until(() => last.every(({ client, id }) => client.acknowledged.includes(id)), 'the last of each');
+  expect((await valuesOf(good)).toSorted()).toEqual(broker.clients().map((_, n) => n));
+});
+
+test('behind a broker: commands that wait for a device go out when it is heard of, by whichever client', async () => {
+  for (const [at, client] of broker.clients().entries()) {
+    const id = `waits-${at}`;
+    await createObject(service.admin, id);
+    await service.admin('POST', `objects/${id}/commands/go`);
+    const first = client.send(`objects/${id}/base/state`, '{"n":1}');
+    const next = client.send(`objects/${id}/base/state`, '{"n":2}');
+    await until(() => [first, next].every((messageId) => client.acknowledged.includes(messageId)), `client ${at}`);
+    const commands = async () => (await service.admin('GET', `objects/${id}/commands`)).body;
+    await until(async () => (await commands())[0].status === 'delivered', 'the delivery');
+  }
+});
+
+test('behind a broker: a message larger than a device of our own could send is refused', async () => {
+  const id = `large-${++count}`;
+  const objectId = await createTyped(id);
+  const client = clientAt(1);
+  const payload = JSON.stringify({ list: Array.from({ length: LIMITS.mqttPacketBytes }, () => 1) });
+  const messageId = client.send(`objects/${id}/base/state`, payload);
+  await until(() => client.acknowledged.includes(messageId), 'the acknowledgement');
+  await until(async () => (await noticesOf(objectId)).length === 1);
+  expect((await noticesOf(objectId))[0]?.fields[0]).toContain(`${LIMITS.mqttPacketBytes} bytes`);
+});

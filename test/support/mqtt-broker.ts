@@ -1,0 +1,81 @@
+/** A broker for tests: what it gives to which of its clients, and in what order, the test says. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
+
+/** One client that is connected. */
+export interface BrokerClient {
+  readonly clientId: string;
+  /** Gives it a message (QoS 1); its identifier is given back. */
+  send(topic: string, payload: string | Buffer): number;
+  /** Identifiers of the messages it has acknowledged, in that order. */
+  readonly acknowledged: readonly number[];
+  /** What it published. */
+  readonly published: readonly IPublishPacket[];
+}
+
+export interface TestBroker {
+  readonly url: string;
+  /** Those that have subscribed, in the order of their names. */
+  clients(): BrokerClient[];
+  stop(): void;
+}
+
+interface Known extends BrokerClient {
+  clientId: string;
+  hasSubscribed: boolean;
+  readonly acknowledged: number[];
+  readonly published: IPublishPacket[];
+}
+
+export async function startTestBroker(): Promise<TestBroker> {
+  const known = new Map<Socket, Known>();
+  const server = createServer((socket) => {
+    known.set(socket, createClient(socket));
+    socket.on('error', () => undefined).on('close', () => known.delete(socket));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    clients: () =>
+      [...known.values()]
+        .filter(({ hasSubscribed }) => hasSubscribed)
+        .toSorted((one, two) => (one.clientId < two.clientId ? -1 : 1)),
+    stop() {
+      server.close();
+      for (const socket of known.keys()) socket.destroy();
+    },
+  };
+}
+
+function createClient(socket: Socket): Known {
+  let lastId = 0;
+  const write = (packet: Packet): void => void socket.write(generate(packet));
+  const client: Known = {
+    ...{ clientId: '', hasSubscribed: false, acknowledged: [], published: [] },
+    send(topic, payload) {
+      const messageId = ++lastId;
+      write({ cmd: 'publish', topic, payload, qos: 1, messageId, dup: false, retain: false });
+      return messageId;
+    },
+  };
+  const reader = parser().on('packet', (packet: Packet) => {
+    if (packet.cmd === 'connect') {
+      client.clientId = packet.clientId;
+      write({ cmd: 'connack', returnCode: 0, sessionPresent: false });
+    }
+    if (packet.cmd === 'subscribe') {
+      write({ cmd: 'suback', messageId: packet.messageId as number, granted: packet.subscriptions.map(() => 1) });
+      client.hasSubscribed = true;
+    }
+    if (packet.cmd === 'publish') {
+      client.published.push(packet);
+      write({ cmd: 'puback', messageId: packet.messageId as number });
+    }
+    if (packet.cmd === 'puback') client.acknowledged.push(packet.messageId as number);
+    if (packet.cmd === 'pingreq') write({ cmd: 'pingresp' });
+    if (packet.cmd === 'disconnect') socket.end();
+  });
+  socket.on('data', (bytes) => reader.parse(bytes));
+  return client;
+}
