@@ -82,6 +82,21 @@ export function findField(bson: Uint8Array, name: string, wanted: number): Buffe
   return viewOf(bson, start, valueEnd(bson, wanted, start, bson.length));
 }
 
+/** Whether a document has a top-level member that is called otherwise than these (ASCII, each of them once at most). */
+export function hasOthers(bson: Uint8Array, names: readonly string[]): boolean {
+  const limit = bson.length - 1;
+  let members = 0;
+  for (let at = 4; at < limit; at = valueEnd(bson, byteAt(bson, at), valueStart(bson, at + 1), limit)) {
+    // More than there are names: which ones need not be asked.
+    if (++members > names.length) return true;
+  }
+  for (let at = 4; at < limit; at = valueEnd(bson, byteAt(bson, at), valueStart(bson, at + 1), limit)) {
+    const end = valueStart(bson, at + 1) - 1;
+    if (!names.includes(viewOf(bson, at + 1, end).toString('latin1'))) return true;
+  }
+  return false;
+}
+
 /** The hex digits of a member of the document that begins at `start`, if it is an ObjectId. */
 export function readObjectId(bson: Uint8Array, name = '_id', start = 0): string | null {
   const value = findValue(bson, start, name, OBJECT_ID);

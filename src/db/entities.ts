@@ -21,7 +21,7 @@ import {
 import { type JsonWriter, writeJson } from './json.js';
 import { readInTurn } from './lists.js';
 import { EMPTY_PAGE, type JsonPage, type PrepareExtra, readOne, readPage, sharePage, summarize } from './pages.js';
-import { findWithState, latestPacket, latestPackets, type ObjectWithState } from './states.js';
+import { findState, findStates, findWithState, type ObjectWithState } from './states.js';
 
 const SEARCHED = ['name', 'id', 'login'];
 
@@ -151,7 +151,7 @@ async function findWhole(
   if (store.name === 'objects' && field === '_id') return findWithState(database, value);
   const stored = await findStored(database, store, field, value);
   if (stored === null) return null;
-  const state = store.name === 'objects' ? await latestPacket(database, readObjectId(stored) ?? '') : null;
+  const state = store.name === 'objects' ? await findState(database, readObjectId(stored) ?? '') : null;
   return { stored, state };
 }
 
@@ -223,7 +223,7 @@ function stateOf(database: Database, store: Store, only: readonly string[] | nul
   if (store.name !== 'objects' || (only !== null && !only.some(isState))) return undefined;
   const paths = only === null || only.includes('state') ? null : only.filter(isState).map((path) => path.slice(6));
   return async (ids) => {
-    const states = await latestPackets(database, ids, paths);
+    const states = await findStates(database, ids, paths);
     return (writer, id) => writeState(writer, states.get(id) ?? null);
   };
 }

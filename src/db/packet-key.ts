@@ -12,6 +12,8 @@ const { BYTES, SUBTYPE, OWN_BYTES } = PACKET_KEY;
 /** Packets whose key is one of former versions. */
 export const FORMER_KEY = { _id: { $type: 'objectId' } } as const;
 
+export type PacketKey = Binary | ObjectId;
+
 export function toPacketKey(packetId: string, objectId: ObjectId): Binary {
   const bytes = Buffer.allocUnsafe(BYTES);
   bytes.write(packetId, 0, 'hex');

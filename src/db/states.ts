@@ -1,20 +1,26 @@
-/** An object's `state` is its latest packet: found when it is read, so that it is never older than what was acknowledged. */
+/**
+ * An object's `state` is its last packet with data, with `online` as its latest packet has it: found when it is read, so that
+ * it is never older than what was acknowledged.
+ */
 import { BSON, BSONType, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../model/limits.js';
 import { distinctPaths } from '../model/list.js';
-import type { Packet } from '../model/packet.js';
+import { PACKET_FIELDS, type Packet } from '../model/packet.js';
 import { builtInStore } from '../model/stores.js';
-import { findField, readObjectId } from './bson.js';
+import { findField, hasOthers, readObjectId } from './bson.js';
 import type { Database } from './connect.js';
 import { projectionOf, toEntity } from './documents.js';
+import type { PacketKey } from './packet-key.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 import { rawBatches, readFirst } from './pages.js';
 
 const OBJECTS = 'objects';
-/** The member that holds an object's latest packet where the database tells of it: no object has one of this name. */
-const LATEST = '_latest';
+/** The members that hold an object's packet, and what is asked of it, where the database tells of it: no object has such. */
+const FOUND = '_found';
+const ONLINE = '_online';
+const HAS_DATA = '_hasData';
 
-/** An object and its latest packet as they are stored. */
+/** An object and its state as they are stored. */
 export interface ObjectWithState {
   readonly stored: Uint8Array;
   readonly state: Uint8Array | null;
@@ -44,15 +50,11 @@ async function findAllWithState(
   ];
   const command = { aggregate: OBJECTS, pipeline, cursor: { batchSize: 2 * ids.length + 1 } };
   const objects = new Map<string, Uint8Array>();
-  const states = new Map<string, Uint8Array>();
+  const latest = new Latest();
   for await (const { documents } of rawBatches(database, command, LIMITS.databaseAnswerMs)) {
-    for (const document of documents) {
-      const id = readObjectId(document) ?? '';
-      const state = findField(document, LATEST, BSONType.object);
-      if (state === null) objects.set(id, document);
-      else states.set(id, state);
-    }
+    for (const document of documents) if (!latest.take(document)) objects.set(readObjectId(document) ?? '', document);
   }
+  const states = await withData(database, latest, null);
   return new Map([...objects].map(([id, stored]) => [id, { stored, state: states.get(id) ?? null }]));
 }
 
@@ -61,53 +63,174 @@ function latestOfEach(ids: readonly ObjectId[]): Document[] {
   return [
     { $match: { _oid: { $in: ids } } },
     { $sort: { _oid: 1, time: 1, _ts: 1 } },
-    { $group: { _id: '$_oid', [LATEST]: { $last: '$$ROOT' } } },
+    { $group: { _id: '$_oid', [FOUND]: { $last: '$$ROOT' } } },
   ];
 }
 
-/** The latest packets of these objects as BSON, by the object's `_id`. `paths` narrows the packet's fields. */
-export async function latestPackets(
+/** Latest packets as they are found. A class: it is made for every read of an object (src/README.md). */
+class Latest {
+  readonly packets = new Map<string, Uint8Array>();
+  /** What those of them tell that tell presence alone. */
+  readonly online = new Map<string, boolean>();
+
+  /** Takes what the database told of an object; false where that is no packet. */
+  take(document: Buffer): boolean {
+    const packet = findField(document, FOUND, BSONType.object);
+    if (packet === null) return false;
+    // Where only some of its fields came, the database has looked at all of them.
+    const hasData = findField(document, HAS_DATA, BSONType.bool);
+    const online = findField(document, ONLINE, BSONType.bool);
+    this.add(readObjectId(document) ?? '', packet, hasData === null ? null : { hasData: hasData[0] === 1, online });
+    return true;
+  }
+
+  add(objectId: string, packet: Buffer, told: { hasData: boolean; online: Buffer | null } | null = null): void {
+    this.packets.set(objectId, packet);
+    if (told?.hasData ?? hasOthers(packet, PACKET_FIELDS)) return;
+    const online = told?.online ?? findField(packet, 'online', BSONType.bool);
+    this.online.set(objectId, online?.[0] !== 0);
+  }
+}
+
+/** The states: where the latest packet tells presence alone, the last one with data gets its `online`. */
+async function withData(
+  database: Database,
+  { packets, online }: Latest,
+  paths: readonly string[] | null,
+): Promise<Map<string, Uint8Array>> {
+  if (online.size === 0) return packets;
+  for (const [id, packet] of await findData(database, [...online.keys()], paths)) {
+    const field = findField(packet, 'online', BSONType.bool);
+    if (field !== null) field[0] = online.get(id) ? 1 : 0;
+    packets.set(id, packet);
+  }
+  return packets;
+}
+
+/** Whether the packet there has more than the fields of every packet. */
+const holdsData = (packet: string): Document => ({
+  $ne: [{ $setDifference: [{ $map: { input: { $objectToArray: packet }, in: '$$this.k' } }, [...PACKET_FIELDS]] }, []],
+});
+
+/** How many packets are looked through first. */
+const NEAR = 8;
+
+/** The last packets with data among the latest of these objects; what lies further back is not looked for. */
+async function findData(
   database: Database,
   objectIds: readonly string[],
   paths: readonly string[] | null,
 ): Promise<Map<string, Uint8Array>> {
-  const latest = new Map<string, Uint8Array>();
-  if (objectIds.length === 0) return latest;
+  const found = new Map<string, Uint8Array>();
+  // Nearly always it is the one before, or the one before that.
+  for (const limit of [NEAR, LIMITS.statePackets]) {
+    const left = objectIds.filter((id) => !found.has(id)).map((id) => new ObjectId(id));
+    if (left.length === 0) break;
+    const command = { ...dataCommand(left, limit, paths), cursor: { batchSize: left.length + 1 } };
+    for await (const { documents } of rawBatches(database, command, withinMs(left.length))) {
+      for (const document of documents) {
+        const packet = findField(document, FOUND, BSONType.object);
+        if (packet !== null) found.set(readObjectId(document) ?? '', packet);
+      }
+    }
+  }
+  return found;
+}
+
+function dataCommand(ids: readonly ObjectId[], limit: number, paths: readonly string[] | null): Document {
+  const lookBack: Document[] = [
+    ...[{ $sort: { time: -1, _ts: -1 } }, { $limit: limit }],
+    ...[{ $match: { $expr: holdsData('$$ROOT') } }, { $limit: 1 }],
+    ...(paths === null
+      ? []
+      : [{ $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [path, 1])) }]),
+  ];
+  const [first, ...others] = ids;
+  // Of one object a plain question costs the database half as much.
+  if (others.length === 0) {
+    const wrap = { $replaceWith: { _id: first, [FOUND]: '$$ROOT' } };
+    return { aggregate: PACKETS, pipeline: [{ $match: { _oid: first } }, ...lookBack, wrap] };
+  }
+  const lookUp = { from: PACKETS, localField: '_id', foreignField: '_oid', pipeline: lookBack, as: FOUND };
+  const pipeline = [
+    { $match: { _id: { $in: ids } } },
+    { $project: { _id: 1 } },
+    { $lookup: lookUp },
+    { $unwind: `$${FOUND}` },
+  ];
+  return { aggregate: OBJECTS, pipeline };
+}
+
+const withinMs = (objects: number): number =>
+  objects > LIMITS.itemsPerTurn ? LIMITS.databaseOperationMs : LIMITS.databaseAnswerMs;
+
+/** The latest packets of these objects. */
+async function findLatest(
+  database: Database,
+  objectIds: readonly string[],
+  paths: readonly string[] | null,
+): Promise<Latest> {
+  const latest = new Latest();
+  const [first, ...others] = objectIds;
+  if (first === undefined) return latest;
+  // A plain question costs the database half as much as one for groups.
+  if (others.length === 0 && paths === null) {
+    const filter = { _oid: new ObjectId(first) };
+    const packet = await readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
+    if (packet !== null) latest.add(first, packet);
+    return latest;
+  }
   const pipeline = latestOfEach(objectIds.map((id) => new ObjectId(id)));
   if (paths !== null) {
-    pipeline.push({
-      $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [`${LATEST}.${path}`, 1])),
-    });
+    const shown = distinctPaths(['_id', ...paths]).map((path) => [`${FOUND}.${path}`, 1]);
+    const told = { [ONLINE]: `$${FOUND}.online`, [HAS_DATA]: holdsData(`$${FOUND}`) };
+    pipeline.push({ $project: Object.assign(Object.fromEntries(shown), told) });
   }
   const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: objectIds.length + 1 } };
-  const withinMs = objectIds.length > LIMITS.itemsPerTurn ? LIMITS.databaseOperationMs : LIMITS.databaseAnswerMs;
-  for await (const { documents } of rawBatches(database, command, withinMs)) {
-    for (const document of documents) {
-      const packet = findField(document, LATEST, BSONType.object);
-      if (packet !== null) latest.set(readObjectId(document) ?? '', packet);
-    }
+  for await (const { documents } of rawBatches(database, command, withinMs(objectIds.length))) {
+    for (const document of documents) latest.take(document);
   }
   return latest;
 }
 
-/** The latest packet of one object as BSON, or null; those of one turn are one command. */
-export async function latestPacket(database: Database, objectId: string): Promise<Uint8Array | null> {
-  const latest = await database.inTurn('latest', [objectId], (asked: string[]) => {
-    const ids = [...new Set(asked)];
-    return ids.length === 1 ? latestOf(database, objectId) : latestPackets(database, ids, null);
-  });
-  return latest.get(objectId) ?? null;
+/** The states of these objects as BSON, by the object's `_id`. `paths` narrows the packet's fields. */
+export async function findStates(
+  database: Database,
+  objectIds: readonly string[],
+  paths: readonly string[] | null,
+): Promise<Map<string, Uint8Array>> {
+  return withData(database, await findLatest(database, objectIds, paths), paths);
 }
 
-/** The same of one object: a plain question costs the database half as much as one for groups. */
-async function latestOf(database: Database, objectId: string): Promise<Map<string, Uint8Array>> {
-  const filter = { _oid: new ObjectId(objectId) };
-  const packet = await readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
-  return new Map(packet === null ? [] : [[objectId, packet]]);
+/** The keys of what each of these objects keeps, however old it is: its latest packet, and the one that is its state. */
+export async function findKept(database: Database, objectIds: readonly string[]): Promise<Map<string, PacketKey[]>> {
+  const latest = await findLatest(database, objectIds, null);
+  const keyOf = (packet: Uint8Array): PacketKey => BSON.deserialize(packet)._id;
+  const kept = new Map([...latest.packets].map(([id, packet]) => [id, [keyOf(packet)]]));
+  for (const [id, packet] of await withData(database, latest, null)) kept.get(id)?.push(keyOf(packet));
+  return kept;
 }
 
-/** The latest packet of one object, or null. */
+/** The state of one object as BSON, or null; those of one turn are one command. */
+export async function findState(database: Database, objectId: string): Promise<Uint8Array | null> {
+  const states = await database.inTurn('states', [objectId], (asked: string[]) =>
+    findStates(database, [...new Set(asked)], null),
+  );
+  return states.get(objectId) ?? null;
+}
+
+/** The same as an object. */
 export async function readState(database: Database, objectId: string): Promise<Packet | null> {
-  const found = await latestPacket(database, objectId);
-  return found === null ? null : (toEntity(PACKET_LAYOUT, BSON.deserialize(found)) as unknown as Packet);
+  return toPacket(await findState(database, objectId));
 }
+
+/** The latest packet of one object, whatever it tells, or null; those of one turn are one command. */
+export async function readLatest(database: Database, objectId: string): Promise<Packet | null> {
+  const { packets } = await database.inTurn('latest', [objectId], (asked: string[]) =>
+    findLatest(database, [...new Set(asked)], null),
+  );
+  return toPacket(packets.get(objectId) ?? null);
+}
+
+const toPacket = (packet: Uint8Array | null): Packet | null =>
+  packet === null ? null : (toEntity(PACKET_LAYOUT, BSON.deserialize(packet)) as unknown as Packet);

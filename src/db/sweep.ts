@@ -1,7 +1,7 @@
 /**
  * Packets end: those older than their object's model, or the installation, keeps them, and those whose object is gone. One
- * instance at a time looks through the objects, at a pace that leaves the database to others. An object's latest packet, its
- * state, stays however old it is.
+ * instance at a time looks through the objects, at a pace that leaves the database to others. An object's latest packet, and
+ * the one that is its state, stay however old they are.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Binary, ObjectId } from 'mongodb';
@@ -11,6 +11,7 @@ import { translated } from './documents.js';
 import { takeLease } from './lease.js';
 import { packetIdIn } from './packet-key.js';
 import { PACKETS, removePacketsWhere } from './packets.js';
+import { findKept } from './states.js';
 
 const DAY_MS = 86_400_000;
 
@@ -135,26 +136,17 @@ async function modelsOf({ db }: Database, packets: readonly Oldest[]): Promise<M
 }
 
 async function removeOld(database: Database, old: readonly Old[], signal: AbortSignal): Promise<number> {
-  const states = await statesOf(database, old);
+  const kept = await findKept(
+    database,
+    old.map(({ _id }) => String(_id)),
+  );
   let removed = 0;
   for (const { _id, packetId, beforeMs } of old) {
-    const state = states.get(String(_id));
+    const keys = kept.get(String(_id)) ?? [];
     // Nothing but its state is left.
-    if (state === undefined || packetIdIn(state.packetId) === packetIdIn(packetId)) continue;
-    const kept = state.time < beforeMs ? { _id: { $ne: state.packetId as ObjectId } } : {};
-    removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...kept }, signal);
+    if (keys.every((key) => packetIdIn(key) === packetIdIn(packetId))) continue;
+    const others = { _id: { $nin: keys as ObjectId[] } };
+    removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...others }, signal);
   }
   return removed;
-}
-
-/** The latest packet of each of the objects. */
-async function statesOf({ db }: Database, packets: readonly Oldest[]): Promise<Map<string, Omit<Oldest, '_id'>>> {
-  if (packets.length === 0) return new Map();
-  const pipeline = [
-    { $match: { _oid: { $in: packets.map(({ _id }) => _id) } } },
-    { $sort: { _oid: 1, time: 1, _ts: 1 } },
-    { $group: { _id: '$_oid', packetId: { $last: '$_id' }, time: { $last: '$time' } } },
-  ];
-  const found = await translated(() => db.collection(PACKETS).aggregate<Oldest>(pipeline).toArray());
-  return new Map(found.map(({ _id, ...packet }) => [String(_id), packet]));
 }

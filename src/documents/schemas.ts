@@ -27,7 +27,7 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
   objects: {
     fields: {
       models: { type: 'object', properties: { id: ID }, required: ['id'], description: 'The same as `model`' },
-      state: allOf(schemaRef('PacketFields'), { description: 'The packet with the latest time' }),
+      state: allOf(schemaRef('PacketFields'), { description: 'The last packet with data, with `online` as it is now' }),
     },
     always: ['model', 'models'],
   },

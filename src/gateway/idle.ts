@@ -8,7 +8,7 @@ import { type DeviceRecord, findDevice, findQuietDevices, readOfflineAfter } fro
 import { isAway } from '../db/documents.js';
 import type { Ingest } from '../db/ingest.js';
 import { isPresent } from '../db/presence.js';
-import { readState } from '../db/states.js';
+import { readLatest } from '../db/states.js';
 import { type Change, mayBeOther } from '../model/change.js';
 import { isObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
@@ -45,7 +45,7 @@ export function createIdle(parts: IdleParts): Idle {
     quiet.clear();
     // Whoever was silent before is told so when the time is over once more, or at once if that was told already.
     for (const { objectId, offlineAfterMs } of devices) {
-      const state = await readState(parts.database, objectId).catch((error: unknown) => {
+      const state = await readLatest(parts.database, objectId).catch((error: unknown) => {
         if (isAway(error)) throw error;
         parts.log.warn({ err: error, object: objectId }, 'the state of a device cannot be read');
         return null;
@@ -105,7 +105,7 @@ async function watch(parts: IdleParts, quiet: Map<string, Quiet>, signal: AbortS
 /** Tells that a device is silent; true where it is there all the same, or was heard of again. */
 async function tellSilence({ database, ingest, digest, now }: IdleParts, objectId: string): Promise<boolean> {
   const device: DeviceRecord | null = await findDevice(database, objectId);
-  const state = await readState(database, objectId);
+  const state = await readLatest(database, objectId);
   const { offlineAfterMs } = device ?? {};
   // As it is stored: another instance may have told it, and whoever is connected is there.
   if (device === null || offlineAfterMs == null || state === null || state.online === false) return false;

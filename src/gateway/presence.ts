@@ -20,7 +20,7 @@ import {
   renewInstance,
   takeSilentInstance,
 } from '../db/presence.js';
-import { readState } from '../db/states.js';
+import { readLatest } from '../db/states.js';
 import { LIMITS } from '../model/limits.js';
 import type { PacketSource } from '../model/packet.js';
 import { type Digest, packetIdOf } from './packet-id.js';
@@ -78,7 +78,7 @@ export function createPresence(parts: PresenceParts): Presence {
     instance,
     async arrive(source, connectionId) {
       const { sinceMs, endedMs } = await claimPresence(parts.database, toHeld(source.objectId, connectionId));
-      const state = await readState(parts.database, source.objectId);
+      const state = await readLatest(parts.database, source.objectId);
       if (endedMs !== null || state?.online !== true) {
         // Later than what it outdoes, by whichever clock that was.
         const timeMs = Math.max(parts.now(), (endedMs ?? 0) + 1, (state?.time ?? 0) + 1);
@@ -168,7 +168,7 @@ async function tellEnd(
 ): Promise<void> {
   // One that may be silent for a while may so be without a connection; one that was removed has no state.
   if (device === undefined || device.offlineAfterMs !== null) return;
-  const state = await readState(parts.database, device.objectId);
+  const state = await readLatest(parts.database, device.objectId);
   // A device whose clock is ahead has sent packets of a later time: of equal ones, the one that came last counts.
   const timeMs = Math.max(endedMs, state?.time ?? 0);
   await tell(parts, device, { timeMs, online: false, connectionId: id });

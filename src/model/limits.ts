@@ -88,6 +88,7 @@ export const LIMITS = {
   packetWritesAtOnce: 4,
   smallWriteRequests: 2,
   packetsWaiting: 20_000,
+  statePackets: 100,
 
   // Commands.
   commandLifetimeMs: DAY_MS,

@@ -35,6 +35,9 @@ export type Packet = JsonObject & {
   _gid: string;
 };
 
+/** The fields of every packet. One that has no other tells presence alone: whether the object is online. */
+export const PACKET_FIELDS = ['_id', '_ts', 'time', 'online', '_oid', 'id', '_gid'] as const;
+
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(['time', 'online', 'id', 'success']);
 
 /** A body as messages: one JSON object, or an array of them. Throws a 400 that names the item and field at fault. */

@@ -16,6 +16,8 @@ beforeAll(async () => {
     const { _id } = await post('objects', { id: `truck-${nth}`, name: `Truck ${nth}` });
     const packets = Array.from({ length: 20 }, (_, at) => ({ time: NOW - at * 1_000, speed: at }));
     await post(`objects/${_id}/packets`, packets);
+    // Every other one has gone since: its state is further back.
+    if (nth % 2 === 1) await post(`objects/${_id}/packets`, { time: NOW + 1, online: false });
     await post(`objects/${_id}/commands/lock`, {});
     known.object = _id;
   }

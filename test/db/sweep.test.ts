@@ -75,6 +75,19 @@ describe('by age', () => {
     expect(await agesOf(object)).toEqual([0]);
   });
 
+  test('the last packet with data stays beside the latest, which tells presence alone', async () => {
+    const object = await createObject({ model: await createModel(1) });
+    await send(object, [30, 20]);
+    const presences = [19, 18].map((days) => ({ time: clockMs - days * DAY_MS, online: false }));
+    await service.admin('POST', `objects/${object}/packets`, presences);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 2, orphaned: 0 });
+    expect(await agesOf(object)).toEqual([20, undefined]);
+    expect((await service.admin('GET', `objects/${object}`)).body.state).toMatchObject({ days: 20, online: false });
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+    await send(object, [0]);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 2, orphaned: 0 });
+  });
+
   test('more than one step removes', async () => {
     const object = await createObject({ model: await createModel(1) });
     const many = Array.from({ length: LIMITS.packetsPerRemoval * 2 + 5 }, (_, at) => 10 + at / 100_000);

@@ -6,7 +6,7 @@ import { findStored } from '../../src/db/by-key.js';
 import { type Database, databaseOf } from '../../src/db/connect.js';
 import { readChanged } from '../../src/db/entities.js';
 import { createIngest } from '../../src/db/ingest.js';
-import { latestPacket } from '../../src/db/states.js';
+import { findState } from '../../src/db/states.js';
 import { changeEntity, createEntity, newId } from '../../src/db/writes.js';
 import { toApiError } from '../../src/errors.js';
 import { createDigest } from '../../src/gateway/packet-id.js';
@@ -112,7 +112,7 @@ describe('of those of one moment, what the database does not take is refused alo
     expect(await Promise.all(byOwnId.map(outcomeOf))).toEqual(expected(500));
     poison = new ObjectId(entities[AT]?._id).id as Buffer;
     const whole = entities.map(({ _id }) => readChanged(database, OBJECTS, _id));
-    const states = entities.map(({ _id }) => latestPacket(database, _id));
+    const states = entities.map(({ _id }) => findState(database, _id));
     const outcomes = await Promise.all([...whole, ...states].map(outcomeOf));
     expect(outcomes).toEqual([...expected(500), ...expected(500)]);
   });

@@ -2,7 +2,14 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, ObjectId } from 'mongodb';
-import { differingMembers, holdsObjectId, readObjectId, readObjectIds, readText } from '../../../src/db/bson.js';
+import {
+  differingMembers,
+  hasOthers,
+  holdsObjectId,
+  readObjectId,
+  readObjectIds,
+  readText,
+} from '../../../src/db/bson.js';
 import type { JsonObject } from '../../../src/model/json.js';
 
 const bytes = (document: object): Buffer => Buffer.from(BSON.serialize(document));
@@ -49,3 +56,14 @@ test('a list holds an id just when it is among its members', () => {
   });
   fc.assert(property);
 });
+
+test.each<[document: object, names: string[], has: boolean]>([
+  [{}, [], false],
+  [{ a: 1 }, [], true],
+  [{ a: 1 }, ['a'], false],
+  [{ b: { c: 1 }, a: [1] }, ['a', 'b'], false],
+  [{ a: 1 }, ['a', 'b'], false],
+  [{ a: 1, c: 'x' }, ['a', 'b'], true],
+  [{ a: 1, b: 2, c: 3 }, ['a', 'b'], true],
+  [{ ab: 1 }, ['a', 'b'], true],
+])('%j has others than %j: %p', (document, names, has) => expect(hasOthers(bytes(document), names)).toBe(has));
