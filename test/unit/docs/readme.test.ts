@@ -59,7 +59,7 @@ describe('Limits', () => {
       'moveSettleMs',
       'moveRecheckMs',
     ],
-    ...['auditPending', 'auditDelayMs', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
+    ...['auditPending', 'auditDelayMs', 'auditActors', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
     ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
     ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],

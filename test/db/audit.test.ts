@@ -1,0 +1,114 @@
+/** How many security events are stored: a flood leaves few, and keeps out nobody else's. */
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { type Audit, type AuditEntry, createAudit } from '../../src/db/audit.js';
+import { databaseOf } from '../../src/db/connect.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
+
+const service = useService();
+const events = () => service.client.db().collection('audit');
+const HOUR_MS = 3_600_000;
+let nowMs = Date.now();
+let audit: Audit;
+
+// The fixture logged in.
+beforeAll(() => until(() => events().findOne({ action: 'login' }), 'what the service itself has to store'));
+
+beforeEach(async () => {
+  nowMs += 2 * HOUR_MS;
+  await events().deleteMany({});
+  const log = { info: () => undefined, error: (details: object) => expect(details).toBeUndefined() };
+  audit = createAudit({ database: databaseOf(service.client), log, now: () => nowMs });
+});
+
+const REFUSED: AuditEntry = {
+  ...{ action: 'login refused', userId: null, login: 'nobody', address: '192.0.2.7', requestId: 'request-1' },
+  ...{ method: 'POST', path: '/auth/token', entityId: null, fields: null },
+};
+
+/** Records these in one moment after the other, as many at a time, and gives what is stored. */
+async function record(entries: readonly AuditEntry[], atATime = 1) {
+  for (let at = 0; at < entries.length; at += atATime) {
+    for (const entry of entries.slice(at, at + atATime)) audit.record(entry);
+    await audit.stop();
+  }
+  return events().find().sort({ _id: 1 }).toArray();
+}
+
+const refusals = (count: number, more: (at: number) => Partial<AuditEntry> = () => ({})): AuditEntry[] =>
+  Array.from({ length: count }, (_, at) => ({ ...REFUSED, requestId: `request-${at}`, ...more(at) }));
+
+test('makes one event of logins that nobody has, within a moment', async () => {
+  const found = await record(
+    refusals(500, (at) => ({ login: `guess-${at}` })),
+    500,
+  );
+  expect(found.map(({ login, count }) => [login, count])).toEqual([[null, 500]]);
+});
+
+test('keeps what was tried with the login of a user apart', async () => {
+  const entries = refusals(20, (at) => ({ login: at % 2 === 0 ? ADMIN.login : `guess-${at}` }));
+  const found = await record(entries, 20);
+  expect(found.map(({ login, count }) => [login, count])).toEqual([
+    [ADMIN.login, 10],
+    [null, 10],
+  ]);
+});
+
+test.each<[string, (at: number) => Partial<AuditEntry>]>([
+  ['an address', (at) => ({ login: `guess-${at}` })],
+  ['a /64 network of IPv6', (at) => ({ login: `guess-${at}`, address: `2001:db8::${at.toString(16)}` })],
+  [
+    'a user',
+    (at) => ({ action: 'forbidden', userId: '000000000000000000000002', login: ADMIN.login, path: `/labels/${at}` }),
+  ],
+])('stores so many refusals of %s in an hour, and counts the others', async (_what, more) => {
+  const most = LIMITS.auditRefusals;
+  const found = await record(refusals(most + 50, more));
+  expect(found).toHaveLength(most + 1);
+  expect(found.slice(0, most).every(({ count }) => count === 1)).toBe(true);
+  const { path, count, user } = found.at(-1) as (typeof found)[number];
+  expect({ path, count, user: user && String(user) }).toEqual({ path: '*', count: 50, user: more(0).userId ?? null });
+  // Of another kind, another event; of the next hour, single ones again.
+  const failed = await record([{ ...REFUSED, ...more(7), action: 'login failed' }]);
+  expect(failed).toHaveLength(most + 2);
+  nowMs += HOUR_MS;
+  expect(await record(refusals(1, more))).toHaveLength(most + 3);
+});
+
+test('stores the refusals of others beside a flood, and whatever succeeds', async () => {
+  await record(
+    refusals(3_000, (at) => ({ login: ADMIN.login, path: `/auth/${at}` })),
+    1_000,
+  );
+  const flooded = await events().countDocuments();
+  expect(flooded).toBeLessThanOrEqual(LIMITS.auditRefusals + 1);
+  const user = { userId: '000000000000000000000002', login: ADMIN.login };
+  const others = [
+    { ...REFUSED, address: '192.0.2.8' },
+    ...refusals(150, (at) => ({
+      ...user,
+      action: 'rights changed',
+      path: `/users/${at}`,
+      entityId: String(new ObjectId()),
+    })),
+  ];
+  expect(await record(others, 1_000)).toHaveLength(flooded + others.length);
+});
+
+test('has room for those who are known when very many networks flood at once', async () => {
+  const flood = refusals(5_000, (at) => ({ address: `10.${at >> 8}.${at & 255}.1`, login: ADMIN.login }));
+  const user = { userId: '000000000000000000000002', login: ADMIN.login, action: 'rights changed' };
+  const found = await record([...flood, { ...REFUSED, ...user }], flood.length + 1);
+  expect(found.length).toBeLessThanOrEqual(LIMITS.auditPending);
+  expect(found.filter(({ action }) => action === 'rights changed')).toHaveLength(1);
+});
+
+test('cuts what a client made long, and no character in half', async () => {
+  const long = `${'x'.repeat(LIMITS.auditPathCharacters - 1)}🚗`;
+  const [found] = await record([{ ...REFUSED, login: long, path: long, address: long }]);
+  const whole = 'x'.repeat(LIMITS.auditPathCharacters - 1);
+  expect([found?.path, found?.address, found?.login]).toEqual([whole, whole, null]);
+});
