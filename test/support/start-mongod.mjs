@@ -1,4 +1,5 @@
 /** Before all tests: one real mongod for the whole run; every test file has a database of its own on it. */
+import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,8 +22,19 @@ export default async function startMongod() {
     log: quiet,
   });
   process.env.TEST_MONGODB_URI = database.uri;
+  const endAtOnce = () => {
+    const processId = Number(readFileSync(join(dataFolder, 'mongodb', 'data', 'mongod.lock'), 'utf8'));
+    if (processId > 0) process.kill(processId, 'SIGKILL');
+    rmSync(dataFolder, { recursive: true, force: true, maxRetries: 10 });
+  };
+  // A run that is cut off by Ctrl-C has no teardown.
+  const leave = () => process.exit(130);
+  process.once('exit', endAtOnce);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, leave);
   globalThis.stopMongod = async () => {
     globalThis.stopMongod = undefined;
+    process.off('exit', endAtOnce);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, leave);
     await database.stop();
     await rm(dataFolder, { recursive: true, force: true });
   };
