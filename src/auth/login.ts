@@ -74,6 +74,8 @@ export interface TokenRequest {
   /** Fields of the entity beside the service's. */
   readonly fields?: JsonObject;
   readonly group?: string | null;
+  /** The token that it is made with: it expires no later, and is revoked with that. */
+  readonly parent?: { readonly expiresAtMs: number; readonly lineage: readonly string[] } | null;
 }
 
 /** A token of the caller's, stored in `tokens` and in force from now on; `entity` never holds the token itself. */
@@ -85,7 +87,8 @@ export async function issueToken(
   const nowMs = parts.now();
   // JSON Web Tokens count whole seconds: what is told in ms is what is signed.
   const issuedAt = Math.floor(nowMs / 1_000) * 1_000;
-  const expiresAt = Math.floor((issuedAt + request.lifetimeMs) / 1_000) * 1_000;
+  const wishedMs = Math.floor((issuedAt + request.lifetimeMs) / 1_000) * 1_000;
+  const expiresAt = Math.min(wishedMs, request.parent?.expiresAtMs ?? wishedMs);
   const place = await findPlace(parts.database, scopeOf(caller), request.group ?? null);
   const entity: Entity = {
     ...request.fields,
@@ -99,6 +102,7 @@ export async function issueToken(
     ...place,
     access: [],
     time: nowMs,
+    ...(request.parent && { _parents: [...request.parent.lineage] }),
   };
   const stored = await createEntity(parts.database, builtInStore('tokens'), entity);
   const claims = { userId: caller.userId, tokenId: stored._id, expiresAtMs: expiresAt };

@@ -178,6 +178,23 @@ export async function revokeToken(database: Database, tokenId: string): Promise<
   await translated(() => database.db.collection('tokens').deleteOne({ _id: new ObjectId(tokenId) }));
 }
 
+/** The token and those that it was made with, the first one first; null where it is no longer there. */
+export async function findLineage(database: Database, tokenId: string): Promise<string[] | null> {
+  const token = await findOne(database, 'tokens', { _id: new ObjectId(tokenId) });
+  return token === null ? null : [...((token._parents ?? []) as string[]), tokenId];
+}
+
+/** Revokes the tokens that were made with this one, or with one of those; gives their `_id`s. */
+export async function revokeDescendants(database: Database, tokenId: string): Promise<string[]> {
+  const tokens = database.db.collection('tokens');
+  const descendants = { _parents: tokenId };
+  return translated(async () => {
+    const revoked = await tokens.find(descendants, { projection: { _id: 1 } }).toArray();
+    if (revoked.length > 0) await tokens.deleteMany(descendants);
+    return revoked.map(({ _id }) => String(_id));
+  });
+}
+
 /** Ends every session and revokes every token of a user; gives the `_id`s of the tokens. */
 export async function endAccess(database: Database, userId: string): Promise<string[]> {
   const [sessions, tokens] = [database.db.collection('sessions'), database.db.collection('tokens')];

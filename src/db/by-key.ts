@@ -5,8 +5,8 @@ import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 import type { Store } from '../model/stores.js';
 import { readObjectId, readText } from './bson.js';
-import { collectionName, type Database } from './connect.js';
-import { isVisible, projectionOf } from './documents.js';
+import { collectionName, collectionOf, type Database } from './connect.js';
+import { isVisible, projectionOf, translated } from './documents.js';
 import { rawBatches } from './pages.js';
 
 export type KeyField = '_id' | 'id';
@@ -30,9 +30,18 @@ export async function findByKey(
 ): Promise<Uint8Array | null> {
   for (const [field, value] of keysOf(store, key)) {
     const document = await findStored(database, store, field, value);
-    if (document !== null && isVisible(store, scope, document)) return document;
+    if (document === null) continue;
+    if (isVisible(store, scope, document) || (await isOwners(database, store, scope, document))) return document;
   }
   return null;
+}
+
+/** Whether the scope sees what follows an object as the one who made it; what decides that is hidden, and so not read with it. */
+export async function isOwners(database: Database, store: Store, scope: Scope, document: Uint8Array): Promise<boolean> {
+  if (!store.followsObject || readObjectId(document, 'owner') !== scope.userId) return false;
+  const seen = { _id: new ObjectId(readObjectId(document) ?? ''), _withoutOwner: { $ne: true } };
+  const options = { projection: { _id: 1 } } as const;
+  return (await translated(() => collectionOf(database, store).findOne(seen, options))) !== null;
 }
 
 /** Whoever may see it; for those who ask further. */

@@ -186,6 +186,14 @@ export async function isQueueFull(database: Database, objectId: string): Promise
 }
 
 /**
+ * Whether who gives a command sees it as a member of the object's branch at most: the one who is no longer there, or
+ * with whom the object is no longer shared, is not to read what the device answers.
+ */
+export function isWithoutOwner(object: Pick<Entity, 'owner' | 'access'>, userId: string): boolean {
+  return object.owner !== userId && !object.access.includes(userId);
+}
+
+/**
  * Gives commands the `access` of their object: one that was just stored with `access`, or all of them. It is looked at
  * again after each write: of all who do this at the same time, the last one to write leaves what is true.
  */
@@ -198,10 +206,11 @@ export async function followAccess(
   for (let known = just?.access.join(); ; ) {
     const object = await findStored(database, OBJECTS, '_id', objectId);
     if (object === null) return;
-    const { access } = BSON.deserialize(object);
+    const { access, owner } = BSON.deserialize(object);
     if (access.join() === known) return;
     const stale = { ...named, access: { $ne: access } };
-    await translated(() => collectionOf(database, COMMANDS).updateMany(stale, { $set: { access } }));
+    const _withoutOwner = { $not: [{ $in: ['$owner', [...access, owner]] }] };
+    await translated(() => collectionOf(database, COMMANDS).updateMany(stale, [{ $set: { access, _withoutOwner } }]));
     known = access.join();
   }
 }

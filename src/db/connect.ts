@@ -203,6 +203,9 @@ function indexesOf(store: Store): IndexDescription[] {
     indexes.push({ key: { [field]: 1 }, unique: true, partialFilterExpression: { [field]: { $exists: true } } });
   }
   if (store.name === 'tokens') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 }, { key: { user: 1 } });
+  if (store.name === 'tokens') {
+    indexes.push({ key: { _parents: 1 }, partialFilterExpression: { _parents: { $exists: true } } });
+  }
   if (store.name === 'audit') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 });
   if (store.name === 'users') indexes.push({ key: { role: 1 } });
   if (store.name === 'commands') indexes.push(...COMMAND_INDEXES);

@@ -21,7 +21,7 @@ import { findField, holdsObjectId, readObjectId } from './bson.js';
 import { isPacketKey, packetIdIn } from './packet-key.js';
 
 /** What the border has to know of a store (packets are no store, but are read the same way). */
-export type Layout = Pick<Store, 'references' | 'texts' | 'hidden' | 'derived' | 'builtIn'>;
+export type Layout = Pick<Store, 'references' | 'texts' | 'hidden' | 'derived' | 'builtIn' | 'followsObject'>;
 
 /** An entity's fields with its references as ObjectIds. */
 export function toDocument(layout: Layout, fields: JsonObject): Document {
@@ -67,16 +67,17 @@ export function toPlain(value: unknown): Json {
 /** README "Rights": the entity's branch holds the caller's group, or the caller owns it or it is shared. */
 export function scopeFilter(layout: Layout, scope: Scope): Filter<Document> {
   const user = new ObjectId(scope.userId);
-  const rules: Filter<Document>[] = [{ branch: new ObjectId(scope.groupId) }, { owner: user }, { access: user }];
+  const owned = layout.followsObject ? { owner: user, _withoutOwner: { $ne: true } } : { owner: user };
+  const rules: Filter<Document>[] = [{ branch: new ObjectId(scope.groupId) }, owned, { access: user }];
   if (layout.builtIn) rules.push({ _builtin: true });
   return { $or: rules };
 }
 
-/** The same rule for a stored entity that is there. */
+/** The same rule for a stored entity that is there; whether who made it sees what follows an object, `isOwners` says. */
 export function isVisible(layout: Layout, scope: Scope, document: Uint8Array): boolean {
   return (
     holdsObjectId(document, 'branch', scope.groupId) ||
-    readObjectId(document, 'owner') === scope.userId ||
+    (!layout.followsObject && readObjectId(document, 'owner') === scope.userId) ||
     holdsObjectId(document, 'access', scope.userId) ||
     (layout.builtIn && findField(document, '_builtin', BSONType.bool)?.[0] === 1)
   );

@@ -7,7 +7,7 @@ import { costOf, type Page, type Selection } from '../model/list.js';
 import type { PacketSource } from '../model/packet.js';
 import { builtInStore, type Store } from '../model/stores.js';
 import { findField, readObjectId, readText } from './bson.js';
-import { findByKey, findStored, type KeyField, keysOf } from './by-key.js';
+import { findByKey, findStored, isOwners, type KeyField, keysOf } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
 import {
   checkReadable,
@@ -129,7 +129,10 @@ export async function readEntity(
 async function readWhole(database: Database, store: Store, scope: Scope, key: string): Promise<Buffer | null> {
   for (const [field, value] of keysOf(store, key)) {
     const found = await findWhole(database, store, field, value);
-    if (found !== null && isVisible(store, scope, found.stored)) return toWhole(found);
+    if (found === null) continue;
+    if (isVisible(store, scope, found.stored) || (await isOwners(database, store, scope, found.stored))) {
+      return toWhole(found);
+    }
   }
   return null;
 }

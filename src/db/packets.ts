@@ -20,6 +20,7 @@ export const PACKET_LAYOUT: Layout = {
   hidden: [],
   derived: [],
   builtIn: false,
+  followsObject: false,
 };
 
 /** What the index of an object's packets gives in order. */

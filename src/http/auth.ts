@@ -5,7 +5,7 @@ import { checkLogin, isStillGood, issueToken, readCredentials } from '../auth/lo
 import type { Passwords } from '../auth/password.js';
 import { SESSION_COOKIE, type Sessions } from '../auth/sessions.js';
 import type { Tokens } from '../auth/tokens.js';
-import { type Accounts, endOldSessions, endSession, revokeToken } from '../db/accounts.js';
+import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
 import { withinTime } from '../db/documents.js';
 import { getEntity } from '../db/entities.js';
@@ -127,7 +127,8 @@ const leave: Handler = (parts) => async (_req, res) => {
   }
   if (token !== null) {
     await revokeToken(parts.database, token.id);
-    parts.accounts.forget({ store: 'tokens', id: token.id });
+    const descendants = await revokeDescendants(parts.database, token.id);
+    for (const id of [token.id, ...descendants]) parts.accounts.forget({ store: 'tokens', id });
   }
   sendJson(res, JSON.stringify({ success: true }));
 };

@@ -5,6 +5,7 @@ import {
   finishCommand,
   followAccess,
   isQueueFull,
+  isWithoutOwner,
   listCommands,
   newCommandId,
   summarizeCommands,
@@ -78,6 +79,7 @@ const send: Handler = (parts) => async (req, res) => {
   const stored = await createEntity(parts.database, COMMANDS, {
     ...newCommand(object._id, { ...wanted, ttlMs }, nowMs),
     ...common,
+    _withoutOwner: isWithoutOwner(object, caller.userId),
   });
   // Shared, or not any more, since the object was read.
   await followAccess(parts.database, object._id, { commandId: stored._id, access });
@@ -110,7 +112,7 @@ async function awaitPage(
   { objectId, waitMs, read }: { objectId: string; waitMs: number; read: () => Promise<JsonPage> },
 ): Promise<JsonPage> {
   const untilMs = performance.now() + waitMs;
-  const watch = parts.arrivals.watch(objectId);
+  const watch = parts.arrivals.watch(objectId, callerOf(res).userId);
   res.once('close', whenGone(req, watch.end));
   try {
     for (;;) {

@@ -2,7 +2,7 @@
 import { type RequestHandler, type Response, Router } from 'express';
 import { findPlace } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
-import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from '../db/entities.js';
+import { getEntity, getEntityId, listEntities, readChanged, readEntity, summarizeEntities } from '../db/entities.js';
 import { readState } from '../db/states.js';
 import { changeEntity, createEntity, removeEntity, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
@@ -10,14 +10,14 @@ import { scopeOf } from '../model/access.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
 import { type JsonObject, readObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
-import type { Store } from '../model/stores.js';
+import { builtInStore, type Store } from '../model/stores.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { readJson } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
 import { only } from './failure.js';
 import { type ListParts, listDatabaseFor } from './lists.js';
 import { readIsMine, readListQuery, readOnly } from './query.js';
-import { type Rule, toNewEntity } from './rules/rule.js';
+import { getReferencedId, type Rule, toNewEntity } from './rules/rule.js';
 
 export interface EntityParts extends ListParts {
   readonly database: Database;
@@ -119,7 +119,11 @@ const remove: Handler = (parts) => async (req, res) => {
 const share: Handler = (parts) => async (req, res) => {
   const { user } = readObject(req.body ?? {});
   if (!isId(user)) throw badRequest('user: expected the _id of a user');
-  await shareWith(parts, res, String(req.params.id), user.toLowerCase(), true);
+  // What the caller does not see is not there, whoever it would be shared with.
+  await getEntityId(parts.database, storeIn(res), scopeIn(res), String(req.params.id));
+  const sharer = { database: parts.database, caller: callerOf(res) };
+  const userId = await getReferencedId(sharer, 'user', builtInStore('users'), user.toLowerCase());
+  await shareWith(parts, res, String(req.params.id), userId, true);
 };
 
 const unshare: Handler = (parts) => async (req, res) => {

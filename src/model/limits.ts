@@ -48,6 +48,7 @@ export const LIMITS = {
   passwordCharactersMin: 8,
   passwordCharactersMax: 256,
   credentials: 100,
+  tokenLineage: 32,
   sharedUsers: 100,
   branchDepth: 32,
 
@@ -102,6 +103,7 @@ export const LIMITS = {
   commandResultCharacters: 64 * KIB,
   commandWaitMs: MINUTE_MS,
   commandWaitersPerObject: 10,
+  commandWaitersPerCaller: 1_000,
   commandWaiters: 10_000,
   expiryCheckMs: 2 * SECOND_MS,
   expiryBatch: 1_000,

@@ -26,6 +26,8 @@ export interface Store {
   readonly defaults: JsonObject;
   /** Has entities that everyone reads and nobody changes. */
   readonly builtIn: boolean;
+  /** Seen by those who see its object: who made it sees it no longer than that. */
+  readonly followsObject: boolean;
   /** Written by the service alone: the generic interface only reads it. */
   readonly readOnly: boolean;
   /** What clients give on creation. */
@@ -71,6 +73,7 @@ interface Definition {
   texts?: string[];
   defaults?: JsonObject;
   builtIn?: boolean;
+  followsObject?: boolean;
   readOnly?: boolean;
   translate?: (fields: JsonObject) => void;
 }
@@ -128,16 +131,17 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   roles: { fields: { name, credentials }, builtIn: true },
   tokens: {
     fields: { name, expiresIn: duration.optional(), scopes: credentials.nullish() },
-    hidden: ['_expires'],
+    hidden: ['_expires', '_parents'],
     service: ['token', 'issuedAt', 'expiresAt', 'user', 'lastUsed'],
     fixed: ['expiresIn', 'scopes'],
     references: ['user'],
   },
   commands: {
     fields: {},
-    hidden: ['_holder'],
+    hidden: ['_holder', '_withoutOwner'],
     references: ['object'],
     texts: ['command', 'status'],
+    followsObject: true,
     readOnly: true,
   },
   audit: {
@@ -191,6 +195,7 @@ function toStore(storeName: string, definition: Definition): Store {
     texts: definition.texts ?? ['name'],
     defaults: definition.defaults ?? {},
     builtIn: definition.builtIn ?? false,
+    followsObject: definition.followsObject ?? false,
     readOnly: definition.readOnly ?? false,
     schema,
     checkNew: (fields) => checkAgainst(schema, fields),

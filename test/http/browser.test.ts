@@ -40,7 +40,7 @@ describe('a request with the cookie', () => {
     ['POST', `/objects/${objectId}/commands/stop`, {}],
     ['POST', `objects/${objectId}/commands/stop`, undefined],
     ['POST', `/objects/${objectId}/commands/stop`, undefined],
-    ['POST', `objects/${objectId}/access`, { user: 'a'.repeat(24) }],
+    ['POST', `objects/${objectId}/access`, { user: shared }],
     ['DELETE', `objects/${objectId}/access/${shared}`, undefined],
     ['POST', 'users', { login: 'planted', password: 'planted planted' }],
     ['POST', 'tokens', { name: 'planted' }],

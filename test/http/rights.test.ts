@@ -45,7 +45,7 @@ const OBJECT_ROUTES: readonly Route[] = [
     body: { status: 'done' },
     may: ['operator', 'scoped'],
   },
-  { method: 'POST', path: 'objects/:id/access', body: { user: 'b'.repeat(24) }, may: [] },
+  { method: 'POST', path: 'objects/:id/access', body: { user: ':self' }, may: [] },
   { method: 'DELETE', path: 'objects/:id/access/:stranger', may: ['scoped'] },
   { method: 'PUT', path: 'objects/:id', body: {}, may: [], known: false },
   { method: 'POST', path: 'objects/:id', body: {}, may: [], known: false },
@@ -62,7 +62,7 @@ const STORE_ROUTES = (store: string): readonly Route[] => [
   { method: 'GET', path: `${store}/:id`, may: READERS },
   { method: 'PATCH', path: `${store}/:id`, body: { name: 'x' }, may: [] },
   { method: 'DELETE', path: `${store}/:id`, may: [] },
-  { method: 'POST', path: `${store}/:id/access`, body: { user: 'b'.repeat(24) }, may: [] },
+  { method: 'POST', path: `${store}/:id/access`, body: { user: ':self' }, may: [] },
   { method: 'DELETE', path: `${store}/:id/access/:stranger`, may: [] },
 ];
 
@@ -72,7 +72,7 @@ const JOURNAL_ROUTES = (store: string, may: readonly Player[]): readonly Route[]
   { method: 'HEAD', path: `${store}/:id`, may },
   { method: 'PATCH', path: `${store}/:id`, body: { status: 'x' }, may: [], known: false },
   { method: 'DELETE', path: `${store}/:id`, may: [], known: false },
-  { method: 'POST', path: `${store}/:id/access`, body: { user: 'b'.repeat(24) }, may: [], known: false },
+  { method: 'POST', path: `${store}/:id/access`, body: { user: ':self' }, may: [], known: false },
   { method: 'DELETE', path: `${store}/:id/access/:stranger`, may: [], known: false },
 ];
 
@@ -157,7 +157,8 @@ async function judge(store: string, route: Route, player: Player): Promise<void>
         .replace(':packet', ids[at].replace(/^.{8}/, 'cafecafe'))
         .replace(':sent', sent(at).toHexString())
         .replace(':stranger', STRANGER);
-      return cast.calls[player](route.method, path, route.body);
+      const isShared = route.body !== undefined && route.path.endsWith('/access');
+      return cast.calls[player](route.method, path, isShared ? { user: cast.ids[player] } : route.body);
     }),
   );
   const seen = PLACES.map((at, index) => [at, answers[index]?.status]);

@@ -1,11 +1,20 @@
 /** Users, roles and tokens: nobody gives rights they lack, and access that ends, ends everywhere. */
-import { issueToken } from '../../auth/login.js';
-import { endAccess, findCredentials, isInForce, revokeToken } from '../../db/accounts.js';
+import { issueToken, type TokenRequest } from '../../auth/login.js';
+import {
+  endAccess,
+  findCredentials,
+  findLineage,
+  isInForce,
+  revokeDescendants,
+  revokeToken,
+} from '../../db/accounts.js';
+import type { Database } from '../../db/connect.js';
 import { getEntity } from '../../db/entities.js';
-import { conflict, unauthorized } from '../../errors.js';
+import { badRequest, conflict, unauthorized } from '../../errors.js';
 import { type Caller, scopeOf } from '../../model/access.js';
 import { VIEWER_ROLE_ID } from '../../model/builtin.js';
 import type { JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
 import { readDuration } from '../../model/time.js';
 import { checkGrant, getReferenced, getReferencedId, type Rule, type RuleParts } from './rule.js';
@@ -81,6 +90,9 @@ export function roleRule({ database }: RuleParts): Rule {
 }
 
 export function tokenRule(parts: RuleParts): Rule {
+  const revokeBelow = async (tokenId: string): Promise<void> => {
+    for (const id of await revokeDescendants(parts.database, tokenId)) parts.written('tokens', id);
+  };
   return {
     async create(caller, { fields, group }) {
       const { name, expiresIn, scopes = null, ...rest } = fields;
@@ -93,6 +105,7 @@ export function tokenRule(parts: RuleParts): Rule {
         lifetimeMs: lifetimeMs ?? parts.tokenLifetimeMs,
         fields: rest,
         group,
+        parent: await findParent(parts.database, caller),
       });
       // Access that ended meanwhile does not live on in a token it could not end.
       if (!(await isInForce(parts.database, caller))) {
@@ -101,5 +114,20 @@ export function tokenRule(parts: RuleParts): Rule {
       }
       return { ...entity, token };
     },
+    // Before, so that nothing is left of it where the service ends in between; and after, for one that was just being made.
+    async beforeRemove(caller, key) {
+      const { _id } = await getEntity(parts.database, builtInStore('tokens'), scopeOf(caller), key);
+      await revokeBelow(_id);
+    },
+    afterRemove: ({ _id }) => revokeBelow(_id),
   };
+}
+
+async function findParent(database: Database, { token }: Caller): Promise<TokenRequest['parent']> {
+  if (token === null) return null;
+  const lineage = await findLineage(database, token.id);
+  if (lineage === null) throw unauthorized();
+  if (lineage.length > LIMITS.tokenLineage)
+    throw badRequest(`a token of a token, at most ${LIMITS.tokenLineage} times`);
+  return { expiresAtMs: token.expiresAtMs, lineage };
 }

@@ -168,7 +168,7 @@ describe('Interface', () => {
 describe('Stores', () => {
   const rows = tableOf('Stores');
   // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command.
-  const BOOKKEEPING = ['_expires', '_moved', '_holder'];
+  const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_withoutOwner'];
   const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [] };
 
   test('the names', () => expect(firstCodes('Stores')).toEqual([...STORES.keys()]));

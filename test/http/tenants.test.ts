@@ -1,0 +1,167 @@
+/** What is left of one tenant with another: waits, commands after an unshare, tokens of tokens, shares with strangers. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID } from '../../src/model/builtin.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
+import { createPerson, ended, type Person } from '../support/callers.js';
+import { type Call, useService } from '../support/fixture.js';
+
+const service = useService();
+const make = async (store: string, fields: object, call: Call = service.admin) =>
+  entityOf(await call('POST', store, fields));
+const objectIn = async (group: string, call: Call = service.admin) =>
+  make('objects', { id: `thing-${new ObjectId()}`, name: 'x', group }, call);
+
+let here: string;
+let elsewhere: string;
+let operator: Person;
+beforeAll(async () => {
+  here = (await make('groups', { name: 'here' }))._id;
+  elsewhere = (await make('groups', { name: 'elsewhere' }))._id;
+  operator = await createPerson(service, { role: OPERATOR_ROLE_ID, group: elsewhere });
+});
+
+test('lets a device wait for its commands while ten viewers wait for the same', async () => {
+  const object = await objectIn(here);
+  const device = await createPerson(service, { role: DEVICE_ROLE_ID, object: object._id, group: here });
+  const path = `objects/${object._id}/commands`;
+  const viewer = await createPerson(service, { group: here });
+  const waiting = Array.from({ length: LIMITS.commandWaitersPerObject }, () => viewer.call('GET', `${path}?wait=60`));
+  for (;;) {
+    const { status } = await viewer.call('GET', `${path}?wait=0.001`);
+    if (status === 429) break;
+    expect(status).toBe(200);
+  }
+  expect((await device.call('GET', `${path}?wait=0.001`)).status).toBe(200);
+  await service.admin('POST', `${path}/go`);
+  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 200));
+});
+
+describe('who gave a command to an object that was shared', () => {
+  const give = async (call: Call, objectId: string): Promise<string> => {
+    const answer = await call('POST', `objects/${objectId}/commands/open`);
+    expect(answer.status).toBe(200);
+    return (answer.headers.location as string).split('/').at(-1) as string;
+  };
+  const finish = async (objectId: string, id: string) =>
+    entityOf(
+      await service.admin('POST', `objects/${objectId}/commands/${id}/result`, { status: 'done', result: 'secret' }),
+    );
+
+  test('reads its result while it is shared, and neither it nor the command after that', async () => {
+    const { _id } = await objectIn(here);
+    entityOf(await service.admin('POST', `objects/${_id}/access`, { user: operator.id }));
+    const [first, second] = [await give(operator.call, _id), await give(operator.call, _id)];
+    await finish(_id, first);
+    expect(entityOf(await operator.call('GET', `commands/${first}`)).result).toBe('secret');
+    entityOf(await service.admin('DELETE', `objects/${_id}/access/${operator.id}`));
+    await finish(_id, second);
+    for (const id of [first, second]) expectRefusal(await operator.call('GET', `commands/${id}`), 404);
+    expect((await operator.call('GET', `commands?where.object=${_id}`)).body).toEqual([]);
+    expect((await operator.call('GET', 'commands?meta=true')).body.count).toBe(0);
+    entityOf(await service.admin('POST', `objects/${_id}/access`, { user: operator.id }));
+    expect(entityOf(await operator.call('GET', `commands/${second}`)).result).toBe('secret');
+    const shown = Object.keys(entityOf(await service.admin('GET', `commands/${second}`)));
+    expect(shown.filter((name) => name.startsWith('_'))).toEqual(['_id']);
+  });
+
+  test('reads no result after the group that the object is in has moved away', async () => {
+    const parent = (await make('groups', { name: 'parent' }))._id;
+    const child = (await make('groups', { name: 'child', parent }))._id;
+    const above = await createPerson(service, { role: OPERATOR_ROLE_ID, group: parent });
+    const { _id } = await objectIn(child);
+    const id = await give(above.call, _id);
+    expect(entityOf(await above.call('GET', `commands/${id}`))._id).toBe(id);
+    entityOf(await service.admin('PATCH', `groups/${child}`, { parent: elsewhere }));
+    await finish(_id, id);
+    expectRefusal(await above.call('GET', `commands/${id}`), 404);
+  });
+
+  test('reads it for as long as the object is theirs, whatever group that is in', async () => {
+    const { _id } = await objectIn(
+      elsewhere,
+      (await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: elsewhere })).call,
+    );
+    entityOf(await service.admin('POST', `objects/${_id}/access`, { user: operator.id }));
+    const id = await give(operator.call, _id);
+    entityOf(await service.admin('DELETE', `objects/${_id}/access/${operator.id}`));
+    // Of its group.
+    expect(entityOf(await operator.call('GET', `commands/${id}`))._id).toBe(id);
+  });
+});
+
+describe('a token that was made with another one', () => {
+  const issue = async (call: Call, fields: object = {}) => make('tokens', { name: 'x', ...fields }, call);
+
+  test('expires no later, however long a life is asked for', async () => {
+    const parent = await issue(service.admin, { expiresIn: '1h' });
+    const call = service.as(parent.token);
+    expect((await issue(call, { expiresIn: '90 days' })).expiresAt).toBe(parent.expiresAt);
+    expect((await issue(call)).expiresAt).toBe(parent.expiresAt);
+    expect((await issue(call, { expiresIn: '10 min' })).expiresAt).toBeLessThan(parent.expiresAt);
+  });
+
+  test.each(['DELETE tokens/:id', 'DELETE auth'])(
+    'is revoked with it, and those made with that, by %s',
+    async (how) => {
+      const parent = await issue(service.admin);
+      const child = await issue(service.as(parent.token));
+      const grandchild = await issue(service.as(child.token));
+      const beside = await issue(service.admin);
+      const tokens = [parent, child, grandchild].map(({ token }) => token as string);
+      const listeners = await Promise.all(tokens.map((token) => service.listen(token)));
+      for (const token of tokens) expect((await service.as(token)('GET', 'auth')).status).toBe(200);
+      if (how === 'DELETE auth') await service.as(parent.token)('DELETE', 'auth');
+      else entityOf(await service.admin('DELETE', `tokens/${parent._id}`));
+      for (const token of tokens) expectRefusal(await service.as(token)('GET', 'auth'), 401);
+      for (const listener of listeners) await ended(listener);
+      expect((await service.as(beside.token)('GET', 'auth')).status).toBe(200);
+    },
+  );
+
+  test('outlives its own child that is revoked', async () => {
+    const parent = await issue(service.admin);
+    const child = await issue(service.as(parent.token));
+    entityOf(await service.as(parent.token)('DELETE', `tokens/${child._id}`));
+    expect((await service.as(parent.token)('GET', 'auth')).status).toBe(200);
+    expectRefusal(await service.as(child.token)('GET', 'auth'), 401);
+  });
+
+  test('shows nothing of that, and a chain of them ends', async () => {
+    let call = service.admin;
+    let shown: string[] = [];
+    for (let depth = 0; depth < LIMITS.tokenLineage - 1; depth++) {
+      const { token, ...entity } = await issue(call);
+      shown = Object.keys(entity).filter((name) => name.startsWith('_'));
+      call = service.as(token);
+    }
+    expect(shown).toEqual(['_id']);
+    const last = await issue(call);
+    expectRefusal(await service.as(last.token)('POST', 'tokens', { name: 'x' }), 400, 'token');
+  });
+});
+
+describe('an entity is shared', () => {
+  test('with users whom the sharer sees, and with nobody else: who is not seen is not told from who is not there', async () => {
+    const admin = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: here });
+    const beside = await createPerson(service, { group: here });
+    const label = await make('labels', { name: 'x' }, admin.call);
+    const refused = await admin.call('POST', `labels/${label._id}/access`, { user: operator.id });
+    expectRefusal(refused, 400, 'user: there is no such entity in users');
+    const missing = await admin.call('POST', `labels/${label._id}/access`, { user: 'f'.repeat(24) });
+    expect(missing.body).toEqual(refused.body);
+    expect(entityOf(await admin.call('POST', `labels/${label._id}/access`, { user: beside.id })).access).toEqual([
+      beside.id,
+    ]);
+    expectRefusal(await operator.call('GET', `labels/${label._id}`), 404);
+  });
+
+  test('not at all where the caller does not see it, whoever it would be shared with', async () => {
+    const admin = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: here });
+    const foreign = await make('labels', { name: 'x', group: elsewhere });
+    for (const user of [admin.id, operator.id, 'f'.repeat(24)]) {
+      expectRefusal(await admin.call('POST', `labels/${foreign._id}/access`, { user }), 404);
+    }
+  });
+});
