@@ -54,7 +54,7 @@ async function listDevices(database: Database, filter: Document): Promise<Device
 
 /** `config.offlineAfter` in ms: a duration, or ms; null where there is none, or one that makes no sense. */
 export function readOfflineAfter(value: unknown): number | null {
-  const ms = typeof value === 'string' || typeof value === 'number' ? readDuration(value) : null;
+  const ms = readDuration(value);
   return ms !== null && ms >= LIMITS.offlineAfterMinMs && ms <= LIMITS.offlineAfterMaxMs ? ms : null;
 }
 

@@ -12,6 +12,7 @@ import { LIMITS } from '../model/limits.js';
 import type { Declarations } from '../model/model.js';
 import { builtInStore } from '../model/stores.js';
 import type { Failures } from './failures.js';
+import { REPLACEMENT } from './topics.js';
 
 export interface DeviceParts {
   readonly database: Database;
@@ -57,6 +58,8 @@ export async function checkClaim(parts: DeviceParts & { failures: Failures }, cl
 export async function findProven(parts: DeviceParts, claim: Claim): Promise<Device | null> {
   const { clientId } = claim;
   if (clientId.length > LIMITS.idCharacters || !clientId.isWellFormed()) return null;
+  // Names that are not UTF-8 are all alike.
+  if (`${clientId}${claim.username}`.includes(REPLACEMENT)) return null;
   const record = await findDevice(parts.database, clientId);
   const isOwn = parts.deviceSecrets.fits(record?.password ?? null, claim.password);
   const isNamed = record === null || record.username === null || record.username === claim.username;

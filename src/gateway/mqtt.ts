@@ -2,6 +2,7 @@
  * The embedded MQTT broker: aedes speaks the protocol, and everything a device says ends in the database before it is
  * acknowledged. No device hears another: the broker routes nothing.
  */
+import { isUtf8 } from 'node:buffer';
 import type { Socket } from 'node:net';
 import { Aedes, type AuthenticateError, type Client } from 'aedes';
 import { LIMITS } from '../model/limits.js';
@@ -82,7 +83,7 @@ function createBroker(parts: MqttParts, state: State, admission: Admission): Aed
     },
     authenticate(client, username, password, done) {
       const peer = state.peers.get(client) as Peer;
-      const claim = { clientId: client.id, username: username ?? null, password: String(password ?? '') };
+      const claim = { clientId: client.id, username: username ?? null, password: readPassword(password) };
       admission.admit({ client, guard: peer.guard }, { ...claim, address: peer.address }).then(
         (connection) => {
           peer.connection = connection;
@@ -121,6 +122,10 @@ function createBroker(parts: MqttParts, state: State, admission: Admission): Aed
   listenTo(broker, parts, state);
   return broker;
 }
+
+/** Nothing fits what is not UTF-8: as text, all of it would be alike. */
+const readPassword = (password: Readonly<Buffer> | undefined): string =>
+  password !== undefined && isUtf8(password) ? password.toString() : '';
 
 function connectionOf({ peers }: State, client: Client | null): Connection | null {
   return (client === null ? undefined : peers.get(client))?.connection ?? null;

@@ -4,6 +4,8 @@ import { badRequest } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../model/json.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../model/model.js';
 
+/** What MQTT's text becomes where it is not UTF-8: who reads packets does not tell. */
+export const REPLACEMENT = '\ufffd';
 export const STATE_TOPIC = 'base/state';
 export const COMMANDS_TOPIC = 'base/commands';
 
@@ -18,6 +20,7 @@ export type Meant =
  * from. Throws a 400 that says what is wrong.
  */
 export function readPublished(topic: string, payload: Buffer, declared: Declarations): Meant {
+  if (topic.includes(REPLACEMENT)) throw badRequest('the topic is not UTF-8');
   const references = declared.references.get(topic);
   if (references !== undefined) return { kind: 'packet', body: fromReferences(references, payload, declared) };
   if (topic === STATE_TOPIC) return { kind: 'packet', body: readJson(payload) };
@@ -106,8 +109,9 @@ function toText(payload: Buffer): string {
 }
 
 function readJson(payload: Buffer): unknown {
+  const text = toText(payload);
   try {
-    return JSON.parse(toText(payload));
+    return JSON.parse(text);
   } catch {
     throw badRequest('the payload is not valid JSON');
   }

@@ -15,7 +15,7 @@ import { createEventRouter, type EventParts } from './events.js';
 import { answerError, only, unknownPath } from './failure.js';
 import { type MeterParts, meter } from './meter.js';
 import { createObjectRouter, type ObjectParts } from './objects.js';
-import { type EndedRequest, logRequests, nameRequest, requireHost } from './requests.js';
+import { type EndedRequest, logRequests, nameRequest, requireHost, requireUtf8 } from './requests.js';
 
 export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts, EventParts, MeterParts {
   readonly audit: Audit;
@@ -38,6 +38,7 @@ export function createApp(parts: AppParts): Express {
     logRequests(parts.requestLog, parts.requestEnded),
     auditRequests(parts.audit),
     requireHost,
+    requireUtf8,
     keepBrowsersSafe(),
     allowOrigins(parts.corsOrigins),
   );

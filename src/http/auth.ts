@@ -101,7 +101,7 @@ const openToken: Handler = (parts) => async (req, res) => {
 
 function readTokenWish(parts: AuthParts, body: unknown): { lifetimeMs: number; scopes: string[] | null } {
   const { expiresIn, scopes = null } = isObject(body) ? body : ({} as JsonObject);
-  const lifetimeMs = expiresIn === undefined ? parts.tokenLifetimeMs : readDuration(expiresIn as string | number);
+  const lifetimeMs = expiresIn === undefined ? parts.tokenLifetimeMs : readDuration(expiresIn);
   if (lifetimeMs === null || lifetimeMs < 1_000 || lifetimeMs > LIMITS.tokenLifetimeMaxMs) {
     throw badRequest('expiresIn: expected a duration such as "90 days", or milliseconds');
   }

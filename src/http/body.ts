@@ -1,7 +1,10 @@
 /** Request bodies: JSON of a bounded size; at login also a form. */
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
-import { badRequest, unsupportedMediaType } from '../errors.js';
+import { ApiError, badRequest, unsupportedMediaType } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
+import { isWellEncoded } from './requests.js';
 
 /** Nobody reads this but whoever reads the log. */
 const GONE = 'the sender went before the end of the body';
@@ -30,7 +33,16 @@ export function readJson(limitBytes: number): RequestHandler[] {
 
 /** What reads every JSON body, and whatever is not sent plainly. */
 export const parseJson = (limitBytes: number): RequestHandler =>
-  express.json({ limit: limitBytes, inflate: false, type: () => true });
+  express.json({ limit: limitBytes, inflate: false, type: () => true, verify: checkText });
+
+/** Bytes that are no UTF-8 would be stored as other text than was sent. */
+function checkText(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
+  if (charset === 'utf-8' && !isUtf8(bytes)) throw badRequest('the body is not UTF-8');
+}
+
+function checkForm(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
+  if (charset === 'utf-8' && !isWellEncoded(bytes.toString('latin1'))) throw badRequest('the body is not UTF-8');
+}
 
 const PLAIN = /^application\/json(?:; ?charset=utf-8)?$/i;
 
@@ -49,7 +61,8 @@ function readPlain(req: Request, next: (error?: unknown) => void): void {
     try {
       req.body = parsePlain(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     } catch (error) {
-      next(Object.assign(error as Error, { status: 400, type: 'entity.parse.failed' }));
+      const isOurs = error instanceof ApiError;
+      next(isOurs ? error : Object.assign(error as Error, { status: 400, type: 'entity.parse.failed' }));
       return;
     }
     next();
@@ -62,6 +75,7 @@ function readPlain(req: Request, next: (error?: unknown) => void): void {
 const BYTE_ORDER_MARK = '\ufeff';
 
 function parsePlain(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw badRequest('the body is not UTF-8');
   const text = bytes.toString();
   const value: unknown = JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor a list');
@@ -72,8 +86,19 @@ function parsePlain(bytes: Buffer): unknown {
 export function readLogin(): RequestHandler[] {
   return [
     refuseUnless((req) => isJson(req) || isForm(req)),
-    express.json({ limit: LIMITS.loginBodyBytes, inflate: false, type: (req) => isJson(req as Request) }),
-    express.urlencoded({ limit: LIMITS.loginBodyBytes, inflate: false, extended: false, parameterLimit: 20 }),
+    express.json({
+      limit: LIMITS.loginBodyBytes,
+      inflate: false,
+      type: (req) => isJson(req as Request),
+      verify: checkText,
+    }),
+    express.urlencoded({
+      limit: LIMITS.loginBodyBytes,
+      inflate: false,
+      extended: false,
+      parameterLimit: 20,
+      verify: checkForm,
+    }),
   ];
 }
 

@@ -1,4 +1,5 @@
 /** What every request has: an id, headers that keep browsers safe, and one line in the log when it ends. */
+import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
@@ -17,6 +18,21 @@ export function nameRequest(): RequestHandler {
     next();
   };
 }
+
+/**
+ * Whether what an address or a form holds is UTF-8 once it is decoded: the rest of Node.js takes whatever is not for U+FFFD.
+ * Text as Node.js has it: a character for each byte.
+ */
+export function isWellEncoded(text: string): boolean {
+  if (!/[%\u0080-\u00ff]/.test(text)) return true;
+  const toByte = (_: string, digits: string): string => String.fromCharCode(Number.parseInt(digits, 16));
+  return isUtf8(Buffer.from(text.replace(/%([0-9a-f]{2})/gi, toByte), 'latin1'));
+}
+
+export const requireUtf8: RequestHandler = (req, _res, next) => {
+  if (!isWellEncoded(req.originalUrl)) throw badRequest('the address is not well encoded: expected UTF-8');
+  next();
+};
 
 /** HTTP/1.1 asks every request for the host it means (RFC 9112, 3.2). */
 export const requireHost: RequestHandler = (req, _res, next) => {

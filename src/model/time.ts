@@ -65,8 +65,9 @@ function readZone(zone: string | undefined): number | null {
 }
 
 /** A duration: `3s`, `30m`, `12h`, `90 days`, `2w`, or plain milliseconds; null for anything else. Result in ms. */
-export function readDuration(text: string | number): number | null {
-  const parts = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(String(text).trim());
+export function readDuration(value: unknown): number | null {
+  if (typeof value !== 'string' && typeof value !== 'number') return null;
+  const parts = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(String(value).trim());
   if (!parts) return null;
   const word = (parts[2] ?? '').toLowerCase();
   const unit = word === '' ? 'ms' : UNIT_NAMES.find(([pattern]) => pattern.test(word))?.[1];

@@ -210,17 +210,29 @@ describe('until when', () => {
     expect([made.status, made.body.expiresAt - made.body.issuedAt]).toEqual([200, lifetimeMs]);
   });
 
-  test.each([0, 999, -1, 1.5e300, LIMITS.tokenLifetimeMaxMs + 1_000, 'never', '', '-1 day', '10 years', {}, [], true])(
-    'not expiresIn %p',
-    async (expiresIn) => {
-      for (const answer of [
-        await openToken({ expiresIn }),
-        await service.admin('POST', 'tokens', { name: 'x', expiresIn }),
-      ]) {
-        expect([answer.status, answer.body.helper?.message]).toEqual([400, expect.stringContaining('expiresIn')]);
-      }
-    },
-  );
+  test.each<unknown>([
+    0,
+    999,
+    -1,
+    1.5e300,
+    LIMITS.tokenLifetimeMaxMs + 1_000,
+    'never',
+    '',
+    '-1 day',
+    '10 years',
+    {},
+    { toString: 1 },
+    ['1h'],
+    [],
+    true,
+  ])('not expiresIn %p', async (expiresIn) => {
+    for (const answer of [
+      await openToken({ expiresIn }),
+      await service.admin('POST', 'tokens', { name: 'x', expiresIn }),
+    ]) {
+      expect([answer.status, answer.body.helper?.message]).toEqual([400, expect.stringContaining('expiresIn')]);
+    }
+  });
 });
 
 describe('for what', () => {

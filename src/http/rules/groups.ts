@@ -8,13 +8,13 @@ import { badRequest, conflict } from '../../errors.js';
 import { scopeOf } from '../../model/access.js';
 import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
-import { type Rule, type RuleParts, toNewEntity } from './rule.js';
+import { type Rule, type RuleParts, readReference, toNewEntity } from './rule.js';
 
 export function groupRule(parts: RuleParts): Rule {
   const { database } = parts;
   return {
     async create(caller, { fields }) {
-      const parent = fields.parent == null ? caller.groupId : String(fields.parent).toLowerCase();
+      const parent = fields.parent == null ? caller.groupId : readReference('parent', fields.parent);
       const place = await findPlace(database, scopeOf(caller), parent, 'parent');
       const { branch } = place;
       if (branch.length >= LIMITS.branchDepth)
@@ -28,7 +28,7 @@ export function groupRule(parts: RuleParts): Rule {
       if (parent === undefined) return patch;
       const group = await getEntity(database, builtInStore('groups'), scopeOf(caller), key);
       // Read, edited and sent back whole: the parent that it has is no move.
-      const parentId = parent === null ? null : String(parent).toLowerCase();
+      const parentId = parent === null ? null : readReference('parent', parent);
       if (parentId === (group.parent ?? null)) return patch;
       if (parentId === null || group._id === caller.groupId) throw badRequest('parent: not a group of yours');
       await moveGroup(database, scopeOf(caller), { groupId: group._id, parentId, nowMs: parts.now() });

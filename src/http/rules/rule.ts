@@ -7,7 +7,7 @@ import { getEntity, getEntityId } from '../../db/entities.js';
 import { newId } from '../../db/writes.js';
 import { badRequest, forbidden, toApiError } from '../../errors.js';
 import { type Caller, mayGrant, scopeOf } from '../../model/access.js';
-import type { Entity, NewEntity } from '../../model/entity.js';
+import { type Entity, isId, type NewEntity } from '../../model/entity.js';
 import type { JsonObject } from '../../model/json.js';
 import type { Store } from '../../model/stores.js';
 
@@ -51,13 +51,19 @@ export const getReferencedId = (
   field: string,
   store: Store,
   id: unknown,
-) => orRefused(field, store, getEntityId(parts.database, store, scopeOf(parts.caller), String(id)));
+) => orRefused(field, store, getEntityId(parts.database, store, scopeOf(parts.caller), readReference(field, id)));
 export const getReferenced = (
   parts: { database: Database; caller: Caller },
   field: string,
   store: Store,
   id: unknown,
-) => orRefused(field, store, getEntity(parts.database, store, scopeOf(parts.caller), String(id)));
+) => orRefused(field, store, getEntity(parts.database, store, scopeOf(parts.caller), readReference(field, id)));
+
+/** The `_id` that a field holds. Throws a 400 that names it. */
+export function readReference(field: string, id: unknown): string {
+  if (!isId(id)) throw badRequest(`${field}: expected 24 hexadecimal digits`);
+  return id.toLowerCase();
+}
 
 async function orRefused<T>(field: string, store: Store, found: Promise<T>): Promise<T> {
   try {

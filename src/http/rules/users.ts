@@ -97,7 +97,7 @@ export function tokenRule(parts: RuleParts): Rule {
     async create(caller, { fields, group }) {
       const { name, expiresIn, scopes = null, ...rest } = fields;
       if (scopes !== null) checkGrant(caller, scopes as string[]);
-      const lifetimeMs = expiresIn === undefined ? parts.tokenLifetimeMs : readDuration(expiresIn as string | number);
+      const lifetimeMs = expiresIn === undefined ? parts.tokenLifetimeMs : readDuration(expiresIn);
       const { token, entity } = await issueToken(parts, caller, {
         name: name as string,
         // A token that is narrowed does not make one that is not.

@@ -1,0 +1,204 @@
+/** A value of any kind in any place that a client can fill: a refusal that says what is wrong, never a fault of ours. */
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { STORES } from '../../src/model/stores.js';
+import { ADMIN, type Answer, useService } from '../support/fixture.js';
+
+const service = useService();
+
+/** As JSON: what is neither text nor number, or becomes something unexpected when it is made to be. */
+const VALUES = [
+  ...['{"toString":1}', '{"valueOf":1,"toString":{}}', '[{"toString":1}]', '[[{"toString":null}]]', '{"length":-1}'],
+  ...['{"toJSON":1}', '{"then":1}', '{"hasOwnProperty":1}', '{"split":1,"trim":1}', '{}', '[]', 'null', 'true', '-0'],
+  ...['1e308', '0.5', '""', '"\\u0000"', '"__proto__"', '"[object Object]"', '{"_bsontype":"ObjectId"}'],
+];
+
+/** What a new entity of each store needs. */
+const NEEDED: Readonly<Record<string, Record<string, unknown>>> = {
+  objects: { id: 'x', name: 'x' },
+  users: { login: 'x', password: 'long enough' },
+  groups: { name: 'x' },
+  roles: { name: 'x', credentials: ['GET /objects'] },
+  tokens: { name: 'x' },
+  stores: { name: 'xs' },
+};
+/** Places deeper than a field, by store: `?` is where the value goes. */
+const DEEPER: Readonly<Record<string, readonly string[]>> = {
+  objects: ['{"config":{"auth":?}}', '{"config":{"auth":{"username":?}}}', '{"config":{"auth":{"password":?}}}'].concat(
+    ['{"config":{"offlineAfter":?}}', '{"models":?}', '{"state":?}'],
+  ),
+  models: ['id', 'name', 'type', 'dataType', 'reference', 'params', 'children']
+    .flatMap((name) => [`{"data":{"${name}":?}}`, `{"data":{"children":[{"type":"argument","id":"a","${name}":?}]}}`])
+    .concat(['{"data":{"children":[{"id":?,"children":[{"id":"a","type":"argument"}]}]}}']),
+  roles: ['{"credentials":[?]}'],
+  tokens: ['{"scopes":[?]}'],
+  stores: ['type', 'properties', 'required', 'enum', 'pattern', 'minimum', 'items', 'format', 'uniqueItems', 'not']
+    .map((name) => `{"schema":{"${name}":?}}`)
+    .concat(['{"schema":{"properties":{"a":?}}}', '{"schema":{"patternProperties":?}}', '{"schema":{"anyOf":[?]}}']),
+};
+const COMMON = ['_id', 'owner', 'group', 'branch', 'access', 'time', '_at', 'success', 'other'];
+
+const WRITABLE = [...STORES.values()].filter(({ readOnly }) => !readOnly);
+const placesOf = (name: string): string[] => {
+  const fields = Object.keys(STORES.get(name)?.schema.shape ?? {});
+  return [...fields, ...COMMON].map((field) => `{"${field}":?}`).concat(DEEPER[name] ?? []);
+};
+
+const ids: Record<string, string> = {};
+let count = 0;
+/** The text of an entity of the store that can be stored, but for what stands in the place. */
+function filled(store: string, place: string, value: string): string {
+  const unique = { id: `x${++count}`, login: `x${count}`, ...(store === 'stores' && { name: `xs${count}` }) };
+  const needed = { ...NEEDED[store], ...unique };
+  return `${JSON.stringify(needed).slice(0, -1)},${place.replace('?', () => value).slice(1)}`;
+}
+
+beforeAll(async () => {
+  for (const { name } of WRITABLE) {
+    const { body } = await service.admin('POST', name, filled(name, '{"other":?}', '1'));
+    ids[name] = body._id;
+  }
+});
+
+afterEach(() => {
+  expect(service.logLines.filter((line) => line.includes('a fault of ours'))).toEqual([]);
+});
+
+function expectNoFault(answer: Answer, what: string): void {
+  expect({ what, isFault: answer.status >= 500 }).toEqual({ what, isFault: false });
+  if (answer.status === 400) expect(answer.body.helper.message).toEqual(expect.any(String));
+}
+
+describe.each(WRITABLE.map(({ name }) => name))('%s', (name) => {
+  test('a value of any kind, in any field of a new entity and of a change', async () => {
+    for (const place of placesOf(name)) {
+      const sent = VALUES.flatMap((value) => [
+        [value, service.admin('POST', name, filled(name, place, value))] as const,
+        [
+          value,
+          service.admin(
+            'PATCH',
+            `${name}/${ids[name]}`,
+            place.replace('?', () => value),
+          ),
+        ] as const,
+      ]);
+      for (const [value, answer] of sent) expectNoFault(await answer, `${place} ${value}`);
+    }
+  });
+});
+
+const BODIES: [path: string, places: string[]][] = [
+  ['auth', ['{"login":?,"password":"x"}', '{"login":"nobody","password":?}', '{"username":?,"password":"x"}', '?']],
+  [
+    'auth/token',
+    ['expiresIn', 'scopes', 'login', 'password'].map(
+      (name) => `{"login":"${ADMIN.login}","password":"${ADMIN.password}","${name}":?}`,
+    ),
+  ],
+  ['labels/:id/access', ['{"user":?}', '?']],
+  ['objects/:id/packets', ['{"_id":?}', '{"time":?}', '{"online":?}', '{"a":?}', '[?]', '?', '[{},{"time":?}]']],
+  ['objects/:id/commands/go', ['{"a":?}', '?']],
+  ['objects/:id/commands/none/result', ['{"status":?}', '{"status":"done","result":?}', '?']],
+];
+
+test.each(BODIES)('POST %s: a value of any kind', async (path, places) => {
+  const full = path.replace(/(\w+)\/:id/, (_, store: string) => `${store}/${ids[store]}`);
+  for (const place of places) {
+    for (const value of VALUES) {
+      // What is wrong beside a login's own fields shows before the password is verified.
+      const body = place.replace('?', () => value);
+      expectNoFault(await service.admin('POST', full, body), `${path} ${body}`);
+    }
+  }
+});
+
+const PARAMETERS = [
+  ...['offset', 'limit', 'only', 'meta', 'from', 'to', 'begin', 'end', 'sortBy', 'search', 'after', 'where.name'],
+  ...[
+    'where_name',
+    'where.',
+    'where.a.b',
+    'status',
+    'ttl',
+    'wait',
+    'since',
+    'objects',
+    'events',
+    'toString',
+    '__proto__',
+  ],
+];
+const TEXTS = [
+  ...['{"toString":1}', '[object Object]', '', '-1', '1e999', 'NaN', '\0', 'a,,b', 'null', '__proto__', 'constructor'],
+  ...['9'.repeat(30), '🚗', '..', '$where', 'a.$b', '"', '"a', '(', '2020-13-45', '2020-02-30T25:61', "'", '\ufffd'],
+];
+const LISTS = [
+  'objects',
+  'labels',
+  'users',
+  'audit',
+  'commands',
+  'objects/:id',
+  'objects/:id/packets',
+  'objects/:id/commands',
+  'events',
+];
+
+test.each(LISTS)('GET %s: any text for any parameter, twice, and as a list', async (path) => {
+  const full = path.replace(':id', ids.objects as string);
+  for (const name of PARAMETERS) {
+    const queries = TEXTS.map((text) => `${name}=${encodeURIComponent(text)}`);
+    const odd = [`${name}=1&${name}=2`, `${name}[]=1`, `${name}[a]=1`, name];
+    const sent = [...queries, ...odd].map((query) => [query, service.admin('GET', `${full}?${query}`)] as const);
+    for (const [query, answer] of sent) expectNoFault(await answer, `${path}?${query}`);
+  }
+});
+
+test('any text for whatever a path names', async () => {
+  // Clients make another path of two dots.
+  const texts = TEXTS.filter((text) => text !== '..');
+  for (const text of [...texts, 'toString', 'hasOwnProperty', 'a/b', '%', '*', ':object']) {
+    const part = encodeURIComponent(text);
+    for (const [method, path] of [
+      ...[
+        ['GET', part],
+        ['POST', part],
+        ['GET', `objects/${part}`],
+        ['PATCH', `objects/${part}`],
+      ],
+      ...[
+        ['DELETE', `labels/${part}`],
+        ['GET', `objects/${part}/packets`],
+        ['POST', `objects/${part}/packets`],
+      ],
+      ...[
+        ['GET', `objects/${ids.objects}/packets/${part}`],
+        ['POST', `objects/${ids.objects}/commands/${part}`],
+      ],
+      ...[
+        ['POST', `objects/${ids.objects}/commands/${part}/result`],
+        ['DELETE', `labels/${ids.labels}/access/${part}`],
+      ],
+    ] as [string, string][]) {
+      const body = method === 'GET' || method === 'DELETE' ? undefined : {};
+      expectNoFault(await service.admin(method, path, body), `${method} ${path}`);
+    }
+  }
+});
+
+test('a value of any kind as what a socket subscribes to, with an acknowledgement or something else in its place', async () => {
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  for (const place of ['?', '{"objects":?}', '{"events":?}', '{"objects":[?]}', '{"events":["object-packet",?]}']) {
+    // One each: a connection that says too much in a second is ended.
+    const listener = await service.listen(token);
+    for (const value of VALUES) {
+      const given = JSON.parse(place.replace('?', () => value));
+      const answer = await listener.socket.timeout(5_000).emitWithAck('subscribe', given);
+      expect({ given, success: answer.success }).toEqual({ given, success: expect.any(Boolean) });
+      if (answer.success === false) expect(answer.code).toBe('400');
+      listener.socket.emit('subscribe', given, given);
+    }
+    expect(await listener.subscribe({})).toEqual({ success: true });
+    listener.close();
+  }
+});
