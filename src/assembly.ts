@@ -19,6 +19,7 @@ import { openDatabase } from './db/open.js';
 import { findPacketUpgrade } from './db/packet-repeats.js';
 import { poolOf } from './db/pool.js';
 import { startUpkeep } from './db/upkeep.js';
+import { createFairQueue } from './fairness/fair-queue.js';
 import { createFairness } from './fairness/fairness.js';
 import { createGateway, type Gateway } from './gateway/gateway.js';
 import { createDigest } from './gateway/packet-id.js';
@@ -30,6 +31,7 @@ import { createRules } from './http/rules.js';
 import { createHub, type Hub } from './live/hub.js';
 import { createSockets } from './live/sockets.js';
 import type { Change } from './model/change.js';
+import { LIMITS } from './model/limits.js';
 import { createStampClock } from './model/packet.js';
 import { type Life, whenThere } from './ops/life.js';
 import type { Watch } from './ops/watch.js';
@@ -133,9 +135,16 @@ function createFeed(
   { config, log, now }: Parts,
   { database, caches, identity }: { database: Database; caches: Caches; identity: Identity },
 ): Hub {
+  const subscriptions = createFairQueue('subscriptions', {
+    atOnce: LIMITS.subscriptionsAtOnce,
+    perCaller: LIMITS.subscriptionsPerCaller,
+    waiting: LIMITS.subscriptionsWaiting,
+    waitingPerCaller: LIMITS.subscriptionsWaitingPerCaller,
+    waitMs: LIMITS.listWaitMs,
+  });
   return createHub({
     identify: identity.identify,
-    findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    findObjects: (scope, keys) => subscriptions.run(scope.userId, () => findObjectIds(database, scope, keys)),
     openHistory: createHistory(database.client),
     findReaders: caches.readers.find,
     most: config.live,

@@ -6,7 +6,7 @@ import { getEntity, getEntityId, listEntities, readChanged, readEntity, summariz
 import { readState } from '../db/states.js';
 import { changeEntity, createEntity, removeEntity, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
-import { scopeOf } from '../model/access.js';
+import { type Scope, scopeOf } from '../model/access.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
 import { type JsonObject, readObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
@@ -21,7 +21,7 @@ import { getReferencedId, type Rule, toNewEntity } from './rules/rule.js';
 
 export interface EntityParts extends ListParts {
   readonly database: Database;
-  readonly findStore: (name: string) => Promise<Store | null>;
+  readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;
   readonly rules: ReadonlyMap<string, Rule>;
   /** Tells that an entity was written, so that what was derived from it is forgotten before the answer. */
   readonly written: (store: string, id: string) => void;
@@ -34,7 +34,7 @@ export function createEntityRouter(parts: EntityParts): Router {
   const router = Router();
   const body = readJson(LIMITS.entityBodyBytes);
   router.use('/:store', async (req, res, next) => {
-    const store = await parts.findStore(req.params.store.toLowerCase());
+    const store = await parts.findStore(req.params.store.toLowerCase(), scopeIn(res));
     if (store === null) throw notFound();
     if (store.readOnly && req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD']);
     res.locals.store = store;

@@ -36,6 +36,8 @@ export interface Listener {
   upTo: string | null;
   /** Whether it was let in: who was not hears why as an error. */
   admitted: boolean;
+  /** How many subscriptions of it are not acknowledged yet. */
+  asked: number;
   /** Nobody listens any more. */
   gone: boolean;
   expiry: NodeJS.Timeout | undefined;
@@ -80,7 +82,7 @@ export function createListeners(options: ListenerOptions, fanOut: FanOut): Liste
     admit: (request) => admit(state, request),
     start: (listener) => start(state, listener),
     join: (listener) => join(state, listener),
-    narrow: (listener, wanted) => inTurn(listener, () => enter(state, listener, wanted)),
+    narrow: (listener, wanted) => narrowNext(state, listener, wanted),
     remove: (listener) => remove(state, listener),
     end: (listener) => end(state, listener, true),
     apply: (change) => apply(state, change),
@@ -115,6 +117,18 @@ async function admit(state: State, request: ListenRequest): Promise<Listener> {
   }
   listener.admitted = true;
   return listener;
+}
+
+async function narrowNext(state: State, listener: Listener, wanted: Narrowing): Promise<Narrowing> {
+  if (listener.asked >= LIMITS.subscriptionsPerSocket) {
+    throw tooManyRequests(1, 'too many subscriptions at once; wait for their acknowledgements');
+  }
+  listener.asked++;
+  try {
+    return await inTurn(listener, () => enter(state, listener, wanted));
+  } finally {
+    listener.asked--;
+  }
 }
 
 async function whyGone({ options }: State, { proof }: ListenRequest): Promise<ApiError> {
@@ -189,7 +203,7 @@ function createListener(request: ListenRequest, caller: Caller): Listener {
   const { sink, wanted } = request;
   return {
     ...{ request, sink, caller, wanted, rooms: new Set(), upTo: null, live: false, expiry: undefined },
-    ...{ admitted: false, gone: false, network: networkOf(request.address) },
+    ...{ admitted: false, gone: false, asked: 0, network: networkOf(request.address) },
     member: createMember((batch) => sink.write(batch)),
     turn: Promise.resolve(),
   };

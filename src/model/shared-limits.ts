@@ -35,6 +35,13 @@ export const SHARED_LIMITS = {
   // Requests of one connection that wait for the answer to another; beyond, it is not read from.
   requestsHeld: 16,
 
+  // Subscriptions: objects that are looked for at once, and what waits for that; of one socket.
+  subscriptionsAtOnce: 4,
+  subscriptionsPerCaller: 1,
+  subscriptionsWaiting: 10_000,
+  subscriptionsWaitingPerCaller: 200,
+  subscriptionsPerSocket: 10,
+
   // Callers of whom nothing is under way and who are remembered all the same.
   idleCallers: 1_000,
 } as const;

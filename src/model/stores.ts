@@ -5,6 +5,7 @@ import { isCredential } from './access.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
+import { compileSchema } from './schema/schema.js';
 import { readDuration } from './time.js';
 
 export interface Store {
@@ -75,6 +76,7 @@ interface Definition {
   builtIn?: boolean;
   followsObject?: boolean;
   readOnly?: boolean;
+  checkWhole?: (fields: JsonObject) => void;
   translate?: (fields: JsonObject) => void;
 }
 
@@ -161,6 +163,8 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     },
     unique: ['name'],
     fixed: ['name'],
+    // Merged, two schemas that are good can make one that is not. Nothing is checked against it here: no clock is read.
+    checkWhole: ({ schema }) => void compileSchema((schema ?? {}) as JsonObject, () => 0),
   },
 };
 
@@ -201,7 +205,7 @@ function toStore(storeName: string, definition: Definition): Store {
     checkNew: (fields) => checkAgainst(schema, fields),
     checkPatch: (fields) => checkAgainst(patch, fields),
     translate: definition.translate ?? null,
-    checkWhole: null,
+    checkWhole: definition.checkWhole ?? null,
   };
 }
 

@@ -165,3 +165,76 @@ describe('an entity is shared', () => {
     }
   });
 });
+
+describe('a store that was added', () => {
+  let north: Person;
+  let below: Person;
+  let south: Person;
+  beforeAll(async () => {
+    north = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: here });
+    const { _id } = await make('groups', { name: 'below', parent: here });
+    below = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: _id });
+    south = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: elsewhere });
+  });
+
+  test('is there for its group, those below and those above, and for nobody else', async () => {
+    await make('stores', { name: 'of-north' }, north.call);
+    const { _id } = await make('of-north', { x: 1 }, north.call);
+    await make('of-north', { x: 2 }, below.call);
+    expect((await service.admin('GET', 'of-north')).body).toHaveLength(2);
+    const paths: [string, string, object?][] = [
+      ['GET', ''],
+      ['POST', '', { x: 1 }],
+      ['GET', `/${_id}`],
+      ['PATCH', `/${_id}`, { x: 2 }],
+      ['DELETE', `/${_id}`],
+      ['PUT', ''],
+    ];
+    for (const [method, path, body] of paths) {
+      const foreign = await south.call(method, `of-north${path}`, body);
+      expectRefusal(foreign, 404);
+      expect(foreign.body).toEqual((await south.call(method, `of-nobody${path}`, body)).body);
+    }
+  });
+
+  test('is there for everybody when it is of the root group', async () => {
+    await make('stores', { name: 'of-all' });
+    for (const { call } of [north, below, south]) await make('of-all', { x: 1 }, call);
+  });
+
+  test('is removed whole, and its name begins anew', async () => {
+    const { _id } = await make('stores', { name: 'passing' }, north.call);
+    const collections = async () => (await service.client.db().listCollections().toArray()).map(({ name }) => name);
+    expect(await collections()).toContain('custom.passing');
+    entityOf(await north.call('DELETE', `stores/${_id}`));
+    expect(await collections()).not.toContain('custom.passing');
+    await make('stores', { name: 'passing' }, south.call);
+    await make('passing', { x: 1 }, south.call);
+  });
+
+  test('is judged by the schema that a change would make of it', async () => {
+    const patterns = (from: number) =>
+      Object.fromEntries(Array.from({ length: 15 }, (_, at) => [`p${from + at}`, { pattern: '^a' }]));
+    const { _id } = await make('stores', { name: 'merged', schema: { properties: patterns(0) } });
+    const more = { schema: { properties: patterns(15) } };
+    expectRefusal(await service.admin('PATCH', `stores/${_id}`, more), 400, 'patterns');
+    await make('merged', { p0: 'a' });
+  });
+});
+
+test('refuses a socket that subscribes again and again without waiting, and goes on with it after that', async () => {
+  const listener = await service.listen(operator.token);
+  const objects = Array.from({ length: LIMITS.subscribedObjects / 2 }, () => String(new ObjectId()).slice(12));
+  const asked = Array.from({ length: 40 }, () => listener.subscribe({ objects }));
+  const answers = await Promise.all(asked);
+  const refused = answers.filter(({ success }) => !success);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused[0]).toEqual({
+    success: false,
+    code: '429',
+    message: expect.stringContaining('too many subscriptions'),
+  });
+  expect(answers.filter(({ success }) => success).length).toBeGreaterThanOrEqual(LIMITS.subscriptionsPerSocket);
+  expect(await listener.subscribe({ objects })).toEqual({ success: true, objects: [] });
+  listener.close();
+});

@@ -46,7 +46,7 @@ describe('Limits', () => {
       'timerMs',
       'databaseConnections',
     ],
-    ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders', 'customStores'],
+    ...['cachedAccounts', 'cachedTokens', 'cachedModels', 'cachedReaders'],
     ...['watcherWaitMs', 'watcherSilenceMs', 'watcherPauseMaxMs', 'stopPollMs', 'databaseSelectionMs'],
     ...['watcherAnswerMs', 'watcherAnswerMaxMs', 'watcherHeartbeatMs', 'watcherConnections', 'watcherAttempts'],
     ...['databaseConnectMs', 'databaseHeartbeatMs', 'databaseRetryMs'],
