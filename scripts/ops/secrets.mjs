@@ -2,77 +2,92 @@
  * The first start with Docker: makes the passwords and keys that are missing, each readable by the one that needs it, and
  * hands over a certificate that was given. What is there stays as it is.
  */
-import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
+import { chownSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /** The users of the images: node, mongodb, nginx. */
-const OWNERS = { app: 1000, mongo: 999, proxy: 101 };
+const OWNERS = { app: 1000, mongo: 999, proxy: 101, grafana: 472 };
+const MEMBERS = 'mongo:27017';
 
 const random = (bytes) => randomBytes(bytes).toString('hex');
 
-/** `own` is told of each file and its owner. */
-export function makeSecrets(folder, given, own = (file, owner) => chownSync(file, owner, owner)) {
+/**
+ * `own` is told of each file and its owner; `members` are the addresses of the MongoDB's members, which may change: the rest of
+ * what is made stays as it is.
+ */
+export function makeSecrets(folder, given, own = (file, owner) => chownSync(file, owner, owner), members = MEMBERS) {
   const place = (owner, name) => join(folder, owner, name);
   const write = (owner, name, text) => {
     const file = place(owner, name);
     // Whole or not at all: a start that is cut off must not leave half a password.
+    rmSync(`${file}.new`, { force: true });
     writeFileSync(`${file}.new`, text, { mode: 0o400 });
     own(`${file}.new`, OWNERS[owner]);
     renameSync(`${file}.new`, file);
   };
+  const read = (owner, name) =>
+    existsSync(place(owner, name)) ? readFileSync(place(owner, name), 'utf8').trim() : null;
   const keep = (owner, name, make) => {
-    const file = place(owner, name);
-    if (!existsSync(file)) write(owner, name, make());
-    return readFileSync(file, 'utf8').trim();
+    if (read(owner, name) === null) write(owner, name, make());
+    return read(owner, name);
   };
+  // Before anything is written: what is wrong with a certificate is said, and nothing has changed.
+  const certificate = readCertificate(given);
   keep('mongo', 'keyfile', () => random(378));
   keep('mongo', 'root-password', () => random(24));
   const appPassword = keep('mongo', 'app-password', () => random(24));
-  keep(
-    'app',
-    'mongodb-uri',
-    () => `mongodb://vigil:${appPassword}@mongo:27017/vigil?replicaSet=vigil&authSource=vigil`,
-  );
+  const uri = `mongodb://vigil:${appPassword}@${members}/vigil?replicaSet=vigil&authSource=vigil`;
+  if (read('app', 'mongodb-uri') !== uri) write('app', 'mongodb-uri', uri);
   keep('app', 'secret', () => random(48));
   keep('app', 'admin-password', () => randomBytes(15).toString('base64url'));
-  giveCertificate(folder, given, own);
-}
-
-function giveCertificate(folder, given, own) {
-  const names = ['cert.pem', 'key.pem'];
-  const [hasCert, hasKey] = names.map((name) => isFilled(join(given, name)));
-  if (hasCert !== hasKey)
-    throw new Error(`TLS_CERT and TLS_KEY: ${hasCert ? 'the key' : 'the certificate'} is missing`);
-  for (const name of names) {
-    const file = join(folder, 'proxy', name);
-    rmSync(file, { force: true });
-    if (!hasCert) continue;
-    copyFileSync(join(given, name), file);
-    chmodSync(file, 0o400);
-    own(file, OWNERS.proxy);
+  if (existsSync(place('grafana', ''))) keep('grafana', 'admin-password', () => randomBytes(15).toString('base64url'));
+  for (const name of NAMES) {
+    if (certificate === null) rmSync(place('proxy', name), { force: true });
+    else write('proxy', name, certificate[name]);
   }
 }
 
-function isFilled(file) {
+const NAMES = ['key.pem', 'cert.pem'];
+const WORDS = { 'cert.pem': ['TLS_CERT', 'the certificate'], 'key.pem': ['TLS_KEY', 'the key'] };
+
+/** The certificate and its key, as they were given; null where none was. Throws where the two cannot be used together. */
+function readCertificate(given) {
+  const texts = Object.fromEntries(NAMES.map((name) => [name, readGiven(join(given, name), WORDS[name][0])]));
+  const missing = NAMES.filter((name) => texts[name] === null);
+  if (missing.length === 2) return null;
+  if (missing.length === 1) throw new Error(`TLS_CERT and TLS_KEY: ${WORDS[missing[0]][1]} is missing`);
+  const certificate = parse('TLS_CERT: no certificate in PEM form', () => new X509Certificate(texts['cert.pem']));
+  const key = parse('TLS_KEY: no key in PEM form without a password', () => createPrivateKey(texts['key.pem']));
+  if (!certificate.checkPrivateKey(key))
+    throw new Error('TLS_CERT and TLS_KEY: the key is that of another certificate');
+  const until = new Date(certificate.validTo);
+  if (until < new Date()) process.stderr.write(`TLS_CERT: the certificate ended on ${until.toISOString()}\n`);
+  return texts;
+}
+
+/** What a file says; null where nothing was given, which looks like /dev/null. */
+function readGiven(file, variable) {
   const found = statSync(file, { throwIfNoEntry: false });
-  return found?.isFile() === true && found.size > 0;
+  if (found === undefined || found.isCharacterDevice()) return null;
+  if (found.isDirectory()) throw new Error(`${variable} names a folder, not a file`);
+  if (found.size === 0) throw new Error(`${variable} names an empty file`);
+  return readFileSync(file);
+}
+
+function parse(complaint, read) {
+  try {
+    return read();
+  } catch (error) {
+    throw new Error(`${complaint} (${error.message})`);
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   try {
-    makeSecrets(process.env.SECRETS_DIR || '/secrets', process.env.GIVEN_DIR || '/given');
+    const { SECRETS_DIR, GIVEN_DIR, MONGODB_MEMBERS } = process.env;
+    makeSecrets(SECRETS_DIR || '/secrets', GIVEN_DIR || '/given', undefined, MONGODB_MEMBERS || undefined);
   } catch (error) {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;

@@ -25,17 +25,32 @@ export interface Balancer {
   stop(): Promise<void>;
 }
 
-/** Starts it, with a certificate of its own, and returns when an instance answers through it. */
-export async function startBalancer(instances: readonly TestService[]): Promise<Balancer> {
+export interface BalancerOptions {
+  /** More of its environment. */
+  readonly env?: Record<string, string>;
+  /** Puts what it is to find into the folder of its secrets; a certificate, where nothing is said. */
+  readonly prepare?: (secrets: string) => void;
+}
+
+/** Puts a new certificate and its key into the folder. */
+export function certify(secrets: string, name = 'vigil.example'): void {
+  const subject = ['-subj', `/CN=${name}`, '-days', '1', '-newkey', 'rsa:2048', '-nodes'];
+  const files = ['-keyout', join(secrets, 'key.pem'), '-out', join(secrets, 'cert.pem')];
+  execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' });
+}
+
+/** Starts it and returns when an instance answers through it. */
+export async function startBalancer(
+  instances: readonly TestService[],
+  { env = {}, prepare = certify }: BalancerOptions = {},
+): Promise<Balancer> {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-proxy-'));
   // nginx's workers are another user where the tests are run by root.
   await chmod(folder, 0o755);
   for (const name of ['run', 'secrets']) await mkdir(join(folder, name));
-  const subject = ['-subj', '/CN=vigil.example', '-days', '1', '-newkey', 'rsa:2048', '-nodes'];
-  const files = ['-keyout', join(folder, 'secrets', 'key.pem'), '-out', join(folder, 'secrets', 'cert.pem')];
-  execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' });
+  prepare(join(folder, 'secrets'));
   const [port, tlsPort, mqtt] = [await findFreePort(), await findFreePort(), await findFreePort()];
-  const proxy = run(folder, instances, { port, tlsPort, mqtt });
+  const proxy = run(folder, instances, { ...portsIn({ port, tlsPort, mqtt }), ...env });
   let said = '';
   proxy.stderr?.setEncoding('utf8').on('data', (text: string) => {
     said += text;
@@ -57,18 +72,19 @@ export async function startBalancer(instances: readonly TestService[]): Promise<
   };
 }
 
-function run(
-  folder: string,
-  instances: readonly TestService[],
-  ports: { port: number; tlsPort: number; mqtt: number },
-): ChildProcess {
+const portsIn = ({ port, tlsPort, mqtt }: { port: number; tlsPort: number; mqtt: number }) => ({
+  HTTP_LISTEN: `127.0.0.1:${port}`,
+  HTTPS_LISTEN: `127.0.0.1:${tlsPort}`,
+  ...(HAS_STREAMS && { MQTT_LISTEN: `127.0.0.1:${mqtt}`, MQTT_PROXY: '1' }),
+});
+
+function run(folder: string, instances: readonly TestService[], env: Record<string, string>): ChildProcess {
   const mqttPeer = new URL(instances[0]?.service.mqttUrl ?? '').port;
   const peers = instances.map(({ url }) => new URL(url).host).join(' ');
   return spawn('sh', ['scripts/ops/proxy.sh'], {
     env: {
       ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
-      ...{ HTTP_LISTEN: `127.0.0.1:${ports.port}`, HTTPS_LISTEN: `127.0.0.1:${ports.tlsPort}`, LOOK_EVERY: '0.1' },
-      ...(HAS_STREAMS && { MQTT_LISTEN: `127.0.0.1:${ports.mqtt}`, MQTT_PEERS_PORT: mqttPeer, MQTT_PROXY: '1' }),
+      ...{ LOOK_EVERY: '0.1', MQTT_PEERS_PORT: mqttPeer, ...env },
     },
   });
 }

@@ -1,0 +1,197 @@
+/** The balancer while things change: certificates are renewed, instances lose their database, others stand in front of it. */
+import { once } from 'node:events';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { io } from 'socket.io-client';
+import { type Balancer, type BalancerOptions, certify, HAS_NGINX, startBalancer } from '../support/balancer.js';
+import { type Line, openLine } from '../support/cuttable-connection.js';
+import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { findFreePort } from '../support/ports.js';
+import { until } from '../support/until.js';
+
+let service: TestService;
+let token: string;
+const endings: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  if (!HAS_NGINX) return;
+  service = await startTestService({ env: { TRUST_PROXY: '1', MQTT_PROXY: '1' } }, testUri());
+  token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
+});
+afterAll(() => service?.stop());
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+async function start(options: BalancerOptions = {}, instances = [service]): Promise<Balancer> {
+  const balancer = await startBalancer(instances, options);
+  endings.push(() => balancer.stop());
+  return balancer;
+}
+
+const secretsOf = ({ folder }: Balancer): string => join(folder, 'secrets');
+const peersOf = ({ folder }: Balancer): string => readFileSync(join(folder, 'run', 'peers.conf'), 'utf8');
+
+/** Whom the balancer says it is, over TLS; null where nobody answers. */
+function nameOf({ tlsPort }: Balancer): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connectTls({ port: tlsPort, host: '127.0.0.1', rejectUnauthorized: false });
+    socket.setTimeout(5_000, () => socket.destroy());
+    socket.on('error', () => undefined).on('close', () => resolve(null));
+    socket.on('secureConnect', () => {
+      resolve([socket.getPeerCertificate().subject.CN].flat()[0] ?? '');
+      socket.destroy();
+    });
+  });
+}
+
+/** Everything that is answered to an EventSource. */
+async function answerToEventSource(url: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (text) => {
+    answer += text;
+    socket.end();
+  });
+  socket.write(
+    `GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: ${token}\r\n\r\n`,
+  );
+  await once(socket, 'close');
+  return answer;
+}
+
+(HAS_NGINX ? describe : describe.skip)('nginx', () => {
+  test('takes a renewed certificate, and no connection ends by that', async () => {
+    const balancer = await start();
+    const socket = io(balancer.url, { transports: ['websocket'], auth: { token }, forceNew: true });
+    endings.push(() => socket.disconnect());
+    const heard: unknown[] = [];
+    socket.on('object-packet', ({ speed }) => heard.push(speed)).on('disconnect', () => heard.push('disconnected'));
+    await until(() => socket.connected, 'it is connected');
+    expect(await nameOf(balancer)).toBe('vigil.example');
+    certify(secretsOf(balancer), 'renewed.example');
+    await until(async () => (await nameOf(balancer)) === 'renewed.example', 'the new certificate is shown');
+    await service.admin('POST', 'objects/car/packets', { speed: 1 });
+    await until(() => heard.length > 0, 'the packet is heard');
+    expect(heard).toEqual([1]);
+  });
+
+  test('stays as it is while the certificate and its key do not belong together', async () => {
+    const balancer = await start();
+    rmSync(join(secretsOf(balancer), 'key.pem'));
+    const other = await start();
+    copyFileSync(join(secretsOf(other), 'key.pem'), join(secretsOf(balancer), 'key.pem'));
+    await until(() => /everything stays as it is/.test(balancer.said()), 'it says so');
+    expect(await nameOf(balancer)).toBe('vigil.example');
+    certify(secretsOf(balancer), 'mended.example');
+    await until(async () => (await nameOf(balancer)) === 'mended.example', 'a pair that fits is taken');
+  });
+
+  test('begins to speak TLS when a certificate comes, and ends when it goes', async () => {
+    const balancer = await start({ prepare: () => undefined });
+    expect(await nameOf(balancer)).toBe(null);
+    certify(secretsOf(balancer));
+    await until(async () => (await nameOf(balancer)) === 'vigil.example', 'TLS is spoken');
+    for (const name of ['cert.pem', 'key.pem']) rmSync(join(secretsOf(balancer), name));
+    await until(async () => (await nameOf(balancer)) === null, 'TLS is not spoken');
+    expect((await fetch(`${balancer.url}/api/v1`)).status).toBe(200);
+  });
+
+  test('starts without TLS where the key is that of another certificate, and says so', async () => {
+    const prepare = (secrets: string): void => {
+      certify(secrets);
+      const key = readFileSync(join(secrets, 'key.pem'));
+      certify(secrets);
+      writeFileSync(join(secrets, 'key.pem'), key);
+    };
+    const balancer = await start({ prepare });
+    expect((await fetch(`${balancer.url}/api/v1`)).status).toBe(200);
+    expect(balancer.said()).toContain('There is no TLS: the certificate or its key cannot be used');
+  });
+
+  test('speaks HTTP/2 over TLS', async () => {
+    const balancer = await start();
+    const session = connectHttp2(`https://127.0.0.1:${balancer.tlsPort}`, { rejectUnauthorized: false });
+    endings.push(() => session.destroy());
+    const request = session.request({ ':path': '/api/v1/objects/car', authorization: `Bearer ${token}` });
+    const [headers] = await once(request, 'response');
+    let body = '';
+    for await (const text of request.setEncoding('utf8')) body += text;
+    expect([headers[':status'], JSON.parse(body).id]).toEqual([200, 'car']);
+  });
+
+  test('leaves an EventSource unanswered where others are told to come again', async () => {
+    const away = await startTestService({ env: { TRUST_PROXY: '1', MQTT_PROXY: '1' } }, testUri());
+    endings.push(() => away.stop());
+    const balancer = await start({}, [away]);
+    await away.service.stop();
+    expect((await fetch(`${balancer.url}/api/v1/objects`)).status).toBe(503);
+    expect(await answerToEventSource(balancer.url)).toBe('');
+  });
+
+  test.each([
+    ['believes a proxy that it is told of', '127.0.0.0/8 ::1', { address: '203.0.113.7', isSecure: true }],
+    ['believes nobody else', '10.1.2.3', { address: '127.0.0.1', isSecure: false }],
+  ])('%s about where a request comes from', async (_what, trusted, { address, isSecure }) => {
+    const balancer = await start({ env: { PROXY_TRUST: trusted } });
+    const headers = { 'X-Forwarded-For': '198.51.100.1, 203.0.113.7', 'X-Forwarded-Proto': 'https' };
+    const body = JSON.stringify(ADMIN);
+    const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body };
+    const before = service.logLines.length;
+    const cookie = (await fetch(`${balancer.url}/api/v1/auth`, init)).headers.get('set-cookie');
+    expect(/; Secure/.test(cookie ?? '')).toBe(isSecure);
+    const logins = () => service.logLines.slice(before).filter((line) => line.includes('"action":"login"'));
+    await until(() => logins().length > 0, 'the login is in the log of security events');
+    expect(JSON.parse(logins()[0] as string)).toMatchObject({ address });
+  });
+});
+
+(HAS_NGINX ? describe : describe.skip)('nginx before instances that say whether they are ready', () => {
+  let lines: Line[];
+  let instances: TestService[];
+
+  beforeAll(async () => {
+    const [uri, readyPort] = [testUri(), await findFreePort()];
+    [lines, instances] = [[], []];
+    for (const host of ['127.0.0.1', '127.0.0.2']) {
+      const line = await openLine(uri);
+      const env = { TRUST_PROXY: '1', MQTT_PROXY: '1', HOST: host, OPS_HOST: host, OPS_PORT: String(readyPort) };
+      lines.push(line);
+      instances.push(await startTestService({ env }, line.uri));
+    }
+  });
+  afterAll(async () => {
+    for (const line of lines) await line.mend();
+    await instances[0]?.service.stop();
+    await instances[0]?.client.close();
+    await instances[1]?.stop();
+    for (const line of lines) await line.cut();
+  });
+
+  const hostOf = (at: number): string => new URL(instances[at]?.url ?? '').host;
+
+  test('sends nothing to one that lost its database while another has it, and all of them something when all did', async () => {
+    const opsUrl = instances[0]?.service.opsUrl ?? '';
+    const balancer = await start({ env: { READY_PORT: new URL(opsUrl).port } }, instances);
+    const has = (at: number) => peersOf(balancer).includes(`server ${hostOf(at)} `);
+    const hasBoth = (when: string) => until(() => has(0) && has(1), `both get requests ${when}`, 20_000);
+    await hasBoth('at first');
+    await lines[1]?.cut();
+    await until(() => !has(1), 'the second is left out', 20_000);
+    expect(has(0)).toBe(true);
+    await lines[1]?.mend();
+    await hasBoth('when the second is back');
+    for (const line of lines) await line.cut();
+    const isReady = (at: number) => fetch(`${instances[at]?.service.opsUrl}/ready`).then(({ ok }) => ok);
+    await until(async () => !(await isReady(0)) && !(await isReady(1)), 'none is ready', 20_000);
+    await hasBoth('while none is ready');
+    for (const line of lines) await line.mend();
+    await until(async () => (await isReady(0)) && (await isReady(1)), 'both are ready', 20_000);
+    await hasBoth('in the end');
+  });
+});
