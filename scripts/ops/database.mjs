@@ -1,54 +1,103 @@
 /**
- * The first start with Docker: makes of the MongoDB a replica set of one, and in it the user of the service, who may read and
- * write the database `vigil` and nothing else. Done again it changes nothing but the user's password, to what is stored.
+ * Sets up the MongoDB of docker-compose.yml: makes a replica set of the members that are named, and in it the user of the
+ * service, who may read and write the database `vigil` and nothing else. Done again it changes nothing but what is otherwise:
+ * the user's password, and members that were added or left out.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 
-const WAIT_MS = 120_000;
-const host = process.env.MONGODB_HOST || 'mongo:27017';
+const WAIT_MS = Number(process.env.WAIT_MS || 120_000);
+const POLL_MS = 500;
+const SELECTION_MS = 2_000;
+// With MONGODB_HOST alone a set that is there stays as it is.
+const { MONGODB_MEMBERS = '', MONGODB_HOST = 'mongo:27017' } = process.env;
+const members = (MONGODB_MEMBERS || MONGODB_HOST).split(',');
 const read = (name) => readFileSync(join(process.env.SECRETS_DIR || '/secrets', name), 'utf8').trim();
 
-/** Until it works: the database may still be starting, or electing itself. */
+/** Until it works, or gives true: the database may still be starting, or electing itself. */
 async function untilDone(step) {
   const deadline = Date.now() + WAIT_MS;
   for (;;) {
-    try {
-      return await step();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await wait(500);
-    }
+    let failure = new Error('its members take too long');
+    const isDone = await step().catch((error) => {
+      failure = error;
+      return false;
+    });
+    if (isDone !== false) return;
+    if (Date.now() > deadline) throw failure;
+    await wait(POLL_MS);
   }
 }
 
-async function setUp(admin) {
-  await admin.command({ replSetInitiate: { _id: 'vigil', members: [{ _id: 0, host }] } }).catch((error) => {
-    if (error.codeName !== 'AlreadyInitialized') throw error;
-  });
-  const { isWritablePrimary } = await admin.command({ hello: 1 });
-  if (!isWritablePrimary) throw new Error('the database has no primary yet');
+async function withClient(hosts, query, use) {
+  const uri = `mongodb://root:${read('root-password')}@${hosts}/?${query}`;
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: SELECTION_MS });
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
 }
 
-async function makeUser(database) {
+/** A set of one, where there is none. */
+const initiate = () =>
+  withClient(members[0], 'directConnection=true', async (client) => {
+    const config = { _id: 'vigil', members: [{ _id: 0, host: members[0] }] };
+    await client
+      .db('admin')
+      .command({ replSetInitiate: config })
+      .catch((error) => {
+        if (error.codeName !== 'AlreadyInitialized') throw error;
+      });
+    const { isWritablePrimary, setName, primary } = await client.db('admin').command({ hello: 1 });
+    if (!isWritablePrimary && primary === undefined)
+      throw new Error(setName === undefined ? 'it is starting' : 'it has no primary: most of its members are away');
+  });
+
+/**
+ * The next step towards the members that are wanted, at most one of them at a time; gives true when there is none. A primary
+ * cannot leave, so where it has to, the first that stays is made to lead.
+ */
+async function approach(admin) {
+  const { config } = await admin.command({ replSetGetConfig: 1 });
+  const { primary } = await admin.command({ hello: 1 });
+  const present = config.members.map(({ host }) => host);
+  const [wanted] = members.filter((host) => !present.includes(host));
+  const [unwanted] = present.filter((host) => !members.includes(host));
+  const change = (next) =>
+    admin.command({ replSetReconfig: { ...config, version: config.version + 1, members: next } });
+  if (wanted !== undefined) {
+    const id = Math.max(...config.members.map(({ _id }) => _id)) + 1;
+    await change([...config.members, { _id: id, host: wanted }]);
+    return false;
+  }
+  if (unwanted !== undefined) {
+    const leads = config.members.map((member) => ({ ...member, priority: member.host === members[0] ? 2 : 1 }));
+    if (members.includes(primary)) await change(config.members.filter(({ host }) => host !== unwanted));
+    else if (config.members.some(({ host, priority }) => host === members[0] && priority !== 2)) await change(leads);
+    return false;
+  }
+  if (config.members.every(({ priority }) => priority === 1)) return true;
+  await change(config.members.map((member) => ({ ...member, priority: 1 })));
+  return false;
+}
+
+const makeUser = async (database) => {
   const user = { pwd: read('app-password'), roles: [{ role: 'readWrite', db: 'vigil' }] };
   await database.command({ createUser: 'vigil', ...user }).catch((error) => {
     if (error.code !== 51003) throw error;
     return database.command({ updateUser: 'vigil', ...user });
   });
-}
+};
 
-const client = new MongoClient(`mongodb://root:${read('root-password')}@${host}/?directConnection=true`, {
-  serverSelectionTimeoutMS: 2_000,
-});
 try {
-  await untilDone(() => setUp(client.db('admin')));
-  await untilDone(() => makeUser(client.db('vigil')));
+  await untilDone(initiate);
+  const toSet = (step) => () => withClient(members.join(','), 'replicaSet=vigil', step);
+  if (MONGODB_MEMBERS !== '') await untilDone(toSet((client) => approach(client.db('admin'))));
+  await untilDone(toSet((client) => makeUser(client.db('vigil'))));
 } catch (error) {
   process.stderr.write(`The database could not be set up: ${error.message}\n`);
   process.exitCode = 1;
-} finally {
-  await client.close();
 }

@@ -1,10 +1,9 @@
 /** What docker-compose.yml and the Dockerfile promise: nobody is root, nothing is written, nothing secret is in them. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
 import { parseYaml } from '@redocly/openapi-core';
+import { readCode, readSection, readTable } from '../../support/docs/markdown.js';
 
 interface Container {
   readonly image?: string;
@@ -19,15 +18,34 @@ interface Container {
   readonly mem_limit?: string;
   readonly healthcheck?: object;
   readonly restart?: string;
-  readonly volumes?: string[];
+  readonly volumes?: (string | { source: string; bind?: { create_host_path?: boolean } })[];
+  readonly build?: object;
+  readonly pull_policy?: string;
+  readonly tmpfs?: string[];
+  readonly ulimits?: { nofile: number };
+  readonly environment?: Record<string, string>;
+  readonly profiles?: string[];
+  readonly depends_on?: Record<string, { condition: string }>;
+  readonly command?: string[];
+  readonly scale?: string;
 }
 
 const COMPOSE = 'docker-compose.yml';
-const { services, networks } = parseYaml(readFileSync(COMPOSE, 'utf8')) as {
+const REPLICAS = 'docker-compose.replicas.yml';
+const text = readFileSync(COMPOSE, 'utf8');
+const {
+  services,
+  networks,
+  volumes,
+  name: project,
+} = parseYaml(text) as {
+  name: string;
   services: Record<string, Container>;
-  networks: Record<string, { internal?: boolean }>;
+  networks: Record<string, { internal?: boolean; enable_ipv6?: string; ipam?: { config: { subnet: string }[] } }>;
+  volumes: Record<string, unknown>;
 };
 const all = Object.entries(services);
+const ours = all.filter(([, { image }]) => image === 'vigil');
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 
 describe('docker-compose.yml', () => {
@@ -49,8 +67,8 @@ describe('docker-compose.yml', () => {
 
   test('foreign images are pinned to their bytes', () => {
     const images = all.flatMap(([, { image }]) => (image === undefined || image === 'vigil' ? [] : [image]));
-    expect(images.length).toBeGreaterThan(0);
-    for (const image of images) expect(image).toMatch(/^[a-z]+:\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$/);
+    expect(images.length).toBeGreaterThan(3);
+    for (const image of images) expect(image).toMatch(/^([a-z]+\/)?[a-z]+:v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$/);
   });
 
   test('the database is patched against what is known, asks for passwords, and is reached by the service alone', () => {
@@ -63,12 +81,13 @@ describe('docker-compose.yml', () => {
     expect(networks).toMatchObject({ database: { internal: true }, inside: { internal: true } });
   });
 
-  test('only the balancer is reached from outside: HTTP from this machine, TLS from everywhere', () => {
+  test('publishes the balancer alone, to everyone with TLS, and to this machine what has none', () => {
     const published = all.flatMap(([name, { ports }]) => (ports ?? []).map((port) => `${name} ${port}`));
     expect(published.map((port) => port.replace(/\$\{\w+:-(\d+)\}/, '$1'))).toEqual([
       'proxy 127.0.0.1:8080:8080',
       'proxy 127.0.0.1:1883:1883',
       'proxy 8443:8443',
+      'grafana 127.0.0.1:3000:3000',
     ]);
     expect(services.app).not.toHaveProperty('container_name');
   });
@@ -77,13 +96,147 @@ describe('docker-compose.yml', () => {
     expect(readFileSync(COMPOSE, 'utf8')).not.toMatch(/(password|secret|key)[a-z_]*: +["']?(?!\/secrets)[A-Za-z0-9]/i);
   });
 
-  const hasCompose = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'docker-compose')));
-  if (!hasCompose) process.stderr.write('docker-compose is not installed: the compose file is not checked by it\n');
-  (hasCompose ? test : test.skip)('docker-compose takes it', () => {
-    const written = execFileSync('docker-compose', ['-f', COMPOSE, 'config'], { encoding: 'utf8' });
-    const { services: resolved } = parseYaml(written) as { services: Record<string, Container> };
-    expect(Object.keys(resolved).sort()).toEqual(Object.keys(services).sort());
-    expect(Object.keys(resolved.proxy ?? {})).toContain('ports');
+  test('has one name, wherever the folder is', () => expect(project).toBe('vigil'));
+
+  test('our image is built here and fetched from nowhere, and leaves no volume without a name', () => {
+    expect(ours.map(([name]) => name)).toEqual(['secrets', 'database', 'app', 'backup']);
+    for (const [, container] of ours) {
+      expect(container.pull_policy).toBe('never');
+      expect(container.tmpfs).toContain('/data');
+    }
+    expect(ours.filter(([, { build }]) => build !== undefined).map(([name]) => name)).toEqual(['secrets']);
+  });
+
+  test('whatever takes a file for each client may open enough of them', () => {
+    for (const name of ['mongo', 'app', 'proxy']) expect(services[name]?.ulimits).toEqual({ nofile: 64_000 });
+  });
+
+  test('a path of a certificate that does not exist is refused, and does not become a folder', () => {
+    const given = (services.secrets?.volumes ?? []).filter((volume) => typeof volume !== 'string');
+    expect(given).toMatchObject([
+      { type: 'bind', source: expect.stringContaining('TLS_CERT'), read_only: true, bind: { create_host_path: false } },
+      { type: 'bind', source: expect.stringContaining('TLS_KEY'), read_only: true, bind: { create_host_path: false } },
+    ]);
+  });
+
+  test('the number of instances is a setting, and stays what it is', () => {
+    expect(services.app?.scale).toBe(`\${APP_INSTANCES:-1}`);
+  });
+
+  test('each that stays says whether it is well, often while others wait for it and seldom later', () => {
+    for (const name of ['mongo', 'app', 'proxy'])
+      expect(services[name]?.healthcheck).toMatchObject({
+        start_interval: expect.any(String),
+        test: expect.anything(),
+      });
+    expect(services.mongo?.healthcheck).toMatchObject({ interval: '30s' });
+    expect(services.app?.healthcheck).toMatchObject({ test: ['CMD', 'node', 'scripts/ops/health.mjs'] });
+    expect(services.proxy?.depends_on).toEqual({ app: { condition: 'service_healthy' } });
+    expect(services.proxy?.environment).toMatchObject({ READY_PORT: '9464' });
+  });
+
+  test('clients over IPv6 come from addresses of their own', () => {
+    expect(networks.outside?.enable_ipv6).toBe(`\${ENABLE_IPV6:-true}`);
+    expect(networks.outside?.ipam?.config[0]?.subnet).toMatch(/:-fd[0-9a-f:]+::\/64}$/);
+  });
+
+  test('what is not needed for a start is in a profile', () => {
+    const profiled = all.filter(([, { profiles }]) => profiles !== undefined);
+    expect(profiled.map(([name, { profiles }]) => [name, ...(profiles as string[])])).toEqual([
+      ['backup', 'backup'],
+      ['prometheus', 'observe'],
+      ['grafana', 'observe'],
+    ]);
+  });
+
+  test('README names every setting, and no other', () => {
+    const named = (of: string) => new Set([...of.matchAll(/\$\{([A-Z][A-Z0-9_]*)/g)].map(([, name]) => name));
+    const table = readSection('README.md', 'Settings of the compose file');
+    const shown = readTable(table).flatMap(([cell]) => readCode(cell));
+    // Compose's own.
+    const own = ['COMPOSE_FILE', 'COMPOSE_PROFILES', 'COMPOSE_PROJECT_NAME'];
+    expect(shown.sort()).toEqual([...named(text), ...own].sort());
+  });
+
+  const compose = findCompose();
+  if (compose === null) process.stderr.write('Compose 2 is not installed: the compose files are not checked by it\n');
+  (compose === null ? test.skip : test)('Compose takes it, alone and with the overlay', () => {
+    const [program, ...words] = compose as string[];
+    for (const files of [[COMPOSE], [COMPOSE, REPLICAS]]) {
+      const args = [...words, ...files.flatMap((file) => ['-f', file]), '--profile', '*', 'config'];
+      const resolved = parseYaml(execFileSync(program as string, args, { encoding: 'utf8' })) as typeof services;
+      const names = Object.keys((resolved as unknown as { services: object }).services);
+      expect(names).toEqual(expect.arrayContaining(Object.keys(services)));
+    }
+  });
+});
+
+/** The command of a Compose that is new enough; null where there is none. */
+function findCompose(): string[] | null {
+  for (const command of [['docker', 'compose'], ['docker-compose']]) {
+    try {
+      const [program, ...args] = command as [string, ...string[]];
+      const version = execFileSync(program, [...args, 'version', '--short'], { stdio: ['ignore', 'pipe', 'ignore'] });
+      if (!/^v?1\./.test(String(version))) return command;
+    } catch {
+      // Not here.
+    }
+  }
+  return null;
+}
+
+describe('docker-compose.replicas.yml', () => {
+  const overlay = parseYaml(readFileSync(REPLICAS, 'utf8')) as {
+    services: Record<string, Container & { extends?: { service: string } }>;
+    volumes: Record<string, unknown>;
+  };
+  const MEMBERS = 'mongo:27017,mongo2:27017,mongo3:27017';
+
+  test('adds two members like the first, each with data of its own and without users of its own', () => {
+    const added = ['mongo2', 'mongo3'].map((name) => overlay.services[name]);
+    for (const member of added) {
+      expect(member?.extends).toEqual({ file: COMPOSE, service: 'mongo' });
+      expect(member?.environment).toEqual({ MONGO_INITDB_ROOT_USERNAME: '', MONGO_INITDB_ROOT_PASSWORD_FILE: '' });
+    }
+    const stored = added.flatMap((member) => member?.volumes ?? []).map((volume) => String(volume).split(':')[0]);
+    expect(new Set(stored).size).toBe(4);
+    expect(Object.keys(overlay.volumes).sort()).toEqual([...stored].sort());
+    expect(stored.filter((volume) => (volume as string) in volumes)).toEqual([]);
+  });
+
+  test('tells all three to who makes the set and to who makes the address', () => {
+    for (const name of ['secrets', 'database'])
+      expect(overlay.services[name]?.environment).toEqual({ MONGODB_MEMBERS: MEMBERS });
+    expect(Object.keys(overlay.services.database?.depends_on ?? {})).toEqual(['mongo2', 'mongo3']);
+  });
+});
+
+describe('profile observe', () => {
+  const read = (file: string) => parseYaml(readFileSync(`scripts/ops/${file}`, 'utf8')) as never;
+
+  test('Prometheus asks every instance, by the job and with the rules of alerts.yml', () => {
+    const { scrape_configs: jobs, rule_files: rules } = read('prometheus.yml') as {
+      scrape_configs: { job_name: string; dns_sd_configs: object[] }[];
+      rule_files: string[];
+    };
+    expect(jobs).toEqual([
+      { job_name: 'vigil', dns_sd_configs: [expect.objectContaining({ names: ['app'], type: 'A', port: 9464 })] },
+    ]);
+    for (const rule of rules) expect(existsSync(`scripts/ops/${rule}`)).toBe(true);
+    expect(services.prometheus?.command).toContain('--config.file=/ops/prometheus.yml');
+    expect(services.prometheus?.networks).toEqual(['inside']);
+  });
+
+  test('Grafana finds Prometheus and the dashboard, and its password is one of the secrets', () => {
+    const { datasources } = read('grafana/datasources/prometheus.yml') as { datasources: object[] };
+    expect(datasources).toMatchObject([{ type: 'prometheus', url: 'http://prometheus:9090', isDefault: true }]);
+    const { providers } = read('grafana/dashboards/vigil.yml') as { providers: object[] };
+    expect(providers).toMatchObject([{ type: 'file', options: { path: '/ops' } }]);
+    expect(existsSync('scripts/ops/dashboard.json')).toBe(true);
+    expect(services.grafana?.volumes).toContain('./scripts/ops:/ops:ro');
+    expect(services.grafana?.environment).toMatchObject({ GF_PATHS_PROVISIONING: '/ops/grafana' });
+    expect(services.grafana?.environment?.GF_SECURITY_ADMIN_PASSWORD__FILE).toBe('/secrets/admin-password');
+    expect(services.secrets?.volumes).toContain('grafana-secrets:/secrets/grafana');
   });
 });
 
@@ -102,6 +255,18 @@ describe('Dockerfile', () => {
     for (const line of installs) expect(line).toMatch(/^RUN npm ci .*--ignore-scripts/);
     expect(installs[0]).toContain('--omit=dev');
     expect(last.join('\n')).toContain('COPY --from=packages /app/node_modules node_modules');
+  });
+
+  test('the image has no package manager, and none of the packages that only trials and tests need', () => {
+    expect(last[1]).toMatch(/^RUN rm -rf \/usr\/local\/lib\/node_modules .* npm$/);
+    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+    const tools = ['pacote', 'mongodb-memory-server-core', 'cli-progress', 'csv-parse', 'socket.io-client'];
+    expect(tools.filter((name) => name in dependencies)).toEqual([]);
+  });
+
+  test('a certificate authority is an argument of the stages that fetch, and no part of the image', () => {
+    expect(lines.filter((line) => line === 'ARG EXTRA_CA=""')).toHaveLength(2);
+    expect(last.join('\n')).not.toContain('CA');
   });
 
   test('it runs as nobody special, is asked for its health, and is told to end as a process is', () => {
@@ -130,53 +295,5 @@ describe('Dockerfile', () => {
         .map((line) => line.replace('!', ''))
         .sort(),
     ).toEqual([...first].sort());
-  });
-});
-
-describe('secrets', () => {
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'vigil-secrets-'));
-    for (const name of ['app', 'mongo', 'proxy', 'given']) mkdirSync(join(folder, name));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  const given = () => join(folder, 'given');
-  const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-  async function make(): Promise<Record<string, number>> {
-    const path = '../../../scripts/ops/secrets.mjs';
-    const { makeSecrets } = (await import(path)) as { makeSecrets: (...args: unknown[]) => void };
-    const owners: Record<string, number> = {};
-    makeSecrets(folder, given(), (file: string, owner: number) => {
-      owners[file.slice(folder.length + 1).replace(/\.new$/, '')] = owner;
-    });
-    return owners;
-  }
-
-  test('each is made once, for its reader alone', async () => {
-    const names = ['mongo/keyfile', 'mongo/root-password', 'mongo/app-password'];
-    const ours = ['app/mongodb-uri', 'app/secret', 'app/admin-password'];
-    expect(await make()).toEqual({
-      ...Object.fromEntries(names.map((name) => [name, 999])),
-      ...Object.fromEntries(ours.map((name) => [name, 1000])),
-    });
-    const before = [...names, ...ours].map(read);
-    for (const name of [...names, ...ours]) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o400);
-    expect(new Set(before).size).toBe(before.length);
-    expect(read('app/mongodb-uri')).toContain(`vigil:${read('mongo/app-password')}@mongo:27017/vigil`);
-    expect(await make()).toEqual({});
-    expect([...names, ...ours].map(read)).toEqual(before);
-  });
-
-  test('a certificate is handed over, half of one refused, and taken back when it is no longer given', async () => {
-    writeFileSync(join(given(), 'cert.pem'), 'a certificate');
-    await expect(make()).rejects.toThrow('TLS_CERT and TLS_KEY: the key is missing');
-    writeFileSync(join(given(), 'key.pem'), 'a key');
-    expect(await make()).toEqual({ 'proxy/cert.pem': 101, 'proxy/key.pem': 101 });
-    expect(read('proxy/key.pem')).toBe('a key');
-    rmSync(join(given(), 'cert.pem'));
-    rmSync(join(given(), 'key.pem'));
-    await make();
-    expect(existsSync(join(folder, 'proxy', 'key.pem'))).toBe(false);
   });
 });
