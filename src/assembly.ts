@@ -23,7 +23,7 @@ import { createFairQueue } from './fairness/fair-queue.js';
 import { createFairness } from './fairness/fairness.js';
 import { createGateway, type Gateway } from './gateway/gateway.js';
 import { createDigest } from './gateway/packet-id.js';
-import { createAddressOf } from './http/address.js';
+import { createClientFacts } from './http/address.js';
 import { createApp } from './http/app.js';
 import { type Arrivals, createArrivals } from './http/arrivals.js';
 import type { Door } from './http/door.js';
@@ -79,7 +79,8 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   const identity = createIdentity({ database, secrets: parts.secrets, lifetimeMs, now, accounts: caches.accounts });
   const audit = createAudit({ database, log: log.child({ room: 'audit' }), now });
   life.push(() => audit.stop());
-  const addressOf = createAddressOf(config.http.trustProxy);
+  const facts = createClientFacts(config.http.trustProxy);
+  const { addressOf } = facts;
   const hub = createFeed(parts, { database, caches, identity });
   const arrivals = createArrivals();
   const entrance = await createEntrance({ ...parts, database, caches, identity, audit });
@@ -88,7 +89,7 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   const app = createApi({ ...opened, ...entrance, listDatabase, identity, passwords, audit, addressOf });
   const { corsOrigins } = config.http;
   const live = log.child({ room: 'live' });
-  const sockets = createSockets(door.server, { listen: hub.listen, addressOf, corsOrigins, log: live });
+  const sockets = createSockets(door.server, { listen: hub.listen, ...facts, corsOrigins, log: live });
   const watcher = await startNews(opened, life);
   isLive = watcher.isLive;
   const vitals = {
@@ -187,7 +188,7 @@ interface ApiParts extends Opened, Entrance {
   readonly identity: Identity;
   readonly passwords: Passwords;
   readonly audit: Audit;
-  readonly addressOf: ReturnType<typeof createAddressOf>;
+  readonly addressOf: ReturnType<typeof createClientFacts>['addressOf'];
 }
 
 function createApi(parts: ApiParts) {

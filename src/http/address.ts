@@ -1,9 +1,21 @@
-/** The address of a client behind the proxies that are believed, for requests that Express does not see. */
+/** What the proxies that are believed tell of a client, for requests that Express does not see: the same as in a handler. */
 import type { IncomingMessage } from 'node:http';
 import express from 'express';
 
-/** Tells the same of every request as `req.ip` does in a handler. */
-export function createAddressOf(trustProxy: number | string[]): (req: IncomingMessage) => string {
+export interface ClientFacts {
+  /** As `req.ip`. */
+  readonly addressOf: (req: IncomingMessage) => string;
+  /** As `req.protocol`: `http` or `https`. */
+  readonly schemeOf: (req: IncomingMessage) => string;
+}
+
+export function createClientFacts(trustProxy: number | string[]): ClientFacts {
   const app = express().set('trust proxy', trustProxy);
-  return (req) => String(Reflect.get(app.request, 'ip', Object.create(req, { app: { value: app } })));
+  const read = (req: IncomingMessage, name: string): string =>
+    String(Reflect.get(app.request, name, Object.create(req, { app: { value: app } })));
+  return {
+    addressOf: (req) => read(req, 'ip'),
+    // Some proxies name the scheme of a WebSocket.
+    schemeOf: (req) => read(req, 'protocol').replace(/^ws/, 'http'),
+  };
 }

@@ -18,7 +18,8 @@ export function scopeIn(res: Response): Scope {
 /** A cookie alone does not prove that its owner wants the change: a foreign page could have sent it. */
 export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandler {
   return (req, _res, next) => {
-    if (!isTrustedOrigin(req.headers, corsOrigins)) throw forbidden('a web page of a foreign origin sent this request');
+    if (!isTrustedOrigin(req.headers, req.protocol, corsOrigins))
+      throw forbidden('a web page of a foreign origin sent this request');
     next();
   };
 }

@@ -24,6 +24,8 @@ export interface SocketOptions {
   readonly listen: Listen;
   /** The client's address, as the proxies in front tell it. */
   readonly addressOf: (req: IncomingMessage) => string;
+  /** The scheme that the client used, likewise. */
+  readonly schemeOf: (req: IncomingMessage) => string;
   readonly corsOrigins: readonly string[];
   readonly log: Logger;
 }
@@ -69,7 +71,7 @@ export function createSockets(httpServer: HttpServer, options: SocketOptions): S
   };
 }
 
-function createServer(httpServer: HttpServer, { corsOrigins, addressOf }: SocketOptions): Server {
+function createServer(httpServer: HttpServer, { corsOrigins, addressOf, schemeOf }: SocketOptions): Server {
   const handshakes = new RateLimiterMemory({ points: LIMITS.handshakesPerMinute, duration: 60 });
   const isRare = (address: string): Promise<boolean> =>
     handshakes.consume(address).then(
@@ -80,7 +82,10 @@ function createServer(httpServer: HttpServer, { corsOrigins, addressOf }: Socket
   const allow = async (req: IncomingMessage, decide: Decide): Promise<void> => {
     // CORS does not hold for WebSockets: a page of a foreign origin is refused here.
     const full = io.engine.clientsCount >= LIMITS.socketsPerProcess;
-    decide(null, !full && isTrustedOrigin(req.headers, corsOrigins) && (await isRare(networkOf(addressOf(req)))));
+    decide(
+      null,
+      !full && isTrustedOrigin(req.headers, schemeOf(req), corsOrigins) && (await isRare(networkOf(addressOf(req)))),
+    );
   };
   const io = new Server(httpServer, {
     path: SOCKETS_PATH,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import WebSocket from 'ws';
 import { openSession, setCookiesOf, withCookie } from '../support/callers.js';
 import { ADMIN, type Answer, startTestService, type TestService, useService } from '../support/fixture.js';
+import { openWire } from '../support/wire.js';
 
 const service = useService();
 const FOREIGN: Record<string, string>[] = [
@@ -102,11 +103,9 @@ describe('a request with the cookie', () => {
   });
 
   test('of our own page, or of no page at all, is taken', async () => {
-    const { host } = new URL(service.url);
     for (const headers of [
       {},
       { Origin: service.url },
-      { Origin: `https://${host}` },
       { Origin: service.url, 'Sec-Fetch-Site': 'same-origin' },
       { 'Sec-Fetch-Site': 'none' },
       { 'Sec-Fetch-Site': 'same-origin' },
@@ -196,6 +195,60 @@ describe('with listed origins', () => {
 
   test('their pages may listen', async () => {
     expect(await handshake(listed.url, { Origin: GOOD, Cookie: cookie })).toBe('open');
+  });
+});
+
+describe('the scheme is part of an origin', () => {
+  let behind: TestService;
+  let host: string;
+  const facts = { Host: 'vigil.example' };
+  beforeAll(async () => {
+    behind = await startTestService({ env: { TRUST_PROXY: '1' } });
+    ({ host } = new URL(service.url));
+  });
+  afterAll(() => behind.stop());
+
+  /** What becomes of a change, a login, a WebSocket and a long poll of a page. */
+  async function tryAll(asked: TestService, headers: Record<string, string>): Promise<boolean[]> {
+    const cookie = await openSession(asked, ADMIN);
+    const written = await withCookie(asked, cookie)('POST', 'labels', { name: 'x' }, headers);
+    const login = await asked.as(null)('POST', 'auth', ADMIN, headers);
+    const socket = await handshake(asked.url, { ...headers, Cookie: cookie });
+    const path = '/socket.io/?EIO=4&transport=polling';
+    const sent = Object.entries({ Host: new URL(asked.url).host, ...headers, Cookie: cookie, Connection: 'close' });
+    const wire = await openWire(asked.url);
+    await wire.send(`GET ${path} HTTP/1.1\r\n${sent.map((field) => `${field.join(': ')}\r\n`).join('')}\r\n`);
+    await wire.ended();
+    wire.socket.destroy();
+    return [written.status === 200, login.status === 200, socket === 'open', wire.received().includes('HTTP/1.1 200 ')];
+  }
+  const [ALL, NONE] = [Array(4).fill(true), Array(4).fill(false)];
+
+  test('without TLS a page over TLS is foreign, whatever a stranger says of the proxy', async () => {
+    expect(await tryAll(service, { Origin: `http://${host}` })).toEqual(ALL);
+    expect(await tryAll(service, { Origin: `https://${host}` })).toEqual(NONE);
+    expect(await tryAll(service, { Origin: `https://${host}`, 'X-Forwarded-Proto': 'https' })).toEqual(NONE);
+  });
+
+  test.each(['https', 'wss'])('behind a proxy that ends TLS (%s) a page without TLS is foreign', async (scheme) => {
+    const headers = { ...facts, 'X-Forwarded-Proto': scheme };
+    const [written, login, ...live] = await tryAll(behind, { ...headers, Origin: 'https://vigil.example' });
+    // A proxy names the scheme of a WebSocket only for one.
+    expect(scheme === 'https' ? [written, login, ...live] : [...live, ...live]).toEqual(ALL);
+    expect(await tryAll(behind, { ...headers, Origin: 'http://vigil.example' })).toEqual(NONE);
+    expect(await tryAll(behind, { ...headers, Origin: 'https://vigil.example:444' })).toEqual(NONE);
+  });
+
+  test('a port that the scheme has anyway makes no difference', async () => {
+    const headers = { Host: 'vigil.example:443', 'X-Forwarded-Proto': 'https', Origin: 'https://vigil.example' };
+    expect(await tryAll(behind, headers)).toEqual(ALL);
+  });
+
+  test('what is no scheme of the web has no pages', async () => {
+    const headers = { ...facts, 'X-Forwarded-Proto': 'foo' };
+    for (const Origin of ['file://', 'foo://vigil.example', 'null']) {
+      expect(await tryAll(behind, { ...headers, Origin })).toEqual(NONE);
+    }
   });
 });
 
