@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Server, type Socket } from 'socket.io';
+import type { Identify } from '../auth/identify.js';
 import { isTrustedOrigin } from '../auth/origin.js';
 import { toApiError } from '../errors.js';
 import {
@@ -19,9 +20,11 @@ import { LIMITS } from '../model/limits.js';
 import { networkOf } from '../model/network.js';
 import { type Connection, guardConnections, isDrained, takesFrames, writeFrames } from './connections.js';
 import { escapeText } from './encoding.js';
+import { createUnproven, type Unproven } from './unproven.js';
 
 export interface SocketOptions {
   readonly listen: Listen;
+  readonly identify: Identify;
   /** The client's address, as the proxies in front tell it. */
   readonly addressOf: (req: IncomingMessage) => string;
   /** The scheme that the client used, likewise. */
@@ -44,11 +47,16 @@ export interface Sockets {
 }
 
 export function createSockets(httpServer: HttpServer, options: SocketOptions): Sockets {
-  const io = createServer(httpServer, options);
+  const unproven = createUnproven(options);
+  const io = createServer(httpServer, options, unproven);
   const unguard = guardConnections(io);
+  io.engine.on('connection', unproven.begin);
   io.use((socket: LiveSocket, next) => {
     admit(options, socket).then(
-      () => next(),
+      () => {
+        unproven.prove(socket.conn);
+        next();
+      },
       (error) => refuse(options, socket, { error, next }),
     );
   });
@@ -71,7 +79,11 @@ export function createSockets(httpServer: HttpServer, options: SocketOptions): S
   };
 }
 
-function createServer(httpServer: HttpServer, { corsOrigins, addressOf, schemeOf }: SocketOptions): Server {
+function createServer(
+  httpServer: HttpServer,
+  { corsOrigins, addressOf, schemeOf }: SocketOptions,
+  unproven: Unproven,
+): Server {
   const handshakes = new RateLimiterMemory({ points: LIMITS.handshakesPerMinute, duration: 60 });
   const isRare = (address: string): Promise<boolean> =>
     handshakes.consume(address).then(
@@ -82,10 +94,8 @@ function createServer(httpServer: HttpServer, { corsOrigins, addressOf, schemeOf
   const allow = async (req: IncomingMessage, decide: Decide): Promise<void> => {
     // CORS does not hold for WebSockets: a page of a foreign origin is refused here.
     const full = io.engine.clientsCount >= LIMITS.socketsPerProcess;
-    decide(
-      null,
-      !full && isTrustedOrigin(req.headers, schemeOf(req), corsOrigins) && (await isRare(networkOf(addressOf(req)))),
-    );
+    const isOurs = !full && isTrustedOrigin(req.headers, schemeOf(req), corsOrigins);
+    decide(null, isOurs && (await isRare(networkOf(addressOf(req)))) && (await unproven.mayEnter(req)));
   };
   const io = new Server(httpServer, {
     path: SOCKETS_PATH,
@@ -97,6 +107,8 @@ function createServer(httpServer: HttpServer, { corsOrigins, addressOf, schemeOf
     // interface, "Limits": 25 s between pings, 60 s for the answer.
     pingInterval: LIMITS.pingIntervalMs,
     pingTimeout: LIMITS.pingTimeoutMs,
+    // For newer clients to show a token after the handshake; whoever was refused is cut then as well.
+    connectTimeout: LIMITS.socketProofMs,
     maxHttpBufferSize: LIMITS.inboundFrameBytes,
     perMessageDeflate: false,
     httpCompression: false,

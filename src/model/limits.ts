@@ -72,13 +72,11 @@ export const LIMITS = {
   loginAddressKnownMs: 90 * DAY_MS,
   loginWaitMaxMs: DAY_MS,
 
-  // Caches: entries.
+  // Caches: entries; memory for long pages that is kept for the next ones.
   cachedAccounts: 10_000,
   cachedTokens: 10_000,
   cachedModels: 1_000,
   cachedReaders: 100_000,
-
-  // Memory for long pages that is kept for the next ones.
   memoryStepBytes: 512 * KIB,
   memoryKeptBytes: 8 * MIB,
   memoriesKept: 8,
@@ -118,6 +116,9 @@ export const LIMITS = {
   slowMs: 10 * SECOND_MS,
   slowCheckMs: 1 * SECOND_MS,
   socketsPerProcess: 10_000,
+  socketsUnproven: 2_000,
+  socketsUnprovenPerAddress: 200,
+  socketProofMs: 10 * SECOND_MS,
   subscribedObjects: 1_000,
   // A page of events, and how long a request waits for one.
   pollEvents: 1_000,
