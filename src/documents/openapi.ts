@@ -33,8 +33,9 @@ export function createOpenApi(): Part {
   return {
     openapi: '3.1.0',
     info: { title: 'Vigil', version: '1', summary: 'Objects, packets, commands', description: ABOUT },
-    servers: [{ url: '/', description: 'Where this document comes from' }],
-    security: [{ session: [] }, { token: [] }],
+    // Programs put a path behind it: with a slash it would begin with two. The first of security is what they ask for.
+    servers: [{ url: '', description: 'Where this document comes from' }],
+    security: [{ token: [] }, { session: [] }],
     tags: tagsOf(operations),
     paths: toPaths(operations),
     components: {

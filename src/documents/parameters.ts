@@ -5,46 +5,66 @@ import { LIMITS } from '../model/limits.js';
 import type { Part } from './part.js';
 
 const ID = '^[0-9a-fA-F]{24}$';
-const time = (about: string): Part => ({
+const AN_ID = '65a00000000000000000000a';
+const [BEGIN, END] = ['2026-01-01T00:00', '2026-12-31T23:59'];
+const time = (about: string, example: string): Part => ({
+  example,
   schema: { type: 'string' },
   description: `${about}, included: milliseconds since the epoch, or ISO 8601 (UTC without a zone)`,
 });
 
 const PATH: Readonly<Record<string, Part>> = {
-  store: { schema: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,63}$' }, description: 'A store that was added' },
-  id: { schema: { type: 'string' }, description: 'The `_id` of the entity; of an object also its own `id`' },
-  packetID: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
-  command: { schema: { type: 'string', pattern: '^[^\\s/+#]{1,64}$' }, description: 'The name of the command' },
-  commandID: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
-  user: { schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
+  store: {
+    example: 'drivers',
+    schema: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,63}$' },
+    description: 'A store that was added',
+  },
+  id: {
+    example: 'truck-7',
+    schema: { type: 'string' },
+    description: 'The `_id` of the entity; of an object also its own `id`',
+  },
+  packetID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
+  command: {
+    example: 'setInterval',
+    schema: { type: 'string', pattern: '^[^\\s/+#]{1,64}$' },
+    description: 'The name of the command',
+  },
+  commandID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
+  user: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };
 
 /** README "List parameters". */
 export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
   offset: {
+    example: 0,
     schema: { type: 'integer', minimum: 0, maximum: LIMITS.listOffset, default: 0 },
     description: 'Skips so many; not with `meta`',
   },
   limit: {
+    example: 100,
     schema: { type: 'integer', minimum: 0, default: LIMITS.listEntities },
     description: `Gives at most so many; more than ${LIMITS.listEntities} counts as that. Not with \`meta\``,
   },
   only: {
+    example: ['id', 'name'],
     schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.onlyNames },
     style: 'form',
     explode: false,
     description: 'Only these fields, also nested ones (`state.speed`); `_id` always comes along',
   },
   meta: {
+    example: 'false',
     schema: { type: 'string', examples: ['true'] },
     description: 'Anything but `false` or `0`: how many there are, the first and the last, instead of the list',
   },
-  from: time('From this time on'),
-  to: time('Up to this time'),
-  begin: { ...time('From this time on'), description: 'The same as `from`' },
-  end: { ...time('Up to this time'), description: 'The same as `to`' },
-  sortBy: { schema: { type: 'string' }, description: 'A field; with `-` in front, descending' },
+  from: time('From this time on', BEGIN),
+  to: time('Up to this time', END),
+  begin: { ...time('From this time on', BEGIN), description: 'The same as `from`' },
+  end: { ...time('Up to this time', END), description: 'The same as `to`' },
+  sortBy: { example: '-time', schema: { type: 'string' }, description: 'A field; with `-` in front, descending' },
   where: {
+    example: { 'where.name': 'Truck 7' },
     schema: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LIMITS.whereFilters },
     style: 'form',
     explode: true,
@@ -53,10 +73,12 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
       '(a comma list). `null`, `true` and numbers are read as such; `"123"` in quotes is text. `where_<field>` is the same',
   },
   search: {
+    example: 'truck',
     schema: { type: 'string', maxLength: LIMITS.searchCharacters },
     description: 'Text that `name`, `id` or `login` contains, in any case',
   },
   after: {
+    example: AN_ID,
     schema: { type: 'string', pattern: ID },
     description: 'The `_id` of the last element read: the next page, as fast for the last as for the first',
   },
@@ -65,37 +87,45 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
 /** What single operations take. */
 const OTHERS: Readonly<Record<string, Part>> = {
   status: {
+    example: ['queued'],
     schema: { type: 'array', items: { enum: [...COMMAND_STATUSES] } },
     ...{ style: 'form', explode: false },
     description: 'Only commands of these statuses; what is over by `expires` waits for nothing any more',
   },
   wait: {
+    example: 0,
     schema: { type: 'number', minimum: 0, maximum: LIMITS.commandWaitMs / 1_000, default: 0 },
     description: 'Seconds: the answer comes as soon as there is a command; not with `meta`',
   },
   since: {
+    example: 'gmsAVhMAAAACKwQsAQ',
     schema: { type: 'string' },
     description: 'A position: what came after it is told. The header `Last-Event-ID` says the same',
   },
   objects: {
+    example: ['truck-7'],
     schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.subscribedObjects },
     ...{ style: 'form', explode: false },
     description: 'Only of these objects, by `_id` or own id',
   },
   events: {
+    example: ['object-packet'],
     schema: { type: 'array', items: { enum: [...EVENT_NAMES] } },
     ...{ style: 'form', explode: false },
     description: 'Only events of these names',
   },
   waitForEvents: {
+    example: 0,
     ...{ name: 'wait', schema: { type: 'integer', minimum: 0, maximum: LIMITS.pollMs / 1_000, default: 0 } },
     description: 'Seconds: a page comes as soon as there is an event',
   },
   group: {
+    example: 'mine',
     schema: { enum: ['mine'] },
     description: 'It belongs to the caller’s own group, whatever the body says: for what another installation exported',
   },
   ttl: {
+    example: '10 min',
     schema: { type: 'string', examples: ['10 min'] },
     description: 'How long the command may take: a duration, or milliseconds; a day if it is not given',
   },

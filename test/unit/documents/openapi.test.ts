@@ -81,3 +81,22 @@ test('reasons of errors are those of README', () => {
     })),
   );
 });
+
+describe('programs that make requests of the document', () => {
+  test('can put a path behind the address of the server, and are asked for a token first', () => {
+    expect(document.servers.map(({ url }: { url: string }) => url)).toEqual(['']);
+    expect(document.security[0]).toEqual({ token: [] });
+  });
+
+  test('find an example for every parameter, and it fits', () => {
+    const parameters = Object.entries<{ example?: unknown; schema: { type?: string; enum?: string[] } }>(
+      document.components.parameters,
+    );
+    expect(parameters.filter(([, { example }]) => example === undefined)).toEqual([]);
+    for (const [name, { example, schema }] of parameters) {
+      const type = Array.isArray(example) ? 'array' : Number.isInteger(example) ? 'integer' : typeof example;
+      const types = schema.enum ? ['string'] : schema.type === 'number' ? ['integer', 'number'] : [schema.type];
+      expect([name, types]).toEqual([name, expect.arrayContaining([type])]);
+    }
+  });
+});
