@@ -1,5 +1,14 @@
 /** A change stream as commands of its own: opened after a position, read batch by batch, and what it says as Changes. */
-import { BSON, BSONType, type ClientSession, type Db, type Document, type Long, type MongoClient } from 'mongodb';
+import {
+  BSON,
+  BSONType,
+  type ClientSession,
+  type Db,
+  type Document,
+  type Long,
+  type MongoClient,
+  Timestamp,
+} from 'mongodb';
 import { STORES } from '../model/stores.js';
 import { cursorIn, documentAt, findField, findValue, readBatch } from './bson.js';
 import { runRawCommand } from './raw-command.js';
@@ -19,19 +28,31 @@ export interface Stream {
 const WATCHED = [...STORES.keys(), 'packets', 'sessions', 'presence'].filter((name) => name !== 'audit');
 
 /** Opens a stream of what happened after `token`, or from now on; with where it begins. */
-export async function openStream(
+export function openStream(client: MongoClient, token: Document | null): Promise<{ stream: Stream; token: Document }> {
+  return open(client, token === null ? {} : { resumeAfter: token }, WATCHED, token);
+}
+
+/** The same of one store, from a time on. */
+export async function openStreamAt(client: MongoClient, store: string, fromMs: number): Promise<Stream> {
+  const startAtOperationTime = new Timestamp({ t: Math.floor(fromMs / 1_000), i: 0 });
+  return (await open(client, { startAtOperationTime }, [store], null)).stream;
+}
+
+async function open(
   client: MongoClient,
+  start: Document,
+  stores: readonly string[],
   token: Document | null,
 ): Promise<{ stream: Stream; token: Document }> {
   const images = { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' };
   const match = {
-    'ns.coll': { $in: WATCHED },
+    'ns.coll': { $in: stores },
     operationType: { $in: Object.keys(KINDS) },
     // The packets of an object that was removed are many, and their end is nobody's news.
     $nor: [{ 'ns.coll': 'packets', operationType: 'delete' }],
   };
   const pipeline = [
-    { $changeStream: { ...images, ...(token !== null && { resumeAfter: token }) } },
+    { $changeStream: { ...images, ...start } },
     { $match: match },
     // Only so does the stream get past a change that is, with its images, larger than an answer of the database may be.
     { $changeStreamSplitLargeEvent: {} },

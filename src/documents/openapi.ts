@@ -1,7 +1,8 @@
 /** The interface as an OpenAPI document, put together out of the tables of the code. */
 import { ERROR_KINDS, type ErrorStatus } from '../errors.js';
 import { STORES } from '../model/stores.js';
-import { createOperations, type Operation } from './operations.js';
+import type { Operation } from './operation.js';
+import { createOperations } from './operations.js';
 import { createParameters, parameterRef, pathParametersOf } from './parameters.js';
 import { type Part, schemaRef } from './part.js';
 import { createSchemas } from './schemas.js';

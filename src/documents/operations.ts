@@ -1,33 +1,11 @@
 /** Every operation of the interface: the routes as a table, those of stores for each store by itself. */
 import type { ErrorStatus } from '../errors.js';
 import { STORES, type Store } from '../model/stores.js';
+import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
 import { allOf, type Part, schemaRef } from './part.js';
+import { PAST, PAST_EVENTS } from './past-operations.js';
 import { titleOf } from './schemas.js';
-
-export interface Operation {
-  readonly method: 'get' | 'post' | 'patch' | 'delete';
-  /** With parameters in braces. */
-  readonly path: string;
-  /** Its name in programs that are generated from the document. */
-  readonly id: string;
-  readonly tag: string;
-  readonly summary: string;
-  /** Names of query parameters. */
-  readonly query?: readonly string[];
-  /** Schemas by media type. */
-  readonly body?: Readonly<Record<string, Part>>;
-  readonly isBodyRequired?: boolean;
-  readonly answer: { readonly says: string; readonly content: Readonly<Record<string, Part>> };
-  /** Headers of the answer beside those that every answer has. */
-  readonly headers?: readonly string[];
-  /** Beside those that every operation can end with. */
-  readonly errors: readonly ErrorStatus[];
-  /** Whither a request that was not quite right is sent. */
-  readonly moved?: string;
-  /** Needs no login. */
-  readonly isOpen?: boolean;
-}
 
 const json = (schema: Part) => ({ 'application/json': schema });
 const entity = (name: string): Part => allOf(schemaRef(name), schemaRef('Success'));
@@ -116,12 +94,27 @@ const EVENTS: readonly Operation[] = [
   {
     ...{ method: 'get', path: '/api/v1/events', id: 'listen', tag: 'events' },
     summary: 'Live events, as a stream or page by page',
-    query: ['since', 'objects', 'events', 'waitForEvents'],
+    query: [
+      'since',
+      'objects',
+      'events',
+      'exclude',
+      'waitForEvents',
+      'from',
+      'to',
+      'begin',
+      'end',
+      'limit',
+      'afterPlace',
+    ],
     answer: {
-      says: 'With `Accept: text/event-stream` a stream that goes on; otherwise a page, and where to go on',
-      content: { ...json(schemaRef('EventPage')), 'text/event-stream': { type: 'string' } },
+      says: 'With `from` or `to` a list; with `Accept: text/event-stream` a stream; otherwise a page, and where to go on',
+      content: {
+        ...json({ anyOf: [schemaRef('EventPage'), PAST_EVENTS] }),
+        'text/event-stream': { type: 'string' },
+      },
     },
-    errors: ADMITTED,
+    ...{ headers: ['Link'], errors: ADMITTED },
   },
 ];
 
@@ -233,7 +226,7 @@ const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string'
 /** Every operation, in the order of README "Interface". */
 export function createOperations(): readonly Operation[] {
   return [
-    ...[...SERVICE, ...LOGINS, ...EVENTS, ...PACKETS, ...(COMMANDS as readonly Operation[]), ...FETCHING],
+    ...[...SERVICE, ...LOGINS, ...EVENTS, ...PAST, ...PACKETS, ...(COMMANDS as readonly Operation[]), ...FETCHING],
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),
     ...operationsOf({ name: '{store}', readOnly: false }, 'Entity'),
   ];

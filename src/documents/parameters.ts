@@ -1,7 +1,7 @@
 /** The parameters of paths and queries, each standing once for all operations that take it. */
 import { COMMAND_STATUSES } from '../model/command.js';
-import { EVENT_NAMES } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
+import { PAST_EVENT_NAMES } from '../model/past-event.js';
 import type { Part } from './part.js';
 
 const ID = '^[0-9a-fA-F]{24}$';
@@ -110,9 +110,22 @@ const OTHERS: Readonly<Record<string, Part>> = {
   },
   events: {
     example: ['object-packet'],
-    schema: { type: 'array', items: { enum: [...EVENT_NAMES] } },
+    schema: { type: 'array', items: { enum: [...PAST_EVENT_NAMES] } },
     ...{ style: 'form', explode: false },
-    description: 'Only events of these names',
+    description: 'Only events of these names; `object-online` and `object-offline` with an interval alone',
+  },
+  exclude: {
+    ...{ name: 'events!', example: ['object-update'], schema: { type: 'array', items: { type: 'string' } } },
+    ...{ style: 'form', explode: false },
+    description: 'With an interval: no events of these names',
+  },
+  afterPlace: {
+    ...{
+      name: 'after',
+      example: '1795184145549.1795184145549000.65a00000000000000000000a',
+      schema: { type: 'string' },
+    },
+    description: 'With an interval: what `Link` says after a page; what comes after that',
   },
   waitForEvents: {
     example: 0,

@@ -15,6 +15,7 @@ import { createEventRouter, type EventParts } from './events.js';
 import { answerError, only, unknownPath } from './failure.js';
 import { type MeterParts, meter } from './meter.js';
 import { createObjectRouter, type ObjectParts } from './objects.js';
+import { createPastRouter } from './past-events.js';
 import { type EndedRequest, logRequests, nameRequest, requireHost, requireUtf8 } from './requests.js';
 
 export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts, EventParts, MeterParts {
@@ -48,7 +49,7 @@ export function createApp(parts: AppParts): Express {
   const refuseForeign = refuseForeignPages(parts.corsOrigins);
   app.use('/api/v1', createLoginRouter(parts, refuseForeign));
   app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins), meter(parts));
-  app.use('/api/v1', createAuthRouter(parts), createEventRouter(parts, refuseForeign));
+  app.use('/api/v1', createAuthRouter(parts), createPastRouter(parts), createEventRouter(parts, refuseForeign));
   app.use('/api/v1', createObjectRouter(parts), createCommandRouter(parts), createEntityRouter(parts));
   // interface, "Object endpoints": the command path is stated without the prefix as well.
   app.use(createSendRouter(parts));

@@ -86,7 +86,8 @@ export function readCount(query: Query, name: string): number | null {
   return Number(text);
 }
 
-function readBound(query: Query, name: string, alias: string): number | null {
+/** A bound of an interval, in ms; null where there is none. Throws a 400. */
+export function readBound(query: Query, name: string, alias: string): number | null {
   const [given, other] = [readInstant(query, name), readInstant(query, alias)];
   if (given !== null && other !== null && given !== other)
     throw badRequest(`${name} and ${alias}: two different times`);

@@ -3,6 +3,7 @@ import { readersOf } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import type { EventName, Form } from '../model/feed.js';
 import type { JsonObject } from '../model/json.js';
+import { COMMAND_ENDS, changedFields, commandPayload, updatePayload } from '../model/payload.js';
 
 export interface LiveEvent {
   readonly name: EventName;
@@ -17,9 +18,6 @@ export interface LiveEvent {
   /** What was made of it to be sent. */
   readonly encoded: Partial<Record<Form, Buffer>>;
 }
-
-/** Bookkeeping: no news of the object itself. */
-const SILENT: ReadonlySet<string> = new Set(['_at']);
 
 /** Whether a change can be told to anyone. */
 export function isAudible(change: Pick<Change, 'store' | 'kind'>): boolean {
@@ -47,37 +45,25 @@ export function toEvents(change: Change, objectReaders: readonly string[] | null
   if (store === 'commands' && after !== null) {
     const name = commandEventOf(change);
     if (name === null) return [];
-    const payload = { id: objectId, command: pick(after, COMMAND_FIELDS) };
+    const payload = commandPayload(objectId, after);
     return [new ChangeEvent(name, change, objectReaders, () => toBytes(payload))];
   }
   return [];
 }
 
-/** interface, "Event kinds": the fields that changed, top level, before and after; nothing when none did. */
+/** Nothing when no field changed. */
 function toUpdates(change: Change, objectReaders: readonly string[] | null): LiveEvent[] {
-  const fields = change.changed?.filter((name) => !SILENT.has(name)) ?? [];
+  const fields = changedFields(change);
   if (fields.length === 0) return [];
-  const pickBoth = () => ({ before: pick(change.before ?? {}, fields), after: pick(change.after ?? {}, fields) });
-  const payload = () => toBytes({ id: change.objectId, ...pickBoth() });
-  return [new ChangeEvent('object-update', change, objectReaders, payload)];
+  return [new ChangeEvent('object-update', change, objectReaders, () => toBytes(updatePayload(change, fields)))];
 }
-
-const COMMAND_FIELDS = ['_id', 'command', 'params', 'status', 'times', 'expires', 'result'];
-const ENDS: Readonly<Record<string, EventName>> = {
-  done: 'object-command-res',
-  failed: 'object-command-err',
-  expired: 'object-command-err',
-};
 
 /** A command is told when it is given, and when it ends. */
 function commandEventOf({ kind, before, after }: Change): EventName | null {
   if (kind === 'created') return 'object-command-req';
   if (before === null || before.status === after?.status) return null;
-  return ENDS[String(after?.status)] ?? null;
+  return COMMAND_ENDS[String(after?.status)] ?? null;
 }
-
-const pick = (image: JsonObject, names: readonly string[]): JsonObject =>
-  Object.fromEntries(names.filter((name) => Object.hasOwn(image, name)).map((name) => [name, image[name] ?? null]));
 
 const toBytes = (payload: JsonObject | null): Buffer => Buffer.from(JSON.stringify(payload));
 

@@ -136,3 +136,11 @@ function toNumber(value: Json): number | undefined {
   const number = isDecimal ? Number(value) : Number.NaN;
   return Number.isFinite(number) ? number : undefined;
 }
+
+/** The nodes of this type, wherever in the tree they stand, without what stands below them. */
+export function nodesOf(data: unknown, type: string): JsonObject[] {
+  if (!isObject(data)) return [];
+  const { children, ...own } = data;
+  const below = Array.isArray(children) ? children.flatMap((child) => nodesOf(child, type)) : [];
+  return data.type === type ? [own, ...below] : below;
+}

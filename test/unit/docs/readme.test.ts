@@ -68,6 +68,7 @@ describe('Limits', () => {
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
     ...['gatherMs', 'gatherAheadMs', 'turnMs', 'watcherPage'],
     ...['recentChanges', 'recentBytes', 'recentPage', 'recentUnheardMs'],
+    ...['pastStepMs', 'pastTries', 'pastFarMs'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
   ];

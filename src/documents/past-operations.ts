@@ -1,0 +1,63 @@
+/** What happened before, as lists; and the model of an object. */
+import type { ErrorStatus } from '../errors.js';
+import { PAST_EVENT_NAMES } from '../model/past-event.js';
+import type { Operation } from './operation.js';
+import { allOf, type Part, schemaRef } from './part.js';
+
+const json = (schema: Part) => ({ 'application/json': schema });
+const ADMITTED: readonly ErrorStatus[] = [401, 403, 429];
+const NODES: Part = {
+  type: 'array',
+  items: { type: 'object' },
+  description: 'Nodes of `data`, without their children',
+};
+
+const TEXT: Part = { type: 'string' };
+const EVENT: Part = {
+  type: 'object',
+  properties: {
+    ...{ event: { enum: [...PAST_EVENT_NAMES] }, data: { type: 'object' }, position: TEXT },
+    time: { type: 'integer', description: 'Milliseconds since the epoch' },
+  },
+  required: ['event', 'data', 'time'],
+};
+
+/** Events of an interval. */
+export const PAST_EVENTS: Part = { type: 'array', items: EVENT };
+
+const NAMES: Part = {
+  type: 'object',
+  properties: { unique: { type: 'array', items: TEXT }, noModel: { type: 'array', items: TEXT } },
+  required: ['unique', 'noModel'],
+};
+
+export const PAST: readonly Operation[] = [
+  {
+    ...{ method: 'get', path: '/api/v1/events/org', id: 'listEventNames', tag: 'events' },
+    summary: 'The names of events; `noModel` are those of no object',
+    answer: { says: 'They are always the same', content: json(NAMES) },
+    errors: ADMITTED,
+  },
+  {
+    ...{ method: 'get', path: '/api/v1/objects/{id}/events', id: 'listEventsOfObject', tag: 'events' },
+    summary: 'What happened to an object',
+    query: ['from', 'to', 'begin', 'end', 'events', 'exclude', 'limit', 'afterPlace'],
+    answer: { says: 'By `time`', content: json(PAST_EVENTS) },
+    ...{ headers: ['Link'], errors: [...ADMITTED, 404] },
+  },
+  {
+    ...{ method: 'get', path: '/api/v1/objects/{id}/model', id: 'getModelOfObject', tag: 'objects' },
+    summary: 'The model of an object, with what it declares also as plain lists',
+    answer: {
+      says: 'The model',
+      content: json(
+        allOf(schemaRef('Model'), schemaRef('Success'), {
+          type: 'object',
+          properties: { _arguments: NODES, _actions: NODES, _configs: NODES },
+          required: ['_arguments', '_actions', '_configs'],
+        }),
+      ),
+    },
+    errors: [...ADMITTED, 404],
+  },
+];

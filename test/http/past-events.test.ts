@@ -1,0 +1,126 @@
+/** Events of the past as lists: what was stored in an interval, for those who may hear of it. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { useService } from '../support/fixture.js';
+
+const service = useService();
+const START = Date.now() - 1;
+const PASSWORD = 'a password of eight';
+let [truck, other, model] = ['', '', ''];
+
+interface Told {
+  readonly event: string;
+  // biome-ignore lint/suspicious/noExplicitAny: payloads of every shape
+  readonly data: any;
+  readonly time: number;
+  readonly position?: string;
+}
+
+const ask = async (path: string): Promise<Told[]> => (await service.admin('GET', path)).body;
+const namesOf = (told: readonly Told[]): string[] => told.map(({ event }) => event);
+
+beforeAll(async () => {
+  const post = async (path: string, body: object) => (await service.admin('POST', path, body)).body;
+  const children = [
+    { id: 'speed', name: 'Speed', type: 'argument', dataType: 'number' },
+    { id: 'open', name: 'Open', type: 'action' },
+  ];
+  model = (await post('models', { name: 'Truck', data: { id: 'root', type: 'subsystem', children } }))._id;
+  truck = (await post('objects', { id: 'past-1', name: 'One', model }))._id;
+  other = (await post('objects', { id: 'past-2', name: 'Two' }))._id;
+  await post('objects/past-1/packets', { speed: 1 });
+  await post('objects/past-1/packets', { online: false });
+  await post('objects/past-1/packets', { online: true });
+  await post('objects/past-2/packets', { n: 1 });
+  await service.admin('PATCH', 'objects/past-1', { status: 'moved' });
+  const { headers } = await service.admin('POST', 'objects/past-1/commands/open', {});
+  const id = headers.location?.split('/').at(-1);
+  await post(`objects/past-1/commands/${id}/result`, { status: 'done' });
+  await service.settled();
+});
+
+const ALL = [
+  'object-packet',
+  'object-offline',
+  'object-online',
+  'object-update',
+  'object-command-req',
+  'object-command-res',
+];
+
+describe('an interval', () => {
+  test('holds packets, presence, changes, commands and their ends, by time', async () => {
+    const told = await ask(`events?from=${START}&to=${Date.now()}&objects=past-1`);
+    expect(namesOf(told)).toEqual(ALL);
+    expect(told.map(({ time }) => time)).toEqual(told.map(({ time }) => time).sort((a, b) => a - b));
+    const [packet, offline, , update, request, end] = told as [Told, Told, Told, Told, Told, Told];
+    expect(packet.data).toMatchObject({ _oid: truck, id: 'past-1', speed: 1, time: packet.time });
+    expect(offline.data).toMatchObject({ _oid: truck, online: false });
+    expect(update.data).toEqual({ id: truck, before: { status: '' }, after: { status: 'moved' } });
+    expect(update.position).toMatch(/^[\w-]+$/);
+    expect([request.data.id, end.data]).toMatchObject([
+      truck,
+      { id: truck, command: { command: 'open', status: 'done' } },
+    ]);
+  });
+
+  test.each<[query: string, names: string[]]>([
+    [
+      'events=object-online,object-offline&events!=object-command-req,object-command-res',
+      ['object-offline', 'object-online'],
+    ],
+    ['events=object-online,user-signin', ['object-online']],
+    ['events=user-signin', []],
+    ['events!=object-update,object-insert', ALL.filter((name) => name !== 'object-update')],
+    ['events=&events!=', ALL],
+    ['limit=2', ALL.slice(0, 2)],
+    ['limit=0', []],
+  ])('holds just what is asked for with %s', async (query, names) => {
+    expect(namesOf(await ask(`objects/past-1/events?from=${START}&${query}`))).toEqual(names);
+  });
+
+  test('is read page by page, each event once', async () => {
+    const found: Told[] = [];
+    for (let path = `/api/v1/events?from=${START}&limit=2&objects=past-1,past-2`; path !== ''; ) {
+      const { body, headers } = await service.admin('GET', path);
+      found.push(...body);
+      path = /^<(.*)>; rel="next"$/.exec(headers.link ?? '')?.[1] ?? '';
+    }
+    expect(found).toEqual(await ask(`events?from=${START}&objects=past-1,past-2`));
+    expect(found).toHaveLength(ALL.length + 1);
+  });
+
+  test('is laid out as every list, and may be empty or left out', async () => {
+    const { text, body } = await service.admin('GET', `objects/${truck}/events`);
+    expect(namesOf(body)).toEqual(ALL);
+    expect(text).toBe(`[\n${body.map((one: Told) => JSON.stringify(one)).join('\n,\n')}\n]\n`);
+    expect((await service.admin('GET', 'events?from=1&to=2')).text).toBe('[\n]\n');
+    expect(Object.keys((await service.admin('GET', 'events?from=&to=')).body)).toEqual(['events', 'position']);
+  });
+
+  test.each(['from=soon', 'limit=-1', 'after=x'])('is refused with %s', async (query) => {
+    const { status, body } = await service.admin('GET', `objects/past-1/events?${query}`);
+    expect([status, body.helper.message]).toEqual([400, expect.stringContaining(query.split('=')[0] as string)]);
+  });
+});
+
+test('tells nobody of objects that they do not see, or may not get', async () => {
+  const group = (await service.admin('POST', 'groups', { name: 'past' })).body._id;
+  await service.admin('POST', 'users', { login: 'past', password: PASSWORD, group });
+  const call = service.as(await service.tokenOf('past', PASSWORD));
+  expect((await call('GET', `events?from=${START}&objects=past-1`)).body).toEqual([]);
+  expect((await call('GET', 'objects/past-1/events')).status).toBe(404);
+  const { body } = await service.admin('POST', 'tokens', { name: 'past', scopes: ['GET /objects/past-2/*'] });
+  const narrow = await service.as(body.token)('GET', `events?from=${START}&events=object-packet`);
+  expect(narrow.body.map(({ data }: Told) => data._oid)).toEqual([other]);
+});
+
+test('names the events that there are', async () => {
+  const { body } = await service.admin('GET', 'events/org');
+  expect(body).toEqual({ unique: expect.arrayContaining([...ALL, 'object-command-err']), noModel: [] });
+});
+
+test('gives the model of an object, and what it declares as lists', async () => {
+  const { body } = await service.admin('GET', 'objects/past-1/model?only=model');
+  expect(body).toMatchObject({ _id: model, name: 'Truck', success: true, _configs: [] });
+  expect([body._arguments, body._actions]).toMatchObject([[{ id: 'speed' }], [{ id: 'open' }]]);
+});
