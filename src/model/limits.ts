@@ -93,13 +93,6 @@ export const LIMITS = {
   packetsWaiting: 20_000,
   statePackets: 100,
 
-  // Events of the past.
-  pastObjects: 200_000,
-  pastUpdatesMs: 3 * SECOND_MS,
-  pastStepMs: 10 * SECOND_MS,
-  pastTries: 20,
-  pastFarMs: 8.64e15,
-
   // Commands.
   commandLifetimeMs: DAY_MS,
   commandLifetimeMinMs: SECOND_MS,

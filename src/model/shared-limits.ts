@@ -41,6 +41,12 @@ export const SHARED_LIMITS = {
   subscriptionsWaiting: 10_000,
   subscriptionsWaitingPerCaller: 200,
   subscriptionsPerSocket: 10,
+  // Events of the past: how many objects are looked through, and how long the database's log is read.
+  pastObjects: 200_000,
+  pastUpdatesMs: 3 * SECOND_MS,
+  pastStepMs: 10 * SECOND_MS,
+  pastTries: 20,
+  pastFarMs: 8.64e15,
 
   // Callers of whom nothing is under way and who are remembered all the same.
   idleCallers: 1_000,
