@@ -4,8 +4,8 @@
  * takes half the time (1.0 instead of 1.8 µs), since one pass measures and writes.
  */
 import { type Document, ObjectId } from 'mongodb';
-import { BSON_TYPES } from './bson.js';
-import { isPacketKey } from './packet-key.js';
+import { BSON_TYPES, PACKET_KEY } from './bson.js';
+import { NewPacketKey } from './packet-key.js';
 
 const { DOUBLE, STRING, DOCUMENT, ARRAY, BINARY, OBJECT_ID, BOOLEAN, DATE, NULL, INT32 } = BSON_TYPES;
 const OBJECT_ID_BYTES = 12;
@@ -102,25 +102,27 @@ function writeObject(value: object | null, start: number, at: number): number {
   }
   if (value instanceof ObjectId) {
     memory[start] = OBJECT_ID;
-    const { id } = value;
-    for (let nth = 0; nth < OBJECT_ID_BYTES; nth++) memory[at + nth] = id[nth] as number;
-    return at + OBJECT_ID_BYTES;
+    return writeObjectId(value, at);
+  }
+  if (value instanceof NewPacketKey) {
+    memory[start] = BINARY;
+    const bytes = writeInt32(PACKET_KEY.BYTES, at);
+    memory[bytes] = PACKET_KEY.SUBTYPE;
+    return writeObjectId(value.object, writeObjectId(value.own, bytes + 1));
   }
   if (value instanceof Date) {
     memory[start] = DATE;
     return memory.writeBigInt64LE(BigInt(value.getTime()), at);
   }
-  if (isPacketKey(value)) {
-    memory[start] = BINARY;
-    writeInt32(value.position, at);
-    memory[at + 4] = value.sub_type;
-    memory.set(value.buffer, at + 5);
-    return at + 5 + value.position;
-  }
   const kind: unknown = Object.getPrototypeOf(value);
   if (kind !== Object.prototype && kind !== null) throw new TypeError(`no BSON of a ${value.constructor.name}`);
   memory[start] = DOCUMENT;
   return writeDocument(value, at);
+}
+
+function writeObjectId({ id }: ObjectId, at: number): number {
+  for (let nth = 0; nth < OBJECT_ID_BYTES; nth++) memory[at + nth] = id[nth] as number;
+  return at + OBJECT_ID_BYTES;
 }
 
 function writeNumber(value: number, start: number, at: number): number {

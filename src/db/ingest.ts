@@ -7,7 +7,7 @@ import { type Message, type Packet, type PacketSource, toPacket } from '../model
 import { toBson } from './bson-writer.js';
 import type { Database } from './connect.js';
 import { toDatabaseError, withinTime } from './documents.js';
-import { toPacketKey } from './packet-key.js';
+import { NewPacketKey } from './packet-key.js';
 import { findFormer, findStored, formerIdsOf } from './packet-repeats.js';
 import { PACKETS } from './packets.js';
 import { insertTogether, type Write } from './write-command.js';
@@ -119,10 +119,10 @@ function toPackets(
   const references = { _oid: objectId, _gid: new ObjectId(source.groupId) };
   const packets: Packet[] = [];
   const writes = messages.map((message, at) => {
-    const id = message.id ?? new ObjectId().toHexString();
-    const packet = toPacket(message, id, source, stampUs());
+    const id = message.id === null ? new ObjectId() : new ObjectId(message.id);
+    const packet = toPacket(message, id.toHexString(), source, stampUs());
     packets.push(packet);
-    return toWrite({ ...packet, _id: toPacketKey(id, objectId), ...references }, at);
+    return toWrite({ ...packet, _id: new NewPacketKey(id, objectId), ...references }, at);
   });
   return { packets, writes, formerIds: formerIdsOf(messages, upgradedMs) };
 }

@@ -12,8 +12,21 @@ const { BYTES, SUBTYPE, OWN_BYTES } = PACKET_KEY;
 /** Packets whose key is one of former versions. */
 export const FORMER_KEY = { _id: { $type: 'objectId' } } as const;
 
+/** As it is stored. */
 export type PacketKey = Binary | ObjectId;
 
+/** The key of a packet that is about to be stored. */
+export class NewPacketKey {
+  readonly own: ObjectId;
+  readonly object: ObjectId;
+
+  constructor(own: ObjectId, object: ObjectId) {
+    this.own = own;
+    this.object = object;
+  }
+}
+
+/** The same as a value of the driver's, to look for it. */
 export function toPacketKey(packetId: string, objectId: ObjectId): Binary {
   const bytes = Buffer.allocUnsafe(BYTES);
   bytes.write(packetId, 0, 'hex');

@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Binary, BSON, type Document, ObjectId } from 'mongodb';
-import { PACKET_KEY } from '../../../src/db/bson.js';
 import { toBson } from '../../../src/db/bson-writer.js';
+import { NewPacketKey, toPacketKey } from '../../../src/db/packet-key.js';
 
 const MOST = 16 * 1_024 * 1_024;
 
@@ -27,7 +27,6 @@ const leaf = fc.oneof(
   fc.constantFrom(null, undefined),
   fc.date({ noInvalidDate: true }),
   fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new ObjectId(bytes)),
-  fc.uint8Array({ minLength: 24, maxLength: 24 }).map((bytes) => new Binary(bytes, PACKET_KEY.SUBTYPE)),
 );
 const { document } = fc.letrec<{ document: Document; value: unknown }>((tie) => ({
   value: fc.oneof({ maxDepth: 4 }, leaf, tie('document'), fc.array(tie('value'), { maxLength: 4 })),
@@ -45,6 +44,12 @@ test('any document has the bytes that the driver gives it', () => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+test('writes the key of a packet as the value that it is looked for by', () => {
+  const [own, object] = [new ObjectId(), new ObjectId()];
+  const wanted = BSON.serialize({ a: 1, _id: toPacketKey(own.toHexString(), object), b: 2 });
+  expect(toBson({ a: 1, _id: new NewPacketKey(own, object), b: 2 }, MOST)).toEqual(Buffer.from(wanted));
 });
 
 test.each<unknown>([1, 'ObjectId', 'Binary', 'Long', 'Code', 'nothing', {}, [], true])(
