@@ -16,6 +16,7 @@ import { createHistory } from './db/history.js';
 import { createIngest, type Ingest } from './db/ingest.js';
 import { findKey } from './db/installation.js';
 import { openDatabase } from './db/open.js';
+import { tellNameless } from './db/own-ids.js';
 import { findPacketUpgrade } from './db/packet-repeats.js';
 import { poolOf } from './db/pool.js';
 import { startUpkeep } from './db/upkeep.js';
@@ -165,6 +166,8 @@ async function createEntrance(
   parts: Parts & { database: Database; caches: Caches; identity: Identity; audit: Audit },
 ): Promise<Entrance> {
   const { database, audit, now, config, watch } = parts;
+  // Who cannot come in by its own id; nothing waits for it.
+  void tellNameless({ database, audit, log: parts.log });
   const upgradedMs = await findPacketUpgrade(database);
   const ingest = createIngest(database, createStampClock(now), upgradedMs);
   const deviceSecrets = createDeviceSecrets(await findKey(database, 'device key'));

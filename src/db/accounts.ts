@@ -2,10 +2,11 @@
 import { LRUCache } from 'lru-cache';
 import { BSON, type Document, ObjectId } from 'mongodb';
 import { badRequest } from '../errors.js';
-import { type Caller, forObject, type Scope } from '../model/access.js';
+import { type Caller, forObject, type OwnObject, type Scope } from '../model/access.js';
 import type { Change } from '../model/change.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
+import { namesObject } from '../model/own-id.js';
 import { builtInStore } from '../model/stores.js';
 import { findStored } from './by-key.js';
 import type { Database } from './connect.js';
@@ -20,7 +21,7 @@ export interface Account {
   readonly roleId: string | null;
   readonly credentials: readonly string[];
   /** The object whose device the user is. */
-  readonly objectId: string | null;
+  readonly object: OwnObject | null;
 }
 
 /** A token that is in force; `scopes` null narrows nothing. */
@@ -47,7 +48,7 @@ export function createAccounts(database: Database, isLive: () => boolean): Accou
   const devices = new Set<string>();
   const accounts = createKnown(LIMITS.cachedAccounts, isLive, async (userId) => {
     const account = await loadAccount(database, userId);
-    if (account !== null && account.objectId !== null) devices.add(account.objectId);
+    if (account !== null && account.object !== null) devices.add(account.object.objectId);
     return account;
   });
   const tokens = createKnown(LIMITS.cachedTokens, isLive, (tokenId) => loadToken(database, tokenId));
@@ -72,19 +73,21 @@ async function loadAccount(database: Database, userId: string): Promise<Account 
   const user = await findOne(database, 'users', { _id: new ObjectId(userId) });
   if (user === null || user.active === false) return null;
   const role = user.role instanceof ObjectId ? await findOne(database, 'roles', { _id: user.role }) : null;
+  const object = await findObject(database, user.object);
   return {
     userId,
     login: user.login,
     groupId: user.group.toHexString(),
     roleId: role === null ? null : role._id.toHexString(),
-    credentials: forObject(role?.credentials ?? [], await objectIds(database, user.object)),
-    objectId: user.object instanceof ObjectId ? user.object.toHexString() : null,
+    credentials: forObject(role?.credentials ?? [], object),
+    object,
   };
 }
 
-async function objectIds(database: Database, id: unknown): Promise<string[]> {
+async function findObject(database: Database, id: unknown): Promise<OwnObject | null> {
   const object = id instanceof ObjectId ? await findOne(database, 'objects', { _id: id }) : null;
-  return object === null ? [] : [object._id.toHexString(), object.id];
+  if (object === null) return null;
+  return { objectId: object._id.toHexString(), ownId: namesObject(object.id) ? object.id : null };
 }
 
 async function loadToken(database: Database, tokenId: string): Promise<TokenRecord | null> {

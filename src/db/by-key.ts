@@ -3,6 +3,7 @@ import { type Document, ObjectId } from 'mongodb';
 import type { Scope } from '../model/access.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
+import { namesObject } from '../model/own-id.js';
 import type { Store } from '../model/stores.js';
 import { readObjectId, readText } from './bson.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
@@ -12,13 +13,13 @@ import { rawBatches } from './pages.js';
 export type KeyField = '_id' | 'id';
 
 /**
- * README "Objects": an object's `:id` is its `_id` or its own `id`; every other entity's is its `_id`. In this order, so
- * that nobody takes another object's place by giving an own `id` that looks like its `_id`.
+ * What a key names: an object's `:id` is its `_id` or its own `id` (README "Objects"), every other entity's is its `_id`;
+ * null for what names nothing. To the user of a device the own id of its object means that object, whoever has it meanwhile.
  */
-export function keysOf(store: Store, key: string): [KeyField, string][] {
-  const keys: [KeyField, string][] = isId(key) ? [['_id', key.toLowerCase()]] : [];
-  if (store.name === 'objects') keys.push(['id', key]);
-  return keys;
+export function readKey(store: Store, scope: Scope, key: string): [KeyField, string] | null {
+  if (isId(key)) return ['_id', key.toLowerCase()];
+  if (store.name !== 'objects' || !namesObject(key)) return null;
+  return scope.object?.ownId === key ? ['_id', scope.object.objectId] : ['id', key];
 }
 
 /** The entity that the scope sees under the key, without what is hidden; null when there is none. */
@@ -28,12 +29,10 @@ export async function findByKey(
   scope: Scope,
   key: string,
 ): Promise<Uint8Array | null> {
-  for (const [field, value] of keysOf(store, key)) {
-    const document = await findStored(database, store, field, value);
-    if (document === null) continue;
-    if (isVisible(store, scope, document) || (await isOwners(database, store, scope, document))) return document;
-  }
-  return null;
+  const named = readKey(store, scope, key);
+  const document = named === null ? null : await findStored(database, store, ...named);
+  if (document === null) return null;
+  return isVisible(store, scope, document) || (await isOwners(database, store, scope, document)) ? document : null;
 }
 
 /** Whether the scope sees what follows an object as the one who made it; what decides that is hidden, and so not read with it. */
@@ -74,11 +73,11 @@ async function findAll(
   };
   const found = new Map<string, Uint8Array>();
   for await (const { documents } of rawBatches(database, command, LIMITS.databaseAnswerMs)) {
-    for (const document of documents) found.set(readKey(document, field), document);
+    for (const document of documents) found.set(keyIn(document, field), document);
   }
   return found;
 }
 
-function readKey(document: Uint8Array, field: KeyField): string {
+function keyIn(document: Uint8Array, field: KeyField): string {
   return field === '_id' ? (readObjectId(document) ?? '') : readText(document, field);
 }

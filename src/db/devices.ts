@@ -3,6 +3,7 @@ import { type Document, ObjectId } from 'mongodb';
 import { isId } from '../model/entity.js';
 import { isObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
+import { namesObject } from '../model/own-id.js';
 import type { PacketSource } from '../model/packet.js';
 import { readDuration } from '../model/time.js';
 import type { Database } from './connect.js';
@@ -21,13 +22,13 @@ export interface DeviceRecord extends PacketSource {
   readonly offlineAfterMs: number | null;
 }
 
-/** The device of an object named by `_id` or own id, in this order; null when there is none. Asks nobody's rights. */
+/** The device of an object named by `_id` or own id; null when there is none. Asks nobody's rights. */
 export async function findDevice(database: Database, key: string): Promise<DeviceRecord | null> {
   const objects = database.db.collection('objects');
   const options = { maxTimeMS: LIMITS.databaseOperationMs, projection: { description: 0 } };
   return translated(async () => {
-    const named = isId(key) ? await objects.findOne({ _id: new ObjectId(key) }, options) : null;
-    const found = named ?? (await objects.findOne({ id: key }, options));
+    if (!isId(key) && !namesObject(key)) return null;
+    const found = await objects.findOne(isId(key) ? { _id: new ObjectId(key) } : { id: key }, options);
     return found === null ? null : toDevice(found);
   });
 }

@@ -2,12 +2,12 @@
 import { BSON, BSONType, type Document, type Filter, ObjectId } from 'mongodb';
 import { notFound } from '../errors.js';
 import type { Scope } from '../model/access.js';
-import { type Entity, isId } from '../model/entity.js';
+import type { Entity } from '../model/entity.js';
 import { costOf, type Page, type Selection } from '../model/list.js';
 import type { PacketSource } from '../model/packet.js';
 import { builtInStore, type Store } from '../model/stores.js';
 import { findField, readObjectId, readText } from './bson.js';
-import { findByKey, findStored, isOwners, type KeyField, keysOf } from './by-key.js';
+import { findByKey, findStored, isOwners, type KeyField, readKey } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
 import {
   checkReadable,
@@ -127,14 +127,11 @@ export async function readEntity(
 }
 
 async function readWhole(database: Database, store: Store, scope: Scope, key: string): Promise<Buffer | null> {
-  for (const [field, value] of keysOf(store, key)) {
-    const found = await findWhole(database, store, field, value);
-    if (found === null) continue;
-    if (isVisible(store, scope, found.stored) || (await isOwners(database, store, scope, found.stored))) {
-      return toWhole(found);
-    }
-  }
-  return null;
+  const named = readKey(store, scope, key);
+  const found = named === null ? null : await findWhole(database, store, ...named);
+  if (found === null) return null;
+  const isSeen = isVisible(store, scope, found.stored) || (await isOwners(database, store, scope, found.stored));
+  return isSeen ? toWhole(found) : null;
 }
 
 /** The entity of this `_id` as JSON, whoever may see it: for those who have just changed it. Throws 404. */
@@ -188,8 +185,14 @@ export async function getSource(database: Database, scope: Scope, key: string): 
 /** The `_id`s of those of these objects (named by `_id` or own id) that the scope sees. */
 export async function findObjectIds(database: Database, scope: Scope, keys: readonly string[]): Promise<string[]> {
   const store = builtInStore('objects');
-  const ids = keys.filter(isId).map((key) => new ObjectId(key));
-  const filter = { $and: [{ $or: [{ _id: { $in: ids } }, { id: { $in: [...keys] } }] }, scopeFilter(store, scope)] };
+  const ids: ObjectId[] = [];
+  const ownIds: string[] = [];
+  for (const key of keys) {
+    const [field, value] = readKey(store, scope, key) ?? [];
+    if (field === '_id') ids.push(new ObjectId(value));
+    else if (value !== undefined) ownIds.push(value);
+  }
+  const filter = { $and: [{ $or: [{ _id: { $in: ids } }, { id: { $in: ownIds } }] }, scopeFilter(store, scope)] };
   const found = await translated(() =>
     collectionOf(database, store)
       .find(filter, { projection: { _id: 1 } })
@@ -198,19 +201,17 @@ export async function findObjectIds(database: Database, scope: Scope, keys: read
   return found.map(({ _id }) => String(_id));
 }
 
-/** The first result of an attempt at what the key can mean, within the scope; null when there is none. */
+/** The result of an attempt at what the key names, within the scope; null when there is none. */
 export async function atKey<T>(
   store: Store,
   scope: Scope,
   key: string,
   attempt: (filter: Filter<Document>) => Promise<T | null>,
 ): Promise<T | null> {
-  for (const [field, value] of keysOf(store, key)) {
-    const named = { [field]: field === '_id' ? new ObjectId(value) : value };
-    const found = await attempt({ $and: [named, scopeFilter(store, scope)] });
-    if (found !== null) return found;
-  }
-  return null;
+  const named = readKey(store, scope, key);
+  if (named === null) return null;
+  const [field, value] = named;
+  return attempt({ $and: [{ [field]: field === '_id' ? new ObjectId(value) : value }, scopeFilter(store, scope)] });
 }
 
 function projected(store: Store, only: readonly string[] | null): { projection?: Document } {

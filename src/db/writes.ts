@@ -8,9 +8,9 @@ import { LIMITS } from '../model/limits.js';
 import type { Store } from '../model/stores.js';
 import { readObjectId } from './bson.js';
 import { DOCUMENT_BYTES, toBson } from './bson-writer.js';
-import { findStored, keysOf } from './by-key.js';
+import { findStored, readKey } from './by-key.js';
 import { collectionName, collectionOf, type Database } from './connect.js';
-import { isVisible, toDocument, toEntity, translated, visibleExpression } from './documents.js';
+import { toDocument, toEntity, translated, visibleExpression } from './documents.js';
 import { atKey, getEntity } from './entities.js';
 import { insertDocument } from './inserts.js';
 import { toMergeFields } from './merging.js';
@@ -99,16 +99,13 @@ async function updateOne(
 ): Promise<string | null> {
   const collection = collectionName(store.name);
   const update = toUpdate(edit, visibleExpression(store, scope));
-  for (const [field, value] of keysOf(store, key)) {
-    const id = field === '_id' ? value : await findId(database, store, field, value);
-    if (id === null) continue;
-    const filter = { _id: new ObjectId(id), ...(field !== '_id' && { [field]: value }) };
-    if (await updateDocument(database, { collection, filter, update })) return id;
-    const present = await findStored(database, store, '_id', id);
-    // What holds the change back must not let it fall on another entity that the key could mean as well.
-    if (present !== null && isVisible(store, scope, present)) return null;
-  }
-  return null;
+  const named = readKey(store, scope, key);
+  if (named === null) return null;
+  const [field, value] = named;
+  const id = field === '_id' ? value : await findId(database, store, field, value);
+  if (id === null) return null;
+  const filter = { _id: new ObjectId(id), ...(field !== '_id' && { [field]: value }) };
+  return (await updateDocument(database, { collection, filter, update })) ? id : null;
 }
 
 /**

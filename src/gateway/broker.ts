@@ -15,6 +15,7 @@ import { tooLarge } from '../errors.js';
 import type { Change } from '../model/change.js';
 import { isTopic, toDelivery } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
+import { namesObject } from '../model/own-id.js';
 import type { TellFault } from './faults.js';
 import { type ReceiveParts, receive } from './receive.js';
 import { COMMANDS_TOPIC } from './topics.js';
@@ -200,8 +201,12 @@ async function sendAll(parts: BrokerParts, state: State, objectId: string): Prom
     const command = await claimCommand(parts.database, objectId, HOLDER, parts.now());
     if (command === null) return;
     const { topic, payload } = toDelivery(command, declared.actions.get(command.command));
-    const full = `${PREFIX}${isTopic(device.ownId) ? device.ownId : objectId}/${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
+    const full = `${PREFIX}${nameInTopics(device)}/${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
     await client.publishAsync(full, payload, { qos: 1 });
     await confirmDelivery(parts.database, command._id, HOLDER, parts.now());
   }
 }
+
+/** Where a device hears its commands: by its own id, where that names it and may be part of a topic. */
+const nameInTopics = ({ objectId, ownId }: DeviceRecord): string =>
+  namesObject(ownId) && isTopic(ownId) ? ownId : objectId;

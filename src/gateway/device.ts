@@ -10,6 +10,7 @@ import { toApiError, tooManyRequests, unauthorized } from '../errors.js';
 import { mayCall, scopeOf } from '../model/access.js';
 import { LIMITS } from '../model/limits.js';
 import type { Declarations } from '../model/model.js';
+import { namesObject } from '../model/own-id.js';
 import { builtInStore } from '../model/stores.js';
 import type { Failures } from './failures.js';
 import { REPLACEMENT } from './topics.js';
@@ -78,7 +79,10 @@ async function findToken(
   const caller = text.split('.').length === 3 ? await identify({ authorization: text }) : null;
   if (record === null || caller === null || caller.token === null) return null;
   const { objectId, ownId } = record;
-  if (![objectId, ownId].some((id) => mayCall(caller, 'POST', ['objects', id, 'packets']))) return null;
+  // What the caller's own object is called means that object, whoever has the id meanwhile.
+  const isOthers = caller.object?.ownId === ownId && caller.object.objectId !== objectId;
+  const names = isOthers || !namesObject(ownId) ? [objectId] : [objectId, ownId];
+  if (!names.some((name) => mayCall(caller, 'POST', ['objects', name, 'packets']))) return null;
   try {
     await getEntity(database, OBJECTS, scopeOf(caller), objectId);
   } catch (error) {

@@ -15,6 +15,14 @@ export interface Caller {
   readonly scopes: readonly string[] | null;
   readonly session: { readonly id: string; readonly expiresAtMs: number } | null;
   readonly token: { readonly id: string; readonly expiresAtMs: number } | null;
+  /** The object whose device the user is. */
+  readonly object: OwnObject | null;
+}
+
+/** An object by its `_id`, and by the own id that its device may call it; null where that names nobody. */
+export interface OwnObject {
+  readonly objectId: string;
+  readonly ownId: string | null;
 }
 
 declare const scopeBrand: unique symbol;
@@ -23,6 +31,8 @@ declare const scopeBrand: unique symbol;
 export interface Scope {
   readonly userId: string;
   readonly groupId: string;
+  /** What the own id of the caller's object means to the caller, whoever has it meanwhile. */
+  readonly object: OwnObject | null;
   readonly [scopeBrand]: true;
 }
 
@@ -36,8 +46,8 @@ export interface Guarded {
 // Others write the path without the slash in front; a lone `*` is no path.
 const CREDENTIAL = /^(\*|[A-Z]+) (\/\S*|[A-Za-z:]\S*)$/;
 
-export function scopeOf(caller: Pick<Caller, 'userId' | 'groupId'>): Scope {
-  return { userId: caller.userId, groupId: caller.groupId } as Scope;
+export function scopeOf(caller: Pick<Caller, 'userId' | 'groupId'> & Partial<Pick<Caller, 'object'>>): Scope {
+  return { userId: caller.userId, groupId: caller.groupId, object: caller.object ?? null } as Scope;
 }
 
 /** The addresses at which a caller listens: events sent to any of them reach the caller. */
@@ -74,15 +84,27 @@ export function mayCall(
   method: string,
   segments: readonly string[],
 ): boolean {
-  const asked = method === 'HEAD' ? 'GET' : method;
-  const permits = (credential: string) => matches(credential, asked, segments);
-  return caller.credentials.some(permits) && (caller.scopes === null || caller.scopes.some(permits));
+  return permits(caller, method === 'HEAD' ? 'GET' : method, segments);
 }
+
+/** The same; where null stands in the path, for whatever could stand there. */
+function permits(
+  { credentials, scopes }: Pick<Caller, 'credentials' | 'scopes'>,
+  method: string,
+  segments: readonly (string | null)[],
+): boolean {
+  const fits = (credential: string) => matches(credential, method, segments);
+  return credentials.some(fits) && (scopes === null || scopes.some(fits));
+}
+
+/** A `:object` that `forObject` has left stands for the object of a user who has none: for no text that can be asked for. */
+const NOBODYS = Symbol(':object');
+type Part = string | null | typeof NOBODYS;
 
 interface Pattern {
   readonly method: string;
   /** Decoded segments; null stands for any one. */
-  readonly parts: readonly (string | null)[];
+  readonly parts: readonly Part[];
   /** Whether it ended with `*`: the path so far, and everything below it. */
   readonly open: boolean;
 }
@@ -95,14 +117,13 @@ function readPattern(credential: string): Pattern | null {
     .split('/')
     .filter(Boolean);
   const open = segments.at(-1) === '*';
-  const parts = (open ? segments.slice(0, -1) : segments).map((part) => (isAnyOne(part) ? null : decoded(part)));
+  const parts = (open ? segments.slice(0, -1) : segments).map(readPart);
   return { method, parts, open };
 }
 
-// A `:object` that `forObject` has left stands for the object of a user who has none.
-const isAnyOne = (part: string): boolean => part === '*' || (part.startsWith(':') && part !== ':object');
-
-function decoded(part: string): string {
+function readPart(part: string): Part {
+  if (part === ':object') return NOBODYS;
+  if (part === '*' || part.startsWith(':')) return null;
   try {
     return decodeURIComponent(part);
   } catch {
@@ -110,13 +131,13 @@ function decoded(part: string): string {
   }
 }
 
-function matches(credential: string, method: string, segments: readonly string[]): boolean {
+function matches(credential: string, method: string, segments: readonly (string | null)[]): boolean {
   const pattern = readPattern(credential);
   if (pattern === null || (pattern.method !== '*' && pattern.method !== method)) return false;
   return reaches(pattern, segments);
 }
 
-function reaches({ parts, open }: Pattern, segments: readonly (string | null)[]): boolean {
+function reaches({ parts, open }: Pattern, segments: readonly Part[]): boolean {
   if (open ? segments.length < parts.length : segments.length !== parts.length) return false;
   return parts.every((part, at) => part === null || part === segments[at]);
 }
@@ -136,8 +157,12 @@ function covers(held: string, wanted: string): boolean {
   return (mine.open || !theirs.open) && reaches(mine, theirs.parts);
 }
 
-/** Credentials of a user who is the device of one object: `:object` stands for that object, under each of its ids. */
-export function forObject(credentials: readonly string[], ids: readonly string[]): string[] {
+/**
+ * Credentials of a user who is the device of one object: `:object` stands for that object, by its `_id`, and by its own id
+ * where that names it. What a caller calls so is that object, and no other (`Scope.object`).
+ */
+export function forObject(credentials: readonly string[], object: OwnObject | null): string[] {
+  const ids = object === null ? [] : [object.objectId, object.ownId].filter((id) => id !== null);
   return credentials.flatMap((credential) =>
     /\/:object(?=\/|$)/.test(credential)
       ? ids.map((id) => credential.replace(/\/:object(?=\/|$)/g, () => `/${encoded(id)}`))
@@ -145,12 +170,12 @@ export function forObject(credentials: readonly string[], ids: readonly string[]
   );
 }
 
-// An id that is a lone `*` is still that id alone.
+// What means something in a pattern is only itself in an id.
 const encoded = (id: string): string => encodeURIComponent(id).replace(/\*/g, '%2A');
 
 /** Which objects' events the credentials let a caller hear: every one, or only those they name. */
 export function audibleObjects(caller: Pick<Caller, 'credentials' | 'scopes'>): 'all' | string[] {
-  if (mayCall(caller, 'GET', ['objects', '*'])) return 'all';
+  if (permits(caller, 'GET', ['objects', null])) return 'all';
   const named = [...caller.credentials, ...(caller.scopes ?? [])].flatMap((credential) => {
     const [store, id] = readPattern(credential)?.parts ?? [];
     return store === 'objects' && typeof id === 'string' ? [id] : [];

@@ -2,6 +2,7 @@
 import { badRequest } from '../errors.js';
 import { isObject, type JsonObject, readObject } from './json.js';
 import { LIMITS } from './limits.js';
+import { ID } from './own-id.js';
 import type { Store } from './stores.js';
 
 /** The common fields, as README "Entities" lists them; times in ms since the epoch. */
@@ -15,8 +16,6 @@ export interface Common {
   _at?: number;
 }
 export type Entity = Common & JsonObject;
-
-const ID = /^[0-9a-f]{24}$/i;
 
 /** Ignored in every body: clients read an entity, edit it and send it back whole. `group` is read on creation alone. */
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(['access', 'owner', 'group', 'branch', 'time', 'success']);

@@ -5,6 +5,7 @@ import { isCredential } from './access.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
+import { namesObject } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
 import { readDuration } from './time.js';
 
@@ -51,13 +52,14 @@ const credentials = z
 const duration = z
   .union([z.string(), z.number()])
   .refine((value) => isTokenLifetime(readDuration(value)), 'expected a duration such as "90 days" or milliseconds');
-// `+`, `#`, `/` and control characters would change the meaning of a path or of an MQTT topic.
 const objectId = z
   .string()
   .min(1)
   .max(LIMITS.idCharacters)
+  // They would change the meaning of a path or of an MQTT topic; `+` does so in topics alone, where it is not used.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  .regex(/^[^+#/\u0000-\u001f\u007f]+$/, 'may not contain +, #, / or control characters');
+  .regex(/^[^#/\u0000-\u001f\u007f]+$/, 'may not contain #, / or control characters')
+  .refine(namesObject, 'may not be *, 24 hexadecimal digits (an _id) or blank');
 const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
 const record = z.record(z.string(), z.unknown());
 

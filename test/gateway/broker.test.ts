@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
 import mqtt, { type MqttClient } from 'mqtt';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { findFreePort } from '../support/ports.js';
@@ -173,6 +174,32 @@ describeThere('behind a broker', () => {
     const expected = [odd, plain].map((id) => `objects/${id}/base/commands/go`);
     await until(() => got.length === 2);
     expect(got).toEqual(expected);
+  });
+
+  test('names objects by their `_id` in topics that their own id cannot be part of, and no other object by it', async () => {
+    const make = async (id: string) => (await first().admin('POST', 'objects', { id, name: 'x' })).body._id as string;
+    const [plus, victim] = [await make('pump+8'), await make('pump-8')];
+    const former = [await make('pump-9'), await make('pump-10')] as const;
+    const objects = first().client.db().collection('objects');
+    for (const [at, id] of ['*', victim].entries()) {
+      await objects.updateOne({ _id: new ObjectId(former[at]) }, { $set: { id } });
+    }
+    const topics: string[] = [];
+    const device = await connect();
+    device.on('message', (topic) => topics.push(topic));
+    await device.subscribeAsync('objects/+/base/commands/+', { qos: 1 });
+    // Nobody's.
+    await device.publishAsync('objects/*/base/state', '{"n":9}', { qos: 1 });
+    for (const id of [plus, ...former]) {
+      await device.publishAsync(`objects/${id}/base/state`, '{"n":1}', { qos: 1 });
+      await first().admin('POST', `objects/${id}/commands/go`);
+    }
+    await until(() => topics.length >= 3, 'all commands');
+    expect(topics.toSorted()).toEqual([plus, ...former].map((id) => `objects/${id}/base/commands/go`).toSorted());
+    for (const id of [plus, ...former]) expect(await valuesOf(id)).toEqual([1]);
+    expect(await valuesOf(victim)).toEqual([]);
+    // Published to by a wildcard, the broker would have ended the connection.
+    expect(services.flatMap(({ logLines }) => logLines).join('')).not.toContain('could not be handed to the broker');
   });
 
   test('an instance ends soon though its broker answers no more', async () => {

@@ -79,7 +79,7 @@ describe('a device', () => {
     }
   });
 
-  test.each(['my device 1', '*', 'a*', '%', '%2F', 'é 你好', ':object', ' ', '?', 'a&b=c', '\\', "'"])(
+  test.each(['my device 1', '**', 'a*', '%', '%2F', 'é 你好', ':object', ':', '+', '?', 'a&b=c', '\\', "'"])(
     'whose object has the own id %j is held to it',
     async (id) => {
       const own = await object(id);

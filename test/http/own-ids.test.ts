@@ -1,0 +1,171 @@
+/** An object's own id names that object and no other: not all of them, not the one with that `_id`, not nothing. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
+import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
+import { createPerson, type Person } from '../support/callers.js';
+import { startTestService, type TestService, useService } from '../support/fixture.js';
+import { AUTH, connectDevice } from '../support/mqtt-device.js';
+import { until } from '../support/until.js';
+
+const service = useService();
+const create = async (id: string, more: object = {}) =>
+  entityOf(await service.admin('POST', 'objects', { id, name: id, ...more }));
+const deviceOf = (object: string | null) =>
+  createPerson(service, { role: DEVICE_ROLE_ID, ...(object !== null && { object }) });
+const objects = () => service.client.db().collection('objects');
+
+const HEX = '65a0000000000000000000ab';
+const NAMELESS = ['*', HEX, HEX.toUpperCase(), '', ' ', '\u00a0\u2003 '];
+
+test.each(NAMELESS)('refuses %j for a new object, and for one that is there', async (id) => {
+  expectRefusal(await service.admin('POST', 'objects', { id, name: 'x' }), 400, 'id');
+  const { _id } = await create(`renamed-${new ObjectId()}`);
+  expectRefusal(await service.admin('PATCH', `objects/${_id}`, { id }), 400, 'id');
+});
+
+test.each(['a+b', '+', '**', 'a*', 'Wagen 7', ':object', HEX.slice(1), `${HEX}0`, '@home', '車'])(
+  'takes %j, and finds the object by it',
+  async (id) => {
+    const { _id } = await create(id);
+    const path = `objects/${encodeURIComponent(id)}`;
+    expect((await service.admin('GET', path)).body._id).toBe(_id);
+    expect((await service.admin('PATCH', path, { status: 'x' })).body._id).toBe(_id);
+    expect((await service.admin('POST', `${path}/packets`, {})).body._oid).toBe(_id);
+    expect((await service.admin('GET', `objects?where.id=${encodeURIComponent(id)}`)).body).toHaveLength(1);
+    const device = await deviceOf(_id);
+    expect((await device.call('GET', path)).body._id).toBe(_id);
+  },
+);
+
+describe('an id that a former version took', () => {
+  let victim: { _id: string };
+  /** By the own id of each: its `_id`, and the user of its device. */
+  const former = new Map<string, { _id: string; device: Person }>();
+
+  beforeAll(async () => {
+    victim = await create('victim', { config: { auth: AUTH } });
+    for (const id of ['*', victim._id, HEX, ' ']) {
+      const { _id } = await create(`former-${former.size}`, { config: { auth: AUTH } });
+      await objects().updateOne({ _id: new ObjectId(_id) }, { $set: { id } });
+      former.set(id, { _id, device: await deviceOf(_id) });
+    }
+  });
+
+  test('names no object in any path', async () => {
+    for (const [id, { _id }] of former) {
+      const path = `objects/${encodeURIComponent(id)}`;
+      for (const [method, below, body] of [
+        ['GET', ''],
+        ['PATCH', '', { note: 'taken' }],
+        ['GET', '/packets'],
+        ['POST', '/packets', { note: 'taken' }],
+        ['POST', '/commands/stop', {}],
+        ['POST', '/access', { user: 'f'.repeat(24) }],
+        ['DELETE', ''],
+      ] as const) {
+        // The victim is found by its `_id`, as ever.
+        if (id === victim._id) continue;
+        expect([id, method, below, (await service.admin(method, path + below, body)).status]).toEqual([
+          ...[id, method, below, 404],
+        ]);
+      }
+      expect((await service.admin('GET', `objects/${_id}`)).body).toMatchObject({ _id, id });
+    }
+    expect((await service.admin('GET', `objects/${victim._id}`)).body).toMatchObject({ _id: victim._id, id: 'victim' });
+  });
+
+  test('gives the user of its device no other object, to read, to hear or to command', async () => {
+    for (const [id, { _id, device }] of former) {
+      const listener = await service.listen(device.token);
+      for (const name of [id, 'victim', victim._id]) {
+        const path = `objects/${encodeURIComponent(name)}`;
+        expect([id, (await device.call('GET', path)).status]).toEqual([id, 403]);
+        expect([id, (await device.call('GET', `${path}/commands`)).status]).toEqual([id, 403]);
+        expect([id, (await device.call('POST', `${path}/packets`, { n: 1 })).status]).toEqual([id, 403]);
+        expect(await listener.subscribe({ objects: [name] })).toEqual({ success: true, objects: [] });
+      }
+      await listener.subscribe({});
+      await service.admin('POST', `objects/${victim._id}/packets`, { of: 'victim' });
+      expect((await device.call('POST', `objects/${_id}/packets`, { of: id })).status).toBe(200);
+      await service.settled();
+      const heard = eventsOf(listener.take()) as { payload: { _oid?: string } }[];
+      expect(heard.map(({ payload }) => payload._oid)).toEqual([_id]);
+      listener.close();
+    }
+  });
+
+  test('lets no device in over MQTT, but its `_id` does', async () => {
+    const url = service.service.mqttUrl as string;
+    for (const [id, { _id }] of former) {
+      if (id !== victim._id) await expect(connectDevice(url, id)).rejects.toThrow();
+      const client = await connectDevice(url, _id);
+      await client.publishAsync('base/state', JSON.stringify({ over: _id }), { qos: 1 });
+      client.end(true);
+      const { body } = await service.admin('GET', `objects/${_id}/packets?where.over=${_id}`);
+      expect(body).toHaveLength(1);
+    }
+  });
+
+  test('is told of at the next start, in the log and to those who administer the owner', async () => {
+    const second = await startTestService({}, service.mongodbUri);
+    const ids = [...former.values()].map(({ _id }) => _id);
+    const told = async () => (await service.admin('GET', 'audit?where.action=unusable%20id')).body;
+    await until(async () => (await told()).length >= ids.length, 'they are told of');
+    expect((await told()).map(({ entity }: { entity: string }) => entity).toSorted()).toEqual(ids.toSorted());
+    const line = second.logLines.find((one) => one.includes('names nobody'));
+    for (const _id of ids) expect(line).toContain(_id);
+    await second.service.stop();
+    await second.client.close();
+  });
+
+  test('is changed through the `_id`, and the new one names the object at once', async () => {
+    const { _id, device } = former.get('*') as { _id: string; device: Person };
+    expect((await service.admin('PATCH', `objects/${_id}`, { status: 'as it is' })).body.status).toBe('as it is');
+    expect((await service.admin('PATCH', `objects/${_id}`, { id: 'named again' })).body.id).toBe('named again');
+    expect((await service.admin('GET', 'objects/named%20again')).body._id).toBe(_id);
+    expect((await device.call('GET', 'objects/named%20again')).body._id).toBe(_id);
+  });
+});
+
+describe('the user of a device', () => {
+  let other: TestService;
+  beforeAll(async () => {
+    other = await startTestService({}, service.mongodbUri);
+  });
+  afterAll(async () => {
+    await other.service.stop();
+    await other.client.close();
+  });
+
+  test('reaches its own object by the id that another one took over meanwhile, and never that one', async () => {
+    const own = await create('handed-over');
+    const person = await deviceOf(own._id);
+    expect((await person.call('GET', 'objects/handed-over')).body._id).toBe(own._id);
+    await other.admin('PATCH', `objects/${own._id}`, { id: 'given up' });
+    const next = entityOf(await other.admin('POST', 'objects', { id: 'handed-over', name: 'Next' }));
+    const answers = new Set<string>();
+    await until(async () => {
+      const { status, body } = await person.call('GET', 'objects/handed-over');
+      answers.add(status === 200 ? body._id : String(status));
+      return status === 403;
+    }, 'this instance has heard of it');
+    expect([...answers]).not.toContain(next._id);
+    expect((await person.call('GET', 'objects/given%20up')).body._id).toBe(own._id);
+  });
+
+  test('without an object may nothing, though an object is called `:object`', async () => {
+    const [found] = (await service.admin('GET', 'objects?where.id=:object')).body;
+    const { _id } = found ?? (await create(':object'));
+    const nobody = await deviceOf(null);
+    for (const key of [':object', '%3Aobject', _id]) {
+      expectRefusal(await nobody.call('GET', `objects/${key}`), 403);
+      expectRefusal(await nobody.call('POST', `objects/${key}/packets`, {}), 403);
+    }
+    const listener = await service.listen(nobody.token);
+    await service.admin('POST', `objects/${_id}/packets`, {});
+    await service.settled();
+    expect(listener.take()).toEqual([]);
+    listener.close();
+  });
+});
