@@ -63,7 +63,7 @@ export function guardConnections(io: Server): () => void {
     backlogs.set(connection, measure(connection));
     connection.once('close', () => backlogs.delete(connection));
     boundInbound(connection);
-    if (connection.protocol === 3) expectPings(connection);
+    expectHeartbeats(connection);
   });
   const timer = setInterval(() => endSlow(backlogs), LIMITS.slowCheckMs).unref();
   return () => clearInterval(timer);
@@ -108,8 +108,8 @@ function bytesSent(connection: Connection, backlog: Backlog, nowMs: number): num
   return webSocket.bufferedAmount;
 }
 
-/** Engine.IO no longer waits for the pings of an EIO=3 client that came by polling and then changed to a WebSocket. */
-function expectPings(connection: Connection): void {
+/** Engine.IO forgets the heartbeat that it waits for when a client that came by polling changes to a WebSocket. */
+function expectHeartbeats(connection: Connection): void {
   connection.once('upgrade', () => {
     const timer = setTimeout(() => connection.close(true), LIMITS.pingIntervalMs + LIMITS.pingTimeoutMs);
     connection.on('heartbeat', () => timer.refresh());

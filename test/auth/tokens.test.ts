@@ -276,7 +276,7 @@ describe('for what', () => {
     expect((await call('POST', 'labels', { name: 'x' })).status).toBe(403);
   });
 
-  test.each([['text'], [[1]], [['GET']], [['get /objects']], [['GET objects']], [[null]], [{ 0: 'GET /*' }]])(
+  test.each([['text'], [[1]], [['GET']], [['get /objects']], [['GET objects /x']], [[null]], [{ 0: 'GET /*' }]])(
     'not scopes %j',
     async (scopes) => {
       expect((await openToken({ scopes })).status).toBe(400);
