@@ -1,14 +1,15 @@
 /** The packets of objects as they come in: durable before they are acknowledged, those of one moment written together. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Document, MongoServerError, ObjectId } from 'mongodb';
-import { tooLarge, unavailable } from '../errors.js';
+import { MongoServerError } from 'mongodb';
+import { unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
-import { type Message, type Packet, type PacketSource, toPacket } from '../model/packet.js';
-import { toBson } from './bson-writer.js';
+import type { Message, Packet, PacketSource } from '../model/packet.js';
 import type { Database } from './connect.js';
 import { toDatabaseError, withinTime } from './documents.js';
-import { NewPacketKey } from './packet-key.js';
-import { findFormer, findStored, formerIdsOf } from './packet-repeats.js';
+import { createOrder } from './packet-order.js';
+import { findFormer, findStored } from './packet-repeats.js';
+import { createPacketRoom } from './packet-room.js';
+import { type PacketWrites, toPacketWrites } from './packet-writes.js';
 import { PACKETS } from './packets.js';
 import { insertTogether, type Write } from './write-command.js';
 
@@ -20,13 +21,8 @@ export interface Ingested {
   readonly repeated: number;
 }
 
-interface Waiting {
+interface Waiting extends PacketWrites {
   readonly objectId: string;
-  readonly packets: readonly Packet[];
-  /** The same as they are stored. */
-  readonly writes: readonly Write[];
-  /** The `_id`s that a former version may have stored them with; null where it has stored none of them. */
-  readonly formerIds: readonly (string | null)[] | null;
   /** When they came; ms of the process' own clock. */
   readonly sinceMs: number;
   readonly signal: AbortSignal | null;
@@ -58,21 +54,43 @@ interface Group {
  * written one after the other all the same. `upgradedMs`: see `findPacketUpgrade`.
  */
 export function createIngest(database: Database, stampUs: () => number, upgradedMs: number | null = null): Ingest {
+  const room = createPacketRoom();
+  const order = createOrder();
+  const write = createWriter(database);
+  return async (source, messages, signal = null) => {
+    if (messages.length === 0) return { packets: [], repeated: 0 };
+    const { objectId } = source;
+    const place = room.enter(source.groupId, messages.length);
+    const enqueue = (made: PacketWrites): Promise<Ingested> => {
+      place.grow(countBytes(made.writes));
+      return write(objectId, made, signal);
+    };
+    try {
+      const made = toPacketWrites({ source, messages, stampUs, upgradedMs });
+      // It may fail before its turn comes.
+      if (made instanceof Promise) made.catch(() => undefined);
+      else if (!order.isWaitedFor(objectId)) return await enqueue(made);
+      return await (await order.after(objectId, async () => ({ stored: enqueue(await made) }))).stored;
+    } finally {
+      place.leave();
+    }
+  };
+}
+
+/** Writes in groups what is handed over, in this order for each object. */
+function createWriter(database: Database) {
   let waiting: Waiting[] = [];
-  let waitingPackets = 0;
   let isSoon = false;
   let underWay: readonly Group[] = [];
 
   const begin = (): void => {
     const { aborted, wanted } = splitAborted(waiting);
     waiting = wanted;
-    waitingPackets -= countPackets(aborted);
     for (const { reject, signal } of aborted) reject(signal?.reason);
     while (mayBegin(underWay)) {
       const { group, left } = takeGroup(waiting, underWay);
       if (group.requests.length === 0) return;
       waiting = left;
-      waitingPackets -= countPackets(group.requests);
       void run(group);
     }
   };
@@ -93,47 +111,19 @@ export function createIngest(database: Database, stampUs: () => number, upgraded
     begin();
   };
 
-  return async (source, messages, signal = null) => {
-    if (messages.length === 0) return { packets: [], repeated: 0 };
-    if (waitingPackets > 0 && waitingPackets + messages.length > LIMITS.packetsWaiting) {
-      throw unavailable('too many packets are waiting to be stored; none of these was');
-    }
-    const { packets, writes, formerIds } = toPackets(source, messages, stampUs, upgradedMs);
-    return new Promise((resolve, reject) => {
+  return (objectId: string, { packets, writes, formerIds }: PacketWrites, signal: AbortSignal | null) =>
+    new Promise<Ingested>((resolve, reject) => {
       const sinceMs = performance.now();
-      waiting.push({ objectId: source.objectId, packets, writes, formerIds, sinceMs, signal, resolve, reject });
-      waitingPackets += packets.length;
-      if (!isBusy(underWay, source.objectId)) beginSoon();
+      waiting.push({ objectId, packets, writes, formerIds, sinceMs, signal, resolve, reject });
+      if (!isBusy(underWay, objectId)) beginSoon();
     });
-  };
 }
 
-/** The messages as packets, in their order; and as they are stored. */
-function toPackets(
-  source: PacketSource,
-  messages: readonly Message[],
-  stampUs: () => number,
-  upgradedMs: number | null,
-) {
-  const objectId = new ObjectId(source.objectId);
-  const references = { _oid: objectId, _gid: new ObjectId(source.groupId) };
-  const packets: Packet[] = [];
-  const writes = messages.map((message, at) => {
-    const id = message.id === null ? new ObjectId() : new ObjectId(message.id);
-    const packet = toPacket(message, id.toHexString(), source, stampUs());
-    packets.push(packet);
-    return toWrite({ ...packet, _id: new NewPacketKey(id, objectId), ...references }, at);
-  });
-  return { packets, writes, formerIds: formerIdsOf(messages, upgradedMs) };
+function countBytes(writes: readonly Write[]): number {
+  let bytes = 0;
+  for (const { bson } of writes) bytes += bson.length;
+  return bytes;
 }
-
-function toWrite(document: Document, at: number): Write {
-  const bson = toBson(document, LIMITS.packetBytes);
-  if (bson === null) throw tooLarge(`[${at}]: a packet has at most ${LIMITS.packetBytes} bytes`);
-  return { bson };
-}
-
-const countPackets = (group: readonly Waiting[]): number => group.reduce((sum, { packets }) => sum + packets.length, 0);
 
 function mayBegin(underWay: readonly Group[]): boolean {
   for (const { allowsMore } of underWay) if (!allowsMore) return false;

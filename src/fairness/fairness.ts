@@ -8,6 +8,10 @@ export interface Fairness {
   readonly listQueues: Readonly<Record<ListCost, FairQueue>>;
   /** Answers that have not left yet. */
   readonly answerBudget: Budget;
+  /** Bodies of requests that are not answered yet. */
+  readonly bodyBudget: Budget;
+  /** Where big bodies become values. */
+  readonly bodyQueue: FairQueue;
 }
 
 export function createFairness(): Fairness {
@@ -25,8 +29,25 @@ export function createFairness(): Fairness {
     recheckAll,
   );
   const listQueues = createListQueues((caller) => answerBudget.of(caller) < LIMITS.answerBytesWait);
-  return { listQueues, answerBudget };
+  return { listQueues, answerBudget, bodyBudget: createBodyBudget(), bodyQueue: createBodyQueue() };
 }
+
+const createBodyBudget = (): Budget =>
+  createBudget('request bodies', {
+    perCaller: LIMITS.bodyBytesPerCaller,
+    inAll: LIMITS.bodyBytes,
+    little: LIMITS.bodyLittleBytes,
+    reserve: LIMITS.bodyReserveBytes,
+  });
+
+const createBodyQueue = (): FairQueue =>
+  createFairQueue('large bodies', {
+    atOnce: LIMITS.bigBodiesAtOnce,
+    perCaller: LIMITS.bigBodiesPerCaller,
+    waiting: LIMITS.bigBodiesWaiting,
+    waitingPerCaller: LIMITS.bigBodiesWaitingPerCaller,
+    waitMs: LIMITS.bigBodyWaitMs,
+  });
 
 function createListQueues(mayStart: (caller: string) => boolean): Fairness['listQueues'] {
   const waits = {

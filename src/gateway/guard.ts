@@ -39,7 +39,7 @@ export function guardSocket(socket: Socket, now: () => number): Guard {
 
   const stream = createStream(socket, () => held === null);
   const pass = (chunk: Buffer): void => {
-    const result = follow(progress, chunk, budget.take);
+    const result = follow(progress, chunk, budget);
     if (typeof result === 'string') {
       stream.destroy(new Error(result));
       return;
@@ -92,9 +92,9 @@ function createStream(socket: Socket, mayResume: () => boolean): Duplex {
 
 /**
  * Follows a chunk; gives how much of it may pass, all of it unless the budget refuses a message, or what is wrong with
- * it. `take` asks for a packet of a type.
+ * it. `take` asks for a packet of a type, `measure` tells how long the last message is.
  */
-function follow(progress: Progress, chunk: Buffer, take: (isMessage: boolean) => boolean): number | string {
+function follow(progress: Progress, chunk: Buffer, { take, measure }: Budget): number | string {
   for (let at = 0; at < chunk.length; ) {
     if (progress.body > 0) {
       const some = Math.min(progress.body, chunk.length - at);
@@ -112,6 +112,7 @@ function follow(progress: Progress, chunk: Buffer, take: (isMessage: boolean) =>
     } else {
       const fault = followLength(progress, byte);
       if (fault !== null) return fault;
+      if (progress.type === PUBLISH && progress.lengthBytes === null) measure(progress.length);
     }
     at++;
   }
@@ -131,25 +132,40 @@ function followLength(progress: Progress, byte: number): string | null {
   return null;
 }
 
-/** Packets per second, with a second's worth at once; and messages that are being stored. */
-function createBudget(now: () => number) {
+/** Packets per second, with a second's worth at once; and messages that are being stored, and their bytes. */
+interface Budget {
+  take(isMessage: boolean): boolean;
+  measure(bytes: number): void;
+  give(): void;
+  isFull(): boolean;
+}
+
+function createBudget(now: () => number): Budget {
   const most = LIMITS.mqttPacketsPerSecond;
   let tokens: number = most;
   let filledMs = now();
-  let storing = 0;
+  /** How long each is, in the order that they came in. Any one ends first: in the end the sum is right. */
+  const storing: number[] = [];
+  let storingBytes = 0;
+  const isFull = (): boolean =>
+    storing.length >= LIMITS.mqttStoringPerDevice || storingBytes >= LIMITS.mqttStoringBytesPerDevice;
   return {
-    take(isMessage: boolean): boolean {
+    isFull,
+    take(isMessage) {
       const nowMs = now();
       tokens = Math.min(most, tokens + (Math.max(0, nowMs - filledMs) * most) / 1_000);
       filledMs = nowMs;
-      if (tokens < 1 || (isMessage && storing >= LIMITS.mqttStoringPerDevice)) return false;
+      if (tokens < 1 || (isMessage && isFull())) return false;
       tokens--;
-      if (isMessage) storing++;
+      if (isMessage) storing.push(0);
       return true;
     },
-    give(): void {
-      storing--;
+    measure(bytes) {
+      storing[storing.length - 1] = bytes;
+      storingBytes += bytes;
     },
-    isFull: () => storing >= LIMITS.mqttStoringPerDevice,
+    give() {
+      storingBytes -= storing.shift() ?? 0;
+    },
   };
 }

@@ -1,13 +1,13 @@
 /** Request bodies: JSON of a bounded size; at login also a form. */
-import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import express, { type Request, type RequestHandler } from 'express';
-import { ApiError, badRequest, unsupportedMediaType } from '../errors.js';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { badRequest, unsupportedMediaType } from '../errors.js';
+import type { Budget } from '../fairness/budget.js';
+import type { FairQueue } from '../fairness/fair-queue.js';
 import { LIMITS } from '../model/limits.js';
+import { type CheckedBytes, checkUtf8, GONE, holdBody, parseChecked, readChecked, withoutMark } from './big-body.js';
+import { callerOf } from './caller.js';
 import { isWellEncoded } from './requests.js';
-
-/** Nobody reads this but whoever reads the log. */
-const GONE = 'the sender went before the end of the body';
 
 const isJson = (req: { headers: { 'content-type'?: string } }): boolean =>
   /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
@@ -19,29 +19,77 @@ function hasBody(req: Request): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 }
 
-/** A JSON body into `req.body`; none leaves it undefined. Throws 400 (malformed), 413, 415. */
-export function readJson(limitBytes: number): RequestHandler[] {
-  const parse = parseJson(limitBytes);
-  // In many small pieces a big one would take far more memory than it is long.
-  const plainBytes = Math.min(limitBytes, LIMITS.bigBodyBytes);
-  const read: RequestHandler = (req, res, next) => {
-    if (isPlain(req, plainBytes)) readPlain(req, next);
-    else parse(req, res, next);
-  };
-  return [refuseUnless((req) => isJson(req)), read];
+export interface BodyParts {
+  /** Bodies of requests that are not answered yet; small ones are not counted. */
+  readonly bodyBudget: Budget;
+  /** Where big bodies are dealt with in turn. */
+  readonly bodyQueue: FairQueue;
 }
 
-/** What reads every JSON body, and whatever is not sent plainly. */
+/** A JSON body into `req.body`, then the handler; no body leaves it undefined. Throws 400 (malformed), 413, 415, 429, 503. */
+export function jsonBody(limitBytes: number, parts: BodyParts, handler: RequestHandler): RequestHandler[] {
+  const parse = parseJson(Math.min(limitBytes, LIMITS.bigBodyBytes));
+  const plainBytes = Math.min(limitBytes, LIMITS.checkedBodyBytes);
+  const read: RequestHandler = (req, res, next) => {
+    if (isPlain(req, plainBytes)) readPlain(req, next);
+    else if (hasBody(req) && isUtf8Json(req)) handleChecked({ ...parts, limitBytes, handler }, req, res, next);
+    else parse(req, res, next);
+  };
+  return [refuseUnless((req) => isJson(req)), read, handler];
+}
+
+/** Checks the body while it arrives; a big one is dealt with when it is its caller's turn, until the handler is done. */
+async function handleChecked(
+  { bodyBudget, bodyQueue, limitBytes, handler }: BodyParts & { limitBytes: number; handler: RequestHandler },
+  req: Request,
+  res: Response,
+  next: NextFunction,
+): Promise<void> {
+  const caller = callerOf(res).userId;
+  const held = holdBody(bodyBudget, caller);
+  try {
+    const checked = await readChecked(req, limitBytes, held);
+    const handle = async (): Promise<void> => {
+      req.body = checked.bytes.length === 0 ? {} : await parseBody(checked);
+      await handler(req, res, next);
+    };
+    await (checked.bytes.length > LIMITS.bigBodyBytes ? bodyQueue.run(caller, handle) : handle());
+  } catch (error) {
+    next(error);
+  } finally {
+    held.giveBack();
+  }
+}
+
+async function parseBody(checked: CheckedBytes): Promise<unknown> {
+  try {
+    return toBody(await parseChecked(checked));
+  } catch (error) {
+    return failParsing(error as Error);
+  }
+}
+
+function failParsing(error: Error): never {
+  throw error instanceof SyntaxError ? Object.assign(error, { status: 400, type: 'entity.parse.failed' }) : error;
+}
+
+/** What reads a body that is not sent as UTF-8; and what the others are read like. */
 export const parseJson = (limitBytes: number): RequestHandler =>
   express.json({ limit: limitBytes, inflate: false, type: () => true, verify: checkText });
 
 /** Bytes that are no UTF-8 would be stored as other text than was sent. */
 function checkText(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
-  if (charset === 'utf-8' && !isUtf8(bytes)) throw badRequest('the body is not UTF-8');
+  if (charset === 'utf-8') checkUtf8(bytes);
 }
 
 function checkForm(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
   if (charset === 'utf-8' && !isWellEncoded(bytes.toString('latin1'))) throw badRequest('the body is not UTF-8');
+}
+
+/** Whether the body is text as it is, or says so at least. */
+function isUtf8Json({ headers }: Request): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+  return charset.toLowerCase() === 'utf-8' && (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
 }
 
 const PLAIN = /^application\/json(?:; ?charset=utf-8)?$/i;
@@ -61,8 +109,7 @@ function readPlain(req: Request, next: (error?: unknown) => void): void {
     try {
       req.body = parsePlain(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     } catch (error) {
-      const isOurs = error instanceof ApiError;
-      next(isOurs ? error : Object.assign(error as Error, { status: 400, type: 'entity.parse.failed' }));
+      next(error);
       return;
     }
     next();
@@ -72,12 +119,16 @@ function readPlain(req: Request, next: (error?: unknown) => void): void {
   req.once('end', onEnd).once('close', onGone);
 }
 
-const BYTE_ORDER_MARK = '\ufeff';
-
 function parsePlain(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw badRequest('the body is not UTF-8');
-  const text = bytes.toString();
-  const value: unknown = JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
+  checkUtf8(bytes);
+  try {
+    return toBody(JSON.parse(withoutMark(bytes)));
+  } catch (error) {
+    return failParsing(error as Error);
+  }
+}
+
+function toBody(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor a list');
   return value;
 }

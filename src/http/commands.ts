@@ -22,14 +22,14 @@ import { LIMITS } from '../model/limits.js';
 import { builtInStore } from '../model/stores.js';
 import { sendEntity, sendJson, sendPage } from './answer.js';
 import type { Arrivals } from './arrivals.js';
-import { readJson } from './body.js';
+import { type BodyParts, jsonBody } from './body.js';
 import { callerOf, checkCaller, scopeIn } from './caller.js';
 import { only } from './failure.js';
 import { type ListParts, listDatabaseFor } from './lists.js';
 import { readListQuery, readText } from './query.js';
 import { whenGone } from './requests.js';
 
-export interface CommandParts extends ListParts {
+export interface CommandParts extends ListParts, BodyParts {
   readonly database: Database;
   readonly models: ModelFinder;
   readonly arrivals: Arrivals;
@@ -47,7 +47,7 @@ export function createCommandRouter(parts: CommandParts): Router {
   router.route('/objects/:id/commands').get(list(parts)).all(only('GET'));
   router
     .route('/objects/:id/commands/:commandID/result')
-    .post(readJson(LIMITS.entityBodyBytes), finish(parts))
+    .post(jsonBody(LIMITS.entityBodyBytes, parts, finish(parts)))
     .all(only('POST'));
   router.use(createSendRouter(parts));
   return router;
@@ -56,7 +56,10 @@ export function createCommandRouter(parts: CommandParts): Router {
 /** interface, "Object endpoints": the command path exists with the prefix api/v1 and without it. */
 export function createSendRouter(parts: CommandParts): Router {
   const router = Router();
-  router.route('/objects/:id/commands/:command').post(readJson(LIMITS.entityBodyBytes), send(parts)).all(only('POST'));
+  router
+    .route('/objects/:id/commands/:command')
+    .post(jsonBody(LIMITS.entityBodyBytes, parts, send(parts)))
+    .all(only('POST'));
   return router;
 }
 

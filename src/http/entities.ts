@@ -12,14 +12,14 @@ import { type JsonObject, readObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
 import { builtInStore, type Store } from '../model/stores.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
-import { readJson } from './body.js';
+import { type BodyParts, jsonBody } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
 import { only } from './failure.js';
 import { type ListParts, listDatabaseFor } from './lists.js';
 import { readIsMine, readListQuery, readOnly } from './query.js';
 import { getReferencedId, type Rule, toNewEntity } from './rules/rule.js';
 
-export interface EntityParts extends ListParts {
+export interface EntityParts extends ListParts, BodyParts {
   readonly database: Database;
   readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;
   readonly rules: ReadonlyMap<string, Rule>;
@@ -32,7 +32,7 @@ type Handler = (parts: EntityParts) => RequestHandler;
 
 export function createEntityRouter(parts: EntityParts): Router {
   const router = Router();
-  const body = readJson(LIMITS.entityBodyBytes);
+  const body = (handle: RequestHandler): RequestHandler[] => jsonBody(LIMITS.entityBodyBytes, parts, handle);
   router.use('/:store', async (req, res, next) => {
     const store = await parts.findStore(req.params.store.toLowerCase(), scopeIn(res));
     if (store === null) throw notFound();
@@ -40,14 +40,21 @@ export function createEntityRouter(parts: EntityParts): Router {
     res.locals.store = store;
     next();
   });
-  router.route('/:store').get(list(parts)).post(body, create(parts)).all(only('GET', 'POST'));
+  router
+    .route('/:store')
+    .get(list(parts))
+    .post(body(create(parts)))
+    .all(only('GET', 'POST'));
   router
     .route('/:store/:id')
     .get(read(parts))
-    .patch(body, change(parts))
+    .patch(body(change(parts)))
     .delete(remove(parts))
     .all(only('GET', 'PATCH', 'DELETE'));
-  router.route('/:store/:id/access').post(body, share(parts)).all(only('POST'));
+  router
+    .route('/:store/:id/access')
+    .post(body(share(parts)))
+    .all(only('POST'));
   router.route('/:store/:id/access/:user').delete(unshare(parts)).all(only('DELETE'));
   return router;
 }

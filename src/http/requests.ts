@@ -5,6 +5,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { badRequest } from '../errors.js';
 import type { Caller } from '../model/access.js';
+import { discardSlowly } from './leftover.js';
 
 const REQUEST_ID = /^[A-Za-z0-9_.:-]{8,128}$/;
 
@@ -65,6 +66,7 @@ export function logRequests(log: Logger, ended: (request: EndedRequest) => void)
   return (req, res, next) => {
     const startMs = performance.now();
     res.once('close', () => {
+      if (!req.complete) discardSlowly(req);
       const caller = res.locals.caller as Caller | undefined;
       const [route, ms] = [routeOf(res), performance.now() - startMs];
       ended({ method: req.method, route, status: res.writableFinished ? res.statusCode : null, ms });

@@ -48,6 +48,35 @@ export const SHARED_LIMITS = {
   pastTries: 20,
   pastFarMs: 8.64e15,
 
+  // Bodies of requests that are not answered yet. From `checkedBodyBytes` on they are counted, and checked while they arrive for how
+  // many values they hold; larger ones than `bigBodyBytes` are dealt with in turn, a list in pieces.
+  checkedBodyBytes: 64 * KIB,
+  bodyPieceBytes: 256 * KIB,
+  bodyContainers: 100_000,
+  bodyValues: 1_000_000,
+  bodyItemValues: 100_000,
+  bodyBytes: 64 * MIB,
+  bodyBytesPerCaller: 32 * MIB,
+  bodyLittleBytes: 2 * MIB,
+  bodyReserveBytes: 16 * MIB,
+  bigBodiesAtOnce: 2,
+  bigBodiesPerCaller: 1,
+  bigBodiesWaiting: 100,
+  bigBodiesWaitingPerCaller: 20,
+  bigBodyWaitMs: 10 * SECOND_MS,
+
+  // What is still sent after the answer is read so slowly: a piece of so many connections at a time.
+  leftoversAtOnce: 4,
+  leftoverPauseMs: 10,
+
+  // Packets that wait to be stored, of the objects of one group; and their bytes, in all and of one group. More packets of one
+  // request than `slicedPackets` are checked in slices.
+  packetsWaitingPerGroup: 15_000,
+  packetsWaitingBytes: 32 * MIB,
+  packetsWaitingBytesPerGroup: 24 * MIB,
+  slicedPackets: 100,
+  mqttStoringBytesPerDevice: 1 * MIB,
+
   // Callers of whom nothing is under way and who are remembered all the same.
   idleCallers: 1_000,
 } as const;

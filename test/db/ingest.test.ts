@@ -144,6 +144,20 @@ test('packets of one object are written one after the other', async () => {
   expect(stored.map(({ n }) => n)).toEqual([1, 2, 3].flatMap(() => many(LIMITS.packetsPerWrite).map((_, n) => n)));
 });
 
+test('what comes after many packets of an object is stored after them', async () => {
+  const order: string[] = [];
+  const ended = (what: string) => () => void order.push(what);
+  await Promise.all([
+    ingest(at(0), many(2 * LIMITS.packetsPerWrite)).then(ended('many')),
+    ingest(at(0), [message(-1)]).then(ended('one')),
+    ingest(at(0), many(3 * LIMITS.packetsPerWrite)).then(ended('more')),
+    ingest(at(0), [message(-2)]).then(ended('last')),
+  ]);
+  expect(order).toEqual(['many', 'one', 'more', 'last']);
+  const numbers = [...many(2 * LIMITS.packetsPerWrite), message(-1), ...many(3 * LIMITS.packetsPerWrite), message(-2)];
+  expect((await storedOf(at(0))).map(({ n }) => n)).toEqual(numbers.map(({ parameters }) => parameters.n));
+});
+
 test('who waits behind others of the same object does not keep those of another waiting', async () => {
   const [slow, other] = [many(LIMITS.packetsPerWrite), [message(1)]];
   const order: string[] = [];

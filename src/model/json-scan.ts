@@ -1,0 +1,106 @@
+/**
+ * How a JSON text is built, looked at while it arrives and before it becomes values: a short text can become very many, and
+ * those of 16 MiB of `[{},{},…` take thirty times the memory.
+ */
+import { LIMITS } from './limits.js';
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [ARRAY_BEGIN, ARRAY_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
+/** A list of packets around what `jsonDepth` bounds. */
+const DEPTH = LIMITS.jsonDepth + 1;
+
+/** A part of a list, without the comma or bracket at either end. */
+export interface Piece {
+  readonly begin: number;
+  readonly end: number;
+  readonly items: number;
+}
+
+/** Follows a text piece by piece. */
+export class JsonScan {
+  #isText = false;
+  #isEscaped = false;
+  #position = 0;
+  #containers = 0;
+  #values = 0;
+  #itemValues = 0;
+  #depth = 0;
+  /** Of each container around the present place: whether it is a list, and how many commas it had. */
+  readonly #lists = new Uint8Array(DEPTH + 1);
+  readonly #commas = new Uint32Array(DEPTH + 1);
+  readonly #pieces: Piece[] = [];
+  #pieceBegin = 0;
+  #pieceItems = 1;
+  #roots = 0;
+  #end = -1;
+
+  /** What is wrong with the text so far; null: nothing. */
+  take(chunk: Uint8Array): string | null {
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at] as number;
+      if (this.#isText) {
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (byte === BACKSLASH) this.#isEscaped = true;
+        else if (byte === QUOTE) this.#isText = false;
+      } else if (byte === QUOTE) this.#isText = true;
+      else if (byte === COMMA || (byte | 0x20) === OBJECT_BEGIN || (byte | 0x20) === OBJECT_END) {
+        const fault = this.#follow(byte, this.#position + at);
+        if (fault !== null) return fault;
+      }
+    }
+    this.#position += chunk.length;
+    return null;
+  }
+
+  /** The pieces of a text that is a list, each but the last of at least `bodyPieceBytes`; null where it does not look like one. */
+  pieces(): readonly Piece[] | null {
+    return this.#roots === 1 && this.#end !== -1 ? this.#pieces : null;
+  }
+
+  #follow(byte: number, position: number): string | null {
+    if (byte === COMMA) return this.#addComma(position);
+    if (byte === ARRAY_BEGIN || byte === OBJECT_BEGIN) return this.#begin(byte === ARRAY_BEGIN, position);
+    if (this.#depth === 0) return null;
+    if (this.#depth === 1 && this.#lists[1] === 1 && byte === ARRAY_END) {
+      this.#addPiece(position);
+      this.#end = position;
+    }
+    this.#depth--;
+    return null;
+  }
+
+  #begin(isList: boolean, position: number): string | null {
+    if (++this.#depth > DEPTH) return `nested more than ${LIMITS.jsonDepth} deep`;
+    if (++this.#containers > LIMITS.bodyContainers) return `more than ${LIMITS.bodyContainers} objects and lists`;
+    this.#lists[this.#depth] = isList ? 1 : 0;
+    this.#commas[this.#depth] = 0;
+    if (this.#depth === 1) {
+      this.#roots++;
+      this.#pieceBegin = position + 1;
+    }
+    return null;
+  }
+
+  #addComma(position: number): string | null {
+    const commas = (this.#commas[this.#depth] as number) + 1;
+    this.#commas[this.#depth] = commas;
+    if (this.#lists[this.#depth] === 1) {
+      if (commas >= LIMITS.jsonArrayItems) return `a list of more than ${LIMITS.jsonArrayItems} items`;
+    } else if (commas >= LIMITS.jsonKeys && this.#depth > 0) return `an object of more than ${LIMITS.jsonKeys} fields`;
+    if (++this.#values > LIMITS.bodyValues) return `more than ${LIMITS.bodyValues} values`;
+    if (this.#depth > 1 || this.#lists[1] === 0) {
+      if (++this.#itemValues > LIMITS.bodyItemValues) return `more than ${LIMITS.bodyItemValues} values in one object`;
+    } else {
+      this.#itemValues = 0;
+      if (position - this.#pieceBegin >= LIMITS.bodyPieceBytes) this.#addPiece(position);
+      else this.#pieceItems++;
+    }
+    return null;
+  }
+
+  #addPiece(position: number): void {
+    this.#pieces.push({ begin: this.#pieceBegin, end: position, items: this.#pieceItems });
+    this.#pieceBegin = position + 1;
+    this.#pieceItems = 1;
+  }
+}
