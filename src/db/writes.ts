@@ -73,8 +73,8 @@ export async function changeEntity(
 
 const bytesOf = (document: Document): number => toBson(document, DOCUMENT_BYTES)?.length ?? DOCUMENT_BYTES;
 
-// Why nothing was changed or removed: 404 unless visible, 403 if built in.
-async function getChangeable(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
+/** An entity that the scope may change. Throws 404, or 403 where it is built in. */
+export async function getChangeable(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
   const present = await getEntity(database, store, scope, key);
   if (present._builtin === true) throw forbidden('built in: it can be read, not changed');
   return present;

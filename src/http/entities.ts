@@ -2,9 +2,9 @@
 import { type RequestHandler, type Response, Router } from 'express';
 import { findPlace } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
-import { getEntity, getEntityId, listEntities, readChanged, readEntity, summarizeEntities } from '../db/entities.js';
+import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from '../db/entities.js';
 import { readState } from '../db/states.js';
-import { changeEntity, createEntity, removeEntity, shareEntity } from '../db/writes.js';
+import { changeEntity, createEntity, getChangeable, removeEntity, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
 import { type Scope, scopeOf } from '../model/access.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
@@ -126,8 +126,8 @@ const remove: Handler = (parts) => async (req, res) => {
 const share: Handler = (parts) => async (req, res) => {
   const { user } = readObject(req.body ?? {});
   if (!isId(user)) throw badRequest('user: expected the _id of a user');
-  // What the caller does not see is not there, whoever it would be shared with.
-  await getEntityId(parts.database, storeIn(res), scopeIn(res), String(req.params.id));
+  // What the caller does not see, or may not change, is refused whoever it would be shared with.
+  await getChangeable(parts.database, storeIn(res), scopeIn(res), String(req.params.id));
   const sharer = { database: parts.database, caller: callerOf(res) };
   const userId = await getReferencedId(sharer, 'user', builtInStore('users'), user.toLowerCase());
   await shareWith(parts, res, String(req.params.id), userId, true);

@@ -118,7 +118,6 @@ describe('a filter, a projection or an order', () => {
     'search=%5Cx%7B41%7D',
     'search=%00',
     'search=%F0%9F%9A%97',
-    'search=%FF%FE',
     'from=-8640000000000000&to=8640000000000000',
     'offset=10000000',
   ])('%s is answered, as a page and as a summary', async (query) => {
