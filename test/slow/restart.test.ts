@@ -5,7 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { MongoClient, ObjectId } from 'mongodb';
+import { type Binary, MongoClient, ObjectId } from 'mongodb';
+import { packetIdIn } from '../../src/db/packet-key.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { findFreePort } from '../support/ports.js';
 import { type Process, startProcess } from '../support/process.js';
@@ -129,7 +130,7 @@ test(
           .collection('packets')
           .find({}, { projection: { _id: 1 } })
           .toArray()
-      ).map(({ _id }) => String(_id)),
+      ).map(({ _id }) => packetIdIn(_id as unknown as Binary)),
     );
     if (ROUNDS > 2) console.log({ rounds: ROUNDS, outcomes, slowestStopMs: Math.max(...times) });
     // Every answer was a good one; who was not answered had not been let in: no process knows of the request.
