@@ -9,7 +9,7 @@ import type { Config } from './config.js';
 import { type Audit, createAudit } from './db/audit.js';
 import { type Caches, createCaches } from './db/caches.js';
 import { startWatcher, type Watcher } from './db/changes.js';
-import { createListClient, createWatcherClient, type Database, databaseOf } from './db/connect.js';
+import { connectListDatabase, createWatcherClient, type Database } from './db/connect.js';
 import { translated } from './db/documents.js';
 import { findObjectIds } from './db/entities.js';
 import { createHistory } from './db/history.js';
@@ -66,7 +66,8 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   const { config, log, now, door, watch } = parts;
   const passwords = await createPasswords();
   const database = await findPrepared(parts, passwords, life.ending);
-  const listDatabase = databaseOf(createListClient(parts.uri));
+  const away = { signal: life.ending, onAway: parts.onAway };
+  const listDatabase = await whenThere(() => connectListDatabase(parts.uri), away);
   life.push(
     () => database.client.close(),
     () => listDatabase.client.close(),

@@ -66,11 +66,21 @@ export function createWatcherClient(uri: string): MongoClient {
   return new MongoClient(uri, options);
 }
 
-/** A client for lists alone: however long they take, all else finds a connection. */
-export function createListClient(uri: string): MongoClient {
+/**
+ * The database for lists alone: however long they take, all else finds a connection. Connected at once: a client that fails at
+ * its first question never comes back. Throws 503 while the database is away.
+ */
+export async function connectListDatabase(uri: string): Promise<Database> {
   const atOnce = LIMITS.quickListsAtOnce + LIMITS.pagesAtOnce + LIMITS.scansAtOnce;
   const maxPoolSize = atOnce + LIMITS.listConnectionsMore;
-  return countPool(new MongoClient(uri, { ...OPTIONS, maxPoolSize }));
+  const client = countPool(new MongoClient(uri, { ...OPTIONS, maxPoolSize }));
+  try {
+    await translated(() => client.connect(), null);
+    return databaseOf(client);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
 }
 
 /** The database that the client's address names. */
