@@ -66,12 +66,8 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   const { config, log, now, door, watch } = parts;
   const passwords = await createPasswords();
   const database = await findPrepared(parts, passwords, life.ending);
-  const away = { signal: life.ending, onAway: parts.onAway };
-  const listDatabase = await whenThere(() => connectListDatabase(parts.uri), away);
-  life.push(
-    () => database.client.close(),
-    () => listDatabase.client.close(),
-  );
+  const listDatabase = await findListDatabase(parts, life.ending);
+  for (const { client } of [database, listDatabase]) life.push(() => client.close());
   const { retentionDays } = config;
   const upkeep = startUpkeep({ database, retentionDays, log: (room) => log.child({ room }), now });
   life.push(() => upkeep.stop());
@@ -113,6 +109,9 @@ export async function assemble(parts: Parts, life: Life): Promise<Assembled> {
   );
   return { app, mqttUrl, vitals };
 }
+
+const findListDatabase = ({ uri, onAway }: Parts, signal: AbortSignal): Promise<Database> =>
+  whenThere(() => connectListDatabase(uri), { signal, onAway });
 
 /** The database, tried for until it is there. */
 function findPrepared(parts: Parts, passwords: Passwords, signal: AbortSignal): Promise<Database> {
