@@ -63,29 +63,21 @@ afterEach(() => {
   expect(service.logLines.filter((line) => line.includes('a fault of ours'))).toEqual([]);
 });
 
-// 503: many change one store at once.
-const isFault = (status: number): boolean => status >= 500 && status !== 503;
-
 function expectNoFault(answer: Answer, what: string): void {
-  expect({ what, isFault: isFault(answer.status) }).toEqual({ what, isFault: false });
+  expect({ what, isFault: answer.status >= 500 }).toEqual({ what, isFault: false });
   if (answer.status === 400) expect(answer.body.helper.message).toEqual(expect.any(String));
 }
 
 describe.each(WRITABLE.map(({ name }) => name))('%s', (name) => {
   test('a value of any kind, in any field of a new entity and of a change', async () => {
     for (const place of placesOf(name)) {
-      const sent = VALUES.flatMap((value) => [
-        [value, service.admin('POST', name, filled(name, place, value))] as const,
-        [
-          value,
-          service.admin(
-            'PATCH',
-            `${name}/${ids[name]}`,
-            place.replace('?', () => value),
-          ),
-        ] as const,
-      ]);
-      for (const [value, answer] of sent) expectNoFault(await answer, `${place} ${value}`);
+      const made = VALUES.map((value) => [value, service.admin('POST', name, filled(name, place, value))] as const);
+      for (const [value, answer] of made) expectNoFault(await answer, `${place} ${value}`);
+      // One after the other: too many changes of one store at once are told to come again.
+      for (const value of VALUES) {
+        const change = place.replace('?', () => value);
+        expectNoFault(await service.admin('PATCH', `${name}/${ids[name]}`, change), `${place} ${value}`);
+      }
     }
   });
 });

@@ -74,8 +74,6 @@ async function startStream(url: string, token: string): Promise<Stream> {
 
 // biome-ignore lint/suspicious/noExplicitAny: packets
 async function storedOf(url: string, token: string): Promise<any[]> {
-  // Lists have connections of their own, which find the database again in their own time.
-  await until(async () => (await callApi(url, token, 'GET', 'objects')).status === 200, 'lists to go on', 20_000);
   const lists = [];
   for (let at = 0; at < CLIENTS; at++) {
     lists.push((await callApi(url, token, 'GET', `objects/client-${at}/packets`)).body);
