@@ -89,7 +89,7 @@ test('no secret is in the log, and none in an answer but the two that give a tok
   }
 
   // Sockets, good and bad; and the ends of all of it.
-  const sockets = [await openListener(service.url, tokens[1] as string)];
+  const sockets = [await service.listen(tokens[1] as string)];
   await expect(openListener(service.url, `${token}x`)).rejects.toThrow('Unauthorized');
   const browser = io(service.url, { transports: ['websocket'], auth: { token }, reconnection: false, forceNew: true });
   await new Promise((resolve) => browser.once('connect', () => resolve(null)));
