@@ -93,7 +93,7 @@ const origins = list.check((context) => {
   }
 });
 
-/** Every name that the service reads from its environment: README "Configuration" and .env.example list the same. */
+/** Every name that the service reads from its environment: docs/reference/configuration.md and .env.example list the same. */
 const VARIABLES = z.object({
   PORT: port.default(8_080),
   HOST: z.string().default('127.0.0.1'),

@@ -8,7 +8,7 @@ export interface ErrorBody {
   helper?: { message: string };
 }
 
-/** README "Errors": one row per status; the message is the standard reason phrase. */
+/** docs/reference/errors.md: one row per status; the message is the standard reason phrase. */
 const KINDS = {
   400: { message: 'Bad Request', tags: ['error_bad_request'] },
   401: { message: 'Unauthorized', tags: ['error_unauthorized'] },
@@ -25,7 +25,7 @@ const KINDS = {
 
 export type ErrorStatus = keyof typeof KINDS;
 
-/** Every status an error answer can have, with its message and tags: README's table is tested against it. */
+/** Every status an error answer can have, with its message and tags: the table of docs/reference/errors.md is tested against it. */
 export const ERROR_KINDS: Readonly<Record<ErrorStatus, { message: string; tags: readonly string[] }>> = KINDS;
 
 /** An error that a client may see: its status, what helps a person, and headers that belong to it. */
@@ -71,7 +71,8 @@ export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const { status, type } = (typeof error === 'object' && error !== null ? error : {}) as RequestFault;
   if (type === 'entity.parse.failed') return badRequest('the body is not valid JSON');
-  if (type === 'entity.too.large') return tooLarge('the body is larger than this path takes (README, "Limits")');
+  if (type === 'entity.too.large')
+    return tooLarge('the body is larger than this path accepts (docs/reference/limits.md)');
   if (status === 415) return unsupportedMediaType('the body must be plain UTF-8 JSON, not compressed');
   if (status === 413) return tooLarge('the request is too large');
   if (typeof status === 'number' && status >= 400 && status < 500) {

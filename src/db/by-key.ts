@@ -13,7 +13,7 @@ import { rawBatches } from './pages.js';
 export type KeyField = '_id' | 'id';
 
 /**
- * What a key names: an object's `:id` is its `_id` or its own `id` (README "Objects"), every other entity's is its `_id`;
+ * What a key names: an object's `:id` is its `_id` or its own `id` (docs/reference/stores.md), every other entity's is its `_id`;
  * null for what names nothing. To the user of a device the own id of its object means that object, whoever has it meanwhile.
  */
 export function readKey(store: Store, scope: Scope, key: string): [KeyField, string] | null {

@@ -159,7 +159,7 @@ export function listCommands(
   return listEntities(database, COMMANDS, scope, page, { conditions: conditionsOf(selection), isShort });
 }
 
-/** README "List parameters", `meta`, of the same. */
+/** docs/reference/http-api.md, `meta`, of the same. */
 export function summarizeCommands(
   database: Database,
   scope: Scope,

@@ -64,7 +64,7 @@ export function toPlain(value: unknown): Json {
   return plain;
 }
 
-/** README "Rights": the entity's branch holds the caller's group, or the caller owns it or it is shared. */
+/** docs/reference/permissions.md: the entity's branch holds the caller's group, or the caller owns it or it is shared. */
 export function scopeFilter(layout: Layout, scope: Scope): Filter<Document> {
   const user = new ObjectId(scope.userId);
   const owned = layout.followsObject ? { owner: user, _withoutOwner: { $ne: true } } : { owner: user };

@@ -209,7 +209,7 @@ export async function countMatching(database: Database, collection: string, filt
   return 0;
 }
 
-/** README "List parameters", `meta`. One after the other: side by side they would keep as many of the database's cores busy. */
+/** docs/reference/http-api.md, `meta`. One after the other: side by side they would keep as many of the database's cores busy. */
 export async function summarize(
   database: Database,
   { collection, filter }: { readonly collection: string; readonly filter: Document },

@@ -22,7 +22,7 @@ const COMMAND: Part = {
   required: ['id', 'command'],
 };
 
-/** The events by name, each with its first argument: README "Live events". */
+/** The events by name, each with its first argument: docs/reference/live-events.md. */
 export const EVENTS: readonly Message[] = [
   { name: 'object-packet', summary: 'A packet was stored', payload: schemaRef('Packet') },
   {
@@ -96,7 +96,7 @@ export function createAsyncApi(): Part {
     info: {
       title: 'Vigil',
       version: '1',
-      description: 'What is told as it happens. README of the repository says more.',
+      description: 'Live events and MQTT topics. The repository describes them in docs/reference.',
     },
     defaultContentType: 'application/json',
     servers: {

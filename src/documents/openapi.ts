@@ -7,7 +7,7 @@ import { createParameters, parameterRef, pathParametersOf } from './parameters.j
 import { type Part, schemaRef } from './part.js';
 import { createSchemas } from './schemas.js';
 
-const ABOUT = `A server for monitoring and controlling things. README of the repository says more.
+const ABOUT = `A server for monitoring and controlling things. The repository describes it in docs/reference.
 
 An answer that names one entity is the whole entity with \`success\` as its last field, a list is a plain array; success is
 always status 200. With \`only\`, an entity has only those fields and \`_id\`. A path that is not here is a 404, a method that
@@ -104,7 +104,7 @@ const toHeaders = (names: readonly string[]): Part =>
 
 const errorName = (status: ErrorStatus): string => ERROR_KINDS[status].message.replaceAll(' ', '');
 
-/** What makes each error, in a few words: README "Errors" has the same. */
+/** What makes each error, in a few words: docs/reference/errors.md has the same. */
 const REASONS: Readonly<Record<ErrorStatus, string>> = {
   400: 'Malformed JSON, a missing or wrong field, a parameter that makes no sense',
   401: 'No session or token, or one that has ended; a wrong login or password',

@@ -223,7 +223,7 @@ function writesOf(of: { all: string; one: string; tag: string; title: string; wh
 /** A token is told once, and not stored. */
 const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string' } }, required: ['token'] };
 
-/** Every operation, in the order of README "Interface". */
+/** Every operation, in the order of docs/reference/http-api.md. */
 export function createOperations(): readonly Operation[] {
   return [
     ...[...SERVICE, ...LOGINS, ...EVENTS, ...PAST, ...PACKETS, ...(COMMANDS as readonly Operation[]), ...FETCHING],

@@ -34,7 +34,7 @@ const PATH: Readonly<Record<string, Part>> = {
   user: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };
 
-/** README "List parameters". */
+/** docs/reference/http-api.md, "List parameters". */
 export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
   offset: {
     example: 0,

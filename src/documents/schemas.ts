@@ -10,7 +10,7 @@ const ID: Part = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
 const TIME: Part = { type: 'integer', description: 'Milliseconds since the epoch' };
 const TEXT: Part = { type: 'string' };
 
-/** README "Entities": the service sets them, a body may hold them and changes nothing by it. */
+/** docs/reference/stores.md: the service sets them, a body may hold them and changes nothing by it. */
 const COMMON: Part = {
   _id: { ...ID, description: 'Its identifier, for ever' },
   owner: { ...ID, description: 'The user who created it' },

@@ -55,7 +55,7 @@ export function readChecked(req: Request, limitBytes: number, held: HeldBody): P
       else reject(error);
     };
     const grow = (needed: number): void => {
-      if (needed > limitBytes) throw tooLarge('the body is larger than this path takes (README, "Limits")');
+      if (needed > limitBytes) throw tooLarge('the body is larger than this path accepts (docs/reference/limits.md)');
       if (needed <= bytes.length) return;
       const room = Math.min(limitBytes, Math.max(needed, 2 * bytes.length));
       held.growTo(room);

@@ -16,7 +16,7 @@ import { readTime } from '../model/time.js';
 
 type Query = Request['query'];
 
-/** What a list request asks for: README "List parameters". */
+/** What a list request asks for: docs/reference/http-api.md. */
 export function readListQuery(query: Query): ListQuery {
   const selection = readSelection(query);
   const meta = readText(query, 'meta');

@@ -5,7 +5,7 @@ import { LIMITS } from './limits.js';
 import { ID } from './own-id.js';
 import type { Store } from './stores.js';
 
-/** The common fields, as README "Entities" lists them; times in ms since the epoch. */
+/** The common fields, as docs/reference/stores.md lists them; times in ms since the epoch. */
 export interface Common {
   _id: string;
   owner: string;
@@ -78,7 +78,7 @@ export function ownFields(store: Pick<Store, 'service'>, object: JsonObject): Js
   );
 }
 
-/** `before` with `patch` merged into it: plain objects leaf by leaf, everything else replaced (README "Entities"). */
+/** `before` with `patch` merged into it: plain objects leaf by leaf, everything else replaced (docs/reference/stores.md). */
 export function merge(before: JsonObject, patch: JsonObject): JsonObject {
   const after: JsonObject = { ...before };
   for (const [name, value] of Object.entries(patch)) {

@@ -1,4 +1,4 @@
-/** Every number of the service, named, with its unit. README's table "Limits" is tested against this file. */
+/** Every number of the service, named, with its unit. The tables of docs/reference/limits.md are tested against this file. */
 import { SHARED_LIMITS } from './shared-limits.js';
 import { STORE_LIMITS } from './store-limits.js';
 

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from './json.js';
 const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'] as const;
 export type DataType = (typeof DATA_TYPES)[number];
 
-// Models are taken as they are exported: README "Objects" says what a parameter of an unusual name cannot do.
+// Models are taken as they are exported: docs/reference/stores.md says what a parameter of an unusual name cannot do.
 const PARAMETER_NAME = /^[^\s\p{Cc}]{1,64}$/u;
 /** A command that a model declares: what would change the meaning of a path or of an MQTT topic is in none. */
 export const ACTION_NAME = /^[^\s\p{Cc}\p{Noncharacter_Code_Point}/+#]{1,64}$/u;

@@ -110,7 +110,7 @@ export function mayBeFormer({ timeMs }: Pick<Message, 'timeMs'>, upgradedMs: num
   return timeMs === null || timeMs <= upgradedMs + LIMITS.packetAheadMs;
 }
 
-/** The packet as it is stored and shown, its fields in the order of README "Packets". */
+/** The packet as it is stored and shown, its fields in the order of docs/reference/history.md. */
 export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {
   return {
     _id: id,

@@ -175,7 +175,7 @@ test('a lease is held by one, renewed while it is held, and given back', async (
 
 describe('a start is refused', () => {
   const isListed = (message: string): boolean =>
-    readTable(readSection('README.md', 'Troubleshooting'))
+    readTable(readSection('docs/operations/troubleshooting.md', 'Troubleshooting'))
       .flatMap(([cell]) => readCode(cell))
       .some((text) => message.includes(text.replaceAll('…', '').trim()));
 

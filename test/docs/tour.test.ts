@@ -1,4 +1,4 @@
-/** The tour of README is walked: every command as it stands there, every answer up to ids, times and tokens. */
+/** The tour of docs/tutorial.md is walked: every command as it stands there, every answer up to ids, times and tokens. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { ADMIN, useService } from '../support/fixture.js';
 const service = useService();
 const END_OF_STEP = '\x1e';
 
-/** One shell block, and the answer that README shows below it; null where it shows none. */
+/** One shell block, and the answer that the tour shows below it; null where it shows none. */
 interface Step {
   readonly commands: string;
   readonly answer: string | null;
@@ -57,8 +57,8 @@ async function walk(
   });
 }
 
-test('every command of the tour works in order and answers what README shows', async () => {
-  const steps = toSteps(readBlocks(readSection('README.md', 'Tour')));
+test('every command of the tour works in order and answers what docs/tutorial.md shows', async () => {
+  const steps = toSteps(readBlocks(readSection('docs/tutorial.md', 'Tour')));
   const folder = await mkdtemp(join(tmpdir(), 'vigil-tour-'));
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
   try {

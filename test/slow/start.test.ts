@@ -1,4 +1,4 @@
-/** A start that cannot be says why, in the words of README "Troubleshooting", before it makes anything. */
+/** A start that cannot be says why, in the words of docs/operations/troubleshooting.md, before it makes anything. */
 import { once } from 'node:events';
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';

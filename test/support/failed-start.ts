@@ -1,4 +1,4 @@
-/** The program as a person starts it, when the start fails: what it says, how it ends, and whether README tells of it. */
+/** The program as a person starts it, when the start fails: what it says, how it ends, and whether the documentation lists it. */
 import { readCode, readSection, readTable } from './docs/markdown.js';
 import { startProgram } from './program.js';
 
@@ -15,9 +15,9 @@ export async function startFailing(env: Record<string, string>, before: readonly
   return { code: await ended, said: output().trim() };
 }
 
-/** Whether a row of README "Troubleshooting" is like the message; `…` stands for what differs. */
+/** Whether a row of docs/operations/troubleshooting.md is like the message; `…` stands for what differs. */
 export function isListed(message: string): boolean {
-  const rows = readTable(readSection('README.md', 'Troubleshooting'));
+  const rows = readTable(readSection('docs/operations/troubleshooting.md', 'Troubleshooting'));
   const shown = rows.flatMap(([cell]) => readCode(cell)).filter((text) => text.includes('…'));
   return shown.some((text) => {
     const [first = '', next = ''] = text.split('…');

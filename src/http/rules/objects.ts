@@ -32,7 +32,7 @@ export function objectRule({ database, inBackground, sealDevice }: RuleParts): R
   };
 }
 
-/** README "Devices over MQTT": what `config` says of the device is checked, its password stored so that no reader can use it. */
+/** docs/reference/mqtt.md: what `config` says of the device is checked, its password stored so that no reader can use it. */
 function sealed(seal: (password: string) => string, fields: JsonObject): JsonObject {
   const { config } = fields;
   if (!isObject(config)) return fields;

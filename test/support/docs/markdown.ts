@@ -57,3 +57,22 @@ export function readBlocks(text: string): Block[] {
     body: body as string,
   }));
 }
+
+/** The target of every link of the text; none of those in code blocks. */
+export function readLinks(text: string): string[] {
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string);
+}
+
+/** The anchor of every heading of the text, as GitHub makes them. */
+export function readAnchors(text: string): string[] {
+  const lines = text.split('\n');
+  const levels = levelsOf(lines);
+  const titles = lines.filter((_, index) => levels[index] !== 0).map((line) => line.replace(/^#+ /, ''));
+  return titles.map((title) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}

@@ -51,8 +51,8 @@ describe('routes', () => {
   });
 });
 
-test('list parameters are those of README', () => {
-  const shown = readTable(readSection('README.md', 'List parameters')).flatMap(([names]) =>
+test('list parameters are those of docs/reference/http-api.md', () => {
+  const shown = readTable(readSection('docs/reference/http-api.md', 'List parameters')).flatMap(([names]) =>
     readCode(names).map((name) => name.replace(/\.<.*/, '')),
   );
   expect(Object.keys(LIST_PARAMETERS)).toEqual(shown.sort(inOrderOf(Object.keys(LIST_PARAMETERS))));
@@ -62,8 +62,8 @@ test('list parameters are those of README', () => {
   }
 });
 
-test('reasons of errors are those of README', () => {
-  const shown = readTable(readSection('README.md', 'Errors'))
+test('reasons of errors are those of docs/reference/errors.md', () => {
+  const shown = readTable(readSection('docs/reference/errors.md', 'Errors'))
     .filter(([status]) => status !== '405')
     .map(([status]) => Number(status));
   const responses = Object.values<{ content: { 'application/json': { schema: { allOf: object[] } } } }>(

@@ -149,9 +149,9 @@ describe('docker-compose.yml', () => {
     ]);
   });
 
-  test('README names every setting, and no other', () => {
+  test('docs/operations/deploy.md names every setting, and no other', () => {
     const named = (of: string) => new Set([...of.matchAll(/\$\{([A-Z][A-Z0-9_]*)/g)].map(([, name]) => name));
-    const table = readSection('README.md', 'Settings of the compose file');
+    const table = readSection('docs/operations/deploy.md', 'Settings of the compose file');
     const shown = readTable(table).flatMap(([cell]) => readCode(cell));
     // Compose's own.
     const own = ['COMPOSE_FILE', 'COMPOSE_PROFILES', 'COMPOSE_PROJECT_NAME'];

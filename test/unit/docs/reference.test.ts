@@ -1,4 +1,4 @@
-/** README's tables and the code say the same, both ways. */
+/** The tables of docs/ and the code say the same, both ways. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import type { Router } from 'express';
@@ -11,13 +11,18 @@ import { STORES, type Store } from '../../../src/model/stores.js';
 import { sourceFiles } from '../../support/docs/files.js';
 import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
 
-const README = 'README.md';
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
-const tableOf = (title: string): string[][] => readTable(readSection(README, title));
-const firstCodes = (title: string): string[] => tableOf(title).map(([cell]) => readCode(cell)[0] as string);
+const REFERENCE = 'docs/reference';
+const DEVELOPMENT = 'docs/development.md';
+const tableOf = (file: string, title: string): string[][] => readTable(readSection(file, title));
+const firstCodes = (rows: string[][]): string[] => rows.map(([cell]) => readCode(cell)[0] as string);
 
 test('Errors', () => {
-  const shown = tableOf('Errors').map(([status, message, , tags]) => [status, message, readCode(tags)]);
+  const shown = tableOf(`${REFERENCE}/errors.md`, 'Errors').map(([status, message, , tags]) => [
+    status,
+    message,
+    readCode(tags),
+  ]);
   const known = Object.entries(ERROR_KINDS).map(([status, { message, tags }]) => [status, message, [...tags]]);
   expect(shown).toEqual(known);
 });
@@ -88,7 +93,7 @@ describe('Limits', () => {
   const isHeld = (name: string): boolean => new RegExp(`\\bLIMITS\\.${name}\\b`).test(code);
 
   test('each that a user can meet is listed with its value', () => {
-    const rows = readTables(readSection(README, 'Limits')).flat();
+    const rows = readTables(readSection(`${REFERENCE}/limits.md`, 'Limits')).flat();
     const shown = rows.map(([, value, constant]) => [readCode(constant)[0], toNumber(value as string)]);
     const met = Object.entries(LIMITS).filter(([name]) => !INTERNAL.includes(name) && isHeld(name));
     expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(met));
@@ -106,14 +111,17 @@ describe('Limits', () => {
 });
 
 describe('Configuration', () => {
-  const rows = tableOf('Configuration').map(([name, preset]) => [readCode(name)[0] as string, readCode(preset)[0]]);
+  const rows = tableOf(`${REFERENCE}/configuration.md`, 'Configuration').map(([name, preset]) => [
+    readCode(name)[0] as string,
+    readCode(preset)[0],
+  ]);
   const example = readFileSync('.env.example', 'utf8').split('\n');
   const inExample = example.flatMap((line) => {
     const [, name, value] = /^#? ?([A-Z][A-Z_]+)=(.*)$/.exec(line) ?? [];
     return name === undefined ? [] : [[name, value === '' ? undefined : value]];
   });
 
-  test('every variable, in README and in .env.example, with the same default', () => {
+  test('every variable, in docs/reference/configuration.md and in .env.example, with the same default', () => {
     // NODE_ENV belongs to Node; the service only looks at it.
     expect(rows.map(([name]) => name).sort()).toEqual([...CONFIG_NAMES, 'NODE_ENV'].sort());
     expect(inExample).toEqual(rows);
@@ -132,10 +140,12 @@ describe('Dependencies and npm scripts', () => {
   test.each([
     ['dependencies', 'To run'],
     ['devDependencies', 'To develop'],
-  ])('%s', (group, title) => expect(firstCodes(title).sort()).toEqual(Object.keys(manifest[group]).sort()));
+  ])('%s', (group, title) =>
+    expect(firstCodes(tableOf(DEVELOPMENT, title)).sort()).toEqual(Object.keys(manifest[group]).sort()),
+  );
 
   test('npm scripts', () => {
-    expect(firstCodes('npm scripts').sort()).toEqual(Object.keys(manifest.scripts).sort());
+    expect(firstCodes(tableOf(DEVELOPMENT, 'npm scripts')).sort()).toEqual(Object.keys(manifest.scripts).sort());
     expect(Object.keys(manifest.scripts).length).toBeLessThanOrEqual(15);
   });
 });
@@ -169,19 +179,21 @@ describe('Interface', () => {
     // Nothing is called: the app is only asked which routes it has.
     const parts = { sessions: { middleware }, corsOrigins: [], trustProxy: 0 } as unknown as AppParts;
     const { router } = createApp(parts) as unknown as { router: Router };
-    const shown = tableOf('Interface').map(([method, path]) => `${method} ${readCode(path)[0]}`);
+    const shown = tableOf(`${REFERENCE}/http-api.md`, 'Interface').map(
+      ([method, path]) => `${method} ${readCode(path)[0]}`,
+    );
     const known = new Set(routesOf(router.stack as unknown as Layer[]));
     expect([...shown].sort()).toEqual([...known].sort());
   });
 });
 
 describe('Stores', () => {
-  const rows = tableOf('Stores');
+  const rows = tableOf(`${REFERENCE}/stores.md`, 'Stores');
   // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command.
   const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_withoutOwner'];
   const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [] };
 
-  test('the names', () => expect(firstCodes('Stores')).toEqual([...STORES.keys()]));
+  test('the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));
 
   test.each(rows)('%s: required %s, unique %s, fixed %s, never returned %s', (name, ...cells) => {
     const store = STORES.get(readCode(name)[0] as string) as Store;
@@ -202,7 +214,7 @@ describe('Stores', () => {
 });
 
 test('Rights: the built-in roles', () => {
-  const shown = readTable(readSection(README, 'Built-in roles')).map(([name, credentials]) => ({
+  const shown = tableOf(`${REFERENCE}/permissions.md`, 'Built-in roles').map(([name, credentials]) => ({
     name: readCode(name)[0],
     credentials: readCode(credentials),
   }));

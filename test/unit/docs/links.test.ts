@@ -1,0 +1,45 @@
+/** Links between documents: each names a file that exists, and a heading that exists in it. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { filesUnder } from '../../support/docs/files.js';
+import { readAnchors, readLinks } from '../../support/docs/markdown.js';
+
+const documents = filesUnder('.').filter(({ path }) => path.endsWith('.md'));
+const relativeLinks = documents.flatMap(({ path, text }) =>
+  readLinks(text)
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => ({ path, target })),
+);
+
+test('every relative link names a file of the repository', () => {
+  const broken = relativeLinks.filter(({ path, target }) => !existsSync(fileOf(path, target)));
+  expect(broken).toEqual([]);
+});
+
+test('every anchor names a heading of its document', () => {
+  const anchored = relativeLinks.filter(({ target }) => target.includes('#'));
+  const broken = anchored.filter(({ path, target }) => {
+    const file = fileOf(path, target);
+    return existsSync(file) && !readAnchors(readFileSync(file, 'utf8')).includes(target.split('#')[1] as string);
+  });
+  expect(anchored.length).toBeGreaterThan(0);
+  expect(broken).toEqual([]);
+});
+
+test('every document under docs/ can be reached from README.md', () => {
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    for (const link of relativeLinks.filter((one) => one.path === path)) visit(fileOf(path, link.target));
+  };
+  visit('README.md');
+  const pages = documents.map(({ path }) => path).filter((path) => path.startsWith('docs/'));
+  expect(pages.filter((path) => !reached.has(path))).toEqual([]);
+});
+
+function fileOf(path: string, target: string): string {
+  const [file = ''] = target.split('#');
+  return file === '' ? path : join(dirname(path), file);
+}
