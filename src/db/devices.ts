@@ -38,10 +38,19 @@ export async function findDevices(database: Database, objectIds: readonly string
   return listDevices(database, { _id: { $in: objectIds.map((id) => new ObjectId(id)) } });
 }
 
-/** Every device that says how long it may be silent. */
-export async function findQuietDevices(database: Database): Promise<DeviceRecord[]> {
-  const devices = await listDevices(database, { 'config.offlineAfter': { $exists: true } });
-  return devices.filter(({ offlineAfterMs }) => offlineAfterMs !== null);
+/** How long each device may be silent that says so, ms by the object's `_id`. */
+export async function listOfflineAfter(database: Database): Promise<Map<string, number>> {
+  const [filter, projection] = [{ 'config.offlineAfter': { $exists: true } }, { 'config.offlineAfter': 1 }];
+  const found = await translated(
+    () => database.db.collection('objects').find(filter, { projection, batchSize: LIMITS.presenceBatch }).toArray(),
+    LIMITS.databaseOperationMs,
+  );
+  const devices = new Map<string, number>();
+  for (const { _id, config } of found) {
+    const afterMs = readOfflineAfter(isObject(config) ? config.offlineAfter : null);
+    if (afterMs !== null) devices.set(String(_id), afterMs);
+  }
+  return devices;
 }
 
 async function listDevices(database: Database, filter: Document): Promise<DeviceRecord[]> {

@@ -59,10 +59,15 @@ export async function forgetPresence(
   await translated(() => recordsOf(database).deleteMany(filter));
 }
 
-/** Whether the device is connected, to whatever instance. */
-export async function isPresent(database: Database, objectId: string): Promise<boolean> {
-  const filter = { _id: new ObjectId(objectId), ended: null };
-  return (await translated(() => recordsOf(database).countDocuments(filter, { limit: 1 }))) > 0;
+/** Which of these devices are connected, to whatever instance. */
+export async function findPresent(database: Database, objectIds: readonly string[]): Promise<Set<string>> {
+  const filter = { _id: { $in: objectIds.map((id) => new ObjectId(id)) }, ended: null };
+  const found = await translated(() =>
+    recordsOf(database)
+      .find(filter, { projection: { _id: 1 } })
+      .toArray(),
+  );
+  return new Set(found.map(({ _id }) => String(_id)));
 }
 
 /** Whether this is the device's newest connection. */

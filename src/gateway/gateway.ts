@@ -47,7 +47,7 @@ export function createGateway(parts: GatewayParts): Gateway {
   let broker: Broker | null = null;
   return {
     async start() {
-      await idle.start();
+      idle.start();
       if (parts.address !== null || parts.broker !== null) await presence.start();
       const { instance } = presence;
       if (parts.broker !== null) broker = startBroker({ ...inner, instance, address: parts.broker });

@@ -77,6 +77,11 @@ export const SHARED_LIMITS = {
   slicedPackets: 100,
   mqttStoringBytesPerDevice: 1 * MIB,
 
+  // What could not be stored of whether devices are there is tried again: at first after `presenceRenewMs`, then ever later.
+  presenceRetryMaxMs: 8 * SECOND_MS,
+  // How many silent devices are read at a time when the service starts, beside everything else.
+  silentReadBatch: 250,
+
   // Callers of whom nothing is under way and who are remembered all the same.
   idleCallers: 1_000,
 } as const;

@@ -66,7 +66,14 @@ describe('Limits', () => {
     ],
     ...['auditPending', 'auditDelayMs', 'auditActors', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
     ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
-    ...['mqttThrottleMs', 'mqttDevicesRemembered', 'presenceRenewMs', 'presenceSilentMs', 'presenceBatch'],
+    ...[
+      'mqttThrottleMs',
+      'mqttDevicesRemembered',
+      'presenceRenewMs',
+      'presenceSilentMs',
+      'presenceBatch',
+      'silentReadBatch',
+    ],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
     ...[
       'brokerLeaveMs',
