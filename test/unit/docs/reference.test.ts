@@ -186,7 +186,7 @@ describe('Interface', () => {
     // Nothing is called: the app is only asked which routes it has.
     const parts = { sessions: { middleware }, corsOrigins: [], trustProxy: 0 } as unknown as AppParts;
     const { router } = createApp(parts) as unknown as { router: Router };
-    const shown = tableOf(`${REFERENCE}/http-api.md`, 'Interface').map(
+    const shown = tableOf(`${REFERENCE}/http-api.md`, 'Routes').map(
       ([method, path]) => `${method} ${readCode(path)[0]}`,
     );
     const known = new Set(routesOf(router.stack as unknown as Layer[]));
