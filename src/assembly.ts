@@ -20,8 +20,7 @@ import { tellNameless } from './db/own-ids.js';
 import { findPacketUpgrade } from './db/packet-repeats.js';
 import { poolOf } from './db/pool.js';
 import { startUpkeep } from './db/upkeep.js';
-import { createFairQueue } from './fairness/fair-queue.js';
-import { createFairness } from './fairness/fairness.js';
+import { createFairness, createSubscriptionQueue } from './fairness/fairness.js';
 import { createGateway, type Gateway } from './gateway/gateway.js';
 import { createDigest } from './gateway/packet-id.js';
 import { createClientFacts } from './http/address.js';
@@ -32,7 +31,6 @@ import { createRules } from './http/rules.js';
 import { createHub, type Hub } from './live/hub.js';
 import { createSockets } from './live/sockets.js';
 import type { Change } from './model/change.js';
-import { LIMITS } from './model/limits.js';
 import { createStampClock } from './model/packet.js';
 import { type Life, whenThere } from './ops/life.js';
 import type { Watch } from './ops/watch.js';
@@ -136,13 +134,7 @@ function createFeed(
   { config, log, now }: Parts,
   { database, caches, identity }: { database: Database; caches: Caches; identity: Identity },
 ): Hub {
-  const subscriptions = createFairQueue('subscriptions', {
-    atOnce: LIMITS.subscriptionsAtOnce,
-    perCaller: LIMITS.subscriptionsPerCaller,
-    waiting: LIMITS.subscriptionsWaiting,
-    waitingPerCaller: LIMITS.subscriptionsWaitingPerCaller,
-    waitMs: LIMITS.listWaitMs,
-  });
+  const subscriptions = createSubscriptionQueue();
   return createHub({
     identify: identity.identify,
     findObjects: (scope, keys) => subscriptions.run(scope.userId, () => findObjectIds(database, scope, keys)),

@@ -10,6 +10,8 @@ export interface QueueLimits {
   readonly waiting: number;
   readonly waitingPerCaller: number;
   readonly waitMs: number;
+  /** After work, so many times its duration pass before more work of the same caller begins; none where absent. */
+  readonly rests?: number;
 }
 
 export interface FairQueue {
@@ -27,6 +29,8 @@ interface Account {
   readonly caller: string;
   running: number;
   waiting: Waiter[];
+  /** It rests until then. */
+  restsUntilMs: number;
 }
 
 interface Waiter {
@@ -61,11 +65,14 @@ class Queue {
     const account = this.#accountOf(caller);
     if (account.waiting.length === 0 && this.#hasRoom(account)) this.#begin(account);
     else await this.#wait(account, signal);
+    const { rests = 0 } = this.limits;
+    const startMs = rests > 0 ? performance.now() : 0;
     try {
       return await work();
     } finally {
       this.#running--;
       account.running--;
+      if (rests > 0) this.#rest(account, rests * (performance.now() - startMs));
       if (this.#waiting > 0) this.startNext();
     }
   }
@@ -85,13 +92,29 @@ class Queue {
     }
   }
 
+  #rest(account: Account, restMs: number): void {
+    account.restsUntilMs = performance.now() + restMs;
+    this.#wake(account);
+  }
+
+  /** A timer counts from the beginning of the turn: it may be early. */
+  #wake(account: Account): void {
+    const leftMs = account.restsUntilMs - performance.now();
+    if (leftMs <= 0) this.startNext();
+    else setTimeout(() => this.#wake(account), Math.ceil(leftMs)).unref();
+  }
+
+  #isRested = ({ restsUntilMs }: Account): boolean => restsUntilMs === 0 || performance.now() >= restsUntilMs;
+
   #begin(account: Account): void {
     this.#running++;
     account.running++;
   }
 
-  #hasRoom({ caller, running }: Account): boolean {
-    return this.#running < this.limits.atOnce && running < this.limits.perCaller && this.mayStart(caller);
+  #hasRoom(account: Account): boolean {
+    const { caller, running } = account;
+    const isFree = this.#running < this.limits.atOnce && running < this.limits.perCaller;
+    return isFree && this.#isRested(account) && this.mayStart(caller);
   }
 
   #wait(account: Account, signal: AbortSignal | null): Promise<void> {
@@ -131,7 +154,8 @@ class Queue {
     this.#waiting--;
   }
 
-  #isOwnFault = ({ caller, running }: Account): boolean => running >= this.limits.perCaller || !this.mayStart(caller);
+  #isOwnFault = (account: Account): boolean =>
+    account.running >= this.limits.perCaller || !this.#isRested(account) || !this.mayStart(account.caller);
 
   #ownFault = (): ApiError => tooManyRequests(1, `too many ${this.what} of yours at once; wait for their answers`);
 
@@ -141,7 +165,7 @@ class Queue {
     const known = this.#accounts.get(caller);
     if (known !== undefined) return known;
     if (this.#accounts.size >= this.#dropAt) this.#dropIdle();
-    const account: Account = { caller, running: 0, waiting: [] };
+    const account: Account = { caller, running: 0, waiting: [], restsUntilMs: 0 };
     this.#accounts.set(caller, account);
     return account;
   }

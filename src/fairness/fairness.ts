@@ -49,6 +49,17 @@ const createBodyQueue = (): FairQueue =>
     waitMs: LIMITS.bigBodyWaitMs,
   });
 
+/** Where the objects of subscriptions are looked for. */
+export const createSubscriptionQueue = (): FairQueue =>
+  createFairQueue('subscriptions', {
+    atOnce: LIMITS.subscriptionsAtOnce,
+    perCaller: LIMITS.subscriptionsPerCaller,
+    waiting: LIMITS.subscriptionsWaiting,
+    waitingPerCaller: LIMITS.subscriptionsWaitingPerCaller,
+    waitMs: LIMITS.listWaitMs,
+    rests: LIMITS.subscriptionRests,
+  });
+
 function createListQueues(mayStart: (caller: string) => boolean): Fairness['listQueues'] {
   const waits = {
     waiting: LIMITS.listsWaiting,

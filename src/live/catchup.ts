@@ -7,12 +7,15 @@ import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promi
 import type { Change, OpenHistory } from '../model/change.js';
 import type { Gap } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
-import { isAfter, isPosition } from '../model/position.js';
+import { isAfter, isPosition, secondsBetween } from '../model/position.js';
+import { createBackfillQueue } from './backfill-queue.js';
 import { type LiveEvent, toEvents } from './events.js';
 import { roomsFor } from './rooms.js';
+import { startTurnClock, type TurnClock } from './turn-clock.js';
 
 /** A client that was away. */
 export interface Returning {
+  readonly userId: string;
   /** Up to where it was told everything. */
   readonly since: string;
   isGone(): boolean;
@@ -44,25 +47,42 @@ export interface CatchUpOptions {
 
 type TakeIn = (client: Returning) => void;
 
+/** Whether what came after the position is read by itself: whoever was away for moments does not wait for that. */
+export const isLongAgo = (since: string, told: string): boolean =>
+  isPosition(since) && secondsBetween(since, told) * 1_000 > LIMITS.historyNearMs;
+
 /**
- * Takes a client in. Those who come while others are being served wait, and then share one reading: of memory, if they
- * were away only for moments, or else of the log.
+ * Takes a client in. Those who were away for moments wait while others are being served, and then share one reading: of memory,
+ * or else of the log. Who was away for longer shares it with clients of the same user alone, and users take turns.
  */
 export function createCatchUp(options: CatchUpOptions): TakeIn {
   const takeIn: TakeIn = (client) => {
     if (!isPosition(client.since)) leave(client, 'unknown position');
     else if (isAfter(client.since, options.told())) waitForHub(client);
-    else if (options.openRecent(client.since) !== null) fromMemory(client);
+    else if (options.openRecent(client.since) !== null) fromMemory.add(client);
     else fromLog(client);
   };
-  const parts: Parts = { ...options, takeIn };
+  const parts: Parts = { ...options, takeIn, mustLeave: () => false };
   const waitForHub = createWaitingRoom(parts);
-  const fromLog = createQueue(LIMITS.historiesAtOnce, (group) => serve(parts, options.openHistory, group));
-  const fromMemory = createQueue(1, async (group) => {
-    const inMemory = group.filter(({ since }) => options.openRecent(since) !== null);
-    // It was too long ago meanwhile.
-    for (const client of group) if (!inMemory.includes(client)) fromLog(client);
-    await serve(parts, async (since) => options.openRecent(since), inMemory);
+  const userOf = ({ userId }: Returning): string => userId;
+  const near = createBackfillQueue<Returning>({
+    ...{ groupsAtOnce: LIMITS.historiesAtOnce, isShared: true, userOf },
+    serve: (group) => serve(parts, options.openHistory, group),
+  });
+  const far = createBackfillQueue<Returning>({
+    ...{ groupsAtOnce: LIMITS.historiesAtOnce, isShared: false, userOf },
+    serve: (group) => serve({ ...parts, mustLeave: isOverTime }, options.openHistory, group),
+  });
+  const isOverTime = (clock: TurnClock): boolean => clock.elapsedMs() > LIMITS.historyTurnMs && far.isWaitedFor();
+  const fromLog: TakeIn = (client) => (isLongAgo(client.since, options.told()) ? far : near).add(client);
+  const fromMemory = createBackfillQueue<Returning>({
+    ...{ groupsAtOnce: 1, isShared: true, userOf },
+    serve(group) {
+      const inMemory = group.filter(({ since }) => options.openRecent(since) !== null);
+      // It was too long ago meanwhile.
+      for (const client of group) if (!inMemory.includes(client)) fromLog(client);
+      return serve(parts, async (since) => options.openRecent(since), inMemory);
+    },
   });
   return takeIn;
 }
@@ -70,6 +90,8 @@ export function createCatchUp(options: CatchUpOptions): TakeIn {
 interface Parts extends CatchUpOptions {
   /** For those who go on by themselves. */
   readonly takeIn: TakeIn;
+  /** Whether others have waited for long enough: those who are served wait again, and go on from where they are. */
+  readonly mustLeave: (clock: TurnClock) => boolean;
 }
 
 /**
@@ -97,39 +119,22 @@ function createWaitingRoom({ told, takeIn }: Parts): TakeIn {
   };
 }
 
-/** Serves groups of clients: everyone who came while `atOnce` groups were being served is the next one. */
-function createQueue(atOnce: number, serveGroup: (group: Returning[]) => Promise<void>): (client: Returning) => void {
-  let waiting: Returning[] = [];
-  let serving = 0;
-  const serveNext = async (): Promise<void> => {
-    serving++;
-    while (waiting.length > 0) {
-      const group = waiting;
-      waiting = [];
-      await serveGroup(group);
-    }
-    serving--;
-  };
-  return (client) => {
-    waiting.push(client);
-    // In the next turn, so that all who come in this one are one group.
-    if (serving < atOnce && waiting.length === 1) setImmediate(() => void serveNext());
-  };
-}
-
 function leave(client: Returning, reason: Gap['reason']): void {
   if (client.isGone()) return;
   client.gap(reason);
   client.join();
 }
 
-async function serve(parts: Parts, open: OpenHistory, group: readonly Returning[]): Promise<void> {
+/** Gives how long it kept the process busy, ms. */
+async function serve(parts: Parts, open: OpenHistory, group: readonly Returning[]): Promise<number> {
   const clients = new Set(group.filter((client) => !client.isGone()));
-  if (clients.size === 0) return;
+  if (clients.size === 0) return 0;
+  const clock = startTurnClock();
   try {
     const first = [...clients].map(({ since }) => since).reduce((a, b) => (isAfter(a, b) ? b : a));
     const history = await open(first);
-    if (history !== null) await follow(parts, clients, history);
+    clock.resume();
+    if (history !== null) await follow(parts, { clients, history, clock });
     // A position that nobody knows is no reason to give the others up.
     else if (group.length > 1) for (const client of group) await serve(parts, open, [client]);
     else for (const client of group) leave(client, 'history gone');
@@ -137,26 +142,41 @@ async function serve(parts: Parts, open: OpenHistory, group: readonly Returning[
     parts.log.warn({ err: error }, 'clients could not be told what they missed: they have to come back');
     for (const client of clients) client.end();
   }
+  return clock.busyMs();
 }
 
-type History = NonNullable<Awaited<ReturnType<OpenHistory>>>;
+interface Reading {
+  readonly clients: Set<Returning>;
+  readonly history: NonNullable<Awaited<ReturnType<OpenHistory>>>;
+  readonly clock: TurnClock;
+}
 
-async function follow(parts: Parts, clients: Set<Returning>, history: History): Promise<void> {
+async function follow(parts: Parts, { clients, history, clock }: Reading): Promise<void> {
   for await (const { changes, upTo } of history) {
+    clock.resume();
     for (const change of changes) {
       // What the hub has not told yet they hear from the hub.
       if (isAfter(change.position, parts.told())) joinAll(clients);
       if (clients.size === 0) return;
       await tellChange(parts, clients, change);
+      // Those who listen live must not wait for those who come back.
+      await clock.breathe();
     }
     for (const client of clients) if (isAfter(upTo, client.since)) client.passed(upTo);
     // Before anything is waited for: the hub may tell more all the time.
     if (!isAfter(parts.told(), upTo)) joinAll(clients);
-    // Those who listen live must not wait for those who come back.
+    clock.pause();
     await yieldTurn();
     await leaveSlow(parts, clients);
+    if (parts.mustLeave(clock)) for (const client of takeAll(clients)) parts.takeIn(client);
     if (clients.size === 0) return;
   }
+}
+
+function takeAll(clients: Set<Returning>): Returning[] {
+  const all = [...clients];
+  clients.clear();
+  return all;
 }
 
 /** Nobody waits for long for another one: who has not taken what it was told goes on by itself when it has. */
@@ -189,7 +209,7 @@ async function tellChange(options: CatchUpOptions, clients: Set<Returning>, chan
   for (const event of toEvents(change, readers)) {
     const rooms = roomsFor(event);
     for (const client of clients) {
-      if (isAfter(change.position, client.since) && !client.isGone() && client.isIn(rooms)) client.tell(event);
+      if (!client.isGone() && client.isIn(rooms) && isAfter(change.position, client.since)) client.tell(event);
     }
   }
 }

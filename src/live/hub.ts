@@ -1,9 +1,10 @@
 /** The feed: changes come in one by one, and listeners of every transport are told what they may hear of them. */
 import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
+import { tooManyRequests } from '../errors.js';
 import type { Change } from '../model/change.js';
 import type { Listen } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
-import { type CatchUpOptions, createCatchUp, type Returning } from './catchup.js';
+import { type CatchUpOptions, createCatchUp, isLongAgo, type Returning } from './catchup.js';
 import { isOfObject, type LiveEvent, toEvents } from './events.js';
 import { createFanOut, type FanOut } from './fanout.js';
 import { createListeners, type Listener, type ListenerOptions, type Listeners } from './listeners.js';
@@ -103,6 +104,7 @@ function createListen(parts: ListenParts): Listen {
   const { fanOut, listeners, told, catchUp } = parts;
   return async (request) => {
     const listener = await listeners.admit(request);
+    checkReturning(parts, listener);
     return {
       userId: listener.caller.userId,
       position: () => (listener.live ? told() : (listener.upTo ?? request.since ?? told())),
@@ -118,6 +120,15 @@ function createListen(parts: ListenParts): Listen {
   };
 }
 
+/** Reading much of the log is work: so many clients of a user are brought up to the present from long ago at once. */
+function checkReturning({ listeners, told }: ListenParts, listener: Listener): void {
+  const isReturning = ({ live, caller, request: { since } }: Listener): boolean =>
+    !live && since !== null && caller.userId === listener.caller.userId && isLongAgo(since, told());
+  if (!isReturning(listener) || listeners.countOf(isReturning) <= LIMITS.returningPerUser) return;
+  listeners.remove(listener);
+  throw tooManyRequests(1, 'too many clients of this user come back from long ago at once');
+}
+
 function join({ fanOut, listeners, told }: ListenParts, listener: Listener): void {
   fanOut.flush(listener.member);
   listeners.join(listener);
@@ -127,6 +138,7 @@ function join({ fanOut, listeners, told }: ListenParts, listener: Listener): voi
 function toReturning(parts: ListenParts, listener: Listener, since: string): Returning {
   const { fanOut, listeners } = parts;
   return {
+    userId: listener.caller.userId,
     get since() {
       return listener.upTo ?? since;
     },

@@ -60,6 +60,7 @@ export interface Listeners {
   apply(change: Change): Promise<void>;
   endAll(): void;
   count(): number;
+  countOf(isMeant: (listener: Listener) => boolean): number;
 }
 
 /** The stores that say who is let in. */
@@ -90,6 +91,7 @@ export function createListeners(options: ListenerOptions, fanOut: FanOut): Liste
       for (const listener of [...all]) end(state, listener, true);
     },
     count: () => all.size,
+    countOf: (isMeant) => [...all].filter(isMeant).length,
   };
 }
 

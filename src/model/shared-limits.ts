@@ -41,6 +41,12 @@ export const SHARED_LIMITS = {
   subscriptionsWaiting: 10_000,
   subscriptionsWaitingPerCaller: 200,
   subscriptionsPerSocket: 10,
+  // After a subscription its user's next one waits for so many times as long as that took.
+  subscriptionRests: 1,
+  // Clients that come back: from when on they are served by themselves, for how long while others wait, and how many of one user.
+  historyNearMs: 300 * SECOND_MS,
+  historyTurnMs: 2 * SECOND_MS,
+  returningPerUser: 20,
   // Events of the past: how many objects are looked through, and how long the database's log is read.
   pastObjects: 200_000,
   pastUpdatesMs: 3 * SECOND_MS,

@@ -1,0 +1,77 @@
+/** Users take turns in being brought up to the present, however many clients each has and however often they come. */
+import { expect, test } from '@jest/globals';
+import { createBackfillQueue } from '../../../src/live/backfill-queue.js';
+import { until } from '../../support/until.js';
+
+interface Client {
+  readonly user: string;
+  readonly nth: number;
+}
+
+/** A queue whose groups are served until they are told to end. */
+function createTried({ groupsAtOnce = 2, isShared = false } = {}) {
+  const groups: { clients: readonly Client[]; end: (busyMs?: number) => void }[] = [];
+  const queue = createBackfillQueue<Client>({
+    ...{ groupsAtOnce, isShared, userOf: ({ user }) => user },
+    serve: (clients) => new Promise((resolve) => groups.push({ clients, end: (busyMs = 0) => resolve(busyMs) })),
+  });
+  const add = (...users: string[]): void => users.forEach((user, nth) => void queue.add({ user, nth }));
+  const served = () => groups.map(({ clients }) => clients.map(({ user }) => user).join(''));
+  return { queue, groups, add, served };
+}
+
+test('serves all clients of one user together, and users one after the other', async () => {
+  const { groups, add, served } = createTried({ groupsAtOnce: 1 });
+  add('a', 'b', 'a', 'c', 'a');
+  await until(() => groups.length === 1);
+  expect(served()).toEqual(['aaa']);
+  groups[0]?.end();
+  await until(() => groups.length === 2);
+  groups[1]?.end();
+  await until(() => groups.length === 3);
+  expect(served()).toEqual(['aaa', 'b', 'c']);
+});
+
+test('leaves a place to others while a user who is served comes again', async () => {
+  const { groups, add, served, queue } = createTried();
+  add('a');
+  await until(() => groups.length === 1);
+  add('a', 'a');
+  add('b');
+  await until(() => groups.length === 2);
+  expect(served()).toEqual(['a', 'b']);
+  expect(queue.isWaitedFor()).toBe(false);
+  add('c');
+  expect(queue.isWaitedFor()).toBe(true);
+  groups[0]?.end();
+  await until(() => groups.length === 3);
+  groups[1]?.end();
+  await until(() => groups.length === 4);
+  expect(served().slice(2).sort()).toEqual(['aa', 'c']);
+});
+
+test('lets a user rest for as long as the process was busy with the last clients of that user', async () => {
+  const { groups, add, served } = createTried({ groupsAtOnce: 1 });
+  add('a');
+  await until(() => groups.length === 1);
+  const startMs = performance.now();
+  groups[0]?.end(300);
+  add('a', 'b');
+  await until(() => groups.length === 2);
+  groups[1]?.end();
+  await until(() => groups.length === 3);
+  expect(performance.now() - startMs).toBeGreaterThanOrEqual(300);
+  expect(served()).toEqual(['a', 'b', 'a']);
+});
+
+test('serves users together where their clients share one reading, save for those who rest', async () => {
+  const { groups, add, served } = createTried({ groupsAtOnce: 1, isShared: true });
+  add('a', 'b');
+  await until(() => groups.length === 1);
+  add('a', 'c');
+  groups[0]?.end(600);
+  await until(() => groups.length === 2);
+  groups[1]?.end();
+  await until(() => groups.length === 3);
+  expect(served()).toEqual(['ab', 'c', 'a']);
+});
