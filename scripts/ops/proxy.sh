@@ -19,13 +19,20 @@ every_peer() {
   fi | sort -u
 }
 
-is_ready() {
-  timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1" && printf "GET /ready HTTP/1.0\r\n\r\n" >&3 && read -r line <&3 &&
-    [[ $line == *" 200"* ]]' "${1%:*}" "$READY_PORT" 2> /dev/null
+# Whether a peer is `ready`, `late` or `leaving`.
+state_of() {
+  answer=$(timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1" && printf "GET /ready HTTP/1.0\r\n\r\n" >&3 && cat <&3' \
+    "${1%:*}" "$READY_PORT" 2> /dev/null | tr -d '\0' || true)
+  case $answer in
+    HTTP/*' 200'*) echo ready ;;
+    *'the service is stopping'*) echo leaving ;;
+    *) echo late ;;
+  esac
 }
 
-# Who gets requests: those that are ready, and for a while those that were. Where none is ready all of them get some, since each
-# of them can say why; and as long as none is, nobody's patience is used up: when a database is away, all say so.
+# Who gets requests: those that are ready, and for a while those that were; nobody who is about to end. Where none is ready all
+# of them get some, since each can say why; and as long as none is, nobody's patience is used up: when a database is away, all
+# say so.
 usable_peers() {
   all=$(every_peer || true)
   if [ -z "${READY_PORT:-}" ]; then
@@ -35,7 +42,10 @@ usable_peers() {
   ready=''
   late=''
   for peer in $all; do
-    if is_ready "$peer"; then ready="$ready $peer"; else late="$late $peer"; fi
+    case $(state_of "$peer") in
+      ready) ready="$ready $peer" ;;
+      late) late="$late $peer" ;;
+    esac
   done
   touch "$run/late"
   : > "$run/late.new"
@@ -156,7 +166,19 @@ else
   nginx -p "$run" -c "$run/nginx.conf" -e stderr -g 'daemon off;' &
   nginx=$!
 fi
-trap 'kill -QUIT "$nginx"' TERM INT
+# Requests under way are answered, and who would stay for longer is cut: nobody is let in meanwhile, and whoever started this
+# waits (docker: stop_grace_period).
+stop() {
+  kill -QUIT "$nginx"
+  rest=$((${STOP_GRACE_S:-5} * 10))
+  while [ "$rest" -gt 0 ] && kill -0 "$nginx" 2> /dev/null; do
+    sleep 0.1
+    rest=$((rest - 1))
+  done
+  if kill -TERM "$nginx" 2> /dev/null; then wait "$nginx" || true; fi
+  exit 0
+}
+trap stop TERM INT
 while kill -0 "$nginx" 2> /dev/null; do
   sleep "${LOOK_EVERY:-2}" &
   wait "$!" || true

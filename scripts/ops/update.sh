@@ -9,6 +9,8 @@ patience_s=${PATIENCE_S:-300}
 fail() { echo "$1" >&2; exit 1; }
 say() { echo "$1"; }
 
+bring_up() { docker compose up -d "$1" > /dev/null 2>&1 || fail "$1 cannot be started: docker compose up $1 says why"; }
+
 # until_s COMMAND…: waits until the command succeeds.
 until_s() {
   waited=0
@@ -32,8 +34,9 @@ address_of() {
 
 start_one() {
   before=" $(docker compose ps -q app | tr '\n' ' ')"
-  # The others stay as they are, of the version they have.
-  docker compose up -d --no-deps --no-recreate --scale "app=$((count + 1))" app > /dev/null 2>&1 || fail 'No new instance could be started'
+  # The others stay as they are, of the version they have. With --no-deps the service would count as another one, and be made
+  # anew by the next `up`.
+  docker compose up -d --no-recreate --scale "app=$((count + 1))" app > /dev/null 2>&1 || fail 'No new instance could be started'
   for id in $(docker compose ps -q app); do
     case $before in *" $id "*) ;; *) new=$id ;; esac
   done
@@ -52,10 +55,10 @@ replace_instances() {
   done
 }
 
-# The members of the database one by one, where there are several: the others go on meanwhile.
+# The members of the database that have changed, one by one: where there are several the others go on meanwhile.
 update_members() {
   for member in $(docker compose config --services | grep '^mongo' | sort -r); do
-    docker compose up -d --no-deps "$member" > /dev/null 2>&1
+    bring_up "$member"
     until_s is_member "$member" || fail "$member does not come back: docker compose logs $member says why"
   done
 }
@@ -71,10 +74,11 @@ was=$(docker compose exec -T app ls dist/src/db/migrations | grep '^[0-9].*js$')
 will=$(docker compose run --rm --no-deps -T app ls dist/src/db/migrations | grep '^[0-9].*js$')
 [ "$was" = "$will" ] || fail 'This version stores things in another form than the one that runs, so the two cannot run side by side.
 Back up, then: scripts/ops/update.sh --stop'
-# Passwords and users that are new in this version; nothing of it touches what runs.
-docker compose run --rm --no-deps -T secrets
+# One after the other: in one `up` whatever depends on something that is made anew is made anew itself, the database as well.
+# Passwords that are new in this version come first, and users last; neither touches what runs.
+bring_up secrets
 update_members
-docker compose run --rm --no-deps -T database
+bring_up database
 say "Replacing $count of app"
 replace_instances
 docker compose up -d --scale "app=$count"

@@ -114,6 +114,15 @@ async function answerToEventSource(url: string): Promise<string> {
     expect(balancer.said()).toContain('There is no TLS: the certificate or its key cannot be used');
   });
 
+  test('ends when it is asked to, though WebSockets would stay', async () => {
+    const balancer = await start({ env: { STOP_GRACE_S: '1' } });
+    const socket = io(balancer.url, { transports: ['websocket'], auth: { token }, forceNew: true });
+    endings.push(() => socket.disconnect());
+    await until(() => socket.connected, 'it is connected');
+    expect(await balancer.end()).toBe(0);
+    expect(await nameOf(balancer)).toBe(null);
+  });
+
   test('speaks HTTP/2 over TLS', async () => {
     const balancer = await start();
     const session = connectHttp2(`https://127.0.0.1:${balancer.tlsPort}`, { rejectUnauthorized: false });
@@ -174,6 +183,24 @@ async function answerToEventSource(url: string): Promise<string> {
   });
 
   const hostOf = (at: number): string => new URL(instances[at]?.url ?? '').host;
+
+  test('sends nothing more to one that is about to end, while that one still answers', async () => {
+    const opsUrl = instances[0]?.service.opsUrl ?? '';
+    const readyPort = new URL(opsUrl).port;
+    const env = { TRUST_PROXY: '1', MQTT_PROXY: '1', HOST: '127.0.0.3', OPS_HOST: '127.0.0.3', OPS_PORT: readyPort };
+    // Three looks take longer than it goes on answering.
+    const ending = await startTestService({ env: { ...env, STOP_DELAY: '3s' } }, testUri());
+    const host = new URL(ending.url).host;
+    const balancer = await start({ env: { READY_PORT: readyPort, LOOK_EVERY: '1.5' } }, [...instances, ending]);
+    await until(() => peersOf(balancer).includes(`server ${host} `), 'it gets requests');
+    let hasEnded = false;
+    const stopped = ending.stop().then(() => {
+      hasEnded = true;
+    });
+    await until(() => !peersOf(balancer).includes(`server ${host} `), 'it is left out', 20_000);
+    expect([(await fetch(`${ending.url}/api/v1`)).status, hasEnded]).toEqual([200, false]);
+    await stopped;
+  });
 
   test('sends nothing to one that lost its database while another has it, and all of them something when all did', async () => {
     const opsUrl = instances[0]?.service.opsUrl ?? '';

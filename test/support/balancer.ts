@@ -1,5 +1,6 @@
 /** nginx as docker-compose.yml runs it, with the very same script and configuration, before instances of a test. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,6 +23,8 @@ export interface Balancer {
   /** Where it runs: its temporary files are in `run`. */
   readonly folder: string;
   said(): string;
+  /** Asks it to end, and gives its exit code when it has; null after a signal. */
+  end(): Promise<number | null>;
   stop(): Promise<void>;
 }
 
@@ -65,6 +68,11 @@ export async function startBalancer(
   return {
     ...{ url, tlsPort, mqttUrl: `mqtt://127.0.0.1:${mqtt}`, folder },
     said: () => said,
+    async end() {
+      const ended = once(proxy, 'exit');
+      proxy.kill('SIGTERM');
+      return (await ended)[0];
+    },
     async stop() {
       proxy.kill('SIGTERM');
       await rm(folder, { recursive: true, force: true });
