@@ -28,7 +28,7 @@ export function createPacketRoom(): PacketRoom {
     const known = groups.get(groupId);
     if (known !== undefined) return known;
     if (groups.size >= dropAt) {
-      // Together, when there are many: src/README.md says why.
+      // Together, when there are many: docs/development.md says why.
       groups = new Map([...groups].filter(([, { packets }]) => packets > 0));
       dropAt = Math.max(LIMITS.idleCallers, 2 * groups.size);
     }

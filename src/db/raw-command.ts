@@ -1,6 +1,6 @@
 /**
  * Commands whose reply stays the bytes that it came as. The driver's `Db.command` would read some of it into objects, and
- * passes its options on in objects that V8 of Node.js 20 makes a new shape for each time (src/README.md): both together cost
+ * passes its options on in objects that V8 of Node.js 20 makes a new shape for each time (docs/development.md): both together cost
  * a tenth of the process' time.
  */
 import type { ClientSession, Db, Document } from 'mongodb';

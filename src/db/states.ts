@@ -67,7 +67,7 @@ function latestOfEach(ids: readonly ObjectId[]): Document[] {
   ];
 }
 
-/** Latest packets as they are found. A class: it is made for every read of an object (src/README.md). */
+/** Latest packets as they are found. A class: it is made for every read of an object (docs/development.md). */
 class Latest {
   readonly packets = new Map<string, Uint8Array>();
   /** What those of them tell that tell presence alone. */

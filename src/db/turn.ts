@@ -25,7 +25,7 @@ export function createInTurn(): InTurn {
     const present = turns;
     const result = new Promise((resolve) => {
       setImmediate(() => {
-        // Each turn has a map of its own: nothing is taken out of one (src/README.md says why).
+        // Each turn has a map of its own: nothing is taken out of one (docs/development.md says why).
         if (turns === present) turns = new Map();
         // What throws at once rejects as well.
         resolve(Promise.resolve(items).then(run));

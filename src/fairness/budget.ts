@@ -29,7 +29,7 @@ export function createBudget(what: string, limits: BudgetLimits, onLess: () => v
     const known = accounts.get(caller);
     if (known !== undefined) return known;
     if (accounts.size >= dropAt) {
-      // Together, when there are many: src/README.md says why.
+      // Together, when there are many: docs/development.md says why.
       accounts = new Map([...accounts].filter(([, { bytes }]) => bytes > 0));
       dropAt = Math.max(LIMITS.idleCallers, 2 * accounts.size);
     }

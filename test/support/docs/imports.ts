@@ -62,9 +62,9 @@ export function roomOf(path: string): string {
   return rest.length > 0 ? `${first}/` : (first as string);
 }
 
-/** The table "Who imports whom". */
+/** The table "Import rules". */
 export function readLaw(): ReadonlyMap<string, Law> {
-  const rows = readTable(readSection('src/README.md', 'Who imports whom'));
+  const rows = readTable(readSection('src/README.md', 'Import rules'));
   return new Map(
     rows.map(([room, ours, outside]) => {
       const [values, types] = (outside as string).split('types of');
