@@ -60,8 +60,11 @@ export function readBlocks(text: string): Block[] {
 
 /** The target of every link of the text; none of those in code blocks. */
 export function readLinks(text: string): string[] {
-  const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
-  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string);
+  return [
+    ...proseOf(text)
+      .replace(/`[^`\n]*`/g, '')
+      .matchAll(/\]\(([^)\s]+)\)/g),
+  ].map(([, target]) => target as string);
 }
 
 /** The anchor of every heading of the text, as GitHub makes them. */
@@ -75,4 +78,13 @@ export function readAnchors(text: string): string[] {
       .replace(/[^\p{L}\p{N}_\- ]/gu, '')
       .replaceAll(' ', '-'),
   );
+}
+
+/** Every path from the root of the repository that stands in backquotes. */
+export function readPaths(text: string): string[] {
+  return readCode(proseOf(text)).flatMap((code) => /^(?:src|test|scripts|docs|examples)\/[\w./-]*$/.exec(code) ?? []);
+}
+
+function proseOf(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '');
 }

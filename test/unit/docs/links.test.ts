@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { filesUnder } from '../../support/docs/files.js';
-import { readAnchors, readLinks } from '../../support/docs/markdown.js';
+import { readAnchors, readBlocks, readLinks, readPaths, readSection } from '../../support/docs/markdown.js';
 
 const documents = filesUnder('.').filter(({ path }) => path.endsWith('.md'));
 const relativeLinks = documents.flatMap(({ path, text }) =>
@@ -25,6 +25,39 @@ test('every anchor names a heading of its document', () => {
   });
   expect(anchored.length).toBeGreaterThan(0);
   expect(broken).toEqual([]);
+});
+
+test('every path of the repository in backquotes names a file or a folder', () => {
+  const broken = documents.flatMap(({ path, text }) =>
+    readPaths(text)
+      .filter((one) => !existsSync(one))
+      .map((one) => `${path}: ${one}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('every npm script that a document names is in package.json', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const named = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bnpm run (?:--silent )?([a-z:]+)/g)].map(([, name]) => ({ path, name: name as string })),
+  );
+  expect(named.length).toBeGreaterThan(0);
+  expect(named.filter(({ name }) => !(name in scripts))).toEqual([]);
+});
+
+test('every block of commands is one that a test runs, or starts Vigil or its tests', () => {
+  const run = [
+    ['README.md', 'Tour'],
+    ['docs/tutorial.md', 'Tour'],
+    ['examples/README.md', 'Prepare'],
+  ].flatMap(([file, title]) => readBlocks(readSection(file as string, title as string)));
+  const known = new Set([...run.map(({ body }) => body), 'npm start\n', 'npm test\n']);
+  const others = documents.flatMap(({ path, text }) =>
+    readBlocks(text)
+      .filter(({ kind, body }) => kind === 'sh' && !known.has(body))
+      .map(({ body }) => `${path}: ${body}`),
+  );
+  expect(others).toEqual([]);
 });
 
 test('every document under docs/ can be reached from README.md', () => {
