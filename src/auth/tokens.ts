@@ -2,6 +2,7 @@
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../model/cache-size.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 
@@ -25,7 +26,7 @@ export interface Tokens {
 export function createTokens(secrets: readonly string[], now: () => number): Tokens {
   // A KeyObject made once: from a string, jsonwebtoken would make it for every token.
   const keys = secrets.map((secret) => createSecretKey(Buffer.from(secret, 'utf8')));
-  const verified = new LRUCache<string, Claims>({ max: LIMITS.cachedTokens });
+  const verified = new LRUCache<string, Claims>(atMost(LIMITS.cachedTokens));
   return {
     sign({ userId, tokenId, expiresAtMs }, issuedAtMs) {
       const payload = { type: 'access', iat: issuedAtMs / 1_000, exp: expiresAtMs / 1_000 };

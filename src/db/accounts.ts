@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { BSON, type Document, ObjectId } from 'mongodb';
 import { badRequest } from '../errors.js';
 import { type Caller, forObject, type OwnObject, type Scope } from '../model/access.js';
+import { atMost } from '../model/cache-size.js';
 import type { Change } from '../model/change.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
@@ -162,7 +163,7 @@ export async function endOldSessions(database: Database, userId: string): Promis
 
 /** Notes when a token was used, to the minute: its owner sees which ones are still in use. */
 export function createUseNotes(database: Database, now: () => number): (tokenId: string) => void {
-  const noted = new LRUCache<string, number>({ max: LIMITS.cachedTokens });
+  const noted = new LRUCache<string, number>(atMost(LIMITS.cachedTokens));
   return (tokenId) => {
     const nowMs = now();
     if (nowMs - (noted.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LIMITS.tokenUseNotedMs) return;

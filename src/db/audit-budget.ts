@@ -1,6 +1,7 @@
 /** How many refusals of one user or network are told one by one; those after that are told together, so that no flood fills the store. */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from 'mongodb';
+import { atMost } from '../model/cache-size.js';
 import { LIMITS } from '../model/limits.js';
 import { networkOf } from '../model/network.js';
 
@@ -23,8 +24,8 @@ export interface AuditBudget {
 }
 
 export function createAuditBudget(now: () => number): AuditBudget {
-  const spent = new LRUCache<string, { readonly fromMs: number; count: number }>({ max: LIMITS.auditActors });
-  const groups = new LRUCache<string, { readonly fromMs: number; readonly id: ObjectId }>({ max: LIMITS.auditActors });
+  const spent = new LRUCache<string, { readonly fromMs: number; count: number }>(atMost(LIMITS.auditActors));
+  const groups = new LRUCache<string, { readonly fromMs: number; readonly id: ObjectId }>(atMost(LIMITS.auditActors));
   const isPresent = ({ fromMs }: { fromMs: number }): boolean => now() - fromMs < LIMITS.auditRefusalsMs;
   return {
     groupOf({ action, userId, address }) {

@@ -1,5 +1,6 @@
 /** What was found before and is still true: bounded, and used only while changes of other instances arrive. */
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../model/cache-size.js';
 
 export interface Known<T> {
   find(id: string): Promise<T | null>;
@@ -13,7 +14,7 @@ export function createKnown<T extends object>(
   isLive: () => boolean,
   load: (id: string) => Promise<T | null>,
 ): Known<T> {
-  const found = new LRUCache<string, T>({ max: most });
+  const found = new LRUCache<string, T>(atMost(most));
   let generation = 0;
   return {
     async find(id) {

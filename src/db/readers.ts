@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { ObjectId } from 'mongodb';
 import { type Guarded, readersOf } from '../model/access.js';
+import { atMost } from '../model/cache-size.js';
 import { type Change, mayBeOther } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import type { Database } from './connect.js';
@@ -17,7 +18,7 @@ export interface Readers {
 }
 
 export function createReaders(database: Database): Readers {
-  const known = new LRUCache<string, readonly string[]>({ max: LIMITS.cachedReaders });
+  const known = new LRUCache<string, readonly string[]>(atMost(LIMITS.cachedReaders));
   let applied = 0;
   const load = async (objectId: string): Promise<readonly string[] | null> => {
     const before = applied;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from 'aedes';
 import { LRUCache } from 'lru-cache';
 import { toApiError, tooManyRequests } from '../errors.js';
+import { atMost } from '../model/cache-size.js';
 import type { Change } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import type { Connection } from './connection.js';
@@ -38,8 +39,8 @@ export class Refusal extends Error {
 const WRONG_PROOF = 4;
 
 export function createAdmission(parts: AdmissionParts): Admission {
-  const connects = new LRUCache<string, { fromMs: number; count: number }>({ max: LIMITS.mqttDevicesRemembered });
-  const leftWell = new LRUCache<string, boolean>({ max: LIMITS.mqttDevicesRemembered });
+  const connects = new LRUCache<string, { fromMs: number; count: number }>(atMost(LIMITS.mqttDevicesRemembered));
+  const leftWell = new LRUCache<string, boolean>(atMost(LIMITS.mqttDevicesRemembered));
   const checking = { ...parts, failures: createFailures(parts.now) };
   const timers = new WeakMap<Connection, NodeJS.Timeout>();
   const watchToken = (connection: Connection): void => {

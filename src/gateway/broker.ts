@@ -12,6 +12,7 @@ import { type DeviceRecord, findDevice } from '../db/devices.js';
 import { isAway } from '../db/documents.js';
 import type { ModelFinder } from '../db/models.js';
 import { tooLarge } from '../errors.js';
+import { atMost } from '../model/cache-size.js';
 import type { Change } from '../model/change.js';
 import { isTopic, toDelivery } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
@@ -66,8 +67,8 @@ export function startBroker(parts: BrokerParts): Broker {
   const most = LIMITS.mqttDevicesRemembered;
   const state: State = {
     clients: [],
-    devices: new LRUCache({ max: most, ttl: LIMITS.brokerDeviceMs }),
-    noted: new LRUCache({ max: most }),
+    devices: new LRUCache({ ...atMost(most), ttl: LIMITS.brokerDeviceMs }),
+    noted: new LRUCache(atMost(most)),
     isStopping: false,
   };
   for (let at = 0; at < LIMITS.brokerConnections; at++) state.clients.push(connect(parts, state, at));

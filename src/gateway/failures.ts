@@ -3,6 +3,7 @@
  * of a site, and the check costs microseconds. It only says that failures are answered late and without a word.
  */
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../model/cache-size.js';
 import { LIMITS } from '../model/limits.js';
 import { networkOf } from '../model/network.js';
 
@@ -24,9 +25,7 @@ export function createFailures(now: () => number): Failures {
 }
 
 function createCounts(now: () => number): (key: string) => number {
-  const counts = new LRUCache<string, { readonly fromMs: number; count: number }>({
-    max: LIMITS.mqttDevicesRemembered,
-  });
+  const counts = new LRUCache<string, { readonly fromMs: number; count: number }>(atMost(LIMITS.mqttDevicesRemembered));
   return (key) => {
     const nowMs = now();
     const last = counts.get(key);

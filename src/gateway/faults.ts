@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Audit } from '../db/audit.js';
 import type { DeviceRecord } from '../db/devices.js';
 import { toApiError } from '../errors.js';
+import { atMost } from '../model/cache-size.js';
 import { LIMITS } from '../model/limits.js';
 
 /** Says what was wrong with a message on `topic`: what it was refused with. */
@@ -16,7 +17,7 @@ export interface FaultParts {
 
 /** A line in the log, and an event that whoever sees what the object's owner does can read. */
 export function createFaults({ audit, log, now }: FaultParts): TellFault {
-  const told = new LRUCache<string, { atMs: number; since: number }>({ max: LIMITS.mqttDevicesRemembered });
+  const told = new LRUCache<string, { atMs: number; since: number }>(atMost(LIMITS.mqttDevicesRemembered));
   return (record, topic, error) => {
     const last = told.get(record.objectId);
     if (last !== undefined && now() - last.atMs < LIMITS.mqttFaultToldMs) {
