@@ -1,6 +1,6 @@
 /**
  * Ends connections whose client does not read its answer. Reaches beneath Node's public interface: how much of a large piece has left
- * is known to a socket's handle alone. test/http/slow-readers.test.ts holds it.
+ * is known to a socket's handle alone. test/slow/slow-readers.test.ts holds it.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -36,23 +36,32 @@ export function sourceFiles(folder = 'src'): File[] {
   return filesUnder(folder).filter(({ path }) => path.endsWith('.ts'));
 }
 
+const parsed = new WeakMap<File, Module>();
+
 /** The syntax tree of a file. */
-export function parse({ text }: File): Module {
-  return parseSync(text, { syntax: 'typescript', target: 'es2022' });
+export function parse(file: File): Module {
+  const module = parsed.get(file) ?? parseSync(file.text, { syntax: 'typescript', target: 'es2022' });
+  parsed.set(file, module);
+  return module;
 }
 
 /** Every node of a tree, each with the nodes it stands in, the outermost first. */
-export function* nodesOf(value: unknown, parents: readonly Node[] = []): Generator<[Node, readonly Node[]]> {
-  if (typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    for (const item of value) yield* nodesOf(item, parents);
-    return;
-  }
-  const node = value as Node;
-  const isNode = typeof node.type === 'string';
-  if (isNode) yield [node, parents];
-  const inside = isNode ? [...parents, node] : parents;
-  for (const child of Object.values(node)) yield* nodesOf(child, inside);
+export function nodesOf(tree: unknown): [Node, readonly Node[]][] {
+  const found: [Node, readonly Node[]][] = [];
+  const visit = (value: unknown, parents: readonly Node[]): void => {
+    if (typeof value !== 'object' || value === null) return;
+    if (Array.isArray(value)) {
+      for (const item of value) visit(item, parents);
+      return;
+    }
+    const node = value as Node;
+    const isNode = typeof node.type === 'string';
+    if (isNode) found.push([node, parents]);
+    const inside = isNode ? [...parents, node] : parents;
+    for (const child of Object.values(node)) visit(child, inside);
+  };
+  visit(tree, []);
+  return found;
 }
 
 /** The first and the last line of a node. */

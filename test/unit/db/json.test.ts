@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { BSON, type Document } from 'mongodb';
 import { findField, readBatch, readObjectId } from '../../../src/db/bson.js';
 import { JsonWriter, toJson, writeJson } from '../../../src/db/json.js';
+import { runsOf } from '../../support/runs.js';
 
 const { Binary, BSONType, Code, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } = BSON;
 
@@ -68,12 +69,12 @@ describe('toJson', () => {
   test('equals JSON.stringify of the deserialized document', () => {
     fc.assert(
       fc.property(document, (value) => expectSame(BSON.serialize(value))),
-      { numRuns: 1_000 },
+      { numRuns: runsOf(1_000) },
     );
   });
 
   test('writes every double in its shortest form', () => {
-    fc.assert(fc.property(double, expectSameDouble), { numRuns: 5_000 });
+    fc.assert(fc.property(double, expectSameDouble), { numRuns: runsOf(5_000) });
     const edges = [0, -0, 0.5, -0.5, 1e-6, 1e-7, 1.5e-7, 9.999999e-7, 123456.7891234, 99_999_999.9999999, 0.1 + 0.2];
     const large = [1e8 - 1, 1e8, 1.7e15, 1e15 - 1, 2 ** 53 - 1, 2 ** 53, 2 ** 53 + 2, 1e21, 1e22, Number.MAX_VALUE];
     const special = [Number.NaN, Infinity, Number.MIN_VALUE, 5e-324, 2 ** -1022];
@@ -110,7 +111,7 @@ describe('toJson', () => {
         ),
       );
     for (const time of edges.flatMap((edge) => [BigInt(edge), -BigInt(edge)])) check(time);
-    fc.assert(fc.property(dates, check), { numRuns: 1_000 });
+    fc.assert(fc.property(dates, check), { numRuns: runsOf(1_000) });
   });
 
   test('leaves out undefined members, but writes null for undefined in an array', () => {
@@ -194,7 +195,7 @@ describe('corrupted bytes', () => {
         for (const [at, byte] of bytes) bson[at % bson.length] = byte;
         expectToEnd(bson);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runsOf(2_000) },
     );
   });
 

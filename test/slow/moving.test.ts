@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../../src/model/builtin.js';
+import { treeOf } from '../http/tree.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, startTestService, type TestService, testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
-import { treeOf } from './tree.js';
 
 const MOVES = runsOf(20);
 const MOST_CREATED = 600;
