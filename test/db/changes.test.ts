@@ -68,11 +68,15 @@ function expectIncreasing(changes: readonly Change[]): void {
 async function killCursor({ database }: Watched): Promise<boolean> {
   const name = database.db.databaseName;
   const admin = database.client.db('admin');
+  // As a number of JavaScript a small id would be told as a double.
   const found = await admin
-    .aggregate([
-      { $currentOp: { allUsers: true, idleCursors: true } },
-      { $match: { 'cursor.cursorId': { $exists: true }, ns: `${name}.$cmd.aggregate` } },
-    ])
+    .aggregate(
+      [
+        { $currentOp: { allUsers: true, idleCursors: true } },
+        { $match: { 'cursor.cursorId': { $exists: true }, ns: `${name}.$cmd.aggregate` } },
+      ],
+      { promoteLongs: false },
+    )
     .toArray();
   for (const { cursor } of found) {
     await database.db.command({ killCursors: '$cmd.aggregate', cursors: [cursor.cursorId] });

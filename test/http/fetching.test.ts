@@ -16,8 +16,8 @@ import {
 } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
-const START = Date.now();
-let nowMs = START;
+let startMs = Date.now();
+let nowMs = startMs;
 const now = () => nowMs;
 const service = useService({ now });
 let there: TestService;
@@ -34,7 +34,8 @@ afterAll(async () => {
   await there.client.close();
 });
 beforeEach(async () => {
-  nowMs = START;
+  startMs = Math.max(nowMs, Date.now());
+  nowMs = startMs;
   const id = `thing-${new ObjectId()}`;
   object = entityOf(await service.admin('POST', 'objects', { id, name: 'x' }));
   device = await createPerson(service, { role: DEVICE_ROLE_ID, object: object._id });
@@ -70,7 +71,7 @@ describe('a device', () => {
     nowMs += 5;
     const done = entityOf(await answer(ids[0], { status: 'done', result: { angle: 90 } }));
     const failed = entityOf(await answer(ids[1], { status: 'failed', result: 'jammed' }));
-    const times = { queued: START, sent: nowMs, delivered: nowMs };
+    const times = { queued: startMs, sent: nowMs, delivered: nowMs };
     expect(done).toMatchObject({ status: 'done', result: { angle: 90 } });
     expect(done.times).toEqual({ ...times, done: nowMs });
     expect(failed.times).toEqual({ ...times, failed: nowMs });
@@ -200,7 +201,7 @@ describe('a command’s time', () => {
     ['?ttl=10%20min', 600_000],
     ['?ttl=10+min', 600_000],
     ['?ttl=90%20days', 90 * 86_400_000],
-  ])('%s', async (query, ttlMs) => expect((await stored(await send('go', {}, query))).expires).toBe(START + ttlMs));
+  ])('%s', async (query, ttlMs) => expect((await stored(await send('go', {}, query))).expires).toBe(startMs + ttlMs));
 
   test.each(['0', '1', '-5', '91days', 'soon', '', '5000&ttl=5000'])('is refused by name: ttl=%s', async (ttl) => {
     expectRefusal(await service.admin('POST', path(`/go?ttl=${ttl}`)), 400, 'ttl');
@@ -214,7 +215,7 @@ describe('a command’s time', () => {
       await send('long', {}, '?ttl=11s'),
     ];
     const journal = service.client.db().collection('commands');
-    const taken = { $set: { status: 'delivered', 'times.delivered': START } };
+    const taken = { $set: { status: 'delivered', 'times.delivered': startMs } };
     await journal.updateOne({ _id: new ObjectId(delivered) }, taken);
     nowMs += 9_999;
     expect((await fetchQueued()).map(({ _id }: { _id: string }) => _id)).toEqual([short, long]);
@@ -223,8 +224,8 @@ describe('a command’s time', () => {
     expect((await fetchQueued()).map(({ _id }: { _id: string }) => _id)).toEqual([long]);
     const isExpired = async (id: string) => (await stored(id)).status === 'expired';
     await until(async () => (await isExpired(short)) && (await isExpired(delivered)), 'both expired');
-    expect((await stored(short)).times).toEqual({ queued: START, expired: nowMs });
-    expect((await stored(delivered)).times).toEqual({ queued: START, delivered: START, expired: nowMs });
+    expect((await stored(short)).times).toEqual({ queued: startMs, expired: nowMs });
+    expect((await stored(delivered)).times).toEqual({ queued: startMs, delivered: startMs, expired: nowMs });
     expectRefusal(await answer(short, { status: 'done' }), 409, 'expired already');
     expectRefusal(await answer(delivered, { status: 'done' }), 409, 'expired already');
     expect((await stored(long)).status).toBe('queued');
@@ -240,7 +241,7 @@ describe('a command’s time', () => {
 
 test('so many wait for an object, and no more, until one has ended', async () => {
   const _ids = Array.from({ length: LIMITS.commandsWaiting - 1 }, () => new ObjectId());
-  const waiting = { object: new ObjectId(object._id), status: 'queued', expires: START + 86_400_000 };
+  const waiting = { object: new ObjectId(object._id), status: 'queued', expires: startMs + 86_400_000 };
   await service.client
     .db()
     .collection('commands')

@@ -4,9 +4,9 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { io, type Socket } from 'socket.io-client';
 import supertest from 'supertest';
-import { readConfig } from '../../src/config.js';
+import { type Config, readConfig } from '../../src/config.js';
 import type { Change } from '../../src/model/change.js';
-import { type Service, startService } from '../../src/service.js';
+import { type Service, type ServiceOptions, startService } from '../../src/service.js';
 import { checkAgreement } from './agreement.js';
 
 export const ADMIN = { login: 'admin', password: 'correct horse battery' };
@@ -100,7 +100,7 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
     OVERLOAD_DELAY: '0',
     ...options.env,
   };
-  const service = await startService(readConfig(env), {
+  const service = await startWithDatabase(readConfig(env), logLines, {
     ...(options.now && { now: options.now }),
     logTo: { write: (line: string) => void logLines.push(line) },
     onChange(change) {
@@ -141,6 +141,21 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
   };
   test.admin = as(await openFirstToken(test, env.ADMIN_LOGIN, env.ADMIN_PASSWORD));
   return test;
+}
+
+/**
+ * On a machine that is busy with other tests, a database may take longer than the service waits before it says that there is none.
+ * The tests of a file want one that has all its ports: it is started again, and what kept it is said.
+ */
+async function startWithDatabase(config: Config, logLines: string[], options: ServiceOptions): Promise<Service> {
+  for (let triesLeft = 5; ; triesLeft--) {
+    const service = await startService(config, options);
+    if (!service.isWaiting) return service;
+    await service.stop();
+    const said = logLines.splice(0).join('');
+    if (triesLeft === 1) throw new Error(`the database was away: ${said}`);
+    console.warn(said);
+  }
 }
 
 /**
