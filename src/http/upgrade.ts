@@ -4,7 +4,7 @@
  *
  * This file reaches beneath Node's public interface. A request tells by its property `upgrade` whether Node hands its connection over;
  * where it does not, Node's parser stops behind the request all the same, and forgets what came in the same piece: the requests after
- * it. `continueParsing` gives the parser the rest. Upgrading Node.js: test/http/upgrade.test.ts holds every part of this.
+ * it. `continueParsing` gives the parser the rest. Upgrading Node.js: test/slow/upgrade.test.ts holds every part of this.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';

@@ -5,8 +5,8 @@ import { formerDigest, packetIdOf } from '../../src/gateway/packet-id.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { CONNECT, connectRaw, PUBLISH } from '../support/mqtt-device.js';
+import { OLDER, writeOlderData } from '../support/older.js';
 import { until } from '../support/until.js';
-import { OLDER, writeOlderData } from './older.js';
 
 const STARTED_MS = Date.now();
 const HOUR_MS = 3_600_000;

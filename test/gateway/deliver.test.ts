@@ -3,10 +3,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { ADMIN, startTestService, type TestService, useService } from '../support/fixture.js';
 import { bytesOf, CONNECT, connectDevice, connectRaw, createObject, type RawDevice } from '../support/mqtt-device.js';
-import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
-const COMMANDS = runsOf(1_000);
 const service = useService();
 const endings: (() => unknown)[] = [];
 let count = 0;
@@ -195,45 +193,4 @@ describe('on several instances', () => {
     await becomes(commandId, 'delivered');
     expect(got).toHaveLength(1);
   });
-
-  test(`${COMMANDS} at random to devices that come and go: each ends once, and no device carries one out twice`, async () => {
-    const others = [service.service.mqttUrl, (await startOther()).service.mqttUrl];
-    const ids = [await create(), await create(), await create()];
-    const executed: string[] = [];
-    let running = true;
-    // A device that remembers what it did, goes at any moment, and comes back somewhere.
-    const live = async (id: string, at: number): Promise<void> => {
-      const done = new Set<string>();
-      for (let round = at; running; round++) {
-        const { client } = await listen(id, {}, others[round % 2]).catch(() => ({ client: null }));
-        client?.on('message', (_topic, payload) => {
-          const { _id } = JSON.parse(payload.toString());
-          if (!done.has(_id)) executed.push(_id);
-          done.add(_id);
-          client.publish(`base/commands/${_id}/result`, '{"status":"done"}', { qos: 1 });
-        });
-        const until_ = round % 5 === 4 ? 12_000 : 100 + ((round * 37) % 300);
-        const startMs = performance.now();
-        await until(() => !running || performance.now() - startMs > until_, 'a while', 20_000);
-        client?.stream.destroy();
-      }
-    };
-    const devices = ids.map(live);
-    const sent: string[] = [];
-    for (let at = 0; at < COMMANDS; at++) sent.push(await command(ids[(at * 7) % 3] as string, `c${at}`));
-    const openOnes = async () =>
-      (await service.client
-        .db()
-        .collection('commands')
-        .countDocuments({ command: /^c\d/, status: { $ne: 'done' } })) > 0;
-    await until(async () => !(await openOnes()), 'all to be done', 90_000, 100);
-    running = false;
-    await Promise.all(devices);
-    expect(executed.toSorted()).toEqual(sent.toSorted());
-    // In order, for each device.
-    for (const id of ids) {
-      const { body } = await service.admin('GET', `commands?where.object=${id}`);
-      expect(body.map(({ status }: { status: string }) => status)).toEqual(body.map(() => 'done'));
-    }
-  }, 180_000);
 });

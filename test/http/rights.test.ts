@@ -129,24 +129,38 @@ function expectedOf(route: Route, player: Player, at: Place): number {
   return sees(player, at) ? 200 : 404;
 }
 
-/** Asks for one route in every place, and holds the answers to the rule; what was refused changed nothing. */
-async function judge(store: string, route: Route, player: Player): Promise<void> {
+const besideOf = (id: string): ObjectId => new ObjectId(id.replace(/^.{8}/, 'cafecafe'));
+
+/** An entity in every place; an object with a packet and a command, whose ids tell whose they are. */
+async function place(store: string, player: Player): Promise<Record<Place, string>> {
   const ids = await placeAll(service, cast, {
     store,
     player,
     fields: () => ({ ...FIELDS[store], ...uniqueOf(store) }),
   });
-  if (route.path.includes(':packet')) {
-    const stamp = { time: Date.now(), _ts: Date.now() * 1_000, online: true };
-    const packets = PLACES.map((at) => ({ _id: new ObjectId(ids[at].replace(/^.{8}/, 'cafecafe')), ...stamp }));
-    const documents = packets.map((one, index) => ({ ...one, _oid: new ObjectId(ids[PLACES[index] as Place]) }));
-    await service.client.db().collection('packets').insertMany(documents);
-  }
-  const sent = (at: Place): ObjectId => new ObjectId(ids[at].replace(/^.{8}/, 'cafecafe'));
-  if (route.path.includes(':sent')) {
-    const documents = PLACES.map((at) => ({ _id: sent(at), object: new ObjectId(ids[at]), status: 'queued' }));
-    await service.client.db().collection('commands').insertMany(documents);
-  }
+  if (store !== 'objects') return ids;
+  const stamp = { time: Date.now(), _ts: Date.now() * 1_000, online: true };
+  const [packets, commands] = [
+    PLACES.map((at) => ({ _id: besideOf(ids[at]), ...stamp, _oid: new ObjectId(ids[at]) })),
+    PLACES.map((at) => ({ _id: besideOf(ids[at]), object: new ObjectId(ids[at]), status: 'queued' })),
+  ];
+  await service.client.db().collection('packets').insertMany(packets);
+  await service.client.db().collection('commands').insertMany(commands);
+  return ids;
+}
+
+const placed = new Map<string, Promise<Record<Place, string>>>();
+/** What is only read is placed once. */
+function placeToRead(store: string, player: Player): Promise<Record<Place, string>> {
+  const known = placed.get(`${store} ${player}`) ?? place(store, player);
+  placed.set(`${store} ${player}`, known);
+  return known;
+}
+
+/** Asks for one route in every place, and holds the answers to the rule; what was refused changed nothing. */
+async function judge(store: string, route: Route, player: Player): Promise<void> {
+  const isReading = ['GET', 'HEAD'].includes(route.method);
+  const ids = await (isReading ? placeToRead : place)(store, player);
   const stored = (): Promise<unknown[]> =>
     service.client
       .db()
@@ -158,8 +172,7 @@ async function judge(store: string, route: Route, player: Player): Promise<void>
     PLACES.map((at) => {
       const path = route.path
         .replace(':id', ids[at])
-        .replace(':packet', ids[at].replace(/^.{8}/, 'cafecafe'))
-        .replace(':sent', sent(at).toHexString())
+        .replace(/:packet|:sent/, besideOf(ids[at]).toHexString())
         .replace(':stranger', STRANGER);
       const isShared = route.body !== undefined && route.path.endsWith('/access');
       return cast.calls[player](route.method, path, isShared ? { user: cast.ids[player] } : route.body);

@@ -1,5 +1,5 @@
 /** How often a random test draws: a share of its runs in `npm test`, all of them in the slow project, which runs it again. */
-const QUICK_SHARE = 1 / 5;
+const QUICK_SHARE = 1 / 10;
 
 export const isThorough = (globalThis as { isThorough?: boolean }).isThorough === true;
 

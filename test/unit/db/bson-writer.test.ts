@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { Binary, BSON, type Document, ObjectId } from 'mongodb';
 import { toBson } from '../../../src/db/bson-writer.js';
 import { NewPacketKey, toPacketKey } from '../../../src/db/packet-key.js';
+import { runsOf } from '../../support/runs.js';
 
 const MOST = 16 * 1_024 * 1_024;
 
@@ -42,7 +43,7 @@ test('any document has the bytes that the driver gives it', () => {
     fc.property(document, (given) => {
       expect(toBson(given, MOST)?.toString('hex')).toBe(Buffer.from(BSON.serialize(given)).toString('hex'));
     }),
-    { numRuns: 1_000 },
+    { numRuns: runsOf(1_000) },
   );
 });
 

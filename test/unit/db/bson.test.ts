@@ -11,6 +11,7 @@ import {
   readText,
 } from '../../../src/db/bson.js';
 import type { JsonObject } from '../../../src/model/json.js';
+import { runsOf } from '../../support/runs.js';
 
 const bytes = (document: object): Buffer => Buffer.from(BSON.serialize(document));
 
@@ -33,7 +34,7 @@ test('the members that differ are those whose JSON does, however they are ordere
     const expected = names.filter((one) => jsonOf(before, one) !== jsonOf(after, one));
     expect(differingMembers(bytes(before), bytes(after)).sort()).toEqual(expected.sort());
   });
-  fc.assert(property, { numRuns: 500 });
+  fc.assert(property, { numRuns: runsOf(500) });
 });
 
 test('ids and texts of a document in a document are read where it begins', () => {

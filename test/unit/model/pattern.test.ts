@@ -5,6 +5,7 @@ import { RE2JS } from 're2js';
 import { LIMITS } from '../../../src/model/limits.js';
 import { compilePattern, patternSize } from '../../../src/model/schema/pattern.js';
 import { Overrun, StepBudget } from '../../../src/model/schema/step-budget.js';
+import { runsOf } from '../../support/runs.js';
 
 const unbounded = () => new StepBudget(() => 0);
 const matches = (source: string, text: string): boolean => compilePattern(source).test(text, unbounded());
@@ -79,7 +80,7 @@ describe('a pattern matches what RE2JS says it matches', () => {
         const whole = other === null ? one : `(?:${one}|${other})*${one}`;
         expect(matches(whole, given)).toBe(RE2JS.compile(whole).matcher(given).find());
       }),
-      { numRuns: 2_000 },
+      { numRuns: runsOf(2_000) },
     );
   });
 

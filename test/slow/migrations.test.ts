@@ -11,8 +11,8 @@ import { toApiError } from '../../src/errors.js';
 import { startService } from '../../src/service.js';
 import { readCode, readSection, readTable } from '../support/docs/markdown.js';
 import { ADMIN, startTestService, testUri } from '../support/fixture.js';
+import { OLDER, writeOlderData } from '../support/older.js';
 import { until } from '../support/until.js';
-import { OLDER, writeOlderData } from './older.js';
 
 const endings: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
