@@ -39,7 +39,8 @@ export interface SessionOptions {
 }
 
 export function createSessions({ client, secrets, lifetimeMs, now }: SessionOptions): Sessions {
-  const store = MongoStore.create({ client, collectionName: 'sessions', stringify: false });
+  // Its index is made with all others: a store that makes one itself never works again when it cannot, and ends the process.
+  const store = MongoStore.create({ client, collectionName: 'sessions', stringify: false, autoRemove: 'disabled' });
   // Without `touch` a session ends when its cookie says so, however much it is used.
   (store as { touch?: unknown }).touch = undefined;
   // The store tells of failures here as well as where they are answered.

@@ -157,6 +157,11 @@ export function collectionName(storeName: string): string {
   return STORES.has(storeName) ? storeName : `custom.${storeName}`;
 }
 
+const SESSION_INDEXES: IndexDescription[] = [
+  { key: { 'session.user': 1 } },
+  { key: { expires: 1 }, expireAfterSeconds: 0 },
+];
+
 /** Makes what is missing, all at once: on a new database each collection waits for the disk. */
 async function prepareCollections(db: Db): Promise<void> {
   const present = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
@@ -164,7 +169,7 @@ async function prepareCollections(db: Db): Promise<void> {
   await Promise.all([
     ...[...STORES.values()].map((store) => prepareCollection(db, store, present)),
     prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, images: false }),
-    prepare(db, 'sessions', [{ key: { 'session.user': 1 } }], { present, images: false }),
+    prepare(db, 'sessions', SESSION_INDEXES, { present, images: false }),
     prepare(db, 'installation', [], { present, images: false }),
     prepare(db, 'presence', [{ key: { instance: 1 } }], { present, images: true }),
   ]);

@@ -1,8 +1,11 @@
 /** Cookie sessions: when they begin, exactly when they end, and that nothing brings an ended one back. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { createSessions } from '../../src/auth/sessions.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { createPerson, openSession, setCookiesOf, TEST_SECRET, UNAUTHORIZED, withCookie } from '../support/callers.js';
+import { openLine } from '../support/cuttable-connection.js';
 import { ADMIN, startTestService, type TestService, testUri, useService } from '../support/fixture.js';
 import { openRaw } from '../support/raw-socket.js';
 import { until } from '../support/until.js';
@@ -268,4 +271,28 @@ describe('with several secrets', () => {
     expect(await statusesAt(rotating, newProofs)).toEqual([200, 200]);
     expect(await statusesAt(after, newProofs)).toEqual([200, 200]);
   });
+});
+
+test('a store that was made while the database was away works when that is back', async () => {
+  const cookie = await openSession(service, ADMIN);
+  const line = await openLine(service.mongodbUri);
+  const client = await new MongoClient(line.uri, { serverSelectionTimeoutMS: 100 }).connect();
+  await line.cut();
+  const store = createSessions({ client, secrets: [TEST_SECRET], lifetimeMs: 60_000, now: Date.now });
+  await expect(store.find(cookie)).rejects.toMatchObject({ status: 503 });
+  await line.mend();
+  await until(async () => (await store.find(cookie).catch(() => null))?.id === idOf(cookie));
+  await client.close();
+  await line.cut();
+});
+
+test('mongod removes sessions that are over, in a database of a former version too', async () => {
+  const [expiry] = (await sessions().indexes()).filter(({ expireAfterSeconds }) => expireAfterSeconds === 0);
+  expect(expiry).toMatchObject({ key: { expires: 1 } });
+  // As the store of sessions made it by itself.
+  await sessions().dropIndex('expires_1');
+  await sessions().createIndex({ expires: 1 }, { background: true, expireAfterSeconds: 0 });
+  const next = await startTestService({}, service.mongodbUri);
+  await next.service.stop();
+  await next.client.close();
 });
