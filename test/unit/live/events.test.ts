@@ -7,7 +7,6 @@ import { addressesOf, type Guarded, readersOf, scopeOf } from '../../../src/mode
 import type { Change } from '../../../src/model/change.js';
 import { EVENT_NAMES, EVERYTHING, type EventName, type Narrowing, readNarrowing } from '../../../src/model/feed.js';
 import type { JsonObject } from '../../../src/model/json.js';
-import { runsOf } from '../../support/runs.js';
 
 const id = 'a'.repeat(24);
 const guard = { owner: 'u1', branch: ['g0', 'g1'], access: ['u2'] };
@@ -229,7 +228,7 @@ describe('rooms', () => {
         if (hears) agreed++;
         expect(hears).toBe(sees && wants);
       }),
-      { numRuns: runsOf(2_000) },
+      { numRuns: 2_000 },
     );
     expect(agreed).toBeGreaterThan(50);
   });

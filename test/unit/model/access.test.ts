@@ -14,7 +14,6 @@ import {
   toSegments,
 } from '../../../src/model/access.js';
 import { builtInStore } from '../../../src/model/stores.js';
-import { runsOf } from '../../support/runs.js';
 
 const holder = (credentials: string[], scopes: string[] | null = null) => ({ credentials, scopes });
 
@@ -187,7 +186,7 @@ describe('what is held covers what is granted', () => {
           expect(mayCall(holder(held, scopes), method, segments)).toBe(true);
         },
       ),
-      { numRuns: runsOf(20_000) },
+      { numRuns: 20_000 },
     );
     expect(granted).toBeGreaterThan(100);
   });
@@ -238,7 +237,7 @@ test('who finds an entity in a list hears its events, and nobody else', () => {
       expect(heard).toBe(listed);
       outcomes[listed ? 'seen' : 'unseen']++;
     }),
-    { numRuns: runsOf(2_000) },
+    { numRuns: 2_000 },
   );
   expect(Math.min(outcomes.seen, outcomes.unseen)).toBeGreaterThan(200);
 });
