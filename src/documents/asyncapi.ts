@@ -5,7 +5,10 @@ import { createSchemas } from './schemas.js';
 import { createTopics } from './topics.js';
 
 const TEXT: Part = { type: 'string' };
-const POSITION: Part = { ...TEXT, description: 'Opaque; whoever connects with it as `since` hears what came after it' };
+const POSITION: Part = {
+  ...TEXT,
+  description: 'Opaque. A client that connects with it as `since` receives the events after it',
+};
 
 /** The second argument of an event. */
 const DETAIL: Part = { type: 'object', properties: { position: POSITION }, required: ['position'] };
@@ -27,25 +30,25 @@ export const EVENTS: readonly Message[] = [
   { name: 'object-packet', summary: 'A packet was stored', payload: schemaRef('Packet') },
   {
     name: 'object-update',
-    summary: 'Fields of an object changed; a packet is no change',
+    summary: 'Fields of an object changed; a new packet is not a change',
     payload: {
       type: 'object',
       properties: {
         id: { ...TEXT, description: 'The `_id` of the object' },
-        before: { type: 'object', description: 'The top-level fields that changed, as they were' },
-        after: { type: 'object', description: 'The same fields as they are' },
+        before: { type: 'object', description: 'The changed top-level fields with their values before' },
+        after: { type: 'object', description: 'The same fields with their values after' },
       },
       required: ['id', 'before', 'after'],
     },
   },
-  { name: 'object-command-req', summary: 'A command was given to an object', payload: COMMAND },
-  { name: 'object-command-res', summary: 'It is done', payload: COMMAND },
-  { name: 'object-command-err', summary: 'It has failed, or expired', payload: COMMAND },
+  { name: 'object-command-req', summary: 'A command was created', payload: COMMAND },
+  { name: 'object-command-res', summary: 'A command became `done`', payload: COMMAND },
+  { name: 'object-command-err', summary: 'A command became `failed` or `expired`', payload: COMMAND },
 ];
 
 const GAP: Message = {
   name: 'gap',
-  summary: 'What came after the position that the client came back with cannot be told: read anew what was missed',
+  summary: 'The events after the position of the client are no longer available: read the missed data over HTTP',
   payload: {
     type: 'object',
     properties: { reason: { enum: ['unknown position', 'history gone'] }, from: POSITION },
@@ -55,7 +58,7 @@ const GAP: Message = {
 
 const SUBSCRIBE: Message = {
   name: 'subscribe',
-  summary: 'Narrows what the client hears; a later one replaces the earlier one',
+  summary: 'Restricts the events of the client; a later call replaces an earlier one',
   payload: {
     type: 'object',
     properties: {
@@ -63,9 +66,13 @@ const SUBSCRIBE: Message = {
         type: ['array', 'null'],
         items: TEXT,
         maxItems: LIMITS.subscribedObjects,
-        description: '`_id`s or own ids of objects; left out, all of them',
+        description: '`_id`s or own ids of objects; all objects by default',
       },
-      events: { type: ['array', 'null'], items: { enum: EVENTS.map(({ name }) => name) }, description: 'Names' },
+      events: {
+        type: ['array', 'null'],
+        items: { enum: EVENTS.map(({ name }) => name) },
+        description: 'The names of events; all by default',
+      },
     },
   },
 };
@@ -77,8 +84,12 @@ const SUBSCRIBED: Message = {
     type: 'object',
     properties: {
       success: { type: 'boolean' },
-      objects: { type: 'array', items: TEXT, description: 'The `_id`s that were found and may be heard' },
-      position: { ...POSITION, description: 'Up to where everything was told before' },
+      objects: {
+        type: 'array',
+        items: TEXT,
+        description: 'The `_id`s of the objects that were found and are permitted',
+      },
+      position: { ...POSITION, description: 'All events up to this position were sent before' },
       code: TEXT,
       message: TEXT,
     },
@@ -105,8 +116,8 @@ export function createAsyncApi(): Part {
         ...{ host: '{host}', protocol: 'mqtt', protocolVersion: '3.1.1' },
         variables: { host: { default: '127.0.0.1:1883' } },
         description:
-          'The client id is the `_id` or the own id of the object; its topics are its own. Behind a broker of the ' +
-          'operator’s, `objects/<id>/` stands before each of them.',
+          'The client id is the `_id` or the own id of the object; each device has its own topics. Behind the ' +
+          'operator’s own broker, each topic begins with `objects/<id>/`.',
       },
     },
     channels: { sockets: sockets(messages), stream: stream([...EVENTS, GAP]), ...topics.channels },
@@ -126,7 +137,10 @@ export function createAsyncApi(): Part {
         ...topics.messages,
       },
       securitySchemes: {
-        device: { type: 'userPassword', description: 'Those of `config.auth`, or a token as the password' },
+        device: {
+          type: 'userPassword',
+          description: 'The user name and password of `config.auth`, or a token as the password',
+        },
         session: { type: 'httpApiKey', in: 'cookie', name: 'sid' },
         token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
@@ -140,7 +154,7 @@ function sockets(messages: readonly Message[]): Part {
     title: 'Socket.IO',
     description:
       'Protocols EIO=4 and EIO=3, WebSocket and long polling. An event’s first argument is the payload here, the second ' +
-      'one `{position}`. The caller is known by the headers of the handshake, or by `auth: {token}`.',
+      'one `{position}`. The headers of the handshake, or `auth: {token}`, authenticate the caller.',
     ...{ servers: [{ $ref: '#/servers/web' }], messages: refsOf(messages) },
     bindings: { ws: { method: 'GET', query: { type: 'object', properties: WISHES } } },
   };
@@ -161,8 +175,8 @@ function stream(messages: readonly Message[]): Part {
 /** What the address may say. */
 const WISHES: Part = {
   since: POSITION,
-  objects: { ...TEXT, description: '`_id`s or own ids, divided by commas' },
-  events: { ...TEXT, description: 'Names, divided by commas' },
+  objects: { ...TEXT, description: '`_id`s or own ids, separated by commas' },
+  events: { ...TEXT, description: 'Names, separated by commas' },
 };
 
 const refsOf = (messages: readonly Message[]): Part =>

@@ -7,25 +7,31 @@ import { createParameters, parameterRef, pathParametersOf } from './parameters.j
 import { type Part, schemaRef } from './part.js';
 import { createSchemas } from './schemas.js';
 
-const ABOUT = `A server for monitoring and controlling things. The repository describes it in docs/reference.
+const ABOUT = `A server for monitoring and controlling devices. The repository describes it in docs/reference.
 
-An answer that names one entity is the whole entity with \`success\` as its last field, a list is a plain array; success is
-always status 200. With \`only\`, an entity has only those fields and \`_id\`. A path that is not here is a 404, a method that
-is not here a 405 with \`Allow\`. \`HEAD\` works wherever \`GET\` does. Fields that are not mentioned are kept as they are
-sent; query parameters that are not mentioned are ignored.`;
+An answer that contains one entity is the whole entity, with \`success\` as its last field. A list is a plain array. Every
+success has status 200. With \`only\`, an entity has only those fields and \`_id\`. An unknown path is a 404, and an
+unsupported method a 405 with \`Allow\`. \`HEAD\` works wherever \`GET\` does. Undocumented fields are kept as they are sent,
+and undocumented query parameters are ignored.`;
 
 /** Every operation can end so: a request that is none, a fault of ours, the database away. */
 const ALWAYS: readonly ErrorStatus[] = [400, 500, 503];
 
 const HEADERS: Readonly<Record<string, Part>> = {
-  'X-Request-Id': { schema: { type: 'string' }, description: 'Yours, if it was sound, or a new one; it is in the log' },
+  'X-Request-Id': {
+    schema: { type: 'string' },
+    description: 'The id of the request, if it was valid, or a new one; it is in the log',
+  },
   'Set-Cookie': { schema: { type: 'string' }, description: 'The cookie `sid`: signed, `HttpOnly`, with `Expires`' },
-  Link: { schema: { type: 'string' }, description: 'After a full page, the next one: `<…>; rel="next"`' },
+  Link: {
+    schema: { type: 'string' },
+    description: 'After a full page, the address of the next one: `<…>; rel="next"`',
+  },
   Location: {
     schema: { type: 'string' },
-    description: 'Where it is: the entry in the journal of commands, or the page',
+    description: 'The path of the command, or of the page',
   },
-  'Retry-After': { schema: { type: 'integer' }, description: 'Seconds until it is worth trying again' },
+  'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before the next attempt' },
 };
 
 /** The whole document. */
@@ -35,7 +41,7 @@ export function createOpenApi(): Part {
     openapi: '3.1.0',
     info: { title: 'Vigil', version: '1', summary: 'Objects, packets, commands', description: ABOUT },
     // Programs put a path behind it: with a slash it would begin with two. The first of security is what they ask for.
-    servers: [{ url: '', description: 'Where this document comes from' }],
+    servers: [{ url: '', description: 'The server of this document' }],
     security: [{ token: [] }, { session: [] }],
     tags: tagsOf(operations),
     paths: toPaths(operations),
@@ -62,10 +68,10 @@ function tagsOf(operations: readonly Operation[]): Part[] {
 
 const TAGS: Readonly<Record<string, string>> = {
   service: 'The service itself',
-  auth: 'Logging in, by cookie or by token; who one is; logging out',
-  packets: 'What objects send',
-  commands: 'What objects are told, and the journal of it',
-  'added stores': `Stores that administrators add, beside ${[...STORES.keys()].join(', ')}`,
+  auth: 'Log in with a cookie or a token, read the current user, log out',
+  packets: 'Measurements of objects',
+  commands: 'Commands to objects, and their journal',
+  'added stores': `Stores of your own, besides ${[...STORES.keys()].join(', ')}`,
 };
 
 function toPaths(operations: readonly Operation[]): Part {
@@ -106,17 +112,17 @@ const errorName = (status: ErrorStatus): string => ERROR_KINDS[status].message.r
 
 /** What makes each error, in a few words: docs/reference/errors.md has the same. */
 const REASONS: Readonly<Record<ErrorStatus, string>> = {
-  400: 'Malformed JSON, a missing or wrong field, a parameter that makes no sense',
-  401: 'No session or token, or one that has ended; a wrong login or password',
-  403: 'The role of the user, or the scopes of the token, do not permit it',
-  404: 'It does not exist, or the caller does not see it',
-  405: 'The path is known, the method is not',
-  409: 'A unique field is taken, or what is there does not permit it',
-  413: 'More than the service takes, or gives at once',
-  415: 'The body is no JSON (at login: nor a form)',
+  400: 'Malformed JSON, a missing or invalid field, an invalid parameter',
+  401: 'No session or token, or an ended one; a wrong login or password',
+  403: 'The role of the user or the scopes of the token do not permit the request',
+  404: 'The entity does not exist, or the caller does not see it',
+  405: 'The path does not support the method',
+  409: 'A unique field is taken, or the current state does not permit the request',
+  413: 'The request or the answer exceeds a limit',
+  415: 'The body is not JSON (nor, at login, a form)',
   429: 'Too many requests',
-  500: 'A fault of ours',
-  503: 'The database is away, or the service overloaded',
+  500: 'A fault in Vigil',
+  503: 'The database is unavailable, or Vigil is overloaded',
 };
 
 function createErrors(): Part {

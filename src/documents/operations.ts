@@ -40,24 +40,24 @@ const SERVICE: readonly Operation[] = [
   ...(['/', '/api/v1'] as const).map(
     (path): Operation => ({
       ...{ method: 'get', path, id: path === '/' ? 'greet' : 'greetApi', tag: 'service', isOpen: true },
-      summary: 'Says that this is Vigil',
-      answer: { says: 'It is', content: json(schemaRef('Greeting')) },
+      summary: 'Identifies the server as Vigil',
+      answer: { says: 'The server is Vigil', content: json(schemaRef('Greeting')) },
       errors: [],
     }),
   ),
   ...(['openapi', 'asyncapi'] as const).map(
     (name): Operation => ({
       ...{ method: 'get', path: `/api/v1/${name}.json`, id: name, tag: 'service', isOpen: true },
-      summary: name === 'openapi' ? 'This document' : 'The document of the events (AsyncAPI)',
+      summary: name === 'openapi' ? 'This document' : 'The AsyncAPI document of events and MQTT topics',
       answer: { says: 'The document', content: json({ type: 'object' }) },
       errors: [],
     }),
   ),
   {
     ...{ method: 'get', path: '/docs', id: 'browse', tag: 'service', isOpen: true },
-    summary: 'This document as a page for people, to read and to try',
+    summary: 'Shows this document as a page on which you can try the API',
     answer: { says: 'The page', content: { 'text/html': { type: 'string' } } },
-    ...{ moved: 'To the same with a slash at its end', errors: [] },
+    ...{ moved: 'Redirects to the same path with a slash at the end', errors: [] },
   },
 ];
 
@@ -78,14 +78,14 @@ const LOGINS: readonly Operation[] = [
   },
   {
     ...{ method: 'get', path: '/api/v1/auth', id: 'whoAmI', tag: 'auth' },
-    summary: 'Who the caller is',
-    answer: { says: 'The user, and what the user may do', content: json(schemaRef('Caller')) },
+    summary: 'Returns the current user',
+    answer: { says: 'The user, with credentials and scopes', content: json(schemaRef('Caller')) },
     errors: [401, 404, 429],
   },
   {
     ...{ method: 'delete', path: '/api/v1/auth', id: 'logOut', tag: 'auth' },
-    summary: 'Ends the session, or revokes the token, that the request is made with',
-    answer: { says: 'It has ended', content: json(schemaRef('Success')) },
+    summary: 'Ends the session, or revokes the token, of the request',
+    answer: { says: 'The session or token has ended', content: json(schemaRef('Success')) },
     ...{ headers: ['Set-Cookie'], errors: ADMITTED },
   },
 ];
@@ -93,7 +93,7 @@ const LOGINS: readonly Operation[] = [
 const EVENTS: readonly Operation[] = [
   {
     ...{ method: 'get', path: '/api/v1/events', id: 'listen', tag: 'events' },
-    summary: 'Live events, as a stream or page by page',
+    summary: 'Live events, as a stream or in pages; with an interval, past events',
     query: [
       'since',
       'objects',
@@ -108,7 +108,7 @@ const EVENTS: readonly Operation[] = [
       'afterPlace',
     ],
     answer: {
-      says: 'With `from` or `to` a list; with `Accept: text/event-stream` a stream; otherwise a page, and where to go on',
+      says: 'With `from` or `to` a list, with `Accept: text/event-stream` a stream, otherwise a page and the next position',
       content: {
         ...json({ anyOf: [schemaRef('EventPage'), PAST_EVENTS] }),
         'text/event-stream': { type: 'string' },
@@ -122,15 +122,15 @@ const PACKETS: readonly Operation[] = [
   {
     ...{ method: 'get', path: '/api/v1/objects/{id}/packets', id: 'listPackets', tag: 'packets' },
     ...{ summary: 'The packets of an object', query: LISTED },
-    answer: { says: 'By `time`, then `_ts`', content: json(list('PacketFields')) },
+    answer: { says: 'The packets, sorted by `time`, then `_ts`', content: json(list('PacketFields')) },
     ...{ headers: ['Link'], errors: [...ADMITTED, 404, 413] },
   },
   {
     ...{ method: 'post', path: '/api/v1/objects/{id}/packets', id: 'sendPackets', tag: 'packets' },
-    summary: 'Stores one packet, or an array of them; answers when they are durable',
+    summary: 'Stores one packet or an array of packets; answers when they are durable',
     body: json({ anyOf: [schemaRef('Message'), { type: 'array', items: schemaRef('Message') }] }),
     answer: {
-      says: 'One: the stored packet. An array: how many',
+      says: 'For one packet, the stored packet; for an array, the number of packets',
       content: json({ anyOf: [entity('Packet'), schemaRef('Stored')] }),
     },
     errors: [...WRITTEN, 404],
@@ -146,10 +146,10 @@ const PACKETS: readonly Operation[] = [
 const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
   ...{ method: 'post', path: `${prefix}/objects/{id}/commands/{command}`, tag: 'commands' },
   id: prefix === '' ? 'sendCommandUnprefixed' : 'sendCommand',
-  summary: 'Puts a command into the journal',
+  summary: 'Creates a command',
   query: ['ttl'],
-  body: json({ type: 'object', description: 'Its parameters, over the defaults of the model' }),
-  answer: { says: '`Location` names its entry', content: json(schemaRef('Success')) },
+  body: json({ type: 'object', description: 'The parameters, merged over the defaults of the model' }),
+  answer: { says: 'The command is in the journal; `Location` contains its path', content: json(schemaRef('Success')) },
   ...{ headers: ['Location'], errors: [...WRITTEN, 404] },
 }));
 
@@ -157,13 +157,13 @@ const FETCHING: readonly Operation[] = [
   {
     ...{ method: 'get', path: '/api/v1/objects/{id}/commands', id: 'listCommandsOfObject', tag: 'commands' },
     ...{ summary: 'The commands of an object', query: [...LISTED, 'status', 'wait'] },
-    answer: { says: 'In the order that they are carried out', content: json(list('CommandFields')) },
+    answer: { says: 'The commands, in the order of their execution', content: json(list('CommandFields')) },
     ...{ headers: ['Link'], errors: [...ADMITTED, 404, 413] },
   },
   {
     ...{ method: 'post', path: '/api/v1/objects/{id}/commands/{commandID}/result', id: 'endCommand', tag: 'commands' },
-    ...{ summary: 'What became of a command', body: json(schemaRef('Outcome')), isBodyRequired: true },
-    answer: { says: 'The command, as it ended', content: json(entity('CommandFields')) },
+    ...{ summary: 'Reports the result of a command', body: json(schemaRef('Outcome')), isBodyRequired: true },
+    answer: { says: 'The command with its final status', content: json(entity('CommandFields')) },
     errors: [...WRITTEN, 404],
   },
 ];
@@ -175,13 +175,23 @@ function operationsOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>, titl
   const whole = json(entity(title));
   const operations: Operation[] = [
     {
-      ...{ method: 'get', path: all, id: `list${title}`, tag, summary: 'Those that the caller sees', query: LISTED },
-      ...{ answer: { says: 'By `_id`', content: json(list(`${title}Fields`)) }, headers: ['Link'] },
+      ...{
+        method: 'get',
+        path: all,
+        id: `list${title}`,
+        tag,
+        summary: 'Lists the entities that the caller sees',
+        query: LISTED,
+      },
+      ...{
+        answer: { says: 'The entities, sorted by `_id`', content: json(list(`${title}Fields`)) },
+        headers: ['Link'],
+      },
       errors: [...ADMITTED, 404, 413],
     },
     {
-      ...{ method: 'get', path: one, id: `get${title}`, tag, summary: 'One of them', query: ['only'] },
-      answer: { says: 'It', content: json(entity(`${title}Fields`)) },
+      ...{ method: 'get', path: one, id: `get${title}`, tag, summary: 'Returns one entity', query: ['only'] },
+      answer: { says: 'The entity', content: json(entity(`${title}Fields`)) },
       errors: [...ADMITTED, 404],
     },
   ];
@@ -194,27 +204,33 @@ function writesOf(of: { all: string; one: string; tag: string; title: string; wh
   const created = json(title === 'Token' ? allOf(entity(title), TOKEN_ONCE) : entity(title));
   const operations: Operation[] = [
     {
-      ...{ method: 'post', path: all, id: `create${title}`, tag, summary: 'Creates one', query: ['group'] },
+      ...{ method: 'post', path: all, id: `create${title}`, tag, summary: 'Creates an entity', query: ['group'] },
       ...{ body: json(schemaRef(`${title}New`)), isBodyRequired: true },
-      ...{ answer: { says: 'What was created', content: created }, errors: [...WRITTEN, 404] },
+      ...{ answer: { says: 'The created entity', content: created }, errors: [...WRITTEN, 404] },
     },
     {
       ...{ method: 'patch', path: one, id: `change${title}`, tag, body: json(schemaRef(`${title}Change`)) },
-      summary: 'Merges the body into it: objects member by member, everything else is replaced',
-      ...{ answer: { says: 'It, as it is now', content: whole }, errors: [...WRITTEN, 404] },
+      summary: 'Merges the body into the entity: objects field by field; all other values are replaced',
+      ...{ answer: { says: 'The changed entity', content: whole }, errors: [...WRITTEN, 404] },
     },
     {
-      ...{ method: 'delete', path: one, id: `remove${title}`, tag, summary: 'Removes it' },
-      ...{ answer: { says: 'What it was', content: whole }, errors: [...ADMITTED, 404, 409] },
+      ...{ method: 'delete', path: one, id: `remove${title}`, tag, summary: 'Removes the entity' },
+      ...{ answer: { says: 'The removed entity', content: whole }, errors: [...ADMITTED, 404, 409] },
     },
     {
-      ...{ method: 'post', path: `${one}/access`, id: `share${title}`, tag, summary: 'Shares it with a user' },
+      ...{ method: 'post', path: `${one}/access`, id: `share${title}`, tag, summary: 'Shares the entity with a user' },
       ...{ body: json(user), isBodyRequired: true },
-      ...{ answer: { says: 'It, as it is now', content: whole }, errors: [...WRITTEN, 404] },
+      ...{ answer: { says: 'The changed entity', content: whole }, errors: [...WRITTEN, 404] },
     },
     {
-      ...{ method: 'delete', path: `${one}/access/{user}`, id: `unshare${title}`, tag, summary: 'Takes that back' },
-      ...{ answer: { says: 'It, as it is now', content: whole }, errors: [...ADMITTED, 404] },
+      ...{
+        method: 'delete',
+        path: `${one}/access/{user}`,
+        id: `unshare${title}`,
+        tag,
+        summary: 'Ends the sharing with a user',
+      },
+      ...{ answer: { says: 'The changed entity', content: whole }, errors: [...ADMITTED, 404] },
     },
   ];
   return operations;

@@ -17,12 +17,12 @@ const PATH: Readonly<Record<string, Part>> = {
   store: {
     example: 'drivers',
     schema: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,63}$' },
-    description: 'A store that was added',
+    description: 'A store of your own',
   },
   id: {
     example: 'truck-7',
     schema: { type: 'string' },
-    description: 'The `_id` of the entity; of an object also its own `id`',
+    description: 'The `_id` of the entity; for an object also its own `id`',
   },
   packetID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
   command: {
@@ -39,30 +39,35 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
   offset: {
     example: 0,
     schema: { type: 'integer', minimum: 0, maximum: LIMITS.listOffset, default: 0 },
-    description: 'Skips so many; not with `meta`',
+    description: 'The number of elements to skip; not with `meta`',
   },
   limit: {
     example: 100,
     schema: { type: 'integer', minimum: 0, default: LIMITS.listEntities },
-    description: `Gives at most so many; more than ${LIMITS.listEntities} counts as that. Not with \`meta\``,
+    description: `The maximal number of elements; larger values are reduced to ${LIMITS.listEntities}. Not with \`meta\``,
   },
   only: {
     example: ['id', 'name'],
     schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.onlyNames },
     style: 'form',
     explode: false,
-    description: 'Only these fields, also nested ones (`state.speed`); `_id` always comes along',
+    description: 'The fields to return; nested fields are possible (`state.speed`). `_id` is always included',
   },
   meta: {
     example: 'false',
     schema: { type: 'string', examples: ['true'] },
-    description: 'Anything but `false` or `0`: how many there are, the first and the last, instead of the list',
+    description:
+      'Any value except `false` and `0` returns the count, the first and the last element instead of the list',
   },
-  from: time('From this time on', BEGIN),
-  to: time('Up to this time', END),
-  begin: { ...time('From this time on', BEGIN), description: 'The same as `from`' },
-  end: { ...time('Up to this time', END), description: 'The same as `to`' },
-  sortBy: { example: '-time', schema: { type: 'string' }, description: 'A field; with `-` in front, descending' },
+  from: time('Lower bound of `time`', BEGIN),
+  to: time('Upper bound of `time`', END),
+  begin: { ...time('Lower bound of `time`', BEGIN), description: 'The same as `from`' },
+  end: { ...time('Upper bound of `time`', END), description: 'The same as `to`' },
+  sortBy: {
+    example: '-time',
+    schema: { type: 'string' },
+    description: 'The field to sort by; a leading `-` sorts in descending order',
+  },
   where: {
     example: { 'where.name': 'Truck 7' },
     schema: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LIMITS.whereFilters },
@@ -70,17 +75,17 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
     explode: true,
     description:
       'Parameters named `where.<field>`, such as `where.config.plate=B-VG 7`: the field has this value, or one of these ' +
-      '(a comma list). `null`, `true` and numbers are read as such; `"123"` in quotes is text. `where_<field>` is the same',
+      'values, separated by commas. `null`, `true` and numbers are read as such; `"123"` in quotes is text. `where_<field>` is the same',
   },
   search: {
     example: 'truck',
     schema: { type: 'string', maxLength: LIMITS.searchCharacters },
-    description: 'Text that `name`, `id` or `login` contains, in any case',
+    description: 'Text that occurs in `name`, `id` or `login`, in upper or lower case',
   },
   after: {
     example: AN_ID,
     schema: { type: 'string', pattern: ID },
-    description: 'The `_id` of the last element read: the next page, as fast for the last as for the first',
+    description: 'The `_id` of the last element that was read; returns the next page',
   },
 };
 
@@ -90,34 +95,34 @@ const OTHERS: Readonly<Record<string, Part>> = {
     example: ['queued'],
     schema: { type: 'array', items: { enum: [...COMMAND_STATUSES] } },
     ...{ style: 'form', explode: false },
-    description: 'Only commands of these statuses; what is over by `expires` waits for nothing any more',
+    description: 'Only commands with these statuses; expired commands do not count as waiting',
   },
   wait: {
     example: 0,
     schema: { type: 'number', minimum: 0, maximum: LIMITS.commandWaitMs / 1_000, default: 0 },
-    description: 'Seconds: the answer comes as soon as there is a command; not with `meta`',
+    description: 'Seconds to wait until there is a command; not with `meta`',
   },
   since: {
     example: 'gmsAVhMAAAACKwQsAQ',
     schema: { type: 'string' },
-    description: 'A position: what came after it is told. The header `Last-Event-ID` says the same',
+    description: 'A position; returns the events after it. The header `Last-Event-ID` has the same effect',
   },
   objects: {
     example: ['truck-7'],
     schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.subscribedObjects },
     ...{ style: 'form', explode: false },
-    description: 'Only of these objects, by `_id` or own id',
+    description: 'Only events of these objects, by `_id` or own `id`',
   },
   events: {
     example: ['object-packet'],
     schema: { type: 'array', items: { enum: [...PAST_EVENT_NAMES] } },
     ...{ style: 'form', explode: false },
-    description: 'Only events of these names; `object-online` and `object-offline` with an interval alone',
+    description: 'Only events with these names; `object-online` and `object-offline` only with an interval',
   },
   exclude: {
     ...{ name: 'events!', example: ['object-update'], schema: { type: 'array', items: { type: 'string' } } },
     ...{ style: 'form', explode: false },
-    description: 'With an interval: no events of these names',
+    description: 'With an interval: excludes events with these names',
   },
   afterPlace: {
     ...{
@@ -125,22 +130,23 @@ const OTHERS: Readonly<Record<string, Part>> = {
       example: '1795184145549.1795184145549000.65a00000000000000000000a',
       schema: { type: 'string' },
     },
-    description: 'With an interval: what `Link` says after a page; what comes after that',
+    description: 'With an interval: the value from `Link`; returns the next page',
   },
   waitForEvents: {
     example: 0,
     ...{ name: 'wait', schema: { type: 'integer', minimum: 0, maximum: LIMITS.pollMs / 1_000, default: 0 } },
-    description: 'Seconds: a page comes as soon as there is an event',
+    description: 'Seconds to wait until there is an event',
   },
   group: {
     example: 'mine',
     schema: { enum: ['mine'] },
-    description: 'It belongs to the caller’s own group, whatever the body says: for what another installation exported',
+    description:
+      'Creates the entity in the caller’s own group and ignores the group in the body, for entities exported from another installation',
   },
   ttl: {
     example: '10 min',
     schema: { type: 'string', examples: ['10 min'] },
-    description: 'How long the command may take: a duration, or milliseconds; a day if it is not given',
+    description: 'The lifetime of the command: a duration or milliseconds; one day by default',
   },
 };
 

@@ -34,20 +34,20 @@ const NAMES: Part = {
 export const PAST: readonly Operation[] = [
   {
     ...{ method: 'get', path: '/api/v1/events/org', id: 'listEventNames', tag: 'events' },
-    summary: 'The names of events; `noModel` are those of no object',
-    answer: { says: 'They are always the same', content: json(NAMES) },
+    summary: 'The names of events; `noModel` lists the events that belong to no object',
+    answer: { says: 'The names, which never change', content: json(NAMES) },
     errors: ADMITTED,
   },
   {
     ...{ method: 'get', path: '/api/v1/objects/{id}/events', id: 'listEventsOfObject', tag: 'events' },
-    summary: 'What happened to an object',
+    summary: 'The past events of an object',
     query: ['from', 'to', 'begin', 'end', 'events', 'exclude', 'limit', 'afterPlace'],
-    answer: { says: 'By `time`', content: json(PAST_EVENTS) },
+    answer: { says: 'The events, sorted by `time`', content: json(PAST_EVENTS) },
     ...{ headers: ['Link'], errors: [...ADMITTED, 404] },
   },
   {
     ...{ method: 'get', path: '/api/v1/objects/{id}/model', id: 'getModelOfObject', tag: 'objects' },
-    summary: 'The model of an object, with what it declares also as plain lists',
+    summary: 'The model of an object, with its declarations as plain lists',
     answer: {
       says: 'The model',
       content: json(

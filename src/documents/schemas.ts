@@ -12,13 +12,13 @@ const TEXT: Part = { type: 'string' };
 
 /** docs/reference/stores.md: the service sets them, a body may hold them and changes nothing by it. */
 const COMMON: Part = {
-  _id: { ...ID, description: 'Its identifier, for ever' },
-  owner: { ...ID, description: 'The user who created it' },
-  group: { ...ID, description: 'The group that it belongs to' },
+  _id: { ...ID, description: 'The permanent identifier' },
+  owner: { ...ID, description: 'The creator' },
+  group: { ...ID, description: 'The group to which the entity belongs' },
   branch: { type: 'array', items: ID, description: 'The groups from the root down to `group`' },
-  access: { type: 'array', items: ID, description: 'The users it is shared with' },
-  time: { ...TIME, description: 'When it was created, in milliseconds since the epoch' },
-  _at: { ...TIME, description: 'When it was last changed, in milliseconds since the epoch' },
+  access: { type: 'array', items: ID, description: 'The users with whom the entity is shared' },
+  time: { ...TIME, description: 'The time of creation, in milliseconds since the epoch' },
+  _at: { ...TIME, description: 'The time of the last change, in milliseconds since the epoch' },
 };
 const COMMON_ALWAYS = ['_id', 'owner', 'group', 'branch', 'access', 'time'];
 
@@ -27,48 +27,48 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
   objects: {
     fields: {
       models: { type: 'object', properties: { id: ID }, required: ['id'], description: 'The same as `model`' },
-      state: allOf(schemaRef('PacketFields'), { description: 'The last packet with data, with `online` as it is now' }),
+      state: allOf(schemaRef('PacketFields'), { description: 'The latest packet with data and current `online`' }),
     },
     always: ['model', 'models'],
   },
   users: { fields: {}, always: ['role'] },
   tokens: {
     fields: {
-      user: { ...ID, description: 'Whose it is' },
+      user: { ...ID, description: 'The user of the token' },
       issuedAt: TIME,
       expiresAt: TIME,
-      lastUsed: { ...TIME, description: 'When it was last used, to the minute' },
+      lastUsed: { ...TIME, description: 'The time of its last use, accurate to a minute' },
     },
     always: ['scopes', 'user', 'issuedAt', 'expiresAt'],
   },
   commands: {
     fields: {
       object: ID,
-      command: { ...TEXT, description: 'Its name' },
+      command: { ...TEXT, description: 'The name of the command' },
       params: { type: 'object' },
       status: { enum: [...COMMAND_STATUSES] },
       times: {
         type: 'object',
         properties: Object.fromEntries(COMMAND_STATUSES.map((status) => [status, TIME])),
-        description: 'When each status was last reached',
+        description: 'The time at which each status was last reached',
       },
-      expires: { ...TIME, description: 'When it ends by itself, in milliseconds since the epoch' },
-      result: { description: 'What the device answered, if it did' },
+      expires: { ...TIME, description: 'The time at which the command expires, in milliseconds since the epoch' },
+      result: { description: 'The result that the device reported, if any' },
     },
   },
   audit: {
     fields: {
       owner: { type: 'null' },
       action: TEXT,
-      user: { ...ID, type: ['string', 'null'], description: 'Who did it, where that is known' },
+      user: { ...ID, type: ['string', 'null'], description: 'The user, if known' },
       login: { type: ['string', 'null'] },
       address: TEXT,
       method: TEXT,
       path: TEXT,
-      entity: { type: ['string', 'null'], description: 'What it was done to' },
-      fields: { type: ['array', 'null'], items: TEXT, description: 'The names of the fields that changed' },
+      entity: { type: ['string', 'null'], description: 'The affected entity' },
+      fields: { type: ['array', 'null'], items: TEXT, description: 'The names of the changed fields' },
       requestId: TEXT,
-      count: { type: 'integer', description: 'How often the same happened within half a second' },
+      count: { type: 'integer', description: 'The number of identical events within half a second' },
     },
   },
 };
@@ -95,7 +95,7 @@ function schemasOf(store: Store): Record<string, Part> {
   const { fields = {}, always = [] } = ADDED[store.name] ?? {};
   const shown = Object.fromEntries(Object.entries(given).filter(([name]) => !SECRET.has(`${store.name}.${name}`)));
   const builtIn = store.builtIn
-    ? { _builtin: { const: true, description: 'Read by everyone, changed by nobody' } }
+    ? { _builtin: { const: true, description: 'Everyone can read it, nobody can change it' } }
     : {};
   const required = [...COMMON_ALWAYS, ...((schema.required as string[] | undefined) ?? []), ...always];
   const whole = [...required, ...Object.keys(store.defaults)].filter((name) => !SECRET.has(`${store.name}.${name}`));
@@ -121,15 +121,15 @@ function schemasOfAdded(): Record<string, Part> {
   return {
     EntityFields: { type: 'object', properties: COMMON, required: ['_id'] },
     Entity: { ...allOf(schemaRef('EntityFields')), required: COMMON_ALWAYS },
-    EntityNew: { type: 'object', properties: { group: ID }, description: 'As the `schema` of the store has it' },
-    EntityChange: { type: 'object', description: 'The entity as it becomes must fit the `schema` of the store' },
+    EntityNew: { type: 'object', properties: { group: ID }, description: 'As the `schema` of the store describes' },
+    EntityChange: { type: 'object', description: 'The changed entity must match the `schema` of the store' },
   };
 }
 
 const PACKET: Part = {
   _id: ID,
-  _ts: { type: 'integer', description: 'When the service took it, in microseconds since the epoch' },
-  time: { ...TIME, description: 'The device’s time, or the service’s, in milliseconds since the epoch' },
+  _ts: { type: 'integer', description: 'The time at which Vigil received the packet, in microseconds since the epoch' },
+  time: { ...TIME, description: 'The time of the device, or else of Vigil, in milliseconds since the epoch' },
   online: { type: 'boolean' },
   _oid: { ...ID, description: 'The object' },
   id: { ...TEXT, description: 'The object’s own id' },
@@ -141,20 +141,20 @@ const PACKETS: Record<string, Part> = {
     type: 'object',
     properties: PACKET,
     required: ['_id'],
-    description: 'All other fields are parameters: what the object’s model declares, and what else was sent',
+    description: 'All other fields are parameters, whether the model of the object declares them or not',
   },
   Packet: { ...allOf(schemaRef('PacketFields')), required: Object.keys(PACKET) },
   Message: {
     type: 'object',
     properties: {
-      _id: { ...ID, type: ['string', 'null'], description: 'The device’s own: makes the packet safe to send again' },
+      _id: { ...ID, type: ['string', 'null'], description: 'Lets the device send the packet again safely' },
       time: {
         type: ['integer', 'string', 'null'],
         description: `Milliseconds since the epoch, or ISO 8601; at most ${LIMITS.packetAheadMs / 3_600_000} h ahead`,
       },
       online: { type: 'boolean', default: true },
     },
-    description: `What a device sends. All other fields are parameters. At most ${LIMITS.packetBytes} bytes`,
+    description: `A message of a device. All other fields are parameters. At most ${LIMITS.packetBytes} bytes`,
   },
 };
 
@@ -171,7 +171,7 @@ const ANSWERS: Record<string, Part> = {
     type: 'object',
     properties: {
       events: { type: 'array', maxItems: LIMITS.pollEvents, items: EVENT },
-      position: { ...TEXT, description: 'Where to go on: the `since` of the next request' },
+      position: { ...TEXT, description: 'The `since` of the next request' },
       gap: { type: 'object', properties: { reason: TEXT, from: TEXT }, required: ['reason', 'from'] },
     },
     required: ['events', 'position'],
@@ -179,7 +179,7 @@ const ANSWERS: Record<string, Part> = {
   Success: { type: 'object', properties: { success: { const: true } }, required: ['success'] },
   Login: {
     type: 'object',
-    properties: { login: TEXT, username: { ...TEXT, description: 'Taken for `login`' }, password: TEXT },
+    properties: { login: TEXT, username: { ...TEXT, description: 'Accepted in place of `login`' }, password: TEXT },
     required: ['password'],
   },
   TokenLogin: allOf(schemaRef('Login'), {
@@ -191,7 +191,7 @@ const ANSWERS: Record<string, Part> = {
   }),
   LoginAnswer: {
     type: 'object',
-    properties: { sucess: { const: true, description: 'Spelled exactly so' } },
+    properties: { sucess: { const: true, description: 'The spelling is part of the API' } },
     required: ['sucess'],
   },
   TokenAnswer: allOf(schemaRef('LoginAnswer'), {
@@ -233,7 +233,12 @@ function errorSchema(): Part {
       code: { enum: kinds.map(([status]) => status), description: 'The status as text' },
       message: { enum: kinds.map(([, { message }]) => message) },
       tags: { type: 'array', items: { enum: [...new Set(kinds.flatMap(([, { tags }]) => tags))] } },
-      helper: { type: 'object', properties: { message: TEXT }, required: ['message'], description: 'For a person' },
+      helper: {
+        type: 'object',
+        properties: { message: TEXT },
+        required: ['message'],
+        description: 'An explanation for people',
+      },
     },
     required: ['success', 'code', 'message', 'tags'],
     additionalProperties: false,

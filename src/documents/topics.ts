@@ -18,8 +18,8 @@ const TOPICS: Readonly<Record<string, Topic>> = {
     address: 'base/state',
     title: 'Packets',
     description:
-      'One packet, or an array of them. With QoS 1 (and 2) it is acknowledged when it is stored; sent again, it is stored ' +
-      'once. A model’s `reference` names other topics in the same way.',
+      'One packet, or an array of packets. With QoS 1 and 2, Vigil acknowledges a message after storing it, and stores a ' +
+      'repeated message once. The `reference` of a parameter in the model can name other topics.',
     action: 'receive',
     payload: { anyOf: [schemaRef('Message'), { type: 'array', items: schemaRef('Message') }] },
   },
@@ -33,7 +33,7 @@ const TOPICS: Readonly<Record<string, Topic>> = {
   },
   result: {
     address: 'base/commands/{commandId}/result',
-    title: 'What became of a command',
+    title: 'Results of commands',
     description: 'Ends the command',
     action: 'receive',
     parameters: { commandId: 'The `_id` of the command' },
@@ -43,14 +43,14 @@ const TOPICS: Readonly<Record<string, Topic>> = {
     address: 'base/commands/{command}',
     title: 'Commands',
     description:
-      'With QoS 1: its acknowledgement makes the command `delivered`. Where the model’s action has a `topic` or a ' +
-      '`payload` among its `params`, it is that one.',
+      'With QoS 1, its acknowledgement makes the command `delivered`. If the action in the model has a `topic` or a ' +
+      '`payload` among its `params`, these are used.',
     action: 'send',
     parameters: { command: 'The name of the command' },
     payload: {
       type: 'object',
       properties: {
-        _id: { ...TEXT, description: 'To be named in the result' },
+        _id: { ...TEXT, description: 'The topic of the result contains it' },
         command: TEXT,
         params: { type: 'object' },
       },
