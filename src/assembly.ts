@@ -194,12 +194,12 @@ function createApi(parts: ApiParts) {
     work.catch((error) => log.error({ err: error }, 'work after an answer failed'));
   };
   const written = (store: string, id: string): void => caches.forget({ store, id });
-  const common = { database, passwords, tokenLifetimeMs, now, written, ...identity };
+  const findStore = caches.stores.find;
+  const common = { database, passwords, tokenLifetimeMs, now, written, findStore, ...identity };
   return createApp({
     ...{ ...common, ...createFairness(), listDatabase: parts.listDatabase },
     accounts: caches.accounts,
     models: caches.models,
-    findStore: caches.stores.find,
     rules: createRules({ ...common, inBackground, sealDevice: parts.sealDevice }),
     ingest: metrics.counted('http', parts.ingest),
     attempts: parts.attempts,

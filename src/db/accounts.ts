@@ -58,8 +58,9 @@ export function createAccounts(database: Database, isLive: () => boolean): Accou
     findToken: tokens.find,
     forget({ store, id }) {
       if (store === 'users') accounts.forget(id);
-      if (store === 'roles') accounts.forgetAll();
-      if (store === 'objects' && devices.has(id)) accounts.forgetAll();
+      // Of all that is known, only what was made of it.
+      if (store === 'roles') accounts.forgetWhere(({ roleId }) => roleId === id);
+      if (store === 'objects' && devices.has(id)) accounts.forgetWhere(({ object }) => object?.objectId === id);
       if (store === 'tokens') tokens.forget(id);
     },
     forgetAll() {

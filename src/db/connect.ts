@@ -222,6 +222,7 @@ function indexesOf(store: Store): IndexDescription[] {
     indexes.push({ key: { _parents: 1 }, partialFilterExpression: { _parents: { $exists: true } } });
   }
   if (store.name === 'audit') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 });
+  if (store.name === 'stores') indexes.push({ key: { name: 1, group: 1 }, unique: true });
   if (store.name === 'users') indexes.push({ key: { role: 1 } });
   if (store.name === 'commands') indexes.push(...COMMAND_INDEXES);
   return indexes;

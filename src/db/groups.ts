@@ -5,6 +5,7 @@ import type { Scope } from '../model/access.js';
 import { LIMITS } from '../model/limits.js';
 import { STORES } from '../model/stores.js';
 import { collectionName, type Database } from './connect.js';
+import { innerName } from './custom-stores.js';
 import { translated } from './documents.js';
 
 export interface GroupMove {
@@ -16,7 +17,25 @@ export interface GroupMove {
 /** Every collection whose entities belong to groups. */
 export async function ownedCollections(database: Database): Promise<string[]> {
   const custom = await translated(() => database.db.collection('stores').find().project({ name: 1 }).toArray());
-  return [...STORES.keys(), ...custom.map(({ name }) => name as string)].map(collectionName);
+  return [...STORES.keys(), ...custom.map(({ _id, name }) => innerName(name, String(_id)))].map(collectionName);
+}
+
+/**
+ * Those in which something belongs to the group or to one below it. Of a thousand stores most have nothing: they are left out of
+ * transactions. What comes to one of them meanwhile is corrected afterwards.
+ */
+async function collectionsWithin(database: Database, groupId: string): Promise<string[]> {
+  const collections = await ownedCollections(database);
+  const within = { branch: new ObjectId(groupId) };
+  const found: string[] = [];
+  for (let at = 0; at < collections.length; at += LIMITS.storesAtOnce) {
+    const some = collections.slice(at, at + LIMITS.storesAtOnce);
+    const firsts = await Promise.all(
+      some.map((name) => translated(() => database.db.collection(name).findOne(within, { projection: { _id: 1 } }))),
+    );
+    found.push(...some.filter((_, nth) => firsts[nth] !== null));
+  }
+  return found;
 }
 
 /**
@@ -24,7 +43,7 @@ export async function ownedCollections(database: Database): Promise<string[]> {
  * `branch`. Throws 400 where the parent is not the scope's, or below the group itself, or too deep; 404.
  */
 export async function moveGroup(database: Database, scope: Scope, move: GroupMove): Promise<void> {
-  const collections = await ownedCollections(database);
+  const collections = await collectionsWithin(database, move.groupId);
   await translated(
     () =>
       database.client.withSession((session) =>
@@ -87,7 +106,7 @@ function rebased(above: readonly ObjectId[], id: ObjectId): Document {
  * had read the old one. Changes nothing where every branch is true.
  */
 export async function settleBranches(database: Database, groupId: string): Promise<void> {
-  const collections = await ownedCollections(database);
+  const collections = await collectionsWithin(database, groupId);
   await translated(
     () =>
       database.client.withSession((session) =>
@@ -141,11 +160,11 @@ export async function settleMoves(database: Database, sinceMs: number): Promise<
 /** How many entities of each store belong to the group or to one below it, the group itself aside. */
 export async function countContents(database: Database, groupId: string): Promise<{ store: string; count: number }[]> {
   // What was done stays in the journals after its group; it keeps no group alive.
-  const collections = (await ownedCollections(database)).filter((name) => !JOURNALS.has(name));
+  const collections = (await collectionsWithin(database, groupId)).filter((name) => !JOURNALS.has(name));
   const id = new ObjectId(groupId);
   const counts = await Promise.all(
     collections.map(async (name) => ({
-      store: name.replace(/^custom\./, ''),
+      store: name.replace(/^custom\.([^.]*).*$/, '$1'),
       count: await translated(
         () => database.db.collection(name).countDocuments({ branch: id, _id: { $ne: id } }),
         LIMITS.databaseOperationMs,

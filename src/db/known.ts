@@ -5,6 +5,8 @@ import { atMost } from '../model/cache-size.js';
 export interface Known<T> {
   find(id: string): Promise<T | null>;
   forget(id: string): void;
+  /** Forgets what fits; gives how many that were. */
+  forgetWhere(isMeant: (found: T) => boolean): number;
   forgetAll(): void;
 }
 
@@ -28,6 +30,12 @@ export function createKnown<T extends object>(
     forget(id) {
       generation++;
       found.delete(id);
+    },
+    forgetWhere(isMeant) {
+      generation++;
+      const meant = [...found.entries()].filter(([, one]) => isMeant(one));
+      for (const [id] of meant) found.delete(id);
+      return meant.length;
     },
     forgetAll() {
       generation++;

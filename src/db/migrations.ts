@@ -6,10 +6,12 @@ import { translated } from './documents.js';
 import { type Lease, takeLease } from './lease.js';
 import { commandExpiry } from './migrations/0001-command-expiry.js';
 import { packetKeys } from './migrations/0002-packet-keys.js';
+import { commandOwners } from './migrations/0003-command-owners.js';
+import { storeNames } from './migrations/0004-store-names.js';
 import type { Migration } from './migrations/migration.js';
 
 /** In the order of their numbers; the first leads to version 1. What has been released is never changed. */
-export const MIGRATIONS: readonly Migration[] = [commandExpiry, packetKeys];
+export const MIGRATIONS: readonly Migration[] = [commandExpiry, packetKeys, commandOwners, storeNames];
 
 type SchemaDocument = { _id: string; version: number; applied: { name: string; time: number }[] };
 

@@ -1,6 +1,7 @@
 /** The database as the service finds it when it starts: reached, checked, with all that has to be in it. */
 import { LIMITS } from '../model/limits.js';
 import { connectDatabase, type Database } from './connect.js';
+import { sweepStores } from './custom-stores.js';
 import { toDatabaseError } from './documents.js';
 import { settleMoves } from './groups.js';
 import { type FirstUser, prepareInstallation } from './installation.js';
@@ -16,6 +17,7 @@ export async function openDatabase(
   try {
     await migrate(database);
     if (await prepareInstallation(database, firstUser, nowMs)) firstUser.onMade();
+    await sweepStores(database, nowMs);
     await settleMoves(database, nowMs - LIMITS.moveRecheckMs);
     return database;
   } catch (error) {

@@ -50,6 +50,30 @@ export async function changeEntity(
   key: string,
   { patch, nowMs }: EntityChange,
 ): Promise<string> {
+  const change = () => changeNow(database, store, scope, key, { patch, nowMs });
+  // Checked as a whole, changes of one entity at once would each make the others begin anew.
+  return store.checkWhole === null ? change() : inSequence(`${store.name}/${key}`, change);
+}
+
+const sequences = new Map<string, Promise<unknown>>();
+
+/** One after the other. */
+async function inSequence<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const result = (sequences.get(name) ?? Promise.resolve()).then(work);
+  const ended = result.catch(() => undefined);
+  sequences.set(name, ended);
+  await ended;
+  if (sequences.get(name) === ended) sequences.delete(name);
+  return result;
+}
+
+async function changeNow(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  key: string,
+  { patch, nowMs }: EntityChange,
+): Promise<string> {
   const fields = toDocument(store, patch);
   const room = LIMITS.entityStoredBytes - bytesOf(Object.assign({}, fields, { _at: nowMs }));
   const merged = toMergeFields(fields);

@@ -2,9 +2,10 @@
 import { type RequestHandler, type Response, Router } from 'express';
 import { findPlace } from '../db/accounts.js';
 import type { Database } from '../db/connect.js';
+import { createInStore } from '../db/custom-stores.js';
 import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from '../db/entities.js';
 import { readState } from '../db/states.js';
-import { changeEntity, createEntity, getChangeable, removeEntity, shareEntity } from '../db/writes.js';
+import { changeEntity, getChangeable, removeEntity, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
 import { type Scope, scopeOf } from '../model/access.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
@@ -97,7 +98,7 @@ async function createPlain(
     rule?.prepareNew?.(caller, wanted.fields) ?? wanted.fields,
     findPlace(parts.database, scopeOf(caller), group),
   ]);
-  return createEntity(parts.database, store, toNewEntity(caller, fields, place, parts.now()));
+  return createInStore(parts.database, store, toNewEntity(caller, fields, place, parts.now()));
 }
 
 const change: Handler = (parts) => async (req, res) => {

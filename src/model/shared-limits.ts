@@ -88,6 +88,9 @@ export const SHARED_LIMITS = {
   // How many silent devices are read at a time when the service starts, beside everything else.
   silentReadBatch: 250,
 
+  // Collections that a move of a group looks into at once.
+  storesAtOnce: 20,
+
   // Callers of whom nothing is under way and who are remembered all the same.
   idleCallers: 1_000,
 } as const;

@@ -4,6 +4,7 @@ const KIB = 1_024;
 
 export const STORE_LIMITS = {
   customStores: 1_000,
+  customStoresPerTenant: 100,
   schemaBytes: 64 * KIB,
   schemaParts: 1_000,
   schemaPatterns: 20,

@@ -162,8 +162,9 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     fields: {
       name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens, at most 64'),
       schema: record.optional(),
+      // For everybody, whatever their group: of the root group alone.
+      shared: z.boolean().optional(),
     },
-    unique: ['name'],
     fixed: ['name'],
     // Merged, two schemas that are good can make one that is not. Nothing is checked against it here: no clock is read.
     checkWhole: ({ schema }) => void compileSchema((schema ?? {}) as JsonObject, () => 0),

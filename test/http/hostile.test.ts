@@ -31,7 +31,7 @@ beforeAll(async () => {
 /** How many there are of everything, and how many were ever changed. */
 const counts = () =>
   Promise.all(
-    [...STORES, 'custom.trucks', 'packets', 'commands'].map(async (store) => {
+    [...STORES, `custom.trucks.${ids.stores}`, 'packets', 'commands'].map(async (store) => {
       const collection = service.client.db().collection(store);
       return [await collection.countDocuments(), await collection.countDocuments({ _at: { $exists: true } })];
     }),

@@ -19,6 +19,7 @@ describe('there is no store', () => {
       'sessions',
       'installation',
       'custom.trucks',
+      'trucks.000000000000000000000001',
       'system.users',
       'system.views',
       'admin',

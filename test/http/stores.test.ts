@@ -36,7 +36,7 @@ beforeAll(async () => {
   });
   member = service.as(await service.tokenOf('member', 'long enough'));
   expectRefusal(await service.admin('GET', 'trucks'), 404);
-  storeId = entityOf(await service.admin('POST', 'stores', { name: 'trucks', schema: SCHEMA }))._id;
+  storeId = entityOf(await service.admin('POST', 'stores', { name: 'trucks', schema: SCHEMA, shared: true }))._id;
 });
 
 describe('a store that was added', () => {

@@ -202,17 +202,17 @@ describe('a store that was added', () => {
     }
   });
 
-  test('is there for everybody when it is of the root group', async () => {
-    await make('stores', { name: 'of-all' });
+  test('is there for everybody when it is of the root group and says so', async () => {
+    await make('stores', { name: 'of-all', shared: true });
     for (const { call } of [north, below, south]) await make('of-all', { x: 1 }, call);
   });
 
   test('is removed whole, and its name begins anew', async () => {
     const { _id } = await make('stores', { name: 'passing' }, north.call);
     const collections = async () => (await service.client.db().listCollections().toArray()).map(({ name }) => name);
-    expect(await collections()).toContain('custom.passing');
+    expect(await collections()).toContain(`custom.passing.${_id}`);
     entityOf(await north.call('DELETE', `stores/${_id}`));
-    expect(await collections()).not.toContain('custom.passing');
+    expect(await collections()).not.toContain(`custom.passing.${_id}`);
     await make('stores', { name: 'passing' }, south.call);
     await make('passing', { x: 1 }, south.call);
   });

@@ -1,5 +1,4 @@
 /** Groups: a tree, whose members see what is below them; it can be moved, and removed when it is empty. */
-import { setTimeout } from 'node:timers/promises';
 import { findPlace } from '../../db/accounts.js';
 import { getEntity } from '../../db/entities.js';
 import { countContents, moveGroup, settleBranches } from '../../db/groups.js';
@@ -12,6 +11,7 @@ import { type Rule, type RuleParts, readReference, toNewEntity } from './rule.js
 
 export function groupRule(parts: RuleParts): Rule {
   const { database } = parts;
+  const settler = createSettler(parts);
   return {
     async create(caller, { fields }) {
       const parent = fields.parent == null ? caller.groupId : readReference('parent', fields.parent);
@@ -32,7 +32,7 @@ export function groupRule(parts: RuleParts): Rule {
       if (parentId === (group.parent ?? null)) return patch;
       if (parentId === null || group._id === caller.groupId) throw badRequest('parent: not a group of yours');
       await moveGroup(database, scopeOf(caller), { groupId: group._id, parentId, nowMs: parts.now() });
-      parts.inBackground(settleLater(parts, group._id));
+      settler.later(group._id);
       return patch;
     },
     async beforeRemove(caller, key) {
@@ -46,8 +46,37 @@ export function groupRule(parts: RuleParts): Rule {
   };
 }
 
-/** Once more when whatever had read the old branch has been written. */
-async function settleLater({ database }: RuleParts, groupId: string): Promise<void> {
-  await setTimeout(LIMITS.moveSettleMs, undefined, { ref: false });
-  await settleBranches(database, groupId);
+interface Settler {
+  later(groupId: string): void;
+}
+
+/**
+ * Once more when whatever had read the old branch has been written. One timer for all moves, and once for a group that was moved many
+ * times: it is done `moveSettleMs` after the last of them.
+ */
+function createSettler({ database, inBackground }: RuleParts): Settler {
+  let dueMs = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+  const settleDue = async (): Promise<void> => {
+    const nowMs = performance.now();
+    const due = [...dueMs].filter(([, ms]) => ms <= nowMs).map(([groupId]) => groupId);
+    dueMs = new Map([...dueMs].filter(([, ms]) => ms > nowMs));
+    try {
+      for (const groupId of due) await settleBranches(database, groupId);
+    } finally {
+      timer = undefined;
+      schedule();
+    }
+  };
+  const schedule = (): void => {
+    if (dueMs.size === 0 || timer !== undefined) return;
+    const waitMs = Math.min(...dueMs.values()) - performance.now();
+    timer = setTimeout(() => inBackground(settleDue()), Math.max(1, Math.ceil(waitMs))).unref();
+  };
+  return {
+    later(groupId) {
+      dueMs.set(groupId, performance.now() + LIMITS.moveSettleMs);
+      schedule();
+    },
+  };
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../db/connect.js';
 import { getEntity, getEntityId } from '../../db/entities.js';
 import { newId } from '../../db/writes.js';
 import { badRequest, forbidden, toApiError } from '../../errors.js';
-import { type Caller, mayGrant, scopeOf } from '../../model/access.js';
+import { type Caller, mayGrant, type Scope, scopeOf } from '../../model/access.js';
 import { type Entity, isId, type NewEntity } from '../../model/entity.js';
 import type { JsonObject } from '../../model/json.js';
 import type { Store } from '../../model/stores.js';
@@ -19,6 +19,8 @@ export interface RuleParts {
   /** A device's password as it is stored. */
   readonly sealDevice: (password: string) => string;
   readonly now: () => number;
+  /** A store of the name that the scope may use, or null. */
+  readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;
   /** Tells that an entity was written, so that what was derived from it is forgotten before the answer. */
   readonly written: (store: string, id: string) => void;
   /** Work that goes on after the answer; its failure is logged. */

@@ -78,6 +78,7 @@ describe('Limits', () => {
     ...[
       'brokerLeaveMs',
       'idleCallers',
+      'storesAtOnce',
       'listConnectionsMore',
       'answerCheckMs',
       'bodyPieceBytes',
