@@ -34,8 +34,13 @@ export function readTable(text: string): string[][] {
 
 /** The cells of every table in the text, each without its head. */
 export function readTables(text: string): string[][][] {
+  return readRawTables(text).map((rows) => rows.slice(2));
+}
+
+/** The same with the head and the line below it. */
+export function readRawTables(text: string): string[][][] {
   const tables = text.match(/^\|.*(\n\|.*)*/gm) ?? [];
-  return tables.map((table) => table.split('\n').slice(2).map(readCells));
+  return tables.map((table) => table.split('\n').map(readCells));
 }
 
 function readCells(row: string): string[] {

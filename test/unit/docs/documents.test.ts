@@ -1,9 +1,16 @@
-/** Links between documents: each names a file that exists, and a heading that exists in it. */
+/** What every document is held to: its links, paths, commands and tables. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { filesUnder } from '../../support/docs/files.js';
-import { readAnchors, readBlocks, readLinks, readPaths, readSection } from '../../support/docs/markdown.js';
+import {
+  readAnchors,
+  readBlocks,
+  readLinks,
+  readPaths,
+  readRawTables,
+  readSection,
+} from '../../support/docs/markdown.js';
 
 const documents = filesUnder('.').filter(({ path }) => path.endsWith('.md'));
 const relativeLinks = documents.flatMap(({ path, text }) =>
@@ -34,6 +41,19 @@ test('every path of the repository in backquotes names a file or a folder', () =
       .map((one) => `${path}: ${one}`),
   );
   expect(broken).toEqual([]);
+});
+
+test('every table has a head, and as many cells in each row', () => {
+  const broken = documents.flatMap(({ path, text }) =>
+    readRawTables(text)
+      .filter(([head, line, ...rows]) => !isRuler(line) || rows.some(({ length }) => length !== head?.length))
+      .map(([head]) => `${path}: ${head?.join(' | ')}`),
+  );
+  expect(broken).toEqual([]);
+
+  function isRuler(cells: readonly string[] | undefined): boolean {
+    return cells?.every((cell) => /^:?-+:?$/.test(cell)) ?? false;
+  }
 });
 
 test('every npm script that a document names is in package.json', () => {
