@@ -139,7 +139,7 @@ function createFeed(
     identify: identity.identify,
     findObjects: (scope, keys) => subscriptions.run(scope.userId, () => findObjectIds(database, scope, keys)),
     openHistory: createHistory(database.client),
-    findReaders: caches.readers.find,
+    ...{ findReaders: caches.readers.find, prepareReaders: caches.readers.prepare },
     most: config.live,
     log: log.child({ room: 'live' }),
     now,
@@ -235,7 +235,7 @@ async function startNews(parts: Opened, life: Life): Promise<Watcher> {
     arrivals.wakeAll();
     gateway.applyAny();
   };
-  const start = () => startWatcher({ client, log, now, onStart: hub.begin, onChange, onGap });
+  const start = () => startWatcher({ client, log, now, onStart: hub.begin, onBatch: hub.prepare, onChange, onGap });
   const watcher = await whenThere(() => translated(start, null), { signal: life.ending, onAway: parts.onAway });
   life.push(() => watcher.stop());
   return watcher;

@@ -13,6 +13,8 @@ export interface WatcherOptions {
   readonly client: MongoClient;
   /** Told where the stream begins, before its first change, also after a gap. */
   readonly onStart: (position: string) => void;
+  /** Told of changes that came together, before the first of them. */
+  readonly onBatch?: (changes: readonly Change[]) => Promise<void>;
   readonly onChange: (change: Change) => void | Promise<void>;
   /** Changes between the last one told and now are lost to this process: everything derived from them is void. */
   readonly onGap: () => void;
@@ -121,6 +123,7 @@ async function readNext(options: WatcherOptions, state: State): Promise<void> {
   const stream = state.stream as Stream;
   const asked = { waitMs: LIMITS.watcherWaitMs, batchSize: LIMITS.watcherPage };
   const batch = await withinTime(() => readStream(stream, asked), patienceMs(state));
+  await options.onBatch?.(batch.changes);
   for (const change of batch.changes) {
     await tell(options, state, change);
     state.at = change;

@@ -5,13 +5,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../db/connect.js';
 import { type DeviceRecord, findDevices, listOfflineAfter, readOfflineAfter } from '../db/devices.js';
+import { inBatches } from '../db/in-groups.js';
 import type { Ingest } from '../db/ingest.js';
 import { findLastHeard, type LastHeard } from '../db/last-heard.js';
 import { findPresent } from '../db/presence.js';
 import { type Change, mayBeOther } from '../model/change.js';
 import { isObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
-import { backoffMs, inBatches } from './batches.js';
+import { backoffMs } from './backoff.js';
 import { type Digest, packetIdOf } from './packet-id.js';
 
 export interface IdleParts {

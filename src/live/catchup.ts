@@ -9,7 +9,7 @@ import type { Gap } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
 import { isAfter, isPosition, secondsBetween } from '../model/position.js';
 import { createBackfillQueue } from './backfill-queue.js';
-import { type LiveEvent, toEvents } from './events.js';
+import { type LiveEvent, objectsOf, toEvents } from './events.js';
 import { roomsFor } from './rooms.js';
 import { startTurnClock, type TurnClock } from './turn-clock.js';
 
@@ -42,6 +42,8 @@ export interface CatchUpOptions {
   readonly told: () => string;
   /** Those who may see an object now; null when it is gone. */
   readonly findReaders: (objectId: string) => Promise<readonly string[] | null> | readonly string[] | null;
+  /** Looks for those of many objects together. */
+  readonly prepareReaders: (objectIds: readonly string[]) => Promise<void>;
   readonly log: { warn(details: object, message: string): void };
 }
 
@@ -153,6 +155,7 @@ interface Reading {
 
 async function follow(parts: Parts, { clients, history, clock }: Reading): Promise<void> {
   for await (const { changes, upTo } of history) {
+    await parts.prepareReaders(objectsOf(changes));
     clock.resume();
     for (const change of changes) {
       // What the hub has not told yet they hear from the hub.

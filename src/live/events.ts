@@ -29,6 +29,13 @@ export function isOfObject({ store, kind }: Pick<Change, 'store' | 'kind'>): boo
   return (store === 'packets' && kind === 'created') || (store === 'commands' && kind !== 'removed');
 }
 
+/** The objects whose readers have to be known before these changes can be told. */
+export function objectsOf(changes: readonly Change[]): string[] {
+  const ids: string[] = [];
+  for (const change of changes) if (change.objectId !== null && isOfObject(change)) ids.push(change.objectId);
+  return ids;
+}
+
 /**
  * The events of one change, each with those who may hear it: the readers of the object it is about. Null stands for those
  * whom the change itself tells, as one of the object does; one that only belongs to it (`isOfObject`) then has none.

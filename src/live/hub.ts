@@ -5,12 +5,14 @@ import type { Change } from '../model/change.js';
 import type { Listen } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
 import { type CatchUpOptions, createCatchUp, isLongAgo, type Returning } from './catchup.js';
-import { isOfObject, type LiveEvent, toEvents } from './events.js';
+import { isOfObject, type LiveEvent, objectsOf, toEvents } from './events.js';
 import { createFanOut, type FanOut } from './fanout.js';
 import { createListeners, type Listener, type ListenerOptions, type Listeners } from './listeners.js';
 import { createRecent } from './recent.js';
 
-export interface HubOptions extends ListenerOptions, Pick<CatchUpOptions, 'openHistory' | 'findReaders'> {}
+export interface HubOptions
+  extends ListenerOptions,
+    Pick<CatchUpOptions, 'openHistory' | 'findReaders' | 'prepareReaders'> {}
 
 export interface Hub {
   /**
@@ -18,6 +20,8 @@ export interface Hub {
    * with the position it has: so clients come back and are told what was missed, or that there is a gap.
    */
   begin(position: string): void;
+  /** Looks for the readers of all that these changes are about, in one question. Throws 503. */
+  prepare(changes: readonly Change[]): Promise<void>;
   /**
    * Tells the change to those who may hear it. Before that it obeys it: a session that ended, a right that is gone. Throws
    * 503 when it cannot be known who may hear it; then nothing was told. Resolves with the events it became.
@@ -55,6 +59,7 @@ export function createHub(options: HubOptions): Hub {
       last = { position };
       recent.begin(position);
     },
+    prepare: (changes) => options.prepareReaders(objectsOf(changes)),
     tell,
     listen: createListen({ fanOut, listeners, told, catchUp }),
     stats: () => ({ listeners: listeners.count() }),

@@ -83,6 +83,9 @@ export const SHARED_LIMITS = {
   slicedPackets: 100,
   mqttStoringBytesPerDevice: 1 * MIB,
 
+  // How many objects' readers are looked for in one question.
+  readersBatch: 1_000,
+
   // What could not be stored of whether devices are there is tried again: at first after `presenceRenewMs`, then ever later.
   presenceRetryMaxMs: 8 * SECOND_MS,
   // How many silent devices are read at a time when the service starts, beside everything else.

@@ -76,6 +76,7 @@ function createFeed(): Hub {
     findObjects: async () => [],
     openHistory: async () => null,
     findReaders: () => ['group:g'],
+    prepareReaders: async () => undefined,
     most: { perUser: 1, perAddress: 1 },
     log: pino({ enabled: false }),
     now: () => 0,

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
-import { countCommands, storeFleet } from '../support/fleet.js';
+import { countCommands, storeFleet, storePackets } from '../support/fleet.js';
 import { until } from '../support/until.js';
 
 const DEVICES = Number(process.env.SILENT_DEVICES ?? 3_000);
@@ -16,12 +16,8 @@ async function storeSilent(devices: number, configOf: (nth: number) => object): 
   const uri = testUri();
   const { service: first, client } = await startTestService({}, uri);
   const packet = { speed: 1, time: Date.now() };
-  await storeFleet(
-    client.db(),
-    devices,
-    (nth) => ({ config: configOf(nth) }),
-    () => [packet],
-  );
+  const fleet = await storeFleet(client.db(), devices, (nth) => ({ config: configOf(nth) }));
+  await storePackets(client.db(), fleet, () => packet);
   await first.stop();
   await client.close();
   return uri;

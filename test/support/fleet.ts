@@ -4,20 +4,13 @@ import { type Db, type Document, ObjectId } from 'mongodb';
 export interface Fleet {
   /** The `_id`s of the objects, in the order of their numbers. */
   readonly ids: readonly ObjectId[];
+  readonly group: ObjectId;
 }
 
 const BATCH = 5_000;
 
-/**
- * Stores objects `device-0`, `device-1`, … of the first administrator, and `packetsOf(nth)` of each: what is not given of a
- * packet is filled in. Packets lie interleaved, as those of a fleet do: the first of every object, then the second.
- */
-export async function storeFleet(
-  db: Db,
-  size: number,
-  fields: (nth: number) => Document,
-  packetsOf: (nth: number) => readonly Document[] = () => [],
-): Promise<Fleet> {
+/** Stores objects `device-0`, `device-1`, … of the first administrator. */
+export async function storeFleet(db: Db, size: number, fields: (nth: number) => Document): Promise<Fleet> {
   const [owner, model] = await Promise.all([
     db.collection('users').findOne({}),
     db.collection('models').findOne({ _builtin: true }),
@@ -30,20 +23,18 @@ export async function storeFleet(
     ...fields(nth),
   }));
   await store(db, 'objects', objects);
-  const packets = ids.map((_, nth) => packetsOf(nth));
-  const rounds = packets.reduce((most, { length }) => Math.max(most, length), 0);
-  let stampUs = (Date.now() - rounds) * 1_000;
-  for (let round = 0; round < rounds; round++) {
-    const stored = packets.flatMap((of, nth) => {
-      const packet = of[round];
-      if (packet === undefined) return [];
-      const { time = Date.now(), online = true, ...parameters } = packet;
-      const source = { _oid: ids[nth], id: `device-${nth}`, _gid: group };
-      return [{ _id: new ObjectId(), _ts: stampUs++, time, online, ...source, ...parameters }];
-    });
-    await store(db, 'packets', stored);
-  }
-  return { ids };
+  return { ids, group };
+}
+
+/** Stores a packet of each object, of which what is not given is filled in. */
+export async function storePackets(db: Db, { ids, group }: Fleet, packetOf: (nth: number) => Document): Promise<void> {
+  const stampUs = Date.now() * 1_000;
+  const packets = ids.map((_oid, nth) => {
+    const { time = Date.now(), online = true, ...parameters } = packetOf(nth);
+    const source = { _oid, id: `device-${nth}`, _gid: group };
+    return { _id: new ObjectId(), _ts: stampUs + nth, time, online, ...source, ...parameters };
+  });
+  await store(db, 'packets', packets);
 }
 
 async function store(db: Db, collection: string, documents: readonly Document[]): Promise<void> {

@@ -73,6 +73,7 @@ describe('Limits', () => {
       'presenceSilentMs',
       'presenceBatch',
       'silentReadBatch',
+      'readersBatch',
     ],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
     ...[

@@ -1,10 +1,5 @@
-/** Many devices at once: dealt with in batches, and tried again ever later. */
+/** How long to wait before what failed is tried again. */
 import { LIMITS } from '../model/limits.js';
-
-/** The items in batches of at most `size`, in their order. */
-export function* inBatches<Item>(items: readonly Item[], size: number): Generator<Item[]> {
-  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);
-}
 
 /** How long to wait after so many failures in a row; never the same for two that failed together. */
 export function backoffMs(failures: number): number {
