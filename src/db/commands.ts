@@ -113,9 +113,24 @@ export async function finishCommand(
   throw conflict(`the command is ${command.status} already`);
 }
 
-/** A connection went: what it had sent and the device did not confirm waits again. Gives how many. */
-export async function releaseCommands(database: Database, holder: string): Promise<number> {
-  const filter = { _holder: holder, status: { $in: statusesBefore('queued') } };
+/**
+ * Whether something waits for the object: what is asked in one turn is one question. Thousands of devices connect at once,
+ * and for most of them there is nothing to claim.
+ */
+export async function hasWaiting(database: Database, objectId: string, nowMs: number): Promise<boolean> {
+  const waiting = await database.inTurn('commands that wait', [objectId], async (asked: string[]) => {
+    const objects = { object: { $in: [...new Set(asked)].map((id) => new ObjectId(id)) } };
+    const filter = { ...objects, status: { $in: statusesBefore('sent') }, expires: { $gt: nowMs } };
+    const options = { hint: WAITING_INDEX, maxTimeMS: LIMITS.databaseAnswerMs };
+    const found = await translated(() => collectionOf(database, COMMANDS).distinct('object', filter, options));
+    return new Set(found.map(String));
+  });
+  return waiting.has(objectId);
+}
+
+/** Connections went: what they had sent and their devices did not confirm waits again. Gives how many. */
+export async function releaseCommands(database: Database, holders: readonly string[]): Promise<number> {
+  const filter = { _holder: { $in: [...holders] }, status: { $in: statusesBefore('queued') } };
   const { modifiedCount } = await translated(() =>
     collectionOf(database, COMMANDS).updateMany(filter, { $set: { status: 'queued' }, $unset: { _holder: '' } }),
   );

@@ -8,6 +8,7 @@ import type { PacketSource } from '../model/packet.js';
 import { readDuration } from '../model/time.js';
 import type { Database } from './connect.js';
 import { toPlain, translated } from './documents.js';
+import { createGrouped, type Grouping } from './in-groups.js';
 import { packetIdIn } from './packet-key.js';
 import { namedPacket, PACKETS } from './packets.js';
 
@@ -24,13 +25,34 @@ export interface DeviceRecord extends PacketSource {
 
 /** The device of an object named by `_id` or own id; null when there is none. Asks nobody's rights. */
 export async function findDevice(database: Database, key: string): Promise<DeviceRecord | null> {
-  const objects = database.db.collection('objects');
-  const options = { maxTimeMS: LIMITS.databaseOperationMs, projection: { description: 0 } };
-  return translated(async () => {
-    if (!isId(key) && !namesObject(key)) return null;
-    const found = await objects.findOne(isId(key) ? { _id: new ObjectId(key) } : { id: key }, options);
-    return found === null ? null : toDevice(found);
-  });
+  return (await findNamed(database, [key])).get(key) ?? null;
+}
+
+/** Finds devices as `findDevice` does, those of one group in one question. */
+export function createDeviceFinder(
+  database: Database,
+  grouping: Grouping,
+): (key: string) => Promise<DeviceRecord | null> {
+  const find = createGrouped(grouping, (keys: readonly string[]) => findNamed(database, keys));
+  return async (key) => (await find(key)).get(key) ?? null;
+}
+
+async function findNamed(database: Database, keys: readonly string[]): Promise<Map<string, DeviceRecord>> {
+  const names = [...new Set(keys)];
+  const ids = names.filter(isId);
+  const ownIds = names.filter((name) => !isId(name) && namesObject(name));
+  const find = (filter: Document): Promise<DeviceRecord[]> => listDevices(database, filter, LIMITS.databaseAnswerMs);
+  const [byId, byOwnId] = await Promise.all([
+    ids.length === 0 ? [] : find({ _id: { $in: ids.map((id) => new ObjectId(id)) } }),
+    ownIds.length === 0 ? [] : find({ id: { $in: ownIds } }),
+  ]);
+  const found = new Map(byOwnId.map((device) => [device.ownId, device]));
+  const devices = new Map(byId.map((device) => [device.objectId, device]));
+  for (const name of ids) {
+    const device = devices.get(name.toLowerCase());
+    if (device !== undefined) found.set(name, device);
+  }
+  return found;
 }
 
 /** The devices of these objects, those that are still there. */
@@ -53,13 +75,16 @@ export async function listOfflineAfter(database: Database): Promise<Map<string, 
   return devices;
 }
 
-async function listDevices(database: Database, filter: Document): Promise<DeviceRecord[]> {
-  const projection = { id: 1, group: 1, owner: 1, model: 1, active: 1, config: 1 };
-  const found = await translated(
-    () => database.db.collection('objects').find(filter, { projection }).toArray(),
-    LIMITS.databaseOperationMs,
-  );
-  return found.map(toDevice);
+async function listDevices(
+  database: Database,
+  filter: Document,
+  withinMs: number = LIMITS.databaseOperationMs,
+): Promise<DeviceRecord[]> {
+  const config = { 'config.auth.username': 1, 'config.auth.password': 1, 'config.offlineAfter': 1 };
+  const projection = { id: 1, group: 1, owner: 1, model: 1, active: 1, ...config };
+  const options = { projection, batchSize: LIMITS.presenceBatch, maxTimeMS: withinMs };
+  const find = () => database.db.collection('objects').find(filter, options).toArray();
+  return (await translated(find, withinMs)).map(toDevice);
 }
 
 /** `config.offlineAfter` in ms: a duration, or ms; null where there is none, or one that makes no sense. */

@@ -11,6 +11,8 @@ export interface Grouping {
   readonly most: number;
   /** How many groups are under way at a time. */
   readonly atOnce: number;
+  /** How long after one group the next one begins at the soonest: an item that comes alone does not wait. */
+  readonly apartMs: number;
 }
 
 interface Group<Item, Result> {
@@ -25,16 +27,27 @@ interface Group<Item, Result> {
  * connections. The result of a group, or its failure, is everyone's in it.
  */
 export function createGrouped<Item, Result>(
-  { most, atOnce }: Grouping,
+  { most, atOnce, apartMs }: Grouping,
   run: (items: readonly Item[]) => Promise<Result>,
 ): (item: Item) => Promise<Result> {
   const waiting: Group<Item, Result>[] = [];
   let underWay = 0;
+  let nextMs = 0;
+  let timer: NodeJS.Timeout | null = null;
   const beginNext = (): void => {
-    while (underWay < atOnce) {
+    while (underWay < atOnce && timer === null) {
+      const pauseMs = nextMs - performance.now();
+      if (pauseMs > 0 && waiting.length > 0) {
+        timer = setTimeout(() => {
+          timer = null;
+          beginNext();
+        }, pauseMs);
+        return;
+      }
       const group = waiting.shift();
       if (group === undefined) return;
       underWay++;
+      nextMs = performance.now() + apartMs;
       group.begin();
     }
   };

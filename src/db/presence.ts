@@ -2,7 +2,7 @@
  * Which device is connected where: a record per device, of its newest connection, and a sign of life per instance. All by
  * the database's clock, so that instances need not agree on theirs.
  */
-import { type Document, ObjectId } from 'mongodb';
+import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
 import type { Database } from './connect.js';
 import { translated } from './documents.js';
 
@@ -18,6 +18,8 @@ export interface Claimed {
   readonly sinceMs: number;
   /** When the connection before it was given up, and its end is being told; null where there is nothing to outdo. */
   readonly endedMs: number | null;
+  /** Whether no newer connection took over since: then what was before it is not known. */
+  readonly isNewest: boolean;
 }
 
 interface Instance {
@@ -28,24 +30,52 @@ interface Instance {
 const recordsOf = ({ db }: Database) => db.collection('presence');
 const instancesOf = ({ db }: Database) => db.collection<Instance>('instances');
 
-/** From now on this is the device's connection, whatever there was before. */
-export async function claimPresence(database: Database, { objectId, instance, id }: Held): Promise<Claimed> {
-  const taken = { instance, connection: id, since: '$$NOW', before: '$ended', ended: null };
-  const record = await translated(() =>
-    recordsOf(database).findOneAndUpdate({ _id: new ObjectId(objectId) }, [{ $set: taken }], {
-      upsert: true,
-      returnDocument: 'after',
+/** From now on these are the devices' connections, whatever there was before; by their ids. */
+export async function claimPresences(database: Database, held: readonly Held[]): Promise<Map<string, Claimed>> {
+  // Of two connections of one device that come together the later one counts.
+  const newest = [...new Map(held.map((one) => [one.objectId, one])).values()];
+  const ids = newest.map(({ objectId }) => new ObjectId(objectId));
+  const [first, ...others] = newest;
+  const found = await translated(async () => {
+    // Of one device a single command does both.
+    if (first !== undefined && others.length === 0) return [await claimOne(database, first)];
+    await recordsOf(database).bulkWrite(newest.map(toClaim), { ordered: false });
+    return recordsOf(database)
+      .find({ _id: { $in: ids } }, { batchSize: ids.length + 1 })
+      .toArray();
+  });
+  const records = new Map<string, Document>(found.map((record) => [String(record._id), record]));
+  return new Map(
+    held.map(({ objectId, id }) => {
+      const { connection, since, before = null } = records.get(objectId) ?? {};
+      const isNewest = connection === id;
+      return [id, { sinceMs: Number(since ?? 0), endedMs: isNewest ? before : null, isNewest }];
     }),
   );
-  const { since, before } = record as Document;
-  return { sinceMs: since.getTime(), endedMs: before ?? null };
 }
 
-/** The connection is gone; false when it was not the device's newest one any more. `endedMs`: when it is said to have ended. */
-export async function endPresence(database: Database, { objectId, id }: Held, endedMs: number): Promise<boolean> {
-  const filter = { _id: new ObjectId(objectId), connection: id, ended: null };
-  const { modifiedCount } = await translated(() => recordsOf(database).updateOne(filter, { $set: { ended: endedMs } }));
-  return modifiedCount > 0;
+const takenBy = ({ instance, id }: Held): Document[] => [
+  { $set: { instance, connection: id, since: '$$NOW', before: '$ended', ended: null } },
+];
+
+async function claimOne(database: Database, held: Held): Promise<Document> {
+  const filter = { _id: new ObjectId(held.objectId) };
+  const options = { upsert: true, returnDocument: 'after' } as const;
+  return (await recordsOf(database).findOneAndUpdate(filter, takenBy(held), options)) as Document;
+}
+
+function toClaim(held: Held): AnyBulkWriteOperation {
+  return { updateOne: { filter: { _id: new ObjectId(held.objectId) }, update: takenBy(held), upsert: true } };
+}
+
+/** The connections are gone: those that are their devices' newest ones. `endedMs`: when they are said to have ended. */
+export async function endPresences(database: Database, held: readonly Held[], endedMs: number): Promise<void> {
+  const filter = {
+    _id: { $in: held.map(({ objectId }) => new ObjectId(objectId)) },
+    connection: { $in: held.map(({ id }) => id) },
+    ended: null,
+  };
+  await translated(() => recordsOf(database).updateMany(filter, { $set: { ended: endedMs } }));
 }
 
 /** Removes records whose end was told. */
@@ -70,10 +100,14 @@ export async function findPresent(database: Database, objectIds: readonly string
   return new Set(found.map(({ _id }) => String(_id)));
 }
 
-/** Whether this is the device's newest connection. */
+/** Whether this is the device's newest connection; what is asked in one turn is one question. */
 export async function holdsPresence(database: Database, { objectId, id }: Held): Promise<boolean> {
-  const filter = { _id: new ObjectId(objectId), connection: id, ended: null };
-  return (await translated(() => recordsOf(database).countDocuments(filter, { limit: 1 }))) > 0;
+  const held = await database.inTurn('presence', [objectId], async (asked: string[]) => {
+    const filter = { _id: { $in: asked.map((one) => new ObjectId(one)) }, ended: null };
+    const found = await translated(() => recordsOf(database).find(filter).toArray());
+    return new Map(found.map(({ _id, connection }) => [String(_id), connection]));
+  });
+  return held.get(objectId) === id;
 }
 
 /** A sign of life. */

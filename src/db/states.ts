@@ -224,13 +224,5 @@ export async function readState(database: Database, objectId: string): Promise<P
   return toPacket(await findState(database, objectId));
 }
 
-/** The latest packet of one object, whatever it tells, or null; those of one turn are one command. */
-export async function readLatest(database: Database, objectId: string): Promise<Packet | null> {
-  const { packets } = await database.inTurn('latest', [objectId], (asked: string[]) =>
-    findLatest(database, [...new Set(asked)], null),
-  );
-  return toPacket(packets.get(objectId) ?? null);
-}
-
 const toPacket = (packet: Uint8Array | null): Packet | null =>
   packet === null ? null : (toEntity(PACKET_LAYOUT, BSON.deserialize(packet)) as unknown as Packet);

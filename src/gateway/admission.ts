@@ -7,12 +7,12 @@ import { atMost } from '../model/cache-size.js';
 import type { Change } from '../model/change.js';
 import { LIMITS } from '../model/limits.js';
 import type { Connection } from './connection.js';
-import { type Claim, checkClaim, type Device, type DeviceParts, findProven } from './device.js';
+import { type Claim, checkClaim, type Device, type DeviceFinding, type DeviceParts, findProven } from './device.js';
 import { createFailures } from './failures.js';
 import type { Guard } from './guard.js';
 import type { Presence } from './presence.js';
 
-export interface AdmissionParts extends DeviceParts {
+export interface AdmissionParts extends DeviceParts, DeviceFinding {
   readonly now: () => number;
   readonly presence: Pick<Presence, 'arrive' | 'leave'>;
   readonly log: { debug(details: object, message: string): void };
@@ -104,7 +104,7 @@ function countConnect(
 }
 
 /** Looks again whether a connection may stay: what it is held to is brought up to the present, or it ends. */
-export async function recheck(parts: DeviceParts, connection: Connection): Promise<void> {
+export async function recheck(parts: DeviceParts & DeviceFinding, connection: Connection): Promise<void> {
   const device: Device | null = await findProven(parts, connection.claim).catch((error) => {
     // What cannot be told now is told by the next change, or by the next connection.
     if (toApiError(error).status === 503) return connection.device;

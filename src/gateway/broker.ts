@@ -105,7 +105,7 @@ function connect(parts: BrokerParts, state: State, at: number): MqttClient {
     if (at > 0) return;
     parts.log.info({}, 'connected to the broker');
     // What an instance that died was handing over waits again; who hands one over just now may do so twice.
-    releaseCommands(parts.database, HOLDER).catch((error) =>
+    releaseCommands(parts.database, [HOLDER]).catch((error) =>
       parts.log.warn({ err: error }, 'commands may wait longer'),
     );
   });

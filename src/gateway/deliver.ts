@@ -2,8 +2,9 @@
  * Commands on their way to devices that are connected here: one after the other, each claimed in the journal before it is
  * sent, so that of all instances and connections one sends it, and confirmed there when the device has it.
  */
-import { claimCommand, confirmDelivery, releaseCommands, type StoredCommand } from '../db/commands.js';
+import { claimCommand, confirmDelivery, hasWaiting, releaseCommands, type StoredCommand } from '../db/commands.js';
 import type { Database } from '../db/connect.js';
+import { createGrouped } from '../db/in-groups.js';
 import { toDelivery } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import type { Connection } from './connection.js';
@@ -16,7 +17,9 @@ export interface DeliverParts {
 }
 
 export interface Deliverer {
-  /** There may be something for the device: sends it all, if the device listens. */
+  /** The device may be sent what waits for it, if there is anything: most often there is not. */
+  look(connection: Connection): void;
+  /** There is something for the device: sends it all, if the device listens. */
   wake(connection: Connection): void;
   /** The device confirmed the message with this identifier. */
   confirm(connection: Connection, messageId: number): void;
@@ -30,6 +33,8 @@ interface Line {
   /** Something came while it was. */
   again: boolean;
   isEnded: boolean;
+  /** Whether it may have claimed a command: then what is not confirmed is to be released. */
+  mayHold: boolean;
   lastId: number;
   /** Told whether the device confirmed what is being sent. */
   onConfirm: ((isConfirmed: boolean) => void) | null;
@@ -37,10 +42,11 @@ interface Line {
 
 export function createDeliverer(parts: DeliverParts): Deliverer {
   const lines = new WeakMap<Connection, Line>();
+  const release = createRelease(parts);
   const lineOf = (connection: Connection): Line => {
     const known = lines.get(connection);
     if (known !== undefined) return known;
-    const line = { isBusy: false, again: false, isEnded: false, lastId: 0, onConfirm: null };
+    const line = { isBusy: false, again: false, isEnded: false, mayHold: false, lastId: 0, onConfirm: null };
     lines.set(connection, line);
     return line;
   };
@@ -56,11 +62,18 @@ export function createDeliverer(parts: DeliverParts): Deliverer {
       })
       .finally(() => {
         line.isBusy = false;
-        if (line.isEnded) release(parts, connection);
+        if (line.isEnded && line.mayHold) release(connection.id);
       });
   };
   return {
     wake,
+    look(connection) {
+      hasWaiting(parts.database, connection.device.record.objectId, parts.now()).then(
+        (isWaiting) => isWaiting && wake(connection),
+        // It cannot be told now: to wake it tries again until it can.
+        () => wake(connection),
+      );
+    },
     confirm(connection, messageId) {
       if (connection.sending === messageId) lineOf(connection).onConfirm?.(true);
     },
@@ -68,16 +81,20 @@ export function createDeliverer(parts: DeliverParts): Deliverer {
       const line = lineOf(connection);
       line.isEnded = true;
       line.onConfirm?.(false);
-      if (!line.isBusy) release(parts, connection);
+      if (!line.isBusy && line.mayHold) release(connection.id);
     },
   };
 }
 
 /** Whoever connects next takes over what was not confirmed in any case; this says so before. */
-function release({ database, log }: DeliverParts, connection: Connection): void {
-  releaseCommands(database, connection.id).catch((error) =>
-    log.warn({ err: error }, 'commands of a connection that ended wait for the next one'),
-  );
+function createRelease({ database, log }: DeliverParts): (holder: string) => void {
+  const grouping = { most: LIMITS.presenceBatch, atOnce: 1, apartMs: LIMITS.presenceGatherMs };
+  const release = createGrouped(grouping, async (holders: readonly string[]) => {
+    await releaseCommands(database, holders).catch((error) =>
+      log.warn({ err: error, devices: holders.length }, 'commands of connections that ended wait for the next ones'),
+    );
+  });
+  return (holder) => void release(holder);
 }
 
 async function sendAll(parts: DeliverParts, connection: Connection, line: Line): Promise<void> {
@@ -85,7 +102,11 @@ async function sendAll(parts: DeliverParts, connection: Connection, line: Line):
     line.again = false;
     for (;;) {
       const { objectId } = connection.device.record;
+      // Who fails may hold one without knowing.
+      const heldBefore = line.mayHold;
+      line.mayHold = true;
       const command = line.isEnded ? null : await claimCommand(parts.database, objectId, connection.id, parts.now());
+      if (command === null) line.mayHold = heldBefore;
       if (command === null || line.isEnded) break;
       const isConfirmed = await send(connection, line, command);
       if (isConfirmed) await confirmDelivery(parts.database, command._id, connection.id, parts.now());

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DeviceSecrets } from '../auth/device-secret.js';
 import type { Identify } from '../auth/identify.js';
 import type { Database } from '../db/connect.js';
-import { type DeviceRecord, findDevice } from '../db/devices.js';
+import type { DeviceRecord } from '../db/devices.js';
 import { getEntity } from '../db/entities.js';
 import type { ModelFinder } from '../db/models.js';
 import { toApiError, tooManyRequests, unauthorized } from '../errors.js';
@@ -20,6 +20,11 @@ export interface DeviceParts {
   readonly models: ModelFinder;
   readonly identify: Identify;
   readonly deviceSecrets: DeviceSecrets;
+}
+
+export interface DeviceFinding {
+  /** The device of an object named by `_id` or own id; null when there is none. */
+  readonly findDevice: (key: string) => Promise<DeviceRecord | null>;
 }
 
 /** What a device says of itself. */
@@ -47,7 +52,10 @@ export interface DeviceToken {
 const OBJECTS = builtInStore('objects');
 
 /** The device that a claim is of. Throws 401, the same for all that is wrong, 429 and later after too many failures, or 503. */
-export async function checkClaim(parts: DeviceParts & { failures: Failures }, claim: Claim): Promise<Device> {
+export async function checkClaim(
+  parts: DeviceParts & DeviceFinding & { failures: Failures },
+  claim: Claim,
+): Promise<Device> {
   const device = await findProven(parts, claim);
   if (device !== null) return device;
   if (!parts.failures.add(claim.clientId, claim.address)) throw unauthorized();
@@ -56,12 +64,12 @@ export async function checkClaim(parts: DeviceParts & { failures: Failures }, cl
 }
 
 /** The same claim again, later: null when it would not be taken any more. Throws 503. */
-export async function findProven(parts: DeviceParts, claim: Claim): Promise<Device | null> {
+export async function findProven(parts: DeviceParts & DeviceFinding, claim: Claim): Promise<Device | null> {
   const { clientId } = claim;
   if (clientId.length > LIMITS.idCharacters || !clientId.isWellFormed()) return null;
   // Names that are not UTF-8 are all alike.
   if (`${clientId}${claim.username}`.includes(REPLACEMENT)) return null;
-  const record = await findDevice(parts.database, clientId);
+  const record = await parts.findDevice(clientId);
   const isOwn = parts.deviceSecrets.fits(record?.password ?? null, claim.password);
   const isNamed = record === null || record.username === null || record.username === claim.username;
   const knowsPassword = isOwn && isNamed;

@@ -1,17 +1,19 @@
 /** The devices' door put together: where they connect, and what a change in the database means for those that are here. */
 import type { Audit } from '../db/audit.js';
+import { createDeviceFinder } from '../db/devices.js';
 import type { Change } from '../model/change.js';
 import { isConcerned, recheck } from './admission.js';
 import { type Broker, type BrokerAddress, startBroker } from './broker.js';
 import type { Connection } from './connection.js';
 import { createDeliverer, type Deliverer } from './deliver.js';
-import type { DeviceParts } from './device.js';
+import type { DeviceFinding, DeviceParts } from './device.js';
 import { createFaults, type TellFault } from './faults.js';
 import { createIdle } from './idle.js';
 import type { MqttAddress } from './listener.js';
 import { type Mqtt, startMqtt } from './mqtt.js';
-import { createPresence, type Presence } from './presence.js';
+import { createPresence, DEVICE_GROUPS, type Presence } from './presence.js';
 import type { ReceiveParts } from './receive.js';
+import { createRetryQueue, type RetryQueue, runEach } from './retry-queue.js';
 
 export interface GatewayParts extends DeviceParts, ReceiveParts {
   /** Null where devices cannot connect. */
@@ -42,7 +44,9 @@ export function createGateway(parts: GatewayParts): Gateway {
   const idle = createIdle(parts);
   const deliverer = createDeliverer(parts);
   const tellFault = createFaults(parts);
-  const inner = { ...parts, presence, deliverer, tellFault };
+  const returns = createReturns(parts, presence);
+  const findDevice = createDeviceFinder(parts.database, DEVICE_GROUPS);
+  const inner = { ...parts, findDevice, presence, deliverer, tellFault, returns };
   let mqtt: Mqtt | null = null;
   let broker: Broker | null = null;
   return {
@@ -62,23 +66,24 @@ export function createGateway(parts: GatewayParts): Gateway {
       else broker?.apply(change);
       if (!CONCERNING.has(change.store)) return;
       const concerned = [...(mqtt?.connections.values() ?? [])].filter((one) => isConcerned(one, change));
-      for (const one of concerned) check(inner, recheck(parts, one));
+      checkAll(inner, concerned, (one) => recheck(inner, one));
     },
     applyAny() {
       idle.applyAny();
-      for (const one of mqtt?.connections.values() ?? []) check(inner, lookAgain(inner, one));
+      checkAll(inner, [...(mqtt?.connections.values() ?? [])], (one) => lookAgain(inner, one));
     },
     async stop() {
-      await Promise.all([idle.stop(), presence.stop()]);
+      await Promise.all([idle.stop(), presence.stop(), returns.stop()]);
       await Promise.all([mqtt?.stop(), broker?.stop()]);
     },
   };
 }
 
-interface InnerParts extends GatewayParts {
+interface InnerParts extends GatewayParts, DeviceFinding {
   readonly presence: Presence;
   readonly deliverer: Deliverer;
   readonly tellFault: TellFault;
+  readonly returns: RetryQueue<Connection>;
 }
 
 function startListening(parts: InnerParts, address: MqttAddress): Promise<Mqtt> {
@@ -86,7 +91,7 @@ function startListening(parts: InnerParts, address: MqttAddress): Promise<Mqtt> 
   return startMqtt({
     ...parts,
     address,
-    onSubscribe: deliverer.wake,
+    onSubscribe: deliverer.look,
     onConfirm: deliverer.confirm,
     onDisconnect(connection) {
       deliverer.end(connection);
@@ -95,37 +100,51 @@ function startListening(parts: InnerParts, address: MqttAddress): Promise<Mqtt> 
   });
 }
 
-function check({ log }: InnerParts, work: Promise<unknown>): void {
-  work.catch((error) => log.error({ err: error }, 'a connection could not be checked'));
+function checkAll(
+  { log }: InnerParts,
+  connections: readonly Connection[],
+  look: (connection: Connection) => Promise<void>,
+): void {
+  void runEach(connections, look).then((undone) => {
+    if (undone === null) return;
+    const { items, error } = undone;
+    log.error({ err: error, connections: items.length }, 'connections could not be checked');
+  });
 }
 
 /** After changes were missed: anything may have happened to the device. */
 async function lookAgain(parts: InnerParts, connection: Connection): Promise<void> {
   await recheck(parts, connection);
   const isNewest = await parts.presence.holds(connection.device.record.objectId, connection.id);
-  if (isNewest) parts.deliverer.wake(connection);
+  if (isNewest) parts.deliverer.look(connection);
   else connection.client.close();
 }
 
 function applyTo(parts: InnerParts, connection: Connection, change: Change): void {
-  if (change.store === 'presence') applyPresence(parts.presence, connection, change, parts.log);
+  if (change.store === 'presence') applyPresence(parts, connection, change);
   if (change.store === 'commands' && change.after?.status === 'queued') parts.deliverer.wake(connection);
 }
 
 const CONCERNING: ReadonlySet<string> = new Set(['objects', 'models', 'tokens', 'users', 'roles', 'groups']);
 
 /** The newest connection of a device is the one that counts, wherever it is; who was taken for gone says otherwise. */
-function applyPresence(presence: Presence, connection: Connection, { after }: Change, log: GatewayParts['log']): void {
+function applyPresence({ returns }: InnerParts, connection: Connection, { after }: Change): void {
   const isOurs = after?.connection === connection.id;
   if (after !== null && !isOurs) {
     if (Number(after.since) > connection.sinceMs) connection.client.close();
     return;
   }
-  if (after !== null && after.ended === null) return;
-  presence.arrive(connection.device.record, connection.id).then(
-    ({ sinceMs }) => {
-      connection.sinceMs = sinceMs;
-    },
-    (error) => log.error({ err: error }, 'a device that is here could not be told so'),
-  );
+  if (after === null || after.ended !== null) returns.add(connection);
+}
+
+/** Devices that were taken for gone and are here: all of an instance's, where its signs of life were late. */
+function createReturns({ log }: GatewayParts, presence: Presence): RetryQueue<Connection> {
+  const arrive = async (connection: Connection): Promise<void> => {
+    if (connection.guard.stream.destroyed) return;
+    connection.sinceMs = (await presence.arrive(connection.device.record, connection.id)).sinceMs;
+  };
+  return createRetryQueue({
+    run: (connections) => runEach(connections, arrive),
+    onFailure: (details) => log.warn(details, 'failed to mark connected devices online: trying again'),
+  });
 }

@@ -7,11 +7,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../db/connect.js';
 import { type DeviceRecord, findDevices } from '../db/devices.js';
 import { isAway } from '../db/documents.js';
+import { createGrouped } from '../db/in-groups.js';
 import type { Ingest } from '../db/ingest.js';
+import { findLastHeard, type LastHeard, readLastHeard } from '../db/last-heard.js';
 import {
-  claimPresence,
+  claimPresences,
   endAllPresence,
-  endPresence,
+  endPresences,
   forgetPresence,
   type Held,
   holdsPresence,
@@ -20,10 +22,11 @@ import {
   renewInstance,
   takeSilentInstance,
 } from '../db/presence.js';
-import { readLatest } from '../db/states.js';
+import { unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import type { PacketSource } from '../model/packet.js';
 import { type Digest, packetIdOf } from './packet-id.js';
+import { createRetryQueue, runEach } from './retry-queue.js';
 
 export interface PresenceParts {
   readonly database: Database;
@@ -54,39 +57,43 @@ export interface Presence {
   stop(): Promise<void>;
 }
 
+/** How devices that come together are dealt with: in a storm few large groups, and a device that comes alone at once. */
+export const DEVICE_GROUPS = {
+  most: LIMITS.presenceBatch,
+  atOnce: LIMITS.presenceGroupsAtOnce,
+  apartMs: LIMITS.presenceGatherMs,
+};
+
 export function createPresence(parts: PresenceParts): Presence {
   const instance = randomUUID();
   const stopping = new AbortController();
-  const inGrace = new Set<NodeJS.Timeout>();
   const toHeld = (objectId: string, id: string): Held => ({ objectId, instance, id });
   const tellOwn = createOneAtATime(() => tellEnds(parts, instance));
+  const claim = createGrouped(DEVICE_GROUPS, (held: readonly Held[]) => claimPresences(parts.database, held));
+  const endings = createRetryQueue<Held>({
+    async run(held) {
+      await endPresences(parts.database, held, parts.now());
+      await tellOwn();
+      return null;
+    },
+    onFailure: (details) => parts.log.warn(details, 'the end of connections could not be told: tried again'),
+  });
   let running: Promise<void> = Promise.resolve();
-  const leave = (held: Held, afterMs: number): void => {
-    if (stopping.signal.aborted) return;
-    const timer = setTimeout(() => {
-      inGrace.delete(timer);
-      endPresence(parts.database, held, parts.now())
-        .then(tellOwn)
-        .catch((error) => {
-          parts.log.warn({ err: error }, 'the end of a connection could not be told: tried again');
-          leave(held, LIMITS.presenceRenewMs);
-        });
-    }, afterMs);
-    inGrace.add(timer);
-  };
   return {
     instance,
     async arrive(source, connectionId) {
-      const { sinceMs, endedMs } = await claimPresence(parts.database, toHeld(source.objectId, connectionId));
-      const state = await readLatest(parts.database, source.objectId);
-      if (endedMs !== null || state?.online !== true) {
+      const claimed = (await claim(toHeld(source.objectId, connectionId))).get(connectionId);
+      const last = await readLastHeard(parts.database, source.objectId);
+      const endedMs = claimed?.endedMs ?? null;
+      if (endedMs !== null || !claimed?.isNewest || !last?.isOnline) {
         // Later than what it outdoes, by whichever clock that was.
-        const timeMs = Math.max(parts.now(), (endedMs ?? 0) + 1, (state?.time ?? 0) + 1);
+        const timeMs = Math.max(parts.now(), (endedMs ?? 0) + 1, (last?.timeMs ?? 0) + 1);
         await tell(parts, source, { timeMs, online: true, connectionId });
       }
-      return { sinceMs, storedAtMs: state === null ? null : Math.floor(state._ts / 1_000) };
+      if (!claimed?.isNewest) throw unavailable('a newer connection of the device took over');
+      return { sinceMs: claimed.sinceMs, storedAtMs: last?.storedAtMs ?? null };
     },
-    leave: (objectId, connectionId) => leave(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
+    leave: (objectId, connectionId) => endings.add(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
     holds: (objectId, connectionId) => holdsPresence(parts.database, toHeld(objectId, connectionId)),
     async start() {
       await renewInstance(parts.database, instance);
@@ -94,8 +101,7 @@ export function createPresence(parts: PresenceParts): Presence {
     },
     async stop() {
       stopping.abort();
-      for (const timer of inGrace) clearTimeout(timer);
-      await running;
+      await Promise.all([running, endings.stop()]);
     },
   };
 }
@@ -132,45 +138,33 @@ async function tellEnds(parts: PresenceParts, instance: string): Promise<number>
   for (let told = 0; ; ) {
     const ended = await listEnded(parts.database, instance, LIMITS.presenceBatch);
     if (ended.length === 0) return told;
-    const devices = await findDevices(
-      parts.database,
-      ended.map(({ objectId }) => objectId),
-    );
+    const ids = ended.map(({ objectId }) => objectId);
+    const [devices, heard] = await Promise.all([findDevices(parts.database, ids), findLastHeard(parts.database, ids)]);
     const byId = new Map(devices.map((device) => [device.objectId, device]));
-    await Promise.all(ended.map((held) => tellEndOrLog(parts, byId.get(held.objectId), held)));
-    await forgetPresence(
-      parts.database,
-      instance,
-      ended.map(({ objectId }) => objectId),
-    );
+    const tellOne = (held: Ended): Promise<void> =>
+      tellEnd(parts, byId.get(held.objectId), heard.get(held.objectId), held);
+    const undone = await runEach(ended, tellOne);
+    if (undone !== null && isAway(undone.error)) throw undone.error;
+    // What cannot be told of one device must not keep back what is told of the others.
+    const details = { err: undone?.error, devices: undone?.items.length };
+    if (undone !== null) parts.log.warn(details, 'the end of connections cannot be told: it is left out');
+    await forgetPresence(parts.database, instance, ids);
     told += ended.length;
   }
 }
 
-/** What cannot be told of one device must not keep back what is told of the others. */
-async function tellEndOrLog(
-  parts: PresenceParts,
-  device: DeviceRecord | undefined,
-  held: Held & { endedMs: number },
-): Promise<void> {
-  try {
-    await tellEnd(parts, device, held);
-  } catch (error) {
-    if (isAway(error)) throw error;
-    parts.log.warn({ err: error, object: held.objectId }, 'the end of a connection cannot be told: it is left out');
-  }
-}
+type Ended = Held & { readonly endedMs: number };
 
 async function tellEnd(
   parts: PresenceParts,
   device: DeviceRecord | undefined,
-  { id, endedMs }: Held & { endedMs: number },
+  last: LastHeard | undefined,
+  { id, endedMs }: Ended,
 ): Promise<void> {
   // One that may be silent for a while may so be without a connection; one that was removed has no state.
   if (device === undefined || device.offlineAfterMs !== null) return;
-  const state = await readLatest(parts.database, device.objectId);
   // A device whose clock is ahead has sent packets of a later time: of equal ones, the one that came last counts.
-  const timeMs = Math.max(endedMs, state?.time ?? 0);
+  const timeMs = Math.max(endedMs, last?.timeMs ?? 0);
   await tell(parts, device, { timeMs, online: false, connectionId: id });
 }
 

@@ -169,7 +169,7 @@ export const LIMITS = {
   presenceRenewMs: 1_000,
   presenceSilentMs: 3_500,
   presenceGraceMs: 2 * SECOND_MS,
-  presenceBatch: 1_000,
+  presenceBatch: 250,
   presenceAgainMs: 5 * SECOND_MS,
   offlineAfterMinMs: 1 * SECOND_MS,
   offlineAfterMaxMs: 366 * DAY_MS,

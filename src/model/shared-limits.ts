@@ -88,6 +88,9 @@ export const SHARED_LIMITS = {
 
   // What could not be stored of whether devices are there is tried again: at first after `presenceRenewMs`, then ever later.
   presenceRetryMaxMs: 8 * SECOND_MS,
+  // How many groups of devices that connect are stored at a time.
+  presenceGroupsAtOnce: 2,
+  presenceGatherMs: 20,
   // How many silent devices are read at a time when the service starts, beside everything else.
   silentReadBatch: 250,
 

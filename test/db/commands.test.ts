@@ -93,15 +93,15 @@ describe('a connection that goes', () => {
     const ids = await queue(3);
     for (let n = 0; n < 3; n++) await claim('first');
     await confirm(ids[0] as string, 'first');
-    expect(await releaseCommands(database, 'first')).toBe(2);
-    expect(await releaseCommands(database, 'first')).toBe(0);
+    expect(await releaseCommands(database, ['first'])).toBe(2);
+    expect(await releaseCommands(database, ['first'])).toBe(0);
     expect(await stored(ids[1])).toMatchObject({ status: 'queued', times: { queued: NOW, sent: NOW + 1 } });
     expect([(await claim('next'))?._id, (await claim('next'))?._id, await claim('next')]).toEqual([
       ids[1],
       ids[2],
       null,
     ]);
-    expect(await releaseCommands(database, 'first')).toBe(0);
+    expect(await releaseCommands(database, ['first'])).toBe(0);
     expect(await stored(ids[0])).toMatchObject({ status: 'delivered' });
   });
 
@@ -110,7 +110,7 @@ describe('a connection that goes', () => {
     await claim('dead');
     expect((await claim('next'))?._id).toBe(id);
     expect(await confirm(id, 'dead')).toBeNull();
-    expect(await releaseCommands(database, 'dead')).toBe(0);
+    expect(await releaseCommands(database, ['dead'])).toBe(0);
     expect(await confirm(id, 'next')).toMatchObject({ status: 'delivered', times: { delivered: NOW + 2 } });
     expect(await claim('other')).toBeNull();
   });
@@ -126,7 +126,11 @@ describe('an end', () => {
     expect(ended).toMatchObject({ _id: id, status: 'failed', result: 'jammed' });
     expect(ended.times).toEqual({ queued: NOW, sent, delivered, failed: NOW + 3 });
     expect(await stored(id)).not.toHaveProperty('_holder');
-    expect([await claim('x'), await confirm(id, null), await releaseCommands(database, 'h')]).toEqual([null, null, 0]);
+    expect([await claim('x'), await confirm(id, null), await releaseCommands(database, ['h'])]).toEqual([
+      null,
+      null,
+      0,
+    ]);
   });
 
   test('said again is the same; otherwise a conflict; of another object, or none, not found', async () => {
@@ -232,7 +236,7 @@ test('no step looks through the journal', async () => {
   await confirm(_id);
   await finish(_id);
   await claim();
-  expect(await releaseCommands(database, 'h')).toBe(1);
+  expect(await releaseCommands(database, ['h'])).toBe(1);
   expect(await claim('h', NOW + 5_000)).toBeNull();
   expect(await isQueueFull(database, objectId)).toBe(false);
   expect(await expireCommands(database, NOW + 1_000)).toBe(2);

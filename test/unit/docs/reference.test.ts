@@ -74,6 +74,8 @@ describe('Limits', () => {
       'presenceBatch',
       'silentReadBatch',
       'readersBatch',
+      'presenceGroupsAtOnce',
+      'presenceGatherMs',
     ],
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
     ...[
