@@ -161,7 +161,11 @@ async function createEntrance(
   // Who cannot come in by its own id; nothing waits for it.
   void tellNameless({ database, audit, log: parts.log });
   const upgradedMs = await findPacketUpgrade(database);
-  const ingest = createIngest(database, createStampClock(now), upgradedMs);
+  const ingest = createIngest(
+    database,
+    createStampClock(now, () => performance.now()),
+    upgradedMs,
+  );
   const deviceSecrets = createDeviceSecrets(await findKey(database, 'device key'));
   const digest = createDigest(await findKey(database, 'packet key'));
   const attempts = createAttempts(database.client);

@@ -124,11 +124,20 @@ export function toPacket(message: Message, id: string, source: PacketSource, sta
   };
 }
 
-/** A clock of the server's time in µs that strictly increases, also when the system's clock stands or steps back. */
-export function createStampClock(nowMs: () => number): () => number {
-  let lastUs = 0;
+/**
+ * A clock of the server's time in µs that strictly increases. Where the system's clock steps back it goes on with `steadyMs`, a
+ * clock that no one sets, until the system's steps forward again: otherwise time would stand still until it has caught up.
+ */
+export function createStampClock(nowMs: () => number, steadyMs: () => number = nowMs): () => number {
+  let [lastUs, lastMs, lastSteadyMs, aheadMs] = [0, nowMs(), steadyMs(), 0];
   return () => {
-    lastUs = Math.max(nowMs() * 1_000, lastUs + 1);
+    const [ms, steady] = [nowMs(), steadyMs()];
+    const stepMs = ms - lastMs - (steady - lastSteadyMs);
+    if (ms < lastMs) aheadMs -= stepMs;
+    else if (aheadMs > 0 && stepMs > LIMITS.clockStepMs) aheadMs = Math.max(0, aheadMs - stepMs);
+    lastMs = ms;
+    lastSteadyMs = steady;
+    lastUs = Math.max(Math.floor(ms + aheadMs) * 1_000, lastUs + 1);
     return lastUs;
   };
 }

@@ -83,6 +83,10 @@ export const SHARED_LIMITS = {
   slicedPackets: 100,
   mqttStoringBytesPerDevice: 1 * MIB,
 
+  // How far the clocks of instances may be apart; and from where on a change of the clock is a step.
+  clockSkewMs: 60 * SECOND_MS,
+  clockStepMs: 100,
+
   // How many objects' readers are looked for in one question.
   readersBatch: 1_000,
 

@@ -31,6 +31,7 @@ describe('which tokens are good', () => {
   const signed = (change: object, options: jwt.SignOptions = {}, secret: jwt.Secret = TEST_SECRET): string =>
     jwt.sign(JSON.parse(JSON.stringify({ ...claims, ...change })), secret, { algorithm: 'HS256', ...options });
   const payloadOf = (): string => good.split('.')[1] as string;
+  const NOW_S = Math.floor(Date.now() / 1_000);
   const signatureOf = (): string => good.split('.')[2] as string;
 
   test('the claims and the header are ours, and nothing of the user’s is in them', () => {
@@ -43,9 +44,13 @@ describe('which tokens are good', () => {
     expect(await statusOf(signed({}))).toBe(200);
   });
 
+  test('one of an instance whose clock is ahead by as much as clocks may be apart is', async () => {
+    const aheadS = LIMITS.clockSkewMs / 1_000 - 5;
+    expect(await statusOf(signed({ iat: NOW_S + aheadS }))).toBe(200);
+  });
+
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
   const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string;
-  const NOW_S = Math.floor(Date.now() / 1_000);
   test.each<[string, () => string]>([
     ['alg none', () => `${part({ alg: 'none', typ: 'JWT' })}.${payloadOf()}.`],
     ['alg none with a signature', () => `${part({ alg: 'none', typ: 'JWT' })}.${payloadOf()}.${signatureOf()}`],
@@ -65,6 +70,7 @@ describe('which tokens are good', () => {
     ['exp as text', () => `${part({ alg: 'HS256' })}.${part({ ...claims, exp: '9999999999' })}.x`],
     ['no iat', () => signed({ iat: undefined }, { noTimestamp: true })],
     ['iat in the future', () => signed({ iat: NOW_S + 3_600 })],
+    ['exp in the past by less than clocks may be apart', () => signed({ exp: NOW_S - 1, iat: NOW_S - 100 })],
     ['nbf in the future', () => signed({ nbf: NOW_S + 3_600 })],
     ['a string for a payload', () => jwt.sign('admin', TEST_SECRET)],
     ['another issuer', () => signed({ iss: 'evil' })],

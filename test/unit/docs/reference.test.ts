@@ -74,6 +74,7 @@ describe('Limits', () => {
       'presenceBatch',
       'silentReadBatch',
       'readersBatch',
+      'clockStepMs',
       'presenceGroupsAtOnce',
       'presenceGatherMs',
     ],

@@ -163,6 +163,24 @@ describe('a packet', () => {
       }),
     );
   });
+
+  test('goes on with the steady clock after a step back, and with the system clock when that is right again', () => {
+    let [systemMs, steadyMs] = [1_000_000, 0];
+    const stamp = createStampClock(
+      () => systemMs,
+      () => steadyMs,
+    );
+    const stampsAfter = (...steps: [systemMs: number, passedMs: number][]): number[] =>
+      steps.map(([toMs, passedMs]) => {
+        systemMs = toMs;
+        steadyMs += passedMs;
+        return stamp() / 1_000;
+      });
+    expect(stampsAfter([1_000_000, 0], [1_000_500, 500])).toEqual([1_000_000, 1_000_500]);
+    // An hour back; and another one.
+    expect(stampsAfter([1_000, 500], [2_000, 1_000], [100, 1_000])).toEqual([1_001_000, 1_002_000, 1_003_000]);
+    expect(stampsAfter([1_005_000, 2_000], [1_006_000, 1_000])).toEqual([1_005_000, 1_006_000]);
+  });
 });
 
 describe('parameters of models as they are exported elsewhere', () => {
