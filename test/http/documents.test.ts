@@ -1,5 +1,6 @@
 /** The documents as they are given out: to everybody, whole, and the page with nothing on it that is not the service's own. */
 import { expect, test } from '@jest/globals';
+import supertest from 'supertest';
 import { createAsyncApi } from '../../src/documents/asyncapi.js';
 import { createOpenApi } from '../../src/documents/openapi.js';
 import { expectRefusal } from '../support/answers.js';
@@ -11,7 +12,7 @@ test.each([
   ['openapi.json', createOpenApi],
   ['asyncapi.json', createAsyncApi],
 ])('%s', async (name, create) => {
-  const answer = await service.as(null)('GET', name);
+  const answer = await supertest(service.url).get(`/api/v1/${name}`);
   expect({ status: answer.status, body: answer.body }).toEqual({
     status: 200,
     body: JSON.parse(JSON.stringify(create())),

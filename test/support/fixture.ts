@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { io, type Socket } from 'socket.io-client';
-import supertest from 'supertest';
 import { type Config, readConfig } from '../../src/config.js';
 import type { Change } from '../../src/model/change.js';
 import { type Service, type ServiceOptions, startService } from '../../src/service.js';
 import { checkAgreement } from './agreement.js';
+import { type Answer, sendHttp } from './http-call.js';
 
 export const ADMIN = { login: 'admin', password: 'correct horse battery' };
 
@@ -20,13 +20,7 @@ export interface TestOptions {
   readonly now?: () => number;
 }
 
-export interface Answer {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-  readonly body: any;
-  readonly headers: Record<string, string>;
-  readonly text: string;
-}
+export type { Answer };
 
 /** Calls as one user with a bearer token (or as nobody, with null). */
 export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
@@ -175,16 +169,18 @@ const narrowingOf = (listener: Listener): object => narrowings.get(listener) ?? 
 
 function callAs(url: string, token: string | null): Call {
   return async (method, path, body, headers = {}) => {
-    const call = supertest(url)[method.toLowerCase() as 'get'](path.startsWith('/') ? path : `/api/v1/${path}`);
-    if (token !== null) call.set('Authorization', `Bearer ${token}`);
-    for (const [name, value] of Object.entries(headers)) call.set(name, value);
-    if (body !== undefined) {
-      if (headers['Content-Type'] === undefined) call.set('Content-Type', 'application/json');
-      call.send(typeof body === 'string' ? body : JSON.stringify(body));
-    }
-    const { status, body: parsed, headers: received, text } = await call;
-    checkAgreement({ method, path, status, type: received['content-type'], body: parsed });
-    return { status, body: parsed, headers: received as Record<string, string>, text };
+    const answer = await sendHttp(url, {
+      method,
+      path: path.startsWith('/') ? path : `/api/v1/${path}`,
+      headers: {
+        ...(token !== null && { Authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { text: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    checkAgreement({ method, path, status: answer.status, type: answer.headers['content-type'], body: answer.body });
+    return answer;
   };
 }
 
