@@ -1,6 +1,7 @@
 /** The connection to MongoDB: client, collections, indexes, pre-images; and its end. */
 import {
   type Collection,
+  type CreateCollectionOptions,
   type Db,
   type IndexDescription,
   MongoClient,
@@ -31,6 +32,8 @@ export interface Database {
 }
 
 const NAMESPACE_EXISTS = 48;
+/** BadValue, Unauthorized, CommandNotFound, InvalidOptions, CommandNotSupported. */
+const REFUSED_OPTIONS: ReadonlySet<unknown> = new Set([2, 13, 59, 72, 115]);
 const OLDEST_MONGODB = 8;
 const NEEDED = `The MongoDB of MONGODB_URI is too old, ${OLDEST_MONGODB}.0 or newer is needed`;
 
@@ -168,34 +171,43 @@ async function prepareCollections(db: Db): Promise<void> {
   // Packets and sessions are never changed: the image before the change would be paid for and never read.
   await Promise.all([
     ...[...STORES.values()].map((store) => prepareCollection(db, store, present)),
-    prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, images: false }),
-    prepare(db, 'sessions', SESSION_INDEXES, { present, images: false }),
-    prepare(db, 'installation', [], { present, images: false }),
-    prepare(db, 'presence', [{ key: { instance: 1 } }], { present, images: true }),
+    prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, options: COMPRESSED }),
+    prepare(db, 'sessions', SESSION_INDEXES, { present, options: {} }),
+    prepare(db, 'installation', [], { present, options: {} }),
+    prepare(db, 'presence', [{ key: { instance: 1 } }], { present, options: WITH_IMAGES }),
   ]);
 }
 
 /** Makes the collection of a store, with its indexes, unless it is there. */
 export async function prepareCollection(db: Db, store: Store, present: ReadonlySet<string> = new Set()): Promise<void> {
-  await prepare(db, collectionName(store.name), indexesOf(store), { present, images: true });
+  await prepare(db, collectionName(store.name), indexesOf(store), { present, options: WITH_IMAGES });
 }
 
 async function prepare(
   db: Db,
   name: string,
   indexes: IndexDescription[],
-  { present, images }: { present: ReadonlySet<string>; images: boolean },
+  { present, options }: { present: ReadonlySet<string>; options: CreateCollectionOptions },
 ): Promise<void> {
-  if (!present.has(name)) await createCollection(db, name, images);
+  if (!present.has(name)) await createCollection(db, name, options);
   if (indexes.length > 0) await db.collection(name).createIndexes(indexes);
 }
 
-async function createCollection(db: Db, name: string, images: boolean): Promise<void> {
+const WITH_IMAGES: CreateCollectionOptions = { changeStreamPreAndPostImages: { enabled: true } };
+
+const ZSTD = { wiredTiger: { configString: 'block_compressor=zstd' } };
+/** The history is most of what is stored: so it takes half the room, indexes included. */
+const COMPRESSED: CreateCollectionOptions = { storageEngine: ZSTD, indexOptionDefaults: { storageEngine: ZSTD } };
+
+async function createCollection(db: Db, name: string, options: CreateCollectionOptions): Promise<void> {
   try {
-    await db.createCollection(name, images ? { changeStreamPreAndPostImages: { enabled: true } } : {});
+    await db.createCollection(name, options);
   } catch (error) {
+    if (!(error instanceof MongoServerError)) throw error;
+    // Another storage engine, or a host that chooses compression itself.
+    if (options.storageEngine !== undefined && REFUSED_OPTIONS.has(error.code)) await createCollection(db, name, {});
     // Another instance was quicker.
-    if (!(error instanceof MongoServerError && error.code === NAMESPACE_EXISTS)) throw error;
+    else if (error.code !== NAMESPACE_EXISTS) throw error;
   }
 }
 
