@@ -89,7 +89,6 @@ export function readNarrowing(request: unknown): Narrowing {
   if (objects !== null && !isTextList(objects)) {
     throw badRequest(`objects: expected a list of at most ${LIMITS.subscribedObjects} ids`);
   }
-  const isEvent = (name: string): name is EventName => (EVENT_NAMES as readonly string[]).includes(name);
   if (events !== null && !(isTextList(events) && events.every(isEvent))) {
     throw badRequest(`events: expected a list of ${EVENT_NAMES.join(', ')}`);
   }
@@ -97,13 +96,19 @@ export function readNarrowing(request: unknown): Narrowing {
   return { objects: objects && [...new Set(objects)], events: events && ([...new Set(events)] as EventName[]) };
 }
 
+const isEvent = (name: string): name is EventName => (EVENT_NAMES as readonly string[]).includes(name);
+
 const isTextList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.length <= LIMITS.subscribedObjects && value.every((item) => typeof item === 'string');
 
-/** The same as parameters of a query (`?objects=a,b&events=object-packet`), or as lists; what is absent narrows nothing. */
+/**
+ * The same as parameters of a query (`?objects=a,b&events=object-packet`), or as lists; what is absent narrows nothing. Names
+ * of events that we do not have are ignored: clients of other platforms ask for theirs.
+ */
 export function readNarrowingQuery({ objects, events }: { objects?: unknown; events?: unknown }): Narrowing {
   const toList = (value: unknown): unknown => (typeof value === 'string' ? split(value) : value);
-  return readNarrowing({ objects: toList(objects), events: toList(events) });
+  const names = toList(events);
+  return readNarrowing({ objects: toList(objects), events: isTextList(names) ? names.filter(isEvent) : names });
 }
 
 const split = (text: string): string[] => (text === '' ? [] : text.split(',').map((part) => part.trim()));

@@ -188,10 +188,20 @@ test('a position that nobody knows is a gap, and where to go on', async () => {
   expect((await poll(`since=${body.position}`)).body.events).toHaveLength(1);
 });
 
+test('ignores names of events that are none, and hears nothing where only such are asked for', async () => {
+  const { position } = (await poll('')).body;
+  await post('car', 8);
+  await service.settled();
+  const known = await poll(`since=${position}&events=user-signin,object-packet`);
+  expect([known.status, known.body.events.length]).toEqual([200, 1]);
+  const unknown = await poll(`since=${position}&events=user-signin`);
+  expect([unknown.status, unknown.body.events]).toEqual([200, []]);
+});
+
 test.each([
   ['wait=61', 'wait: at most 60 seconds'],
   ['wait=x', 'wait: '],
-  ['events=object-created', 'events: expected a list'],
+  [`events=${Array(1_001).fill('object-packet').join(',')}`, 'events: expected a list'],
   [`objects=${Array(1_001).fill('x').join(',')}`, 'objects: expected a list'],
   ['since=a&since=b', 'since: '],
 ])('%s is refused', async (query, message) => {
