@@ -72,7 +72,7 @@ class Queue {
     } finally {
       this.#running--;
       account.running--;
-      if (rests > 0) this.#rest(account, rests * (performance.now() - startMs));
+      if (rests > 0) this.#restFor(account, performance.now() - startMs);
       if (this.#waiting > 0) this.startNext();
     }
   }
@@ -92,8 +92,11 @@ class Queue {
     }
   }
 
-  #rest(account: Account, restMs: number): void {
-    account.restsUntilMs = performance.now() + restMs;
+  /** What was over at once needs no rest. */
+  #restFor(account: Account, tookMs: number): void {
+    const { rests = 0 } = this.limits;
+    if (tookMs < 1) return;
+    account.restsUntilMs = performance.now() + rests * tookMs;
     this.#wake(account);
   }
 

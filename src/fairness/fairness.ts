@@ -10,6 +10,8 @@ export interface Fairness {
   readonly answerBudget: Budget;
   /** Bodies of requests that are not answered yet. */
   readonly bodyBudget: Budget;
+  /** Where entities are checked against schemas of tenants' own. */
+  readonly checkQueue: FairQueue;
   /** Where big bodies become values. */
   readonly bodyQueue: FairQueue;
 }
@@ -29,7 +31,13 @@ export function createFairness(): Fairness {
     recheckAll,
   );
   const listQueues = createListQueues((caller) => answerBudget.of(caller) < LIMITS.answerBytesWait);
-  return { listQueues, answerBudget, bodyBudget: createBodyBudget(), bodyQueue: createBodyQueue() };
+  return {
+    listQueues,
+    answerBudget,
+    bodyBudget: createBodyBudget(),
+    bodyQueue: createBodyQueue(),
+    checkQueue: createCheckQueue(),
+  };
 }
 
 const createBodyBudget = (): Budget =>
@@ -47,6 +55,16 @@ const createBodyQueue = (): FairQueue =>
     waiting: LIMITS.bigBodiesWaiting,
     waitingPerCaller: LIMITS.bigBodiesWaitingPerCaller,
     waitMs: LIMITS.bigBodyWaitMs,
+  });
+
+const createCheckQueue = (): FairQueue =>
+  createFairQueue('entities to be checked', {
+    atOnce: LIMITS.checksAtOnce,
+    perCaller: LIMITS.checksPerCaller,
+    waiting: LIMITS.checksWaiting,
+    waitingPerCaller: LIMITS.checksWaitingPerCaller,
+    waitMs: LIMITS.listWaitMs,
+    rests: LIMITS.checkRests,
   });
 
 /** Where the objects of subscriptions are looked for. */

@@ -7,11 +7,12 @@ import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } f
 import { readState } from '../db/states.js';
 import { changeEntity, getChangeable, removeEntity, shareEntity } from '../db/writes.js';
 import { badRequest, methodNotAllowed, notFound } from '../errors.js';
+import type { FairQueue } from '../fairness/fair-queue.js';
 import { type Scope, scopeOf } from '../model/access.js';
 import { type Entity, isId, readNew, readPatch } from '../model/entity.js';
 import { type JsonObject, readObject } from '../model/json.js';
 import { LIMITS } from '../model/limits.js';
-import { builtInStore, type Store } from '../model/stores.js';
+import { builtInStore, STORES, type Store } from '../model/stores.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from './answer.js';
 import { type BodyParts, jsonBody } from './body.js';
 import { callerOf, scopeIn } from './caller.js';
@@ -24,6 +25,7 @@ export interface EntityParts extends ListParts, BodyParts {
   readonly database: Database;
   readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;
   readonly rules: ReadonlyMap<string, Rule>;
+  readonly checkQueue: FairQueue;
   /** Tells that an entity was written, so that what was derived from it is forgotten before the answer. */
   readonly written: (store: string, id: string) => void;
   readonly now: () => number;
@@ -62,6 +64,10 @@ export function createEntityRouter(parts: EntityParts): Router {
 
 const storeIn = (res: Response): Store => res.locals.store as Store;
 
+/** Schemas of tenants' own cost what they may cost: their callers take turns. */
+const inCheckTurn = <T>({ checkQueue }: EntityParts, res: Response, work: () => Promise<T>): Promise<T> =>
+  STORES.has(storeIn(res).name) ? work() : checkQueue.run(callerOf(res).userId, work);
+
 const list: Handler = (parts) => async (req, res) => {
   const query = readListQuery(req.query);
   const [store, scope, database] = [storeIn(res), scopeIn(res), listDatabaseFor(parts, req, res)];
@@ -77,7 +83,7 @@ const read: Handler = (parts) => async (req, res) => {
 const create: Handler = (parts) => async (req, res) => {
   const [store, caller] = [storeIn(res), callerOf(res)];
   const rule = parts.rules.get(store.name);
-  const wanted = readNew(store, req.body ?? {}, readIsMine(req.query));
+  const wanted = await inCheckTurn(parts, res, async () => readNew(store, req.body ?? {}, readIsMine(req.query)));
   const created = rule?.create
     ? await rule.create(caller, wanted)
     : await createPlain(parts, store, rule, { caller, ...wanted });
@@ -107,7 +113,8 @@ const change: Handler = (parts) => async (req, res) => {
   const given = readPatch(store, req.body ?? {});
   res.locals.fields = Object.keys(given);
   const patch = rule?.preparePatch ? await rule.preparePatch(callerOf(res), key, given) : given;
-  const _id = await changeEntity(parts.database, store, scope, key, { patch, nowMs: parts.now() });
+  const nowMs = parts.now();
+  const _id = await inCheckTurn(parts, res, () => changeEntity(parts.database, store, scope, key, { patch, nowMs }));
   await rule?.afterChange?.({ _id }, patch);
   await sendChanged(parts, res, _id);
 };

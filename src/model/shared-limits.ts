@@ -43,6 +43,12 @@ export const SHARED_LIMITS = {
   subscriptionsPerSocket: 10,
   // After a subscription its user's next one waits for so many times as long as that took.
   subscriptionRests: 1,
+  // Entities of added stores that are checked against their schemas, and how many times as long their caller's next one waits.
+  checksAtOnce: 16,
+  checksPerCaller: 1,
+  checksWaiting: 10_000,
+  checksWaitingPerCaller: 500,
+  checkRests: 3,
   // Clients that come back: from when on they are served by themselves, for how long while others wait, and how many of one user.
   historyNearMs: 300 * SECOND_MS,
   historyTurnMs: 2 * SECOND_MS,
