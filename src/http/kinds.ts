@@ -5,6 +5,7 @@
  */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Express } from 'express';
+import { discardSlowly } from './leftover.js';
 import { useOriginForm } from './target.js';
 import { continueParsing, isWebSocketHandshake } from './upgrade.js';
 
@@ -24,6 +25,10 @@ const NodeResponse = ServerResponse as unknown as new <Asked extends IncomingMes
 export function createKinds(): Kinds {
   class ApiRequest extends IncomingMessage {
     private asksForUpgrade = false;
+    /** Node calls it for a body that nobody began to read, and would read that as fast as it comes. */
+    _dump(): void {
+      if (!this.complete) discardSlowly(this);
+    }
     /** Node sets it as it finds a request to ask, and hands the connection over where it is true. */
     get upgrade(): boolean {
       if (!this.asksForUpgrade || !isWebSocketHandshake(this)) return false;

@@ -7,10 +7,13 @@ import { LIMITS } from '../model/limits.js';
 
 /** The one whose turn is next first. */
 const leftovers: IncomingMessage[] = [];
+const known = new WeakSet<IncomingMessage>();
 let timer: NodeJS.Timeout | undefined;
 
 /** Reads the rest of the request piece by piece, in turn with those of other connections. */
 export function discardSlowly(req: IncomingMessage): void {
+  if (known.has(req)) return;
+  known.add(req);
   req.pause();
   leftovers.push(req);
   timer ??= setInterval(discardSome, LIMITS.leftoverPauseMs).unref();
