@@ -1,0 +1,152 @@
+/**
+ * What one tenant, or a stranger, does to the service while another tenant works: a row for each attack. Rows are run by
+ * `attacker.ts`, in a process of its own, until that is ended.
+ */
+import type { Attack, Attacker, Note } from './asking.js';
+import { headOf, keepAsking, keepOpen } from './asking.js';
+import { LIVE_ATTACKS } from './live-attacks.js';
+import { STRANGERS } from './strangers.js';
+
+const MIB = 1_024 * 1_024;
+const BODY_BYTES = 16 * MIB;
+/** What a client would write who wants a driver, a schema or a conversion to trip. */
+const HOSTILE: readonly unknown[] = [
+  { a: { _bsontype: 1 } },
+  { a: [{ b: { _bsontype: 'ObjectId', id: 'x' } }] },
+  { on: { toString: 1 } },
+  { on: { valueOf: { toString: 1 } } },
+  { toJSON: 1, toBSON: 1 },
+];
+
+const postTo =
+  (clients: number, make: () => string) =>
+  (attacker: Attacker, note: Note): void => {
+    const body = Buffer.from(make());
+    keepAsking(clients, attacker, note, () => ({ method: 'POST', path: `objects/${attacker.many}/packets`, body }));
+  };
+
+/** Asks for pages, and reads nothing of them. */
+function openUnread({ url, token, large }: Attacker, pages: number): void {
+  const head = headOf(`GET /api/v1/objects/${large}/packets`, { Authorization: `Bearer ${token}` });
+  void keepOpen(url, (socket) => socket.pause().write(head.repeat(pages)));
+}
+
+const repeated = (item: string, bytes: number): string =>
+  `[${Array(Math.floor(bytes / (item.length + 1)))
+    .fill(item)
+    .join()}]`;
+const packets = (count: number, fields: number): string =>
+  JSON.stringify(
+    Array.from({ length: count }, (_, packet) =>
+      Object.fromEntries(Array.from({ length: fields }, (_, field) => [`field${field}`, packet + field])),
+    ),
+  );
+
+/** The `_id` that the neighbour gives to the packet of this number: 24 hexadecimal digits. */
+export const packetIdOf = (nth: number): string => `f${nth.toString(16).padStart(23, '0')}`;
+
+const SHARED_WORK: readonly Attack[] = [
+  {
+    name: 'values that the driver does not write, in packets, changes and new entities',
+    run: (attacker, note) =>
+      keepAsking(8, attacker, note, (nth, client) => {
+        const body = HOSTILE[nth % HOSTILE.length] as object;
+        if (client % 3 === 0) return { method: 'PATCH', path: `objects/${attacker.device}`, body: { config: body } };
+        if (client % 3 === 1) return { method: 'POST', path: 'labels', body: { name: 'x', ...body } };
+        return { method: 'POST', path: `objects/${attacker.device}/packets`, body: [{ speed: 1 }, body] };
+      }),
+  },
+  {
+    name: 'objects called like those of others',
+    run: (attacker, note) =>
+      keepAsking(4, attacker, note, (nth, client) => {
+        const id = ['*', ' ', attacker.neighbourId, attacker.neighbour][nth % 4];
+        if (client % 2 === 0) return { method: 'PATCH', path: `objects/${attacker.many}`, body: { id } };
+        return { method: 'POST', path: 'objects', body: { id, name: 'x' } };
+      }),
+  },
+  {
+    name: 'packets under the keys that the neighbour is about to use',
+    run: (attacker, note) =>
+      keepAsking(2, attacker, note, (nth, client) => {
+        const from = (2 * nth + client) * 100;
+        const body = Array.from({ length: 100 }, (_, at) => ({ _id: packetIdOf(from + at), speed: 1 }));
+        return { method: 'POST', path: `objects/${attacker.many}/packets`, body };
+      }),
+  },
+  {
+    name: 'users, roles and groups that change all the time',
+    run(attacker, note) {
+      keepAsking(4, attacker, note, (nth, client) =>
+        nth === 0
+          ? { method: 'POST', path: 'groups', body: { name: `g${client}` } }
+          : { method: 'POST', path: 'roles', body: { name: `r${nth}-${client}`, credentials: ['GET /objects'] } },
+      );
+      keepAsking(4, attacker, note, (nth) => ({
+        ...{ method: 'PATCH', path: `objects/${attacker.device}` },
+        body: { status: `${nth}` },
+      }));
+    },
+  },
+];
+
+const COSTS: readonly Attack[] = [
+  {
+    name: '60 counts and sorts without an index',
+    run: (attacker, note) =>
+      keepAsking(60, attacker, note, (nth, client) => {
+        const query = nth % 2 === 0 ? `meta=true&search=x${client}` : `sortBy=speed&limit=5&where.fuel=${client}`;
+        return { path: `objects/${attacker.many}/packets?${query}` };
+      }),
+  },
+  {
+    name: '40 connections that do not read pages of 30 MB',
+    isHeavy: true,
+    run(attacker) {
+      for (let nth = 0; nth < 40; nth++) openUnread(attacker, 1);
+    },
+  },
+  {
+    name: '40 pages of 30 MB asked for at once on one connection',
+    isHeavy: true,
+    run: (attacker) => openUnread(attacker, 40),
+  },
+  {
+    name: 'four at once send 16 MiB of empty objects',
+    isHeavy: true,
+    run: postTo(4, () => repeated('{}', BODY_BYTES)),
+  },
+  {
+    name: 'four at once send 8 million lists in lists',
+    isHeavy: true,
+    run: postTo(4, () => '['.repeat(8 * MIB) + ']'.repeat(8 * MIB)),
+  },
+  { name: '20 at once send 250 kB of empty objects', isHeavy: true, run: postTo(20, () => repeated('{}', 250_000)) },
+  {
+    name: 'four at once send 10,000 packets of 50 fields',
+    isHeavy: true,
+    run: postTo(4, () => packets(10_000, 50)),
+  },
+  {
+    name: 'schemas that cost as much as they may, and some that would cost more',
+    run(attacker, note) {
+      const items = Array.from({ length: 9_000 }, (_, at) => at);
+      const text = `${'a'.repeat(60_000)}!`;
+      keepAsking(4, attacker, note, (nth) => ({
+        ...{ method: 'POST', path: attacker.costlyStore },
+        body: nth % 2 === 0 ? { items } : { text },
+      }));
+      const schema = { properties: { text: { pattern: `^(${'a?'.repeat(400)}){20}$` } } };
+      keepAsking(2, attacker, note, (nth) => ({ method: 'POST', path: 'stores', body: { name: `c${nth}`, schema } }));
+    },
+  },
+  {
+    name: 'waits for commands of the attacker’s and of the neighbour’s object',
+    run: (attacker, note) =>
+      keepAsking(400, attacker, note, (_, client) => ({
+        path: `objects/${client % 2 === 0 ? attacker.many : attacker.neighbour}/commands?wait=50`,
+      })),
+  },
+];
+
+export const ATTACKS: readonly Attack[] = [...SHARED_WORK, ...COSTS, ...LIVE_ATTACKS, ...STRANGERS];
