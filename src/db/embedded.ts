@@ -3,9 +3,10 @@
  * kept running: when it dies it is started again at the same address.
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { chmod, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ServerLog } from './embedded/binary.js';
+import { checkFirstRoom } from './embedded/disk.js';
 import { type Instance, type InstanceSettings, isFreePort, pathsOf, rotateLog, uriOf } from './embedded/instance.js';
 import { type FolderLock, lockFolder } from './embedded/lock.js';
 import { findMongod } from './embedded/mongod.js';
@@ -49,6 +50,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const folder = await makeFolders(options.dataFolder);
   const lock = await takeFolder(options.dataFolder, folder);
   try {
+    if (!(await hasData(folder))) await checkFirstRoom(folder);
     const { mongodBinary: binary, searchPath, cacheFolder, log } = options;
     const mongod = await findMongod({ binary, searchPath, cacheFolder, log });
     const cacheSizeMb = options.cacheSizeMb ?? defaultCacheSizeMb;
@@ -95,6 +97,10 @@ async function makeFolders(dataFolder: string): Promise<string> {
   } catch (error) {
     throw new Error(`The data folder ${dataFolder} cannot be written to: ${(error as Error).message}`);
   }
+}
+
+async function hasData(folder: string): Promise<boolean> {
+  return (await readdir(pathsOf(folder).data)).length > 0;
 }
 
 async function takeFolder(dataFolder: string, folder: string): Promise<FolderLock> {
