@@ -98,6 +98,11 @@ write_listen() {
 write_listeners() {
   {
     write_listen "${HTTP_LISTEN:-8080}"
+    # Since 1.27.4: a connection that was used a moment ago is not closed by a change, since a request may be on its way.
+    case $(nginx -v 2>&1) in
+      */0.* | */1.[0-9].* | */1.1[0-9].* | */1.2[0-6].* | */1.27.[0-3]*) ;;
+      *) echo 'keepalive_min_timeout 10s;' ;;
+    esac
     if [ -n "$1" ]; then
       # HTTP/2 is said in another way since 1.25.
       case $(nginx -v 2>&1) in

@@ -92,7 +92,7 @@ function run(folder: string, instances: readonly TestService[], env: Record<stri
   return spawn('sh', ['scripts/ops/proxy.sh'], {
     env: {
       ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
-      ...{ LOOK_EVERY: '0.1', MQTT_PEERS_PORT: mqttPeer, ...env },
+      ...{ LOOK_EVERY: '0.1', STOP_GRACE_S: '0', MQTT_PEERS_PORT: mqttPeer, ...env },
     },
   });
 }

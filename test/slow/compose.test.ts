@@ -1,0 +1,295 @@
+/**
+ * docker-compose.yml on a real container engine: as it starts, grows, breaks, is updated, backed up and watched. Left out, and
+ * said so, where no engine can be had. The tests follow one installation, in their order.
+ */
+import { appendFile, chown, mkdir, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { io } from 'socket.io-client';
+import { callApi } from '../support/api-call.js';
+import { runTour } from '../support/docs/tour.js';
+import { until } from '../support/until.js';
+import {
+  CONTAINER_TIMEOUT_MS,
+  certifyInto,
+  type Docker,
+  killContainer,
+  logInAsAdmin,
+  prepareDocker,
+  waitForAnswers,
+  waitForHealthy,
+} from './compose/installation.js';
+import { type Kept, type Load, startLoad } from './compose/load.js';
+import { HAS_IPV6, requestFromOutside } from './compose/outside.js';
+import { read } from './compose/read.js';
+
+const TEST_TIMEOUT_MS = 300_000;
+const LOAD_BEFORE = 50;
+const HANDBOOK = 'docs/operations/deploy.md';
+
+const docker = (await prepareDocker()) as Docker;
+const base: Record<string, string> = HAS_IPV6 ? {} : { ENABLE_IPV6: 'false' };
+const endings: (() => unknown)[] = [];
+let token: string;
+let password: string;
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+/** A command of the handbook, which has to be in there; `{{…}}` stands for what an operator fills in. */
+async function documented(line: string, filled: Record<string, string> = {}): Promise<string> {
+  expect(await readFile(HANDBOOK, 'utf8')).toContain(line);
+  return Object.entries(filled).reduce((text, [name, value]) => text.replace(name, value), line);
+}
+
+const up = (settings: Record<string, string> = {}, options = '') =>
+  docker.stack.configure({ ...base, ...settings }).then(() => docker.stack.sh(`docker compose up -d ${options} 2>&1`));
+
+async function underLoad(change: (load: Load) => Promise<unknown>): Promise<Kept & { failures: string[] }> {
+  const load = await startLoad({ url: docker.url, mqttUrl: docker.mqttUrl, token });
+  const isWriting = () => load.acknowledged() > LOAD_BEFORE;
+  let kept: Kept | null = null;
+  try {
+    await until(isWriting, 'packets are written', CONTAINER_TIMEOUT_MS);
+    await change(load);
+    await waitForAnswers(docker);
+    const before = load.acknowledged();
+    await until(() => load.acknowledged() > before + LOAD_BEFORE, 'packets are written again', CONTAINER_TIMEOUT_MS);
+  } finally {
+    kept = await load.stop();
+  }
+  return { ...kept, failures: load.failures };
+}
+
+const KEPT = { acknowledged: expect.any(Number), lost: 0, doubled: 0 };
+
+/** Whom the proxy says it is, over TLS; null where nobody answers. */
+function nameOf(tlsUrl: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connectTls({ port: Number(new URL(tlsUrl).port), host: '127.0.0.1', rejectUnauthorized: false });
+    socket.setTimeout(5_000, () => socket.destroy());
+    socket.on('error', () => undefined).on('close', () => resolve(null));
+    socket.on('secureConnect', () => {
+      resolve([socket.getPeerCertificate().subject.CN].flat()[0] ?? '');
+      socket.destroy();
+    });
+  });
+}
+
+(docker === null ? describe.skip : describe)('the compose file on a container engine', () => {
+  beforeAll(async () => {
+    await up();
+    await waitForHealthy(docker, 'proxy');
+    await waitForAnswers(docker);
+    ({ password, token } = await logInAsAdmin(docker));
+  }, TEST_TIMEOUT_MS);
+  afterAll(() => docker.engine.stop(), TEST_TIMEOUT_MS);
+
+  test(
+    'starts with nothing prepared, walks the tour through the proxy, and leaves no volume without a name',
+    async () => {
+      const { given, shown, code, stderr } = await runTour('docs/tutorial.md', { url: docker.url, password });
+      expect(given).toEqual(shown);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(
+        (await docker.engine.docker('volume', 'ls', '-q')).split('\n').filter((name) => !/^vigil_/.test(name)),
+      ).toEqual([]);
+      for (const service of ['secrets', 'database'])
+        expect(await docker.stack.containersOf(service)).toMatchObject([{ state: 'exited' }]);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'grows to three instances while it answers, and stays at three',
+    async () => {
+      const { failures, ...kept } = await underLoad(async () => {
+        await up({ APP_INSTANCES: '3' });
+        await waitForHealthy(docker, 'app', 3);
+        const peers = () => docker.stack.sh('docker compose exec -T proxy cat /tmp/peers.conf');
+        await until(
+          async () => (await peers()).match(/server/g)?.length === 3,
+          'the proxy knows all',
+          CONTAINER_TIMEOUT_MS,
+          200,
+        );
+      });
+      expect([kept, failures]).toEqual([KEPT, []]);
+      await docker.stack.sh('docker compose up -d');
+      expect(await docker.stack.containersOf('app')).toHaveLength(3);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test.each(['app', 'proxy', 'mongo'])(
+    'keeps every acknowledged packet, once, when a container of %s is killed',
+    async (service) => {
+      const { failures: _, ...kept } = await underLoad(() => killContainer(docker, service));
+      expect(kept).toEqual(KEPT);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'ends the proxy in order though WebSockets are open',
+    async () => {
+      const socket = io(docker.url, { transports: ['websocket'], auth: { token }, forceNew: true });
+      endings.push(() => socket.disconnect());
+      await until(() => socket.connected, 'it is connected', CONTAINER_TIMEOUT_MS);
+      await docker.stack.sh('docker compose stop proxy');
+      const state = "docker inspect -f '{{.State.Status}} {{.State.ExitCode}}' $(docker compose ps -aq proxy)";
+      expect(await docker.stack.sh(state)).toBe('exited 0');
+      await docker.stack.sh('docker compose start proxy');
+      await until(() => socket.connected, 'it is connected again', CONTAINER_TIMEOUT_MS);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'speaks TLS, takes a renewed certificate without an interruption, and refuses what cannot be used',
+    async () => {
+      const { folder } = docker.stack;
+      const settings = { ...base, TLS_CERT: join(folder, 'cert.pem'), TLS_KEY: join(folder, 'key.pem') };
+      certifyInto(folder, 'first.example');
+      await up(settings);
+      const shows = (name: string) =>
+        until(async () => (await nameOf(docker.tlsUrl)) === name, `${name} is shown`, CONTAINER_TIMEOUT_MS, 100);
+      await shows('first.example');
+      const renew = await documented('docker compose run --rm --no-deps secrets');
+      const { failures, ...kept } = await underLoad(async () => {
+        certifyInto(folder, 'second.example');
+        await docker.stack.sh(renew);
+        await shows('second.example');
+      });
+      expect([kept, failures]).toEqual([KEPT, []]);
+      certifyInto(folder, 'other.example', { cert: 'other.pem', key: 'key.pem' });
+      expect(await docker.stack.shell(renew)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('TLS_CERT and TLS_KEY: the key is that of another certificate'),
+      });
+      await docker.stack.configure({ ...settings, TLS_CERT: join(folder, 'mistyped.pem') });
+      expect((await docker.stack.shell('docker compose up -d')).code).not.toBe(0);
+      expect(await readdir(folder)).not.toContain('mistyped.pem');
+      expect(await nameOf(docker.tlsUrl)).toBe('second.example');
+      expect((await read(docker.url, token, 'users')).status).toBe(200);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  (HAS_IPV6 ? test : test.skip)(
+    'tells the service the addresses of clients from outside, those of IPv6 as well',
+    async () => {
+      const { folder } = docker.stack;
+      certifyInto(folder, 'last.example');
+      await up({ TLS_CERT: join(folder, 'cert.pem'), TLS_KEY: join(folder, 'key.pem') });
+      await until(
+        async () => (await nameOf(docker.tlsUrl)) === 'last.example',
+        'TLS is spoken',
+        CONTAINER_TIMEOUT_MS,
+        100,
+      );
+      const path = '/api/v1/auth/token';
+      const sent = await requestFromOutside(docker.engine, 8443, path, { login: 'admin', password });
+      expect(sent.map(({ status }) => status)).toEqual([200, 200]);
+      const log = await docker.stack.sh('docker compose logs --no-log-prefix app');
+      for (const { address } of sent) expect(log).toContain(`"address":"${address}"`);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'is updated while it answers, and nothing but the instances is replaced',
+    async () => {
+      await up();
+      await waitForHealthy(docker, 'app');
+      const others = async () => [
+        ...(await docker.stack.containersOf('mongo')),
+        ...(await docker.stack.containersOf('proxy')),
+      ];
+      const [before, [old]] = [await others(), await docker.stack.containersOf('app')];
+      await appendFile(join(docker.stack.folder, 'src/errors.ts'), '\nexport const ANOTHER_VERSION = 1;\n');
+      const script = await documented('scripts/ops/update.sh');
+      const { failures, ...kept } = await underLoad(() => docker.stack.sh(script));
+      expect([kept, failures]).toEqual([KEPT, []]);
+      const [updated] = await waitForHealthy(docker, 'app');
+      expect(updated?.id).not.toBe(old?.id);
+      await docker.stack.sh('docker compose up -d');
+      expect((await others()).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+      expect((await docker.stack.containersOf('app')).map(({ id }) => id)).toEqual([updated?.id]);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'is backed up and restored by the commands of the handbook',
+    async () => {
+      const { folder, sh } = docker.stack;
+      await mkdir(join(folder, 'backups'));
+      await chown(join(folder, 'backups'), 1000, 1000);
+      const run = 'docker compose run --rm --no-deps -v "$PWD/backups:/backups';
+      await sh(await documented(`${run}" app node dist/scripts/backup.js --to /backups/{time}`));
+      await callApi(docker.url, token, 'POST', 'objects', { id: 'later', name: 'Later' });
+      await sh(await documented('docker compose stop app'));
+      const [time = ''] = await readdir(join(folder, 'backups'));
+      const restore = `${run}:ro" app node dist/scripts/restore.js --from /backups/<time> --replace`;
+      await sh(await documented(restore, { '<time>': time }));
+      await sh(await documented('docker compose start app'));
+      await waitForHealthy(docker, 'app');
+      await waitForAnswers(docker);
+      expect((await read(docker.url, token, 'objects/later')).status).toBe(404);
+      expect((await read(docker.url, token, 'objects/load-0')).status).toBe(200);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'makes backups by itself, and shows what it counts, with the profiles for that',
+    async () => {
+      await up({ COMPOSE_PROFILES: 'backup,observe' });
+      const listed = () => docker.stack.sh('docker compose exec -T backup ls /backups');
+      await until(async () => /^\d{4}-\S+\d$/.test(await listed()), 'the first backup', CONTAINER_TIMEOUT_MS, 300);
+      const read = await documented('docker compose exec grafana cat /secrets/admin-password');
+      const shown = await docker.stack.sh(read.replace('exec', 'exec -T'));
+      // biome-ignore lint/suspicious/noExplicitAny: what the stand-in of Grafana tells
+      const ask = (): Promise<any> =>
+        fetch(docker.grafanaUrl).then(
+          (answer) => answer.json(),
+          () => null,
+        );
+      await until(
+        async () => (await ask())?.targets[0] === 'up',
+        'Prometheus asks the instance',
+        CONTAINER_TIMEOUT_MS,
+        300,
+      );
+      expect(await ask()).toEqual({ titles: ['Vigil'], password: shown, targets: ['up'] });
+      await up({}, '--remove-orphans');
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'is the same installation after down and up',
+    async () => {
+      await docker.stack.sh('docker compose --profile "*" down');
+      await docker.stack.sh('docker compose up -d');
+      await waitForAnswers(docker);
+      expect((await read(docker.url, token, 'objects/load-0')).status).toBe(200);
+      expect((await logInAsAdmin(docker)).password).toBe(password);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'becomes one of three members of MongoDB, of which the first may be killed',
+    async () => {
+      await up({ COMPOSE_FILE: 'docker-compose.yml:docker-compose.replicas.yml' });
+      await waitForHealthy(docker, 'app');
+      const { failures: _, ...kept } = await underLoad(() => killContainer(docker, 'mongo'));
+      expect(kept).toEqual(KEPT);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});

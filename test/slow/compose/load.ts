@@ -1,0 +1,127 @@
+/** Packets over HTTP and MQTT while containers come and go; none is sent twice by its writer, so each may be stored once at most. */
+import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import mqtt, { type MqttClient } from 'mqtt';
+import { callApi } from '../../support/api-call.js';
+import { AUTH } from '../../support/mqtt-device.js';
+import { read } from './read.js';
+
+const WRITERS = 3;
+const PAUSE_MS = 5;
+const GIVE_UP_MS = 15_000;
+const PAUSE_AFTER_FAILURE_MS = 100;
+const MQTT_OBJECT = 'load-mqtt';
+
+export interface Installation {
+  readonly url: string;
+  readonly mqttUrl: string;
+  readonly token: string;
+}
+
+export interface Load {
+  /** Packets acknowledged so far, over HTTP and MQTT. */
+  acknowledged(): number;
+  /** What went wrong for writers over HTTP, each as one line. */
+  readonly failures: string[];
+  /** Ends the writers, and compares what was acknowledged with what is stored. */
+  stop(): Promise<Kept>;
+}
+
+export interface Kept {
+  readonly acknowledged: number;
+  readonly lost: number;
+  readonly doubled: number;
+}
+
+/** Starts writers, each with an object of its own. */
+export async function startLoad({ url, mqttUrl, token }: Installation): Promise<Load> {
+  const run = randomUUID();
+  const names = Array.from({ length: WRITERS }, (_, at) => `load-${at}`);
+  for (const id of [...names, MQTT_OBJECT]) await createOnce(url, token, id);
+  const acknowledged = new Set<string>();
+  const failures: string[] = [];
+  let running = true;
+  const writeAll = async (name: string) => {
+    for (let at = 0; running; at++) {
+      const key = `${run}/${name}/${at}`;
+      const failure = await post(`${url}/api/v1/objects/${name}/packets`, token, { key }).then(
+        (status) => (status === 200 ? null : `status ${status}`),
+        (error) => error.message,
+      );
+      if (failure === null) acknowledged.add(key);
+      else failures.push(`${new Date().toISOString()} ${failure}`);
+      await wait(failure === null ? PAUSE_MS : PAUSE_AFTER_FAILURE_MS);
+    }
+  };
+  const writers = names.map(writeAll);
+  const device = mqtt.connect(mqttUrl, { ...AUTH, clientId: MQTT_OBJECT, reconnectPeriod: 300, connectTimeout: 5_000 });
+  device.on('error', () => undefined);
+  const publisher = publishAll(device, `${run}/mqtt`, acknowledged, () => running);
+  return {
+    ...{ failures, acknowledged: () => acknowledged.size },
+    async stop() {
+      running = false;
+      await Promise.all([...writers, publisher]);
+      await device.endAsync(true);
+      return compare({ url, mqttUrl, token }, [...names, MQTT_OBJECT], `${run}/`, acknowledged);
+    },
+  };
+}
+
+/**
+ * One request over a connection of its own: one that is kept may be closed by the proxy in the moment in which it is used again,
+ * which clients cannot tell from a fault.
+ */
+function post(url: string, token: string, body: object): Promise<number | undefined> {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', headers, agent: false, timeout: GIVE_UP_MS }, (answer) => {
+      answer.on('error', reject).on('end', () => resolve(answer.statusCode));
+      answer.resume();
+    });
+    sent.on('timeout', () => sent.destroy(new Error('no answer in time'))).on('error', reject);
+    sent.end(JSON.stringify(body));
+  });
+}
+
+async function createOnce(url: string, token: string, id: string): Promise<void> {
+  const { status } = await read(url, token, `objects/${id}`);
+  if (status === 200) return;
+  const made = await callApi(url, token, 'POST', 'objects', { id, name: id, config: { auth: AUTH } });
+  if (made.status !== 200) throw new Error(JSON.stringify(made.body));
+}
+
+/** One packet after the other, each when the one before it is acknowledged; the client sends again what was not. */
+async function publishAll(
+  device: MqttClient,
+  prefix: string,
+  acknowledged: Set<string>,
+  isRunning: () => boolean,
+): Promise<void> {
+  for (let at = 0; isRunning(); at++) {
+    const key = `${prefix}/${at}`;
+    await device.publishAsync('base/state', JSON.stringify({ key }), { qos: 1 });
+    acknowledged.add(key);
+    await wait(PAUSE_MS);
+  }
+}
+
+async function compare(
+  { url, token }: Installation,
+  names: readonly string[],
+  prefix: string,
+  acknowledged: ReadonlySet<string>,
+): Promise<Kept> {
+  const stored: string[] = [];
+  for (const name of names) {
+    const { body } = await read(url, token, `objects/${name}/packets`);
+    for (const { key } of body) if (key?.startsWith(prefix)) stored.push(key);
+  }
+  const once = new Set(stored);
+  return {
+    acknowledged: acknowledged.size,
+    lost: [...acknowledged].filter((key) => !once.has(key)).length,
+    doubled: stored.length - once.size,
+  };
+}

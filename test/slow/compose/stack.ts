@@ -1,0 +1,97 @@
+/** The files of an installation in a folder of their own, as an operator has them, and the commands that README gives. */
+import { execFile } from 'node:child_process';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Program, startProgram } from '../../support/program.js';
+import type { Engine, Outcome } from './engine.js';
+import { IMAGES, readFileLimit } from './images.js';
+
+const PARTS = ['Dockerfile', '.dockerignore', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts', 'src'];
+const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.replicas.yml'];
+const OVERLAY = 'stand-ins.json';
+const WANTED_FILES = 64_000;
+const OUTPUT_BYTES = 64 * 1024 ** 2;
+
+export interface Stack {
+  readonly folder: string;
+  /** Writes `.env`: nothing else is set than what is given here. */
+  configure(settings: Record<string, string>): Promise<void>;
+  /** A line of a shell, in the folder. */
+  shell(line: string): Promise<Outcome>;
+  /** The same, of which the success is taken for granted: throws what it wrote where it fails. */
+  sh(line: string): Promise<string>;
+  /** The same, while other things happen. */
+  start(line: string): Program;
+  /** The containers of a service, in order. */
+  containersOf(service: string): Promise<Container[]>;
+}
+
+export interface Container {
+  readonly id: string;
+  readonly state: string;
+  /** As the engine sees it; '' for one that has no check. */
+  readonly health: string;
+  /** Of its first process, in the engine's namespace. */
+  readonly processId: number;
+  readonly startedAt: string;
+}
+
+/** The files of the repository that an installation needs, with an overlay that names the stand-ins. */
+export async function prepareStack(engine: Engine): Promise<Stack> {
+  const folder = join(engine.folder, 'installation');
+  await mkdir(folder);
+  for (const name of [...PARTS, ...COMPOSE_FILES]) await cp(name, join(folder, name), { recursive: true });
+  const files = Math.min(await readFileLimit(), WANTED_FILES);
+  const env = engine.env;
+  const shell = (line: string) =>
+    new Promise<Outcome>((done) => {
+      execFile('sh', ['-c', line], { cwd: folder, env, maxBuffer: OUTPUT_BYTES }, (error, stdout, stderr) => {
+        done({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+      });
+    });
+  const sh = async (line: string) => {
+    const { code, stdout, stderr } = await shell(line);
+    if (code !== 0) throw new Error(`${line}: exit code ${code}\n${stdout}${stderr}`);
+    return stdout.trim();
+  };
+  return {
+    ...{ folder, shell, sh },
+    async configure({ COMPOSE_FILE = 'docker-compose.yml', ...settings }) {
+      const services = COMPOSE_FILE.includes('replicas') ? REPLICAS : [];
+      await writeFile(join(folder, OVERLAY), JSON.stringify(makeOverlay(files, services)));
+      const lines = Object.entries({ ...settings, COMPOSE_FILE: `${COMPOSE_FILE}:${OVERLAY}` });
+      await writeFile(join(folder, '.env'), lines.map(([name, value]) => `${name}=${value}\n`).join(''));
+    },
+    start: (line) => startProgram(['-c', `cd '${folder}' && ${line}`], env, 'sh'),
+    async containersOf(service) {
+      const ids = (await sh(`docker compose ps -aq ${service}`)).split('\n').filter(Boolean);
+      if (ids.length === 0) return [];
+      const found = JSON.parse(await engine.docker('inspect', ...ids));
+      return found.map(toContainer).sort((one: Container, other: Container) => one.id.localeCompare(other.id));
+    },
+  };
+}
+
+const REPLICAS = ['mongo2', 'mongo3'];
+
+// biome-ignore lint/suspicious/noExplicitAny: what `docker inspect` writes
+const toContainer = ({ Id, State }: any): Container => ({
+  ...{ id: Id, state: State.Status, health: State.Health?.Status ?? '', processId: State.Pid },
+  startedAt: State.StartedAt,
+});
+
+function makeOverlay(files: number, replicas: readonly string[]): object {
+  const ulimits = { nofile: files };
+  const mongo = { image: IMAGES.mongo, ulimits };
+  return {
+    services: {
+      secrets: { build: { args: { NODE_IMAGE: IMAGES.node } } },
+      app: { ulimits },
+      mongo,
+      ...Object.fromEntries(replicas.map((name) => [name, mongo])),
+      proxy: { image: IMAGES.nginx, ulimits },
+      prometheus: { image: IMAGES.prometheus, ulimits },
+      grafana: { image: IMAGES.grafana },
+    },
+  };
+}
