@@ -7,7 +7,7 @@ import type { ApiError } from '../../../src/errors.js';
 import type { JsonObject } from '../../../src/model/json.js';
 import { LIMITS } from '../../../src/model/limits.js';
 import { compileSchema } from '../../../src/model/schema/schema.js';
-import { runsOf } from '../../support/runs.js';
+import { isThorough, runsOf } from '../../support/runs.js';
 
 /** A clock that moves on whenever it is looked at. */
 function ticking(): { nowMs: () => number; looks: () => number } {
@@ -145,7 +145,7 @@ test('entities that nobody has chosen fit, or do not, as Ajv says', () => {
     { numRuns: runsOf(300) },
   );
   // It did compare both.
-  expect(Math.min(fitting, others)).toBeGreaterThan(runsOf(50));
+  expect(Math.min(fitting, others)).toBeGreaterThan(isThorough ? 50 : 0);
 });
 
 describe('a format fits what it fits in Ajv', () => {
