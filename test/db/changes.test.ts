@@ -1,6 +1,6 @@
 /** The watcher alone, on a real change stream: every change once and in order, whatever happens to its cursor. */
 import { afterEach, expect, test } from '@jest/globals';
-import { Decimal128, type MongoClient, ObjectId } from 'mongodb';
+import { Decimal128, type Document, type MongoClient, ObjectId } from 'mongodb';
 import { startWatcher, type Watcher } from '../../src/db/changes.js';
 import { connectDatabase, createWatcherClient, type Database } from '../../src/db/connect.js';
 import { unavailable } from '../../src/errors.js';
@@ -64,24 +64,35 @@ function expectIncreasing(changes: readonly Change[]): void {
   }
 }
 
-/** Ends the watcher's cursor on the server, idle or at work. Whether there was one. */
-async function killCursor({ database }: Watched): Promise<boolean> {
-  const name = database.db.databaseName;
-  const admin = database.client.db('admin');
+/** The cursors of the watcher on the server, idle or at work; nothing of others who use the same one. */
+function cursorsOf({ database }: Watched): Promise<Document[]> {
+  const ns = `${database.db.databaseName}.$cmd.aggregate`;
+  const stages = [
+    { $currentOp: { allUsers: true, idleCursors: true } },
+    { $match: { 'cursor.cursorId': { $exists: true }, ns } },
+  ];
   // As a number of JavaScript a small id would be told as a double.
-  const found = await admin
-    .aggregate(
-      [
-        { $currentOp: { allUsers: true, idleCursors: true } },
-        { $match: { 'cursor.cursorId': { $exists: true }, ns: `${name}.$cmd.aggregate` } },
-      ],
-      { promoteLongs: false },
-    )
-    .toArray();
+  return database.client.db('admin').aggregate(stages, { promoteLongs: false }).toArray();
+}
+
+/** Ends the watcher's cursor on the server. Whether there was one. */
+async function killCursor(watched: Watched): Promise<boolean> {
+  const found = await cursorsOf(watched);
   for (const { cursor } of found) {
-    await database.db.command({ killCursors: '$cmd.aggregate', cursors: [cursor.cursorId] });
+    await watched.database.db.command({ killCursors: '$cmd.aggregate', cursors: [cursor.cursorId] });
   }
   return found.length > 0;
+}
+
+async function killSession(watched: Watched): Promise<void> {
+  let found: Document[] = [];
+  // After a kill it opens another one soon.
+  await until(async () => {
+    found = await cursorsOf(watched);
+    return found.length > 0;
+  });
+  const killSessions = found.map(({ lsid }) => ({ id: lsid.id }));
+  await watched.database.client.db('admin').command({ killSessions });
 }
 
 test('each kind of change, with both images, in order; nothing of what is not watched', async () => {
@@ -153,7 +164,7 @@ test('its session killed: the same', async () => {
   const packets = watched.database.db.collection<{ _id: number }>('packets');
   for (let round = 0; round < 5; round++) {
     await packets.insertOne({ _id: 2 * round });
-    await watched.database.client.db('admin').command({ killAllSessions: [] });
+    await killSession(watched);
     await packets.insertOne({ _id: 2 * round + 1 });
   }
   await until(() => watched.changes.length >= 10);

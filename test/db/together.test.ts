@@ -146,7 +146,7 @@ describe('of those of one moment, what the database does not take is refused alo
     for (const { _id } of entities) presence.leave(_id, `connection ${_id}`);
     await until(async () => (await storedIn('packets', { id: /^device-/, online: false })) === 8, 'eight ends told');
     await until(async () => (await storedIn('presence', { instance: presence.instance })) === 0, 'all forgotten');
-    expect(new Set(said)).toEqual(new Set(['the end of a connection cannot be told: it is left out']));
+    expect(new Set(said)).toEqual(new Set(['the end of connections cannot be told: it is left out']));
     await presence.stop();
   });
 });
