@@ -180,3 +180,18 @@ describe('an exported model', () => {
     expect(Object.keys(asked.body[0])).toEqual(['_id', '_ts', 'time', 'online', 'temperature']);
   });
 });
+
+test('lets in a device whose id holds a plus, keeps what it sends, and brings it its commands', async () => {
+  const id = 'sensor+in-7';
+  const { _id } = (await service.admin('GET', `objects/${await createObject(service.admin, id)}`)).body;
+  const device = await connect(id);
+  const topics: string[] = [];
+  device.on('message', (topic) => topics.push(topic));
+  await device.subscribeAsync('base/commands/#', { qos: 1 });
+  await device.publishAsync('base/state/speed', '5', { qos: 1 });
+  expect(await stateOf(encodeURIComponent(id))).toEqual({ online: true, speed: 5 });
+  // In a path as in the address bar, where nothing escapes it.
+  expect((await service.admin('POST', `objects/${id}/commands/stop`, {})).status).toBe(200);
+  await until(() => topics.length === 1);
+  expect((await service.admin('GET', `commands?where.object=${_id}`)).body).toMatchObject([{ command: 'stop' }]);
+});

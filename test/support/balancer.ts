@@ -42,11 +42,13 @@ export function certify(secrets: string, name = 'vigil.example'): void {
   execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' });
 }
 
-/** Starts it and returns when an instance answers through it. */
+/** Starts it and returns when an instance answers through it. A port that somebody else took meanwhile is given up. */
 export async function startBalancer(
   instances: readonly TestService[],
-  { env = {}, prepare = certify }: BalancerOptions = {},
+  options: BalancerOptions = {},
+  triesLeft = 3,
 ): Promise<Balancer> {
+  const { env = {}, prepare = certify } = options;
   const folder = await mkdtemp(join(tmpdir(), 'vigil-proxy-'));
   // nginx's workers are another user where the tests are run by root.
   await chmod(folder, 0o755);
@@ -64,7 +66,13 @@ export async function startBalancer(
       ({ ok }) => ok,
       () => false,
     );
-  await until(answers, 'the balancer answers');
+  await until(async () => proxy.exitCode !== null || (await answers()), 'the balancer answers, or has ended', 20_000);
+  if (proxy.exitCode !== null) {
+    console.warn(`the balancer ended: ${said}`);
+    await rm(folder, { recursive: true, force: true });
+    if (triesLeft === 1) throw new Error(said);
+    return startBalancer(instances, options, triesLeft - 1);
+  }
   return {
     ...{ url, tlsPort, mqttUrl: `mqtt://127.0.0.1:${mqtt}`, folder },
     said: () => said,
