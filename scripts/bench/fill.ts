@@ -64,6 +64,20 @@ async function prepare(db: Db): Promise<void> {
   await db.collection('packets').createIndexes([{ key: { _oid: 1, time: 1, _ts: 1 } }]);
 }
 
+/**
+ * The packets of all objects in the order in which a fleet sends them: objects in turn, those with more packets more often. What is
+ * read together then lies apart in the database, as it does in real ones.
+ */
+function* interleaved(size: Size): Generator<[nth: number, at: number]> {
+  const steps = Math.max(size.longPackets, size.packets);
+  for (let step = 0; step < steps; step++) {
+    for (let nth = 0; historyOf(size, nth) > 0; nth++) {
+      const due = (done: number): number => Math.floor((done * historyOf(size, nth)) / steps);
+      for (let at = due(step); at < due(step + 1); at++) yield [nth, at];
+    }
+  }
+}
+
 async function fillPackets(databases: readonly Db[], size: Size): Promise<Document[]> {
   const latest: Document[] = [];
   let [number, batch] = [0, [] as Document[]];
@@ -74,12 +88,10 @@ async function fillPackets(databases: readonly Db[], size: Size): Promise<Docume
     await Promise.all(databases.map(write));
     batch = [];
   };
-  for (let nth = 0; historyOf(size, nth) > 0; nth++) {
-    for (let at = 0; at < historyOf(size, nth); at++) {
-      latest[nth] = toDocument(PACKET_LAYOUT, packetOf(nth, at, number++));
-      batch.push(latest[nth] as Document);
-      if (batch.length === BATCH) await flush();
-    }
+  for (const [nth, at] of interleaved(size)) {
+    latest[nth] = toDocument(PACKET_LAYOUT, packetOf(nth, at, number++));
+    batch.push(latest[nth] as Document);
+    if (batch.length === BATCH) await flush();
   }
   if (batch.length > 0) await flush();
   return latest;

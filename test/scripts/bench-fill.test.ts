@@ -1,5 +1,6 @@
 /** What the measurements fill a database with has the form of what the service stores. */
 import { expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
 import { newObject, newPacket, objectId, sizeOf } from '../../scripts/bench/data.js';
 import { fill } from '../../scripts/bench/fill.js';
 import { startTestService, testUri } from '../support/fixture.js';
@@ -24,4 +25,27 @@ test('what is filled in has the form of what the service stores', async () => {
   } finally {
     await service.stop();
   }
+});
+
+test('what is filled in lies as a fleet sends it: packets of one object beside those of others', async () => {
+  const uri = testUri();
+  const size = sizeOf(0.01);
+  await fill(uri, [new URL(uri).pathname.slice(1)], size);
+  const client = await new MongoClient(uri).connect();
+  const stored = await client
+    .db()
+    .collection('packets')
+    .find({}, { sort: { $natural: 1 } })
+    .toArray();
+  await client.db().dropDatabase();
+  await client.close();
+  const perObject = new Map<string, number>();
+  for (const { id } of stored) perObject.set(id, (perObject.get(id) ?? 0) + 1);
+  const { longHistories, longPackets, histories, packets } = size;
+  expect([...perObject.values()]).toEqual([
+    ...Array(longHistories).fill(longPackets),
+    ...Array(histories).fill(packets),
+  ]);
+  const alone = stored.filter(({ id }, at) => id === stored[at - 1]?.id).length;
+  expect(alone / stored.length).toBeLessThan(0.1);
 });
