@@ -8,6 +8,7 @@ import { createPasswords, generatePassword, type Passwords } from './auth/passwo
 import type { Config } from './config.js';
 import { type Audit, createAudit } from './db/audit.js';
 import { type Caches, createCaches } from './db/caches.js';
+import { createChangeConsumers } from './db/change-consumers.js';
 import { startWatcher, type Watcher } from './db/changes.js';
 import { connectListDatabase, createWatcherClient, type Database } from './db/connect.js';
 import { translated } from './db/documents.js';
@@ -227,11 +228,10 @@ async function startNews(parts: Opened, life: Life): Promise<Watcher> {
   const client = createWatcherClient(parts.uri);
   life.push(() => client.close());
   const log = parts.log.child({ room: 'watcher' });
+  const tell = async (change: Change) => watch.metrics.told(change, await hub.tell(change));
+  const consume = createChangeConsumers([caches.apply, tell, arrivals.apply, gateway.apply]);
   const onChange = async (change: Change): Promise<void> => {
-    caches.apply(change);
-    watch.metrics.told(change, await hub.tell(change));
-    arrivals.apply(change);
-    gateway.apply(change);
+    await consume(change);
     parts.onChange?.(change);
   };
   const onGap = (): void => {

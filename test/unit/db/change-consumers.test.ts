@@ -1,0 +1,52 @@
+/** Consumers of changes: the failure of one keeps no change from the others. */
+import { expect, test } from '@jest/globals';
+import { createChangeConsumers } from '../../../src/db/change-consumers.js';
+import { unavailable } from '../../../src/errors.js';
+import type { Change } from '../../../src/model/change.js';
+
+const changeAt = (position: string) => ({ position }) as Change;
+
+/** Three consumers, of which the second one fails as often as it is told to. */
+function setUp(failures: Error[]) {
+  const got: string[] = [];
+  const consumers = ['first', 'second', 'third'].map((name) => async ({ position }: Change) => {
+    const failure = name === 'second' ? failures.shift() : undefined;
+    if (failure) throw failure;
+    got.push(`${name} ${position}`);
+  });
+  return { got, pass: createChangeConsumers(consumers) };
+}
+
+test('passes each change to all, in their order', async () => {
+  const { got, pass } = setUp([]);
+  await pass(changeAt('a'));
+  await pass(changeAt('b'));
+  expect(got).toEqual(['first a', 'second a', 'third a', 'first b', 'second b', 'third b']);
+});
+
+test('passes a change to the others where one has a fault of its own, and all of the next one', async () => {
+  const { got, pass } = setUp([new Error('a fault')]);
+  await expect(pass(changeAt('a'))).rejects.toThrow('a fault');
+  await pass(changeAt('b'));
+  expect(got).toEqual(['first a', 'third a', 'first b', 'second b', 'third b']);
+});
+
+test('passes a change again only to those that have not had it', async () => {
+  const { got, pass } = setUp([unavailable('the database is away'), unavailable('the database is away')]);
+  await expect(pass(changeAt('a'))).rejects.toMatchObject({ status: 503 });
+  await expect(pass(changeAt('a'))).rejects.toMatchObject({ status: 503 });
+  await pass(changeAt('a'));
+  expect(got).toEqual(['first a', 'third a', 'second a']);
+});
+
+test('throws the fault of the database where there are others besides, so that the change comes again', async () => {
+  const pass = createChangeConsumers([
+    () => {
+      throw new Error('a fault');
+    },
+    () => {
+      throw unavailable('the database is away');
+    },
+  ]);
+  await expect(pass(changeAt('a'))).rejects.toMatchObject({ status: 503 });
+});
