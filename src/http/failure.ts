@@ -27,7 +27,7 @@ export function answerError(log: Logger): ErrorRequestHandler {
     if (error.status === 500) log.error({ requestId, err: error.cause }, 'a fault of ours');
     else if (error.status === 503) log.warn({ requestId, reason: error.message, err: error.cause }, 'unavailable');
     else if (error.help !== undefined) log.debug({ requestId, status: error.status, reason: error.help }, 'refused');
-    if (res.headersSent || (error.status === 503 && isEventSource(req))) {
+    if (res.headersSent || (isEventSource(req) && comesAgain(req, error.status))) {
       res.destroy();
       return;
     }
@@ -68,6 +68,10 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Answerin
  * connection ends. What passes is therefore not answered.
  */
 const isEventSource = ({ headers }: IncomingMessage): boolean => /^\s*text\/event-stream/i.test(headers.accept ?? '');
+
+/** Whether it is a matter of time: one that reconnects was let in before, and is refused while many do. */
+const comesAgain = (req: IncomingMessage, status: number): boolean =>
+  status === 503 || (status === 429 && req.headers['last-event-id'] !== undefined);
 
 /** For every request of a service that has no database yet. */
 export const answerNotYet: RequestListener = (req, res) => {

@@ -66,6 +66,11 @@ test('refuses further clients of a user of whom many come back at once, by socke
   const why = 'too many clients of this user come back from long ago at once';
   expectRefusal(await first.call('GET', `events?since=${since}`), 429, why);
   await expect(comeBack(first, since)).rejects.toThrow('Too Many Requests');
+  // An EventSource would take an answer as final, and never come back.
+  const headers = { Accept: 'text/event-stream', Authorization: `Bearer ${first.token}` };
+  const events = `${service.url}/api/v1/events`;
+  await expect(fetch(events, { headers: { ...headers, 'Last-Event-ID': since } })).rejects.toThrow('fetch failed');
+  expect((await fetch(`${events}?since=${since}`, { headers })).status).toBe(429);
   expect((await first.call('GET', 'events')).status).toBe(200);
   Object.assign(LIMITS, { returningPerUser: 1 });
   expect((await first.call('GET', `events?since=${since}`)).body.events).toHaveLength(1);
