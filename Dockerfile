@@ -20,7 +20,7 @@ RUN echo "${EXTRA_CA}" > /extra-ca.pem
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json ./
+COPY tsconfig.json tsconfig.console.json ./
 COPY scripts scripts
 COPY src src
 # Compiles, and copies files that need no compiling. The tools for trials need packages that the image does not contain.

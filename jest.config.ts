@@ -17,6 +17,11 @@ const common: Config = {
 
 const withDatabase: Config = {
   ...common,
+  testEnvironment: '<rootDir>/test/support/environment.mjs',
+  moduleNameMapper: {
+    '^(\\.{1,2}/)+(src/)?(model/)?limits\\.js$': '<rootDir>/test/support/compiled-limits.mjs',
+    ...common.moduleNameMapper,
+  },
   globalSetup: '<rootDir>/test/support/start-mongod.mjs',
   globalTeardown: '<rootDir>/test/support/stop-mongod.mjs',
 };
@@ -26,6 +31,11 @@ const randomTests = readdirSync(join(__dirname, 'test'), { recursive: true, enco
   .filter((file) => file.endsWith('.test.ts'))
   .filter((file) => readFileSync(join(__dirname, 'test', file), 'utf8').includes('/support/runs.js'))
   .map((file) => `<rootDir>/test/${file}`);
+
+/** What measures, or brings up many containers: it needs the machine for itself. */
+const aloneTests = ['neighbours', 'compose'].map((name) => `<rootDir>/test/slow/${name}.test.ts`);
+
+const slow: Config = { ...withDatabase, displayName: 'slow', globals: { isThorough: true } };
 
 const config: Config = {
   projects: [
@@ -37,11 +47,11 @@ const config: Config = {
       testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(unit|slow)/'],
     },
     {
-      ...withDatabase,
-      displayName: 'slow',
+      ...slow,
       testMatch: ['<rootDir>/test/slow/**/*.test.ts', ...randomTests],
-      globals: { isThorough: true },
+      testPathIgnorePatterns: ['/node_modules/', ...aloneTests],
     },
+    { ...slow, testMatch: aloneTests, runner: '<rootDir>/test/support/alone-runner.mjs' },
   ],
   // They wait more than they compute.
   maxWorkers: 3,

@@ -1,9 +1,9 @@
-// Writes everything that an installation has stored, as it was at one moment, into a folder. The service may go on.
+// Writes a backup of an installation's database, consistent at one point in time, to a folder. The service may be running.
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { writeBackup } from '../src/db/backup.js';
-import { createClient } from '../src/db/connect.js';
-import type { Manifest } from '../src/db/manifest.js';
+import { writeBackup } from '../src/db/backup/backup.js';
+import type { Manifest } from '../src/db/backup/manifest.js';
+import { createClient } from '../src/db/driver/client.js';
 import { failure } from './client.js';
 import {
   formatBytes,

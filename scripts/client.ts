@@ -1,21 +1,21 @@
-// What the command-line scripts share: reading arguments and credentials, logging in, and requests to the public API
-// that outlive a restart of the server.
+// Shared by the command-line scripts: parses arguments, finds credentials, logs in, and sends requests to the public API with
+// retries, so that scripts survive a restart of the service.
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { config as loadEnv } from 'dotenv';
 
-/** Any JSON object that the service answers. */
+/** A JSON object of an answer. */
 export type Json = Record<string, unknown>;
 
-/** An error whose message is meant for the person at the terminal; `status` is that of the answer, if there was one. */
+/** An error that is shown as its message only; `status` is the status of the answer, if there was one. */
 export type Failure = Error & { expected: true; status?: number };
 
-/** Where the token comes from: given, or issued for a login (and then renewed when it expires). */
+/** A given token, or a login whose token is renewed when it expires. */
 export type Credentials = { token: string } | { login: string; password: string };
 
-/** The arguments that every script takes. */
+/** The arguments of every script. */
 export interface Shared {
   url?: string | undefined;
   token?: string | undefined;
@@ -23,15 +23,15 @@ export interface Shared {
   password?: string | undefined;
 }
 
-/** A logged-in caller of one service. */
+/** An authenticated client of one service. */
 export interface Client {
   url: string;
   token: string;
   credentials: Credentials;
-  /** How often a request is tried while the server is away or busy. */
+  /** The maximum number of attempts while the service is unavailable or busy. */
   attempts: number;
   signal: AbortSignal;
-  /** Tells the person that a request is being tried again. */
+  /** Reports that a request is retried. */
   say(message: string): void;
 }
 
@@ -45,24 +45,24 @@ const SHARED_OPTIONS = {
 
 const SHARED_HELP = `
   --url <address>      the service (default http://127.0.0.1:$PORT, PORT or 8080)
-  --token <token>      credentials, the first found: --token; --login with --password; VIGIL_TOKEN;
+  --token <token>      credentials; the first of these that is given: --token; --login with --password; VIGIL_TOKEN;
   --login <name>         ADMIN_LOGIN (or "admin") with ADMIN_PASSWORD, from the environment or .env;
   --password <text>      the password typed at the terminal
                        Other users of this computer can see --token and --password (ps): prefer the environment.
-  -h, --help           this text`;
+  -h, --help           shows this text`;
 
 const TIMEOUT_MS = 30_000;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 // A longer timer would overflow and fire at once.
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Makes an error that is shown as its message alone. */
+/** Creates an error that is shown as its message only. */
 export function failure(message: string, status?: number): Failure {
   return Object.assign(new Error(message), { expected: true as const, ...(status !== undefined && { status }) });
 }
 
-/** Reads the command line, with the arguments of every script; prints the help and ends when asked to. */
-export function readArguments<T extends NonNullable<ParseArgsConfig['options']>>(options: T, help: string) {
+/** Parses the command line, including the arguments of every script. With `--help`, prints the help and exits. */
+export function parseArguments<T extends NonNullable<ParseArgsConfig['options']>>(options: T, help: string) {
   try {
     const { values } = parseArgs({ options: { ...SHARED_OPTIONS, ...options }, allowNegative: true });
     if ((values as { help?: boolean }).help) {
@@ -75,20 +75,20 @@ export function readArguments<T extends NonNullable<ParseArgsConfig['options']>>
   }
 }
 
-/** Reads a positive number from an argument. */
-export function readPositive(name: string, text: string | undefined, fallback: number): number {
+/** Parses an argument that is a positive number. */
+export function parsePositive(name: string, text: string | undefined, fallback: number): number {
   const value = text === undefined ? fallback : Number(text);
   if (!(value > 0 && value < Number.POSITIVE_INFINITY)) throw failure(`--${name} must be a number above 0: ${text}`);
   return value;
 }
 
-/** Runs a script: Ctrl-C aborts its signal, a second one ends it at once; errors are told and set the exit code. */
+/** Runs a script. Ctrl-C aborts its signal, a second one ends it at once. Errors are printed and set the exit code. */
 export async function runScript(main: (signal: AbortSignal) => Promise<number>): Promise<void> {
   const stop = new AbortController();
   const onSignal = () => (stop.signal.aborted ? process.exit(130) : stop.abort());
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader (head, a pager) has seen enough: that is no fault.
+    // The reader (head, a pager) has closed the pipe: not an error.
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
   });
@@ -96,7 +96,7 @@ export async function runScript(main: (signal: AbortSignal) => Promise<number>):
     process.exitCode = await main(stop.signal);
   } catch (error) {
     const { expected, code, message } = error as Failure & { code?: string };
-    // A file that is missing or malformed is no fault of the script either.
+    // A missing or malformed file is reported without a stack trace as well.
     console.error(expected || /^(E[A-Z]+$|CSV_)/.test(code ?? '') || stop.signal.aborted ? message : error);
     process.exitCode = 1;
   } finally {
@@ -104,13 +104,13 @@ export async function runScript(main: (signal: AbortSignal) => Promise<number>):
   }
 }
 
-/** Waits, at most until the signal; never throws. */
+/** Waits until the time is over or the signal is aborted. Never throws. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(Math.min(ms, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined);
+  await delay(Math.min(ms, MAX_TIMER_MS), undefined, { signal }).catch(() => undefined);
 }
 
-/** Chooses the credentials; asks at the terminal when nothing else is there. */
-export async function readCredentials(given: Shared, env: NodeJS.ProcessEnv): Promise<Credentials> {
+/** Finds the credentials; asks at the terminal if there are none. */
+export async function findCredentials(given: Shared, env: NodeJS.ProcessEnv): Promise<Credentials> {
   if (given.token) return { token: given.token };
   if (!given.login && env.VIGIL_TOKEN) return { token: env.VIGIL_TOKEN };
   const administrator = env.ADMIN_LOGIN || 'admin';
@@ -121,10 +121,10 @@ export async function readCredentials(given: Shared, env: NodeJS.ProcessEnv): Pr
   throw failure('No credentials: set VIGIL_TOKEN, or ADMIN_LOGIN and ADMIN_PASSWORD, or see --help.');
 }
 
-/** Logs in with what the arguments, the environment or `.env` say. */
+/** Logs in with the credentials from the arguments, the environment or `.env`. */
 export async function connect(given: Shared, signal: AbortSignal, attempts = 5): Promise<Client> {
   loadEnv({ quiet: true });
-  const credentials = await readCredentials(given, process.env);
+  const credentials = await findCredentials(given, process.env);
   const url = toBase(given.url ?? `http://127.0.0.1:${process.env.PORT || 8080}`);
   const say = (message: string) => console.error(message);
   const client: Client = { url, token: '', credentials, attempts: 5, signal, say };
@@ -132,7 +132,7 @@ export async function connect(given: Shared, signal: AbortSignal, attempts = 5):
   return Object.assign(client, { attempts });
 }
 
-/** Gets a new token for a login; false when there is only a given token, which cannot be renewed. */
+/** Gets a new token for a login. Returns false for a given token, which cannot be renewed. */
 export async function renewToken(client: Client): Promise<boolean> {
   if ('token' in client.credentials) {
     const changed = client.token !== client.credentials.token;
@@ -146,7 +146,7 @@ export async function renewToken(client: Client): Promise<boolean> {
   return true;
 }
 
-/** One request, tried again while the server is away or busy; throws a {@link Failure} that says what it answered. */
+/** Sends a request; retries while the service is unavailable or busy. Throws a {@link Failure} that describes the answer. */
 export async function request(client: Client, method: string, path: string, body?: unknown): Promise<Json> {
   let renewed = client.token === '';
   for (let attempt = 1; ; attempt++) {
@@ -166,7 +166,7 @@ export async function request(client: Client, method: string, path: string, body
   }
 }
 
-/** Like a GET {@link request}, but null when there is no such thing. */
+/** Like a GET {@link request}, but returns null for a 404. */
 export async function find(client: Client, path: string): Promise<Json | null> {
   try {
     return await request(client, 'GET', path);
@@ -176,19 +176,19 @@ export async function find(client: Client, path: string): Promise<Json | null> {
   }
 }
 
-/** How long to wait before another try, in ms; null when trying again is of no use. */
+/** The time to wait before the next attempt, in ms; null if a retry cannot help. */
 export function waitBefore(attempt: number, status: number, retryAfter: string | null): number | null {
-  // 0 stands for no answer at all; 429 without Retry-After is a refusal like any other.
+  // 0: there was no answer. A 429 without Retry-After is not retried.
   if (![0, 502, 503, 504].includes(status) && !(status === 429 && retryAfter)) return null;
   if (retryAfter) {
     const wait = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now();
     if (wait >= 0) return wait;
   }
-  // Spread, so that many devices do not come back in the same moment.
-  return Math.min(LONGEST_WAIT_MS, 500 * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+  // With jitter, so that many devices do not reconnect at the same moment.
+  return Math.min(MAX_WAIT_MS, 500 * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
 }
 
-/** Says what an error answer means, with the help of the server if it gave any. */
+/** Describes an error answer, with the server's help text if there is one. */
 export function describe(status: number, body: Json): string {
   if (status === 0) return `No answer: ${body.message}`;
   const help = (body.helper as Json | undefined)?.message;
@@ -232,7 +232,8 @@ function toBase(url: string): string {
   return (/^https?:\/\//.test(url) ? url : `http://${url}`).replace(/\/+$/, '');
 }
 
-function askPassword(login: string): Promise<string> {
+/** Asks for a password without showing it. */
+export function askPassword(login: string): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: process.stdin, output: silent, terminal: true });
   process.stderr.write(`Password of ${login}: `);

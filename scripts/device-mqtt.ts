@@ -1,17 +1,17 @@
-// A device for trials that speaks MQTT: sends packets, each acknowledged when it is stored, and answers commands.
+// The MQTT connection of the test device: sends packets and answers commands.
 import mqtt from 'mqtt';
 import { type Client, failure } from './client.js';
 
-/** As many packets as fit into a message of 64 KiB. */
+/** The count of packets that fit into a message of 64 KiB. */
 export const PACKETS_PER_MESSAGE = 100;
 
 export interface MqttDevice {
-  /** Resolves when the packets are acknowledged; while the service is away, that is later. */
+  /** Resolves when the packets are acknowledged, which waits while the service is unavailable. */
   send(packets: object[]): Promise<unknown>;
   stop(): Promise<void>;
 }
 
-/** Connects as the object, with the token of whoever runs the script; comes back by itself. */
+/** Connects as the object with the token of the script's user. Reconnects automatically. */
 export async function connectMqtt(address: string, objectId: string, client: Client): Promise<MqttDevice> {
   const device = mqtt.connect(address, { clientId: objectId, username: 'token', password: client.token });
   const refused = new Promise<never>((_, reject) => {
@@ -25,7 +25,7 @@ export async function connectMqtt(address: string, objectId: string, client: Cli
     throw error;
   }
   refused.catch(() => undefined);
-  // A token that was renewed is good for the next connection.
+  // The next connection uses a renewed token.
   device.on('reconnect', () => {
     device.options.password = client.token;
   });
@@ -33,13 +33,13 @@ export async function connectMqtt(address: string, objectId: string, client: Cli
   const done = new Set<string>();
   device.on('message', (_topic, payload) => {
     const { _id, command, params } = JSON.parse(payload.toString());
-    // What was sent again because the confirmation was lost is not carried out again.
+    // A command that is resent because the confirmation was lost is not executed again.
     if (!done.has(_id)) client.say(`Command ${command} ${JSON.stringify(params)}: done`);
     done.add(_id);
     device.publish(`base/commands/${_id}/result`, JSON.stringify({ status: 'done' }), { qos: 1 });
   });
   await device.subscribeAsync('base/commands/#', { qos: 1 });
-  // One for all messages: a replay sends thousands.
+  // One listener for all messages, since a replay sends thousands.
   const stopped = new Promise<never>((_, reject) => {
     client.signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true });
   });

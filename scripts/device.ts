@@ -1,5 +1,5 @@
-// A device for trials: replays a recording (CSV) as packets of one object, or drives a simulated vehicle. A replay that
-// was interrupted continues where it stopped, because every row has an id of its own that the server stores once.
+// A test device: replays a recording (CSV) as packets of one object, or simulates a vehicle. An interrupted replay continues
+// where it stopped: each row has a fixed id, which the server stores once.
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,22 +10,22 @@ import {
   type Failure,
   failure,
   find,
+  parseArguments,
+  parsePositive,
   pause,
-  readArguments,
-  readPositive,
   request,
   runScript,
 } from './client.js';
 import { connectMqtt, PACKETS_PER_MESSAGE } from './device-mqtt.js';
 import { startProgress } from './progress.js';
 
-/** What one row of a recording becomes. */
+/** The packet of one row of a recording. */
 export type Packet = Record<string, number | boolean | string>;
 
-/** Packets in the order and at the times at which they are to be sent. */
+/** Packets with the order and times of sending. */
 interface Feed {
   total: number;
-  /** How many of them the service has already. */
+  /** The count of packets that the service has stored already. */
   stored: number;
   dueAt(index: number): number;
   packetAt(index: number): Packet;
@@ -45,24 +45,24 @@ command is given again. The file's first column is "time" (ms since the epoch, o
   --mqtt <address>     sends them over MQTT (mqtt://127.0.0.1:1883), and carries out every command: it says so, and answers`;
 
 const SERVICE_FIELDS = ['_id', '_ts', '_oid', '_gid', 'id'];
-// Only what JSON calls a number: "007" or "+5" are codes and stay text.
+// Only JSON numbers: "007" and "+5" are codes and stay text.
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const LAP_S = 1140;
 const DRIVE_S = 1080;
 const STOPS = 9;
 
 /** Reads a time: ms since the epoch, or ISO 8601, which is UTC unless it names a zone. */
-export function readTime(text: string): number {
+export function parseTime(text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text));
   const iso = text.replace(' ', 'T');
   return Date.parse(iso.includes('T') && !/(Z|[+-]\d\d:?\d\d)$/i.test(iso) ? `${iso}Z` : iso);
 }
 
-/** Turns one row into a packet; empty cells are left out. `line` names the row in errors. */
+/** Converts one row to a packet without its empty cells. `line` appears in errors. */
 export function toPacket(columns: string[], cells: string[], line: number): Packet {
-  const packet: Packet = { time: readTime(cells[0] ?? '') };
+  const packet: Packet = { time: parseTime(cells[0] ?? '') };
   if (Number.isNaN(packet.time))
-    throw failure(`Row ${line}: "${cells[0]}" is no time (ms since the epoch, or ISO 8601)`);
+    throw failure(`Row ${line}: "${cells[0]}" is not a time (ms since the epoch, or ISO 8601)`);
   columns.forEach((column, index) => {
     const cell = cells[index] ?? '';
     if (index > 0 && cell !== '') packet[column] = toValue(cell);
@@ -78,7 +78,7 @@ function toValue(cell: string): number | boolean | string {
   return NUMBER.test(cell) && exact ? value : cell;
 }
 
-/** Reads a whole recording; csv-parse says itself which line is malformed. */
+/** Parses a recording. Errors of csv-parse name the malformed line. */
 export function readPackets(csv: string): Packet[] {
   const [columns = [], ...rows] = parse(csv, { bom: true, trim: true, skip_empty_lines: true });
   if (columns[0] !== 'time') throw failure(`The first column must be "time", not "${columns[0] ?? ''}"`);
@@ -87,7 +87,7 @@ export function readPackets(csv: string): Packet[] {
   return rows.map((cells, index) => toPacket(columns, cells, index + 2));
 }
 
-/** Gives every packet the id that it has in every replay for this object; equal rows count as different packets. */
+/** Assigns each packet an id that is the same in every replay for this object. Equal rows get different ids. */
 export function withIds(objectId: string, packets: Packet[]): Packet[] {
   const seen = new Map<string, number>();
   return packets.map((packet) => {
@@ -99,7 +99,7 @@ export function withIds(objectId: string, packets: Packet[]): Packet[] {
   });
 }
 
-/** How many of the first `count` rows are stored, in few questions: a replay is in order, so nothing follows a gap. */
+/** Counts the stored rows by binary search, since a replay stores rows in order without gaps. */
 export async function storedCount(count: number, isStored: (index: number) => Promise<boolean>): Promise<number> {
   let low = 0;
   let high = count;
@@ -111,10 +111,10 @@ export async function storedCount(count: number, isStored: (index: number) => Pr
   return low;
 }
 
-/** The simulated vehicle at a second of its trip: rounds of 12 km with stops at lights, then a break. */
+/** The state of the simulated vehicle at a second of its trip: rounds of 12 km with stops at lights, then a break. */
 export function vehicleAt(second: number): Packet {
   const driven = Math.min((second % LAP_S) / DRIVE_S, 1);
-  // The way driven, as a share of the round; its slope falls to zero at every stop.
+  // The driven share of the round; its slope falls to zero at every stop.
   const way = (share: number) => share - Math.sin(2 * Math.PI * STOPS * share) / (2 * Math.PI * STOPS);
   const [north, east] = metersAt(way(driven));
   const [northAhead, eastAhead] = metersAt(way(driven) + 0.0001);
@@ -136,7 +136,7 @@ function metersAt(share: number): [number, number] {
   return [1720 * radius * Math.sin(turn), 1930 * radius * Math.cos(turn)];
 }
 
-/** Says how fast packets were acknowledged. */
+/** Summarizes how fast packets were acknowledged. */
 export function summarize(packets: number, milliseconds: number, requestMs: number[]): string {
   const sorted = requestMs.toSorted((a, b) => a - b);
   const percentile = (share: number) => (sorted[Math.ceil(sorted.length * share) - 1] ?? 0).toFixed(1);
@@ -154,19 +154,19 @@ async function getObject(client: Client, id: string, name: string): Promise<stri
     console.log(`Created the object ${id} (${created._id})`);
     return String(created._id);
   } catch (error) {
-    // Another device of this object, or our own request whose answer was lost, may have been first.
+    // Another device of this object, or an own request whose answer was lost, may have created it first.
     const other = (error as Failure).status === 409 && (await find(client, path));
     if (other) return String(other._id);
     throw error;
   }
 }
 
-/** How packets get to the service. */
+/** Sends packets to the service. */
 type Send = (packets: Packet[]) => Promise<unknown>;
 
 async function sendFeed(client: Client, send: Send, feed: Feed, batch: number, show: (done: number) => void) {
   const requestMs: number[] = [];
-  // The last request may have been interrupted half way; what it stored is not stored again.
+  // The previous run may have been interrupted during a request; rows that it stored are not stored again.
   let next = Math.max(0, feed.stored - batch);
   while (next < feed.total && !client.signal.aborted) {
     let end = next;
@@ -193,7 +193,7 @@ async function sendFeed(client: Client, send: Send, feed: Feed, batch: number, s
 function simulation(speed: number): Feed {
   const begun = Date.now();
   const dueAt = (index: number) => begun + (index * 1000) / speed;
-  // Not the clock of the moment: after a pause of the service the vehicle hands in what it recorded meanwhile.
+  // Not the current time: after an outage of the service the vehicle sends the packets that it recorded meanwhile.
   const timeAt = (index: number) => (speed === Infinity ? Date.now() : Math.round(dueAt(index)));
   const common = (index: number) => ({ _id: randomBytes(12).toString('hex'), time: timeAt(index) });
   const packetAt = (index: number) => ({ ...common(index), ...vehicleAt(index) });
@@ -214,17 +214,17 @@ async function recording(client: Client, objectId: string, rows: Packet[], speed
 
 async function main(signal: AbortSignal): Promise<number> {
   const text = { type: 'string' } as const;
-  const args = readArguments({ object: text, name: text, file: text, speed: text, batch: text, mqtt: text }, HELP);
+  const args = parseArguments({ object: text, name: text, file: text, speed: text, batch: text, mqtt: text }, HELP);
   if (!args.object) throw failure('--object is missing: the id of the object. --help lists the arguments.');
-  const speed = args.speed === 'max' ? Infinity : readPositive('speed', args.speed, 1);
-  const asked = Math.ceil(readPositive('batch', args.batch, 500));
+  const speed = args.speed === 'max' ? Infinity : parsePositive('speed', args.speed, 1);
+  const asked = Math.ceil(parsePositive('batch', args.batch, 500));
   const batch = args.mqtt ? Math.min(asked, PACKETS_PER_MESSAGE) : asked;
   const rows = args.file ? readPackets(await readFile(args.file, 'utf8')) : null;
   const client = await connect(args, signal);
   const objectId = await getObject(client, args.object, args.name ?? args.object);
   const feed = rows ? await recording(client, objectId, rows, speed) : simulation(speed);
   const progress = startProgress(feed.total);
-  // A device outlives any pause of the service; the line break keeps the bar whole.
+  // A device continues after any outage of the service. The line break keeps the progress bar intact.
   client.attempts = Infinity;
   client.say = (message) => console.error(process.stdout.isTTY ? `\n${message}` : message);
   const path = `/api/v1/objects/${objectId}/packets`;

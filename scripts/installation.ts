@@ -1,14 +1,14 @@
-// Where the database of an installation is, for scripts that work on it themselves: the one of MONGODB_URI, the embedded one
-// of a service that runs, or, where none runs, the embedded one, started for as long as it is needed.
+// Gives scripts access to the database of an installation: the one of MONGODB_URI, the embedded one of a running service, or the
+// embedded one, started for the duration of the script.
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { config as loadEnv } from 'dotenv';
-import { type Config, readConfig, withFiles } from '../src/config.js';
-import { findRunning, startEmbedded } from '../src/db/embedded.js';
+import { type Config, parseConfig, withFiles } from '../src/config.js';
+import { findRunning, startEmbedded } from '../src/db/embedded/start.js';
 import { failure, runScript } from './client.js';
 
-/** Runs a script; whatever goes wrong is told as a sentence. */
+/** Runs a script and prints any error as its message only. */
 export function runPlainly(main: () => Promise<number>): Promise<void> {
   return runScript(() =>
     main().catch((error: Error) => {
@@ -17,7 +17,7 @@ export function runPlainly(main: () => Promise<number>): Promise<void> {
   );
 }
 
-/** Reads the command line; prints the help and ends when asked to. */
+/** Parses the command line. With `--help`, prints the help and exits. */
 export function readPlainArguments<T extends NonNullable<ParseArgsConfig['options']>>(options: T, help: string) {
   const { values } = parseArgs({ options: { ...options, help: { type: 'boolean', short: 'h' } } });
   if (!(values as { help?: boolean }).help) return values;
@@ -25,28 +25,28 @@ export function readPlainArguments<T extends NonNullable<ParseArgsConfig['option
   return process.exit(0);
 }
 
-/** What the service would read; what it needs beside its database is of no interest here. */
+/** Reads the configuration of the database like the service; other settings are ignored, even invalid ones. */
 export function readInstallation(): Config {
   loadEnv({ quiet: true });
   const { DATA_DIR, DATA_DIR_FILE, MONGODB_URI, MONGODB_URI_FILE, MONGOD_BINARY, MONGOD_BINARY_FILE } = process.env;
   const database = { DATA_DIR, DATA_DIR_FILE, MONGODB_URI, MONGODB_URI_FILE, MONGOD_BINARY, MONGOD_BINARY_FILE };
   const { PATH, XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
   try {
-    return readConfig({ ...withFiles(database), PATH, XDG_CACHE_HOME, LOCALAPPDATA });
+    return parseConfig({ ...withFiles(database), PATH, XDG_CACHE_HOME, LOCALAPPDATA });
   } catch (error) {
     throw failure((error as Error).message);
   }
 }
 
-/** Works on the database; `alone` refuses where a service runs on the embedded one. */
+/** Runs work on the database. With `alone`, fails if a service is running on the embedded database. */
 export async function withDatabase<T>(config: Config, alone: boolean, work: (uri: string) => Promise<T>): Promise<T> {
   if (config.mongodbUri !== null) return work(config.mongodbUri);
-  const isThere = await access(join(config.dataFolder, 'mongodb')).then(
+  const exists = await access(join(config.dataFolder, 'mongodb')).then(
     () => true,
     () => false,
   );
-  if (!isThere && !alone) throw failure(`There is no data in ${resolve(config.dataFolder)} (DATA_DIR).`);
-  const running = isThere ? await findRunning(config.dataFolder) : null;
+  if (!exists && !alone) throw failure(`There is no data in ${resolve(config.dataFolder)} (DATA_DIR).`);
+  const running = exists ? await findRunning(config.dataFolder) : null;
   if (running !== null) {
     if (alone) throw failure(`Vigil runs on ${resolve(config.dataFolder)}: stop it first.`);
     return work(running);
@@ -61,14 +61,14 @@ export async function withDatabase<T>(config: Config, alone: boolean, work: (uri
   }
 }
 
-/** Where the secret is kept that signs sessions and tokens: no part of the database. */
+/** The location of the secret that signs sessions and tokens. It is not part of the database. */
 export function secretOf(config: Config): string {
   return config.mongodbUri === null ? `SECRET, or the file ${resolve(config.dataFolder, 'secret')}` : 'SECRET';
 }
 
-/** For a person: 1234567 is 1.2 MB. */
+/** Formats 1234567 as "1.2 MB". */
 export function formatBytes(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
-  const at = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
-  return `${(bytes / 1_000 ** at).toFixed(at === 0 ? 0 : 1)} ${units[at]}`;
+  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
+  return `${(bytes / 1_000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
 }

@@ -1,5 +1,5 @@
-// Shows live events as they arrive, for a person or (--json) for a program; after a lost connection it asks for what came
-// after the last position it saw, and shows the gap where the service cannot tell.
+// Prints live events as they arrive, as text or (--json) as JSON. After a lost connection it resumes from the last position, and
+// prints a gap if the service cannot replay the missed events.
 import { fileURLToPath } from 'node:url';
 import { io, type Socket } from 'socket.io-client';
 import {
@@ -9,26 +9,28 @@ import {
   failure,
   find,
   type Json,
+  parseArguments,
+  parsePositive,
   pause,
-  readArguments,
-  readPositive,
   renewToken,
   request,
   runScript,
 } from './client.js';
+import { formatCounts, formatEvent, objectOf } from './event-text.js';
+import { createForwarder, type Forwarder } from './forward.js';
 
-/** One event as it came. */
+/** One event as it arrived. */
 export interface LiveEvent {
   event: string;
   data: Json;
   position: string | null;
 }
 
-/** What a listener remembers while it runs. */
+/** The state of a running listener. */
 interface Listener {
   client: Client;
   objects: string[];
-  /** Own ids of objects by `_id`, for updates name only the latter. */
+  /** Own ids of objects by `_id`: updates contain only the `_id`. */
   names: Map<string, string>;
   counts: Map<string, number>;
   position: string | null;
@@ -36,85 +38,20 @@ interface Listener {
   end(error?: Failure): void;
 }
 
-const HELP = `npm run listen -- [--object <id>]
+const HELP = `npm run listen -- [--object <id>] [--forward <address>]
 
-Prints live events as they arrive, until Ctrl-C. After a lost connection it goes on where it was; where the service cannot
-tell what came meanwhile, it prints a gap. Events go to the standard output, everything else to the standard error.
+Prints live events as they arrive, until Ctrl-C. After a lost connection it resumes where it stopped, or prints a gap if the
+missed events cannot be replayed. Events go to the standard output, everything else to the standard error.
 
   --object <id>        only this object (its own id, or its _id); may be given several times
   --json               one JSON line per event: {"event", "data", "position"}; with npm run --silent, nothing else
   --quiet              a count instead of the events
-  --count <n>          end after n events`;
+  --count <n>          ends after n events
+  --forward <address>  also sends each event to this address, for example http://localhost:3000, as Vigil would call a webhook:
+                       signed with WEBHOOK_SECRET, or with a secret that it prints. A message that fails is sent three times`;
 
-const HIDDEN = ['_id', '_ts', '_oid', '_gid', 'id', 'time'];
 const ACK_TIMEOUT_MS = 10_000;
-const COME_BACK_MS = 1000;
-const OLD_MS = 60_000;
-
-/** The `_id` of the object that an event is about. */
-export function objectOf({ data }: LiveEvent): string {
-  return String(data._oid ?? data.id ?? '');
-}
-
-/** One line for a person. `name` is the object's own id; `now` the local time of arrival. */
-export function formatEvent(live: LiveEvent, name: string, now: Date): string {
-  const { event, data } = live;
-  if (event === 'object-packet') return `${clock(now)}  ${plain(name)}  ${formatPacket(data, now)}`;
-  if (event === 'object-update') return `${clock(now)}  ${plain(name)}  ${formatUpdate(data)}`;
-  if (event.startsWith('object-command-')) return `${clock(now)}  ${plain(name)}  ${formatCommand(data)}`;
-  if (event === 'gap') return `${clock(now)}  gap: events before this moment are lost ${formatValue(data)}`;
-  return `${clock(now)}  ${plain(event)}  ${formatValue(data)}`;
-}
-
-function formatPacket(packet: Json, now: Date): string {
-  const shown = Object.entries(packet).filter(([key, value]) => !HIDDEN.includes(key) && !(key === 'online' && value));
-  const parameters = shown.map(([key, value]) => `${plain(key)} ${formatValue(value)}`);
-  const time = new Date(Number(packet.time));
-  // A recording, or a device that was offline: the packet is older than its arrival.
-  const old = Math.abs(now.getTime() - time.getTime()) > OLD_MS;
-  return [...parameters, ...(old ? [`(${day(time)} ${clock(time)})`] : [])].join('  ');
-}
-
-function formatUpdate(data: Json): string {
-  const before = (data.before ?? {}) as Json;
-  const after = (data.after ?? {}) as Json;
-  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  return fields.map((key) => `${plain(key)}: ${formatValue(before[key])} → ${formatValue(after[key])}`).join(', ');
-}
-
-function formatCommand(data: Json): string {
-  const { command, params, status, result } = (data.command ?? {}) as Json;
-  const answer = result === undefined ? '' : ` ${formatValue(result)}`;
-  return `${plain(String(command))} ${formatValue(params)}: ${plain(String(status))}${answer}`;
-}
-
-function formatValue(value: unknown): string {
-  return value === undefined ? 'none' : plain(JSON.stringify(value));
-}
-
-// What devices send must not steer the terminal.
-function plain(text: string): string {
-  return text.replace(/\p{Cc}/gu, '?');
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, '0');
-}
-
-function clock(time: Date): string {
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
-}
-
-function day(time: Date): string {
-  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
-}
-
-/** The last words: how many events came, per object. */
-export function formatCounts(counts: Map<string, number>): string {
-  const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  const lines = [...counts].sort((a, b) => b[1] - a[1]).map(([name, count]) => `  ${plain(name)}: ${count}`);
-  return [`${total} events`, ...lines].join('\n');
-}
+const RECONNECT_MS = 1000;
 
 /** The line of `--json`. */
 export function toJsonLine({ event, data, position }: LiveEvent): string {
@@ -127,7 +64,7 @@ function onEvent(listener: Listener, event: string, data: Json, meta?: Json): vo
   const live = { event, data: data ?? {}, position };
   const object = objectOf(live);
   if (live.data._oid !== undefined) listener.names.set(object, String(live.data.id));
-  // Between a reconnection and its subscription the server tells of every object.
+  // After a reconnection, events of all objects arrive until the subscription is answered.
   if (listener.objects.length > 0 && event.startsWith('object-') && !listener.objects.includes(object)) return;
   const name = listener.names.get(object) ?? (object || event);
   listener.counts.set(name, (listener.counts.get(name) ?? 0) + 1);
@@ -141,20 +78,20 @@ async function subscribe(listener: Listener, socket: Socket): Promise<void> {
   listener.end(failure(`The service refuses the subscription: ${answer.helper?.message ?? answer.message}`));
 }
 
-async function onRefused(listener: Listener, socket: Socket, message: string): Promise<void> {
+async function onConnectError(listener: Listener, socket: Socket, message: string): Promise<void> {
   if (!/unauthorized|response: 401/i.test(message)) return;
   // The token may have expired while the connection was lost.
-  if (!('login' in listener.client.credentials)) return listener.end(failure('The token is not accepted (any more)'));
+  if (!('login' in listener.client.credentials)) return listener.end(failure('The token is invalid or has expired'));
   try {
     await renewToken(listener.client);
-    await comeBack(listener, socket);
+    await reconnect(listener, socket);
   } catch (error) {
     listener.end(error as Failure);
   }
 }
 
-async function comeBack(listener: Listener, socket: Socket): Promise<void> {
-  await pause(COME_BACK_MS, listener.client.signal);
+async function reconnect(listener: Listener, socket: Socket): Promise<void> {
+  await pause(RECONNECT_MS, listener.client.signal);
   if (listener.client.signal.aborted) return;
   setOptions(listener, socket);
   if (!socket.active) socket.connect();
@@ -168,38 +105,38 @@ function setOptions({ client, position }: Listener, socket: Socket): void {
 function openSocket(listener: Listener): Socket {
   const { url } = listener.client;
   const socket = io(url, { transports: ['websocket'], autoConnect: false, reconnectionDelayMax: 10_000 });
-  let told = '';
+  let reported = '';
   socket.onAny((event: string, data: Json, meta?: Json) => onEvent(listener, event, data, meta));
   socket.on('connect', () => {
-    told = '';
-    console.error(`Connected to ${url}${listener.position ? ', going on where it was' : ''}`);
-    // A connection that breaks meanwhile subscribes anew when it is back.
+    reported = '';
+    console.error(`Connected to ${url}${listener.position ? ', resuming from the last position' : ''}`);
+    // If the connection breaks meanwhile, it subscribes again after reconnecting.
     subscribe(listener, socket).catch((error: Error) => console.error(`Subscription: ${error.message}`));
   });
   socket.on('disconnect', (reason) => {
     if (reason === 'io client disconnect') return;
     console.error(`Connection lost (${reason})`);
-    // Socket.IO does not come back by itself when the server said goodbye.
-    if (!socket.active) void comeBack(listener, socket);
+    // Socket.IO does not reconnect by itself after the server has disconnected it.
+    if (!socket.active) void reconnect(listener, socket);
   });
   socket.on('connect_error', (error) => {
-    // Refused in the HTTP handshake, the reason is hidden deeper.
+    // For a handshake that was refused over HTTP, the reason is in the description.
     const reason = (error as { description?: Error }).description?.message ?? error.message;
-    if (reason !== told) console.error(`No connection: ${reason}`);
-    told = reason;
-    void onRefused(listener, socket, reason);
+    if (reason !== reported) console.error(`No connection: ${reason}`);
+    reported = reason;
+    void onConnectError(listener, socket, reason);
   });
   socket.io.on('reconnect_attempt', () => setOptions(listener, socket));
   setOptions(listener, socket);
   return socket.connect();
 }
 
-async function readNames(client: Client, ids: string[]): Promise<Map<string, string>> {
-  // Without --object the names are a nicety: a caller may lack the right to list objects.
+async function findNames(client: Client, ids: string[]): Promise<Map<string, string>> {
+  // Without --object the names are optional: the caller may not be allowed to list objects.
   const all = () => request(client, 'GET', '/api/v1/objects?only=id').catch(() => [] as unknown as Json);
   const one = async (id: string) => {
     const found = await find(client, `/api/v1/objects/${encodeURIComponent(id)}?only=id`);
-    if (found === null) throw failure(`There is no object ${id}, or it is not for you to see`);
+    if (found === null) throw failure(`There is no object ${id}, or you do not see it`);
     return found;
   };
   const found = ids.length > 0 ? await Promise.all(ids.map(one)) : [await all()];
@@ -208,12 +145,12 @@ async function readNames(client: Client, ids: string[]): Promise<Map<string, str
 
 function toShow(args: { json?: boolean | undefined; quiet?: boolean | undefined }, names: Map<string, string>) {
   let count = 0;
-  let told = 0;
+  let printedMs = 0;
   if (args.quiet) {
     return () => {
       count++;
-      if (Date.now() - told < 100) return;
-      told = Date.now();
+      if (Date.now() - printedMs < 100) return;
+      printedMs = Date.now();
       process.stderr.write(`\r${count} events`);
     };
   }
@@ -224,14 +161,24 @@ function toShow(args: { json?: boolean | undefined; quiet?: boolean | undefined 
   };
 }
 
+function startForwarding(to: string): Forwarder {
+  const given = process.env.WEBHOOK_SECRET;
+  const forwarder = createForwarder(to, given, (text) => console.error(`→ ${text}`));
+  console.error(`Forwarding to ${to}`);
+  if (!given) console.error(`The receiver verifies with WEBHOOK_SECRET=${forwarder.secret}`);
+  return forwarder;
+}
+
 async function main(signal: AbortSignal): Promise<number> {
   const flag = { type: 'boolean' } as const;
   const object = { type: 'string', multiple: true } as const;
-  const args = readArguments({ object, json: flag, quiet: flag, count: { type: 'string' } }, HELP);
-  const most = args.count === undefined ? Infinity : readPositive('count', args.count, 1);
+  const text = { type: 'string' } as const;
+  const args = parseArguments({ object, json: flag, quiet: flag, count: text, forward: text }, HELP);
+  const maxEvents = args.count === undefined ? Infinity : parsePositive('count', args.count, 1);
   const client = await connect(args, signal);
-  const names = await readNames(client, args.object ?? []);
+  const names = await findNames(client, args.object ?? []);
   const showOne = toShow(args, names);
+  const forwarder = args.forward === undefined ? null : startForwarding(args.forward);
   const counts = new Map<string, number>();
   let shown = 0;
   await new Promise<void>((resolve, reject) => {
@@ -240,8 +187,11 @@ async function main(signal: AbortSignal): Promise<number> {
       return error ? reject(error) : resolve();
     };
     const show = (live: LiveEvent) => {
-      if (shown++ < most) showOne(live);
-      if (shown >= most) end();
+      if (shown++ < maxEvents) {
+        showOne(live);
+        if (live.event.startsWith('object-')) forwarder?.forward(live);
+      }
+      if (shown >= maxEvents) end();
     };
     const objects = args.object ? [...names.keys()] : [];
     const listener: Listener = { client, objects, names, counts, position: null, show, end };
@@ -249,6 +199,7 @@ async function main(signal: AbortSignal): Promise<number> {
     if (signal.aborted) end();
     signal.addEventListener('abort', () => end());
   });
+  if (!signal.aborted) await forwarder?.idle();
   console.error(`${args.quiet ? '\n' : ''}${formatCounts(counts)}`);
   return 0;
 }

@@ -1,6 +1,6 @@
 /**
- * Makes a fresh clone ready to run: installs the dependencies and compiles the sources, each only when it is needed. It runs
- * before `npm start`, `npm test` and the tools, so it uses nothing but Node, and is silent when nothing has to be done.
+ * Prepares a fresh clone: installs the dependencies and compiles the sources, each only if needed. It runs before `npm start`,
+ * `npm test` and the tools, so it uses only Node.js, and prints nothing if there is nothing to do.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join, relative } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -29,7 +29,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const isQuiet = process.argv.includes('--quiet');
 const path = (...parts) => join(root, ...parts);
 
-/** A failure whose message is all that a person needs. */
+/** An error that is printed without its stack. */
 const fail = (message) => Object.assign(new Error(message), { isPlain: true });
 
 function say(message) {
@@ -58,7 +58,7 @@ function filesUnder(folder) {
 
 const installStamp = path('node_modules', '.vigil-stamp');
 
-/** What the installed tree is made for: a tree that came with the folder from another kind of machine does not run here. */
+/** The platform of the installed packages: packages copied from a different kind of machine do not run here. */
 function wantedInstall() {
   const lock = createHash('sha256')
     .update(readFileSync(path('package-lock.json')))
@@ -73,7 +73,7 @@ function isInstalled() {
   return true;
 }
 
-/** Whether somebody ran npm by hand: npm writes its own list last, so a list that agrees is a whole installation. */
+/** Whether npm was run by hand. npm writes its own list last, so a matching list means a complete installation. */
 function hasWhatTheLockNames() {
   const listed = readText(path('node_modules', '.package-lock.json'));
   if (!listed) return false;
@@ -88,10 +88,10 @@ function hasWhatTheLockNames() {
 async function install() {
   say('Installing dependencies (first start only) …');
   rmSync(installStamp, { force: true });
-  // Development packages too, whatever NODE_ENV says: the compiler is one of them.
+  // Includes development packages regardless of NODE_ENV, since the compiler is one of them.
   const options = ['--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath ?? '';
-  // Another package manager may have started us: only npm reads this lock file.
+  // Always npm, even if another package manager started this script: only npm reads this lock file.
   if (/^npm(-cli)?\.c?js$/.test(basename(npm))) await run(process.execPath, [npm, 'ci', ...options]);
   else await run('npm', ['ci', ...options], { shell: process.platform === 'win32' });
   writeFileSync(installStamp, wantedInstall());
@@ -100,14 +100,21 @@ async function install() {
 // --- the build ---
 
 const buildStamp = path('dist', '.stamp');
+/** Generated from the API documents, so not a source file. */
+const clientTypes = path('src', 'client', 'generated', 'api.ts');
 
-function wantedBuild() {
-  const sources = [
-    ...filesUnder(path('src')),
+const isOfConsole = (file) => relative(root, file).split(sep).slice(0, 2).join('/') === 'src/console';
+
+const wantedBuild = () =>
+  hashOf([
+    ...filesUnder(path('src')).filter((file) => file !== clientTypes && !isOfConsole(file)),
     ...filesUnder(path('scripts')).filter((file) => file.endsWith('.ts') || file.endsWith('.json')),
     path('tsconfig.json'),
     path('package-lock.json'),
-  ].sort();
+  ]);
+
+function hashOf(sources) {
+  sources.sort();
   const hash = createHash('sha256');
   for (const file of sources) {
     const content = readFileSync(file);
@@ -116,22 +123,83 @@ function wantedBuild() {
   return hash.digest('hex');
 }
 
+/** A folder in which tests try this script has neither client nor console. */
+const hasPart = (name) => existsSync(path('src', name));
+
 function isBuilt() {
-  return readText(buildStamp) === wantedBuild();
+  return (!hasPart('client') || existsSync(clientTypes)) && readText(buildStamp) === wantedBuild();
 }
 
 async function build() {
   say('Compiling …');
   const wanted = wantedBuild();
-  rmSync(path('dist'), { recursive: true, force: true });
-  await run(process.execPath, [
-    path('node_modules', 'typescript', 'bin', 'tsc'),
-    '-p',
-    path('scripts', 'tsconfig.build.json'),
-  ]);
-  const assets = filesUnder(path('src')).filter((file) => !/\.(ts|md)$/.test(file));
+  for (const entry of readdirIfThere(path('dist'))) {
+    if (entry !== 'console') rmSync(path('dist', entry), { recursive: true, force: true });
+  }
+  if (hasPart('client')) await printClientTypes();
+  await Promise.all([compile('tsconfig.build.json'), hasPart('client') && buildClient()]);
+  const assets = filesUnder(path('src')).filter((file) => !/\.(ts|md)$/.test(file) && !isOfConsole(file));
   for (const file of assets) cpSync(file, path('dist', relative(root, file)));
   writeFileSync(buildStamp, wanted);
+}
+
+function compile(project) {
+  return run(process.execPath, [path('node_modules', 'typescript', 'bin', 'tsc'), '-p', path('scripts', project)]);
+}
+
+async function printClientTypes() {
+  const { build } = await import('esbuild');
+  const program = path('dist', 'print-types.mjs');
+  const source = path('scripts', 'types', 'main.ts');
+  const options = { platform: 'node', format: 'esm', packages: 'external' };
+  await build({ entryPoints: [source], outfile: program, bundle: true, ...options });
+  await run(process.execPath, [program, clientTypes]);
+  rmSync(program);
+}
+
+/** Builds the client as a separate package that works without the service: one module and its types. */
+async function buildClient() {
+  const { build } = await import('esbuild');
+  const [source, folder] = [path('src', 'client', 'client.ts'), path('dist', 'client')];
+  const options = { platform: 'neutral', target: 'es2022', sourcemap: true };
+  await Promise.all([
+    build({ entryPoints: [source], outfile: join(folder, 'client.js'), bundle: true, ...options }),
+    compile('tsconfig.client.json'),
+  ]);
+  const { version, license } = JSON.parse(readText(path('package.json')));
+  const manifest = {
+    ...{ name: 'vigil-client', version, license, type: 'module' },
+    exports: { types: './types/client.d.ts', default: './client.js' },
+  };
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+// --- the console ---
+
+const consoleStamp = path('dist', 'console', '.stamp');
+
+/** The sources of the bundle, including the modules that the console may import. */
+const wantedConsole = () =>
+  hashOf([
+    ...['console', 'client', 'model']
+      .flatMap((folder) => filesIfThere(path('src', folder)))
+      .filter((file) => file !== clientTypes),
+    ...[path('src', 'errors.ts'), path('scripts', 'build-console.mjs')],
+    ...[path('tsconfig.json'), path('tsconfig.console.json'), path('package-lock.json')],
+  ]);
+
+const readdirIfThere = (folder) => (existsSync(folder) ? readdirSync(folder) : []);
+const filesIfThere = (folder) => (existsSync(folder) ? filesUnder(folder) : []);
+
+function isConsoleBuilt() {
+  return !hasPart('console') || readText(consoleStamp) === wantedConsole();
+}
+
+async function buildConsole() {
+  say('Bundling the console …');
+  const wanted = wantedConsole();
+  await run(process.execPath, [path('scripts', 'build-console.mjs')]);
+  writeFileSync(consoleStamp, wanted);
 }
 
 // --- running things, one at a time ---
@@ -153,7 +221,7 @@ function run(program, args, options = {}) {
   });
 }
 
-/** Runs the work alone among all processes that prepare this folder. */
+/** Runs the work under a lock among all processes that prepare this folder. */
 async function alone(work) {
   const lock = join(tmpdir(), `vigil-prepare-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`);
   for (let waited = 0; !tryToTake(lock); waited += 1) {
@@ -181,7 +249,7 @@ function tryToTake(lock) {
   return false;
 }
 
-/** A holder that was killed is gone, or, where its number was given to another process, does not beat any more. */
+/** A killed holder has no process, or, if its process id was reused, no recent heartbeat. */
 function isStale(lock) {
   const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
   if (age > lockStaleMs) return true;
@@ -195,10 +263,11 @@ function isStale(lock) {
 
 async function prepare() {
   checkNode();
-  if (isInstalled() && isBuilt()) return;
+  if (isInstalled() && isBuilt() && isConsoleBuilt()) return;
   await alone(async () => {
     if (!isInstalled()) await install();
-    if (!isBuilt()) await build();
+    // Two single-threaded programs.
+    await Promise.all([isBuilt() || build(), isConsoleBuilt() || buildConsole()]);
   });
 }
 

@@ -1,7 +1,7 @@
-// How far a script has come: a bar on a terminal, a line now and then elsewhere.
+// Shows the progress of a script: a bar on a terminal, otherwise a line at intervals.
 import cliProgress from 'cli-progress';
 
-/** Shows how much is done; of what has no end, only how much. */
+/** Shows the progress; without a known total, only the amount. */
 export function startProgress(total: number) {
   const endless = total === Infinity;
   if (process.stdout.isTTY) {
@@ -11,10 +11,10 @@ export function startProgress(total: number) {
     bar.start(endless ? 0 : total, 0);
     return { show: (done: number) => bar.update(done), stop: () => bar.stop() };
   }
-  let told = Date.now();
+  let printedMs = Date.now();
   const show = (done: number) => {
-    if (Date.now() - told < 5000 && done < total) return;
-    told = Date.now();
+    if (Date.now() - printedMs < 5000 && done < total) return;
+    printedMs = Date.now();
     console.log(endless ? `${done} packets` : `${done} of ${total} packets`);
   };
   return { show, stop: () => undefined };

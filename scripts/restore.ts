@@ -1,7 +1,7 @@
-// Makes the data of an installation out of a backup. No Vigil may be running on the database.
+// Restores the database of an installation from a backup. Vigil must not be running on the database.
 import { resolve } from 'node:path';
-import { readManifest } from '../src/db/manifest.js';
-import { restoreBackup } from '../src/db/restore.js';
+import { readManifest } from '../src/db/backup/manifest.js';
+import { restoreBackup } from '../src/db/backup/restore.js';
 import { failure } from './client.js';
 import { readInstallation, readPlainArguments, runPlainly, secretOf, withDatabase } from './installation.js';
 
@@ -17,7 +17,7 @@ async function main(): Promise<number> {
   const options = { from: { type: 'string' }, replace: { type: 'boolean' } } as const;
   const { from, replace = false } = readPlainArguments(options, HELP);
   if (from === undefined || from === '') throw failure('--from is missing: the folder of the backup.');
-  // Before a database is started for it.
+  // Checked before an embedded database is started.
   await readManifest(resolve(from));
   const config = readInstallation();
   const { files, time } = await withDatabase(config, true, (uri) => restoreBackup(uri, resolve(from), replace));

@@ -1,5 +1,5 @@
-// Spreads the packets of a sharded cluster over its shards, by object and then time. Once is enough; done again it changes
-// nothing. Everything else is small beside packets and stays on one shard, where what has to be unique is.
+// Shards the collection of packets by object and time. Idempotent. The other collections are small in comparison and stay on one
+// shard, which their unique indexes require.
 import { fileURLToPath } from 'node:url';
 import { type Db, MongoClient } from 'mongodb';
 import { failure, runScript } from './client.js';
@@ -14,11 +14,11 @@ names), whose user needs the role clusterManager for it. Vigil must have been st
 
 const KEY = { _oid: 1, time: 1 };
 
-/** Resolves with what there is to say. */
+/** Resolves with a message for the terminal. */
 export async function shardPackets(db: Db): Promise<string> {
   const admin = db.client.db('admin');
   const hello = await admin.command({ hello: 1 });
-  if (hello.msg !== 'isdbgrid') throw failure('MONGODB_URI is no sharded cluster: there is nothing to spread');
+  if (hello.msg !== 'isdbgrid') throw failure('MONGODB_URI is not a sharded cluster');
   const [packets] = await db.listCollections({ name: 'packets' }).toArray();
   if (packets === undefined) throw failure(`There are no packets in ${db.databaseName} yet: start Vigil on it once`);
   await admin.command({ enableSharding: db.databaseName });

@@ -1,99 +1,72 @@
-/** The environment becomes a Config: names, defaults, checks; all problems are reported at once. Pure, but for `withFiles`. */
+/** Converts the environment into a Config, with defaults and checks. Reports all problems at once. Pure except for `withFiles`. */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { count, duration, list, origins, port, secrets, tilesFile } from './config-values.js';
+import { type Network, parseNetworks } from './model/address-policy.js';
 import { LIMITS } from './model/limits.js';
-import { readDuration } from './model/time.js';
 
 export interface Config {
   readonly production: boolean;
   readonly http: {
     readonly port: number;
     readonly host: string;
-    /** Hops, or networks, in front of us whose `X-Forwarded-*` headers are believed. */
+    /** The number of trusted proxies, or their networks: their `X-Forwarded-*` headers are used. */
     readonly trustProxy: number | string[];
     readonly corsOrigins: readonly string[];
-    /** How long requests are still taken after the service was told to stop. */
+    /** How long requests are still accepted after the signal to stop. */
     readonly stopDelayMs: number;
   };
-  /** Where health and metrics are told; null for nowhere. */
+  /** The address of health checks and metrics; null for none. */
   readonly ops: { readonly port: number; readonly host: string } | null;
-  /** How late the event loop may be, and how many points a caller has in a second; 0 for no limit. */
+  /** The maximum delay of the event loop, and the rate limit of a caller; 0 for no limit. */
   readonly load: { readonly delayMs: number; readonly pointsPerSecond: number };
-  /** Where devices connect; null for nowhere. */
+  /** The address for devices; null for none. */
   readonly mqtt: {
     readonly port: number;
     readonly host: string;
     /** Files in PEM form. */
     readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
-    /** Whether a balancer stands in front that says first whose each connection is. */
+    /** Whether every connection begins with a header of the PROXY protocol. */
     readonly hasProxy?: boolean;
   } | null;
-  /** A broker of the operator's; null for none. */
+  /** The operator's own broker; null for none. */
   readonly broker: { readonly url: string; readonly clientId: string | null } | null;
-  /** A MongoDB of the operator's; null for the embedded one. */
+  /** The operator's own MongoDB; null for the embedded one. */
   readonly mongodbUri: string | null;
   readonly mongodBinary: string | null;
   readonly dataFolder: string;
   readonly searchPath: string;
-  /** How many days packets are kept whose model does not say; null for ever. */
+  /** How long packets are kept whose model has no `retentionDays`; null for ever. */
   readonly retentionDays: number | null;
-  /** Where a fetched mongod is kept. */
+  /** The folder of downloaded mongod binaries. */
   readonly cacheFolder: string;
   readonly admin: { readonly login: string; readonly password: string | null };
   readonly auth: {
-    /** The first signs, every one verifies; null for one that is generated and kept in the data folder. */
+    /** The first one signs, all verify. Null: one is generated and kept in the data folder. */
     readonly secrets: readonly string[] | null;
     readonly sessionLifetimeMs: number;
     readonly tokenLifetimeMs: number;
   };
-  /** How many may listen to live events at the same time. */
+  /** The maximum number of concurrent subscribers of live events. */
   readonly live: { readonly perUser: number; readonly perAddress: number };
+  /** Private networks that webhooks may be sent to. */
+  readonly webhookNetworks: readonly Network[];
+  /** The operator's own map beneath the objects of the console. */
+  readonly map: {
+    readonly styleUrl: string | null;
+    /** Further origins from which that style loads tiles, fonts and images. */
+    readonly origins: readonly string[];
+    readonly tilesFile: string | null;
+  };
   readonly log: { readonly level: string; readonly format: 'pretty' | 'json' };
 }
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 /** IANA, service "mqtt". */
 const MQTT_PORT = 1_883;
-const SECRET_CHARACTERS = 32;
-const SECRET_VARIETY = 10;
-
-const duration = (most: number, least = 1_000) =>
-  z.string().transform((text, context) => {
-    const durationMs = readDuration(text);
-    if (durationMs !== null && durationMs >= least && durationMs <= most) return durationMs;
-    context.addIssue(`expected a duration from ${least / 1_000}s on, such as 30m, 12h, "90 days" or milliseconds`);
-    return z.NEVER;
-  });
-
-const port = z.coerce.number('expected a port').int().min(0).max(65_535);
-
-const count = z.coerce.number('expected a whole number').int('expected a whole number').min(1).max(1_000_000);
-
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== ''),
-);
-
-const secrets = list.check((context) => {
-  for (const secret of context.value) {
-    if (secret.length >= SECRET_CHARACTERS && new Set(secret).size >= SECRET_VARIETY) continue;
-    const message = `each secret needs at least ${SECRET_CHARACTERS} characters, not a few repeated ones`;
-    context.issues.push({ code: 'custom', input: '', message });
-  }
-});
-
-const origins = list.check((context) => {
-  for (const origin of context.value) {
-    if (URL.canParse(origin) && new URL(origin).origin === origin && origin !== 'null') continue;
-    context.issues.push({ code: 'custom', input: '', message: 'expected whole origins, such as https://crm.example' });
-  }
-});
-
-/** Every name that the service reads from its environment: docs/reference/configuration.md and .env.example list the same. */
+/** Every environment variable of the service. docs/reference/configuration.md and .env.example list the same names. */
 const VARIABLES = z.object({
   PORT: port.default(8_080),
   HOST: z.string().default('127.0.0.1'),
@@ -137,15 +110,23 @@ const VARIABLES = z.object({
   CORS_ORIGINS: origins.default([]),
   LIVE_CONNECTIONS_PER_USER: count.default(100),
   LIVE_CONNECTIONS_PER_ADDRESS: count.default(1_000),
+  WEBHOOK_NETWORKS: z
+    .string()
+    .default('')
+    .refine((text) => parseNetworks(text) !== null, 'expected networks, such as 10.0.0.0/8')
+    .transform((text) => parseNetworks(text) ?? []),
+  MAP_STYLE_URL: z.url({ protocol: /^https?$/, error: 'expected http:// or https://' }).optional(),
+  MAP_ORIGINS: origins.default([]),
+  MAP_TILES: tilesFile.optional(),
   LOG_LEVEL: z.enum(LEVELS, `expected one of ${LEVELS.join(', ')}`).default('info'),
   LOG_FORMAT: z.enum(['pretty', 'json'], 'expected pretty or json').optional(),
 });
 
 export const CONFIG_NAMES: readonly string[] = Object.keys(VARIABLES.shape);
 
-/** Reads and checks everything; throws one Error whose message lists every problem, a line each. */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
-  // An empty variable is one that was not given: .env files and compose files write them so.
+/** Parses and checks the environment. Throws one Error whose message lists every problem on its own line. */
+export function parseConfig(env: NodeJS.ProcessEnv): Config {
+  // An empty variable counts as absent: .env files and compose files write it like this.
   const given = Object.fromEntries(
     CONFIG_NAMES.filter((name) => (env[name] ?? '').trim() !== '').map((name) => [name, env[name]?.trim()]),
   );
@@ -156,12 +137,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     problems.push('SECRET: required in production with MONGODB_URI, the same for every instance');
   }
   if ((given.MQTT_TLS_KEY === undefined) !== (given.MQTT_TLS_CERT === undefined)) {
-    problems.push('MQTT_TLS_KEY, MQTT_TLS_CERT: one needs the other');
+    problems.push('MQTT_TLS_KEY, MQTT_TLS_CERT: set both or neither');
   }
-  const trustProxy = readTrustProxy(list.parse(given.TRUST_PROXY ?? ''));
+  const trustProxy = parseTrustProxy(list.parse(given.TRUST_PROXY ?? ''));
   if (trustProxy === null) problems.push('TRUST_PROXY: expected a number of proxies, or their addresses or networks');
   if (result.data === undefined || trustProxy === null || problems.length > 0) {
-    throw new Error(`The configuration is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    throw new Error(`The configuration is invalid:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
   return toConfig(result.data, { env, production, trustProxy });
 }
@@ -196,6 +177,8 @@ function toConfig(
       tokenLifetimeMs: values.TOKEN_LIFETIME,
     },
     live: { perUser: values.LIVE_CONNECTIONS_PER_USER, perAddress: values.LIVE_CONNECTIONS_PER_ADDRESS },
+    webhookNetworks: values.WEBHOOK_NETWORKS,
+    map: { styleUrl: values.MAP_STYLE_URL ?? null, origins: values.MAP_ORIGINS, tilesFile: values.MAP_TILES ?? null },
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT ?? (production ? 'json' : 'pretty') },
   };
 }
@@ -203,7 +186,7 @@ function toConfig(
 function toMqtt(values: z.output<typeof VARIABLES>): Config['mqtt'] {
   const { MQTT_TLS_KEY: keyFile, MQTT_TLS_CERT: certFile } = values;
   return {
-    // Where any port does for HTTP, any does for MQTT.
+    // If HTTP uses any free port, MQTT does as well.
     port: values.MQTT_PORT ?? (values.PORT === 0 ? 0 : MQTT_PORT),
     host: values.MQTT_HOST ?? values.HOST,
     tls: keyFile === undefined || certFile === undefined ? null : { keyFile, certFile },
@@ -211,7 +194,7 @@ function toMqtt(values: z.output<typeof VARIABLES>): Config['mqtt'] {
   };
 }
 
-/** `SECRET_FILE` names a file that holds `SECRET`, and so on: containers are handed what is secret in files. */
+/** Reads `SECRET` from the file that `SECRET_FILE` names, and so on: containers receive secrets as files. */
 export function withFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const held = CONFIG_NAMES.filter((name) => env[`${name}_FILE`]).map((name) => {
     try {
@@ -223,7 +206,7 @@ export function withFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, ...Object.fromEntries(held) };
 }
 
-/** The folder of the user for what can be fetched again. */
+/** The user's cache folder: its content can be downloaded again. */
 export function defaultCacheFolder(env: NodeJS.ProcessEnv, homeFolder: string, platform: NodeJS.Platform): string {
   if (env.XDG_CACHE_HOME) return join(env.XDG_CACHE_HOME, 'vigil');
   if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(homeFolder, 'AppData', 'Local'), 'vigil', 'cache');
@@ -231,11 +214,11 @@ export function defaultCacheFolder(env: NodeJS.ProcessEnv, homeFolder: string, p
   return join(homeFolder, '.cache', 'vigil');
 }
 
-// A number of hops, or addresses; never `true`, which would believe whatever a client writes.
-function readTrustProxy(parts: readonly string[]): number | string[] | null {
-  const [first] = parts;
+// A number of proxies, or addresses; never `true`, which would trust headers of any client.
+function parseTrustProxy(proxies: readonly string[]): number | string[] | null {
+  const [first] = proxies;
   if (first === undefined || first === 'false') return 0;
-  if (parts.length === 1 && /^\d{1,2}$/.test(first)) return Number(first);
+  if (proxies.length === 1 && /^\d{1,2}$/.test(first)) return Number(first);
   const known = /^(loopback|linklocal|uniquelocal|[0-9a-f.:]+(\/\d{1,3})?)$/i;
-  return parts.every((part) => known.test(part)) ? [...parts] : null;
+  return proxies.every((part) => known.test(part)) ? [...proxies] : null;
 }

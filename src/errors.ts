@@ -1,4 +1,4 @@
-/** The one error type of the service, its makers, and the one conversion from any thrown value to it. */
+/** The error type of the service, its constructors, and the conversion of any thrown value to it. */
 
 export interface ErrorBody {
   success: false;
@@ -8,7 +8,7 @@ export interface ErrorBody {
   helper?: { message: string };
 }
 
-/** docs/reference/errors.md: one row per status; the message is the standard reason phrase. */
+/** By status; each message is the standard reason phrase. */
 const KINDS = {
   400: { message: 'Bad Request', tags: ['error_bad_request'] },
   401: { message: 'Unauthorized', tags: ['error_unauthorized'] },
@@ -25,10 +25,10 @@ const KINDS = {
 
 export type ErrorStatus = keyof typeof KINDS;
 
-/** Every status an error answer can have, with its message and tags: the table of docs/reference/errors.md is tested against it. */
+/** Every status of an error answer, with its message and tags. The table of docs/reference/errors.md is tested against it. */
 export const ERROR_KINDS: Readonly<Record<ErrorStatus, { message: string; tags: readonly string[] }>> = KINDS;
 
-/** An error that a client may see: its status, what helps a person, and headers that belong to it. */
+/** An error that a client may see: its status, a hint for people, and its headers. */
 export class ApiError extends Error {
   readonly status: ErrorStatus;
   readonly help: string | undefined;
@@ -47,7 +47,7 @@ export class ApiError extends Error {
 export const badRequest = (why: string): ApiError => new ApiError(400, why);
 export const unauthorized = (): ApiError => new ApiError(401);
 export const forbidden = (why?: string): ApiError => new ApiError(403, why);
-/** 404 never says more, so that what is missing and what may not be seen cannot be told apart. */
+/** 404 has no details, so that clients cannot distinguish missing entities from invisible ones. */
 export const notFound = (): ApiError => new ApiError(404);
 export const methodNotAllowed = (allowed: readonly string[]): ApiError =>
   new ApiError(405, `allowed here: ${allowed.join(', ')}`, { headers: { Allow: allowed.join(', ') } });
@@ -56,20 +56,20 @@ export const tooLarge = (why: string): ApiError => new ApiError(413, why);
 export const unsupportedMediaType = (why: string): ApiError => new ApiError(415, why);
 export const tooManyRequests = (retryAfterS: number, why?: string): ApiError =>
   new ApiError(429, why, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterS))) } });
-/** 503: the database is away or the service is overloaded; `why` says what is known of the outcome of a write. */
+/** 503: the database is unavailable or the service is overloaded; `why` says what is known about the outcome of a write. */
 export const unavailable = (why?: string, cause?: unknown, retryAfterS = 1): ApiError =>
   new ApiError(503, why, { headers: { 'Retry-After': String(retryAfterS) }, cause });
 
-/** What the framework throws for a request it cannot take (http-errors: `status`, `type`). */
-interface RequestFault {
+/** An error of the framework for a bad request (http-errors: `status`, `type`). */
+interface FrameworkError {
   status?: unknown;
   type?: unknown;
 }
 
-/** Any thrown value as an ApiError; what nobody expected becomes a 500 that tells no reason and keeps its cause. */
+/** Converts any thrown value to an ApiError. Unexpected errors become a 500 without details, with the error as its cause. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  const { status, type } = (typeof error === 'object' && error !== null ? error : {}) as RequestFault;
+  const { status, type } = (typeof error === 'object' && error !== null ? error : {}) as FrameworkError;
   if (type === 'entity.parse.failed') return badRequest('the body is not valid JSON');
   if (type === 'entity.too.large')
     return tooLarge('the body is larger than this path accepts (docs/reference/limits.md)');
@@ -81,7 +81,7 @@ export function toApiError(error: unknown): ApiError {
   return new ApiError(500, undefined, { cause: error });
 }
 
-/** interface, "Error body": `code` is the status as text. */
+/** `code` is the status as text. */
 export function errorBody(error: ApiError): ErrorBody {
   const { message, tags } = KINDS[error.status];
   const body: ErrorBody = { success: false, code: String(error.status), message, tags: [...tags] };

@@ -1,48 +1,48 @@
-/** One process: reads the configuration, starts the service, says so, waits for a signal, stops. */
+/** The process: reads the configuration, starts the service, prints its addresses, waits for a signal, stops. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { config as loadEnvFile } from 'dotenv';
-import { type Config, readConfig, withFiles } from './config.js';
-import { type Service, startService } from './service.js';
+import { type Service, startService } from './app.js';
+import { type Config, parseConfig, withFiles } from './config.js';
 
 /**
- * By how much the heap grows before all of it is looked through again. V8 counts what lies outside of it as well, so that
- * long pages would have it looked through every seventh of a second. A V8 without this setting says so and goes on.
+ * By how much the heap grows before the next full collection. V8 also counts memory outside the heap, so that long pages would
+ * cause a full collection every 140 ms. A V8 without this option prints a warning and continues.
  */
 const HEAP_GROWTH_PERCENT = 50;
 
 async function main(): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   loadEnvFile({ quiet: true });
-  const config = readConfig(withFiles(process.env));
+  const config = parseConfig(withFiles(process.env));
   const stopping = signalled();
   const service = await start(config);
   const failure = await Promise.race([stopping, service.failed]);
   await service.stop();
   if (failure !== null) throw new Error(explain(failure, config), { cause: failure });
-  speakTo(config).write('  Stopped\n');
+  outputOf(config).write('  Stopped\n');
 }
 
-/** Starts the service and says so, or throws what a person can do something about. */
+/** Starts the service and prints its addresses, or throws an error that a person can act on. */
 async function start(config: Config): Promise<Service> {
   let password: string | null = null;
-  let told = false;
-  const onPassword = (made: string): void => {
-    password = made;
-    // A database that came late.
-    if (told) speakTo(config).write(`${passwordLine(made)}\n`);
+  let isStarted = false;
+  const onPassword = (generated: string): void => {
+    password = generated;
+    // The database became available after the start.
+    if (isStarted) outputOf(config).write(`${passwordLine(generated)}\n`);
   };
   try {
-    for (const { at } of listeners(config)) await tryAddress(at);
+    for (const { address } of listeners(config)) await tryAddress(address);
     const service = await startService(config, { onPassword });
-    tell(service, config);
-    told = true;
+    printAddresses(service, config);
+    isStarted = true;
     return service;
   } catch (error) {
-    const kept = password === null ? '' : `\n${passwordLine(password)}`;
-    throw new Error(`${explain(error, config)}${kept}`, { cause: error });
+    const passwordNote = password === null ? '' : `\n${passwordLine(password)}`;
+    throw new Error(`${explain(error, config)}${passwordNote}`, { cause: error });
   }
 }
 
@@ -51,16 +51,16 @@ interface Address {
   readonly host: string;
 }
 
-/** Where the service listens, and the variables that say so. */
-function listeners({ http, mqtt, ops }: Config): { at: Address; port: string; host: string }[] {
+/** The addresses of the service, and the variables that set them. */
+function listeners({ http, mqtt, ops }: Config): { address: Address; port: string; host: string }[] {
   return [
-    { at: http, port: 'PORT', host: 'HOST' },
-    ...(mqtt === null ? [] : [{ at: mqtt, port: 'MQTT_PORT', host: 'MQTT_HOST' }]),
-    ...(ops === null ? [] : [{ at: ops, port: 'OPS_PORT', host: 'OPS_HOST' }]),
+    { address: http, port: 'PORT', host: 'HOST' },
+    ...(mqtt === null ? [] : [{ address: mqtt, port: 'MQTT_PORT', host: 'MQTT_HOST' }]),
+    ...(ops === null ? [] : [{ address: ops, port: 'OPS_PORT', host: 'OPS_HOST' }]),
   ];
 }
 
-/** Whether the address can be had shows before a database is started and a first password is made. */
+/** Checks that the address is free before a database is started and a first password is generated. */
 async function tryAddress({ port, host }: Address): Promise<void> {
   const trial = createServer().listen({ port, host, exclusive: true });
   await once(trial, 'listening').catch((error: Error) => {
@@ -77,20 +77,21 @@ function explain(error: unknown, config: Config): string {
   const { message, cause, code, wanted } = error as NodeJS.ErrnoException & { wanted?: Address };
   if (wanted !== undefined) return explainAddress(error, wanted, config);
   if (UNWRITABLE.has(code)) return `The data folder ${resolve(config.dataFolder)} cannot be written to: ${message}`;
-  // What the driver said is of more use than what a client of the service would be told.
-  const database = config.mongodbUri === null ? 'The database' : 'The MongoDB of MONGODB_URI';
-  return cause instanceof Error ? `${database} cannot be used: ${cause.message}` : message;
+  if (!(cause instanceof Error)) return message;
+  // The driver's message is more useful here than the message for clients.
+  if (config.mongodbUri === null) return `The embedded database cannot be used: ${cause.message}`;
+  return `The MongoDB of MONGODB_URI cannot be used: ${cause.message}`;
 }
 
 function explainAddress({ code, message }: NodeJS.ErrnoException, wanted: Address, config: Config): string {
-  const names = listeners(config).find(({ at }) => at.port === wanted.port) ?? { port: 'PORT', host: 'HOST' };
+  const names = listeners(config).find(({ address }) => address.port === wanted.port) ?? { port: 'PORT', host: 'HOST' };
   if (code === 'EADDRINUSE')
     return `Port ${wanted.port} of ${wanted.host} is taken, perhaps by another Vigil: set ${names.port} to a free one`;
   if (code === 'EACCES') return `Port ${wanted.port} is for privileged programs: set ${names.port} above 1023`;
   return `${names.host}: this machine has no address ${wanted.host} (${message})`;
 }
 
-/** Resolves with null at the first signal to stop; the second ends the process at once. */
+/** Resolves with null at the first signal; the second one ends the process at once. */
 function signalled(): Promise<null> {
   return new Promise((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -104,11 +105,12 @@ function signalled(): Promise<null> {
 
 const passwordLine = (password: string): string => `  Password            ${password}   (shown this once: keep it)`;
 
-/** For a person; with a log for machines on standard output, on the other channel. */
-function tell({ url, mqttUrl, opsUrl, isWaiting, generatedPassword }: Service, config: Config): void {
+/** Prints the addresses for a person; on standard error when the log on standard output is for machines. */
+function printAddresses({ url, mqttUrl, opsUrl, isWaiting, generatedPassword }: Service, config: Config): void {
   const lines = [
     '',
     isWaiting ? `  Vigil waits for its database at ${url}: until then it answers 503` : `  Vigil is running at ${url}`,
+    `  Console             ${url}   (open it in a browser)`,
     `  API                 ${url}/api/v1`,
     ...(mqttUrl === null ? [] : [`  Devices             ${mqttUrl}`]),
     ...(opsUrl === null ? [] : [`  Health, metrics     ${opsUrl}/health, /ready, /metrics`]),
@@ -118,10 +120,10 @@ function tell({ url, mqttUrl, opsUrl, isWaiting, generatedPassword }: Service, c
     '  Stop with Ctrl-C',
     '',
   ];
-  speakTo(config).write(`${lines.join('\n')}\n`);
+  outputOf(config).write(`${lines.join('\n')}\n`);
 }
 
-const speakTo = ({ log }: Config): NodeJS.WriteStream => (log.format === 'json' ? process.stderr : process.stdout);
+const outputOf = ({ log }: Config): NodeJS.WriteStream => (log.format === 'json' ? process.stderr : process.stdout);
 
 main().then(
   () => process.exit(0),

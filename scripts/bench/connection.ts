@@ -1,5 +1,5 @@
-// One HTTP connection that sends a request and counts the bytes of the answer: as little as a client can do, so that on a
-// machine that both share the server is measured and not the client.
+// An HTTP connection that sends requests and counts the bytes of answers. It does as little as possible, so that on a shared
+// machine the measurement is about the server and not the client.
 import { connect, type Socket } from 'node:net';
 import type { Wanted } from './workloads.js';
 
@@ -9,13 +9,13 @@ export interface Target {
 }
 
 export interface Connection {
-  /** The status of the answer, when it is there whole; 0 when the connection ended before. One at a time. */
+  /** Sends a request. Resolves with the status of the complete answer, or 0 if the connection ended before. One at a time. */
   send(request: string): Promise<number>;
   close(): void;
 }
 
 const READ_BYTES = 256 * 1_024;
-// Reads are handed over before the next one begins: one buffer serves every connection.
+// One buffer serves all connections: each read is processed before the next one begins.
 export const readBuffer = Buffer.allocUnsafe(READ_BYTES);
 
 /** The text of a request. */

@@ -1,20 +1,20 @@
-// What every measured server serves, and what it is sent. Loads import it: it needs nothing else.
+// The data of the measured servers, and the bodies of requests. Without dependencies, since loads import it.
 
-/** How much there is; `scale` multiplies it. */
+/** The amount of data; `scale` multiplies it. */
 export interface Size {
   readonly objects: number;
-  /** The first objects have a history of which a page of 10,000 packets is a part. */
+  /** The number of objects with long histories, for pages of 10,000 packets. */
   readonly longHistories: number;
   readonly longPackets: number;
-  /** The objects after those have one of this many packets. */
+  /** The packets of each object with a short history. */
   readonly histories: number;
   readonly packets: number;
-  /** The part of a live workload's sockets that are opened: all, unless there is less data than usual. */
+  /** The share of a live workload's sockets that are opened: below 1 with less data than usual. */
   readonly socketShare: number;
 }
 
 export const LOGIN = { login: 'admin', password: 'correct horse battery' };
-/** The time of the first packet of every object; the others follow by a second each. */
+/** The time of each object's first packet; the others follow at intervals of a second. */
 export const BEGIN_MS = Date.UTC(2025, 0, 1);
 export const STEP_MS = 1_000;
 export const PAGE = 10_000;
@@ -36,7 +36,7 @@ export const objectId = (nth: number): string => `65000000${nth.toString(16).pad
 
 export const databaseUri = (uri: string, name: string): string => uri.replace(/\/[^/?]*\?/, `/${name}?`);
 
-/** What a client sends to create an object. */
+/** The body that creates an object. */
 export function newObject(id: string) {
   return {
     id,
@@ -49,7 +49,7 @@ export function newObject(id: string) {
   };
 }
 
-/** What a device sends at this time. */
+/** The packet of a device at this time. */
 export function newPacket(timeMs: number) {
   const second = (timeMs / STEP_MS) % 10_000;
   return { time: timeMs, lat: 48.1 + second / 1e5, lon: 11.5 + second / 7e4, speed: second % 90 };

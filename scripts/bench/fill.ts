@@ -1,11 +1,11 @@
-// Fills the databases of the measured servers: the same objects and packets, in the very form that the service stores.
-// Written by the driver: filling through the API would measure it before the measurement.
+// Fills the databases of the measured servers with the same objects and packets, in the stored form of the service. Uses the
+// driver, because filling through the API would warm the service up.
 import { hash } from '@node-rs/argon2';
 import { type Db, type Document, MongoClient } from 'mongodb';
-import { connectDatabase } from '../../src/db/connect.js';
-import { toDocument } from '../../src/db/documents.js';
-import { toPacketKey } from '../../src/db/packet-key.js';
-import { PACKET_LAYOUT } from '../../src/db/packets.js';
+import { toPacketKey } from '../../src/db/bson/packet-key.js';
+import { PACKET_LAYOUT } from '../../src/db/packets/packets.js';
+import { connectDatabase } from '../../src/db/schema/connect.js';
+import { toDocument } from '../../src/db/schema/mapping.js';
 import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
 import { type Packet, toPacket } from '../../src/model/packet.js';
 import { builtInStore } from '../../src/model/stores.js';
@@ -34,10 +34,10 @@ function packetOf(nth: number, at: number, number: number): Packet {
 const historyOf = ({ longHistories, longPackets, histories, packets }: Size, nth: number): number =>
   nth < longHistories ? longPackets : nth < longHistories + histories ? packets : 0;
 
-/** Fills three databases: for the service, for the usual server, for the least there could be. */
+/** Fills three databases: for the service, the usual server and the floor. */
 export async function fill(uri: string, names: readonly string[], size: Size): Promise<void> {
   const [ours, ...others] = names as [string, ...string[]];
-  // The service makes its collections and indexes itself.
+  // The service creates its collections and indexes itself.
   const { client } = await connectDatabase(databaseUri(uri, ours));
   const loader = await new MongoClient(uri, { writeConcern: { w: 1 } }).connect();
   try {
@@ -56,7 +56,7 @@ export async function fill(uri: string, names: readonly string[], size: Size): P
   }
 }
 
-// What the other two servers need: a user, and the indexes for their queries.
+// The other two servers need a user and the indexes of their queries.
 async function prepare(db: Db): Promise<void> {
   const user = { login: LOGIN.login, password: await hash(LOGIN.password), group: ROOT_GROUP_ID };
   await db.collection('users').insertOne(user);
@@ -65,8 +65,8 @@ async function prepare(db: Db): Promise<void> {
 }
 
 /**
- * The packets of all objects in the order in which a fleet sends them: objects in turn, those with more packets more often. What is
- * read together then lies apart in the database, as it does in real ones.
+ * The packets of all objects in the order in which a fleet sends them: interleaved, objects with more packets more often. The packets
+ * of one object are then scattered in the database, as in real ones.
  */
 function* interleaved(size: Size): Generator<[nth: number, at: number]> {
   const steps = Math.max(size.longPackets, size.packets);

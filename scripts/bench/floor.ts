@@ -1,15 +1,15 @@
-// The least that could do the same: node:http, one raw command of the driver per request, its reply turned into JSON. No
-// sessions, no rights, no checks, no router; an object's state is stored with it and never kept up to date. No server that
-// does its work can be expected to get here: it is what a ratio is taken to.
+// The floor: the least code that could answer the same requests. node:http, one raw command of the driver per request, its reply
+// converted to JSON. No sessions, permissions, checks or router; the state of an object is stored with it and never updated. No real
+// server reaches it: results are compared with it.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { BSON, type Document, MongoClient, ObjectId } from 'mongodb';
 import { WebSocketServer } from 'ws';
-import { findField, readBatch } from '../../src/db/bson.js';
-import { JsonWriter, toJson } from '../../src/db/json.js';
+import { JsonWriter, toJson } from '../../src/db/bson/json-writer.js';
+import { findField, readBatch } from '../../src/db/bson/reader.js';
 import { createStampClock } from '../../src/model/packet.js';
 
-/** TICK_MS: live events gathered so long, and written to each socket together; 0 for one write each. */
+/** TICK_MS: how long live events are gathered before they are written to each socket together; 0: one write per event. */
 const { PORT, MONGODB_URI = '', TICK_MS = '0' } = process.env;
 const client = await new MongoClient(MONGODB_URI, { writeConcern: { w: 'majority', journal: true } }).connect();
 const db = client.db();
@@ -119,19 +119,19 @@ function toFrame(text: string): Buffer {
 }
 
 let frames: Buffer[] = [];
-function tellAll(): void {
+function publishAll(): void {
   const bytes = Buffer.concat(frames);
   frames = [];
   for (const socket of raw) socket.write(bytes);
 }
 
-function tell(document: Buffer): void {
+function publish(document: Buffer): void {
   const text = `42["object-packet",${toJson(document)}]`;
   if (Number(TICK_MS) === 0) {
     for (const socket of sockets.clients) socket.send(text);
     return;
   }
-  if (frames.push(toFrame(text)) === 1) setTimeout(tellAll, Number(TICK_MS));
+  if (frames.push(toFrame(text)) === 1) setTimeout(publishAll, Number(TICK_MS));
 }
 
 async function watch(): Promise<void> {
@@ -144,7 +144,7 @@ async function watch(): Promise<void> {
     const reply = await db.command(next, { session, raw: true });
     for (const event of readBatch(reply.cursor as Uint8Array).documents) {
       const document = findField(event, 'fullDocument', BSON.BSONType.object);
-      if (document !== null) tell(document);
+      if (document !== null) publish(document);
     }
   }
 }

@@ -1,10 +1,10 @@
-// Requests over HTTP: as fast as answers come, or at a rate.
+// HTTP load: as fast as answers arrive, or at a fixed rate.
 import { setTimeout as wait } from 'node:timers/promises';
 import { openConnection, type Target, toRequest } from './connection.js';
 import type { Size } from './data.js';
 import type { MakeWanted } from './workloads.js';
 
-/** What a load measured between `begin` and `end`; latencies in ms. */
+/** The results of a load between `begin` and `end`; latencies in ms. */
 export interface Measured {
   readonly seconds: number;
   readonly count: number;
@@ -14,7 +14,7 @@ export interface Measured {
 
 export interface Load {
   go(): void;
-  /** How many answers there were so far, measured or not; absent where that says nothing of how warm a server is. */
+  /** The number of answers so far, measured or not; absent if it does not indicate how warm the server is. */
   answered?(): number;
   begin(): void;
   end(): Measured;
@@ -24,7 +24,7 @@ const RETRY_MS = 100;
 const TICK_MS = 1;
 const WAITING = 2_000;
 
-/** Counts what happens while it is measured. */
+/** Counts answers and latencies during the measurement. */
 export function createMeter() {
   let [from, to, count, errors] = [Number.POSITIVE_INFINITY, 0, 0, 0];
   let answered = 0;
@@ -50,7 +50,7 @@ export function createMeter() {
   };
 }
 
-/** Every connection sends its next request when it has the answer to the last. */
+/** Each connection sends its next request after the answer to the previous one. */
 export function loadHttp(target: Target, size: Size, wanted: MakeWanted, connections: number): Load {
   const meter = createMeter();
   let nth = 0;
@@ -75,8 +75,8 @@ export function loadHttp(target: Target, size: Size, wanted: MakeWanted, connect
 }
 
 /**
- * So many requests a second, whether or not answers come: what waits for a connection began to wait when it was due, and
- * what cannot even wait is an error.
+ * Sends requests at a fixed rate, independent of the answers. The latency of a request includes its wait for a connection; a request
+ * that exceeds the queue is an error.
  */
 export function paceHttp(target: Target, size: Size, wanted: MakeWanted, rate: number, connections = 16): Load {
   const meter = createMeter();

@@ -1,18 +1,18 @@
-// Sockets that hear live events, by the thousand: frames are counted in the stream of bytes, and those of some sockets are
-// read for the time at which the event set out.
+// Thousands of sockets that receive live events. Frames are counted in the stream of bytes; some sockets also read the times at
+// which the events were sent.
 import { randomBytes } from 'node:crypto';
 import { openSocket, type Target } from './connection.js';
 import { createMeter, type Load } from './http-load.js';
 import { nowMs } from './workloads.js';
 
 const AT_ONCE = 50;
-/** Every so many-th socket is read. */
+/** One socket in this many reads the times of events. */
 const READ_EVERY = 25;
-// What the protocol says beside events is shorter; what opens it comes before the measurement.
+// Other frames of the protocol are shorter, and those of the handshake arrive before the measurement.
 const EVENT_BYTES = 20;
 const SENT = '"sentMs":';
 
-/** Counts whole text frames of events in a stream of WebSocket bytes, however it is cut. Server to client: no masks. */
+/** Counts complete text frames of events in a stream of WebSocket bytes with arbitrary chunks. Frames of a server have no mask. */
 export function createFrameCounter(onEvent: () => void): (chunk: Uint8Array) => void {
   const header = new Uint8Array(10);
   let [filled, skip] = [0, 0];
@@ -42,7 +42,7 @@ function readLength(header: Uint8Array, end: number): number {
   return length;
 }
 
-/** The times at which the events in the bytes set out, as far as the bytes are whole; and the rest. */
+/** Finds the send times of the complete events in the bytes; returns the rest. */
 export function readSentTimes(bytes: Buffer): { times: number[]; rest: Buffer } {
   const times: number[] = [];
   let from = 0;
@@ -56,7 +56,7 @@ export function readSentTimes(bytes: Buffer): { times: number[]; rest: Buffer } 
   }
 }
 
-/** Opens the sockets, and resolves when all of them are let in. */
+/** Opens the sockets. Resolves when all are connected. */
 export async function loadLive(target: Target, sockets: number): Promise<Load> {
   const meter = createMeter();
   let [events, before] = [0, 0];
@@ -80,7 +80,7 @@ export async function loadLive(target: Target, sockets: number): Promise<Load> {
   };
 }
 
-/** One socket, as clients of Engine.IO 3 open it; resolves when `40` lets it in. */
+/** Opens one socket like a client of Engine.IO 3. Resolves when `40` confirms the connection. */
 function listen(target: Target, count: () => void, noteTime: ((sentMs: number) => void) | null): Promise<void> {
   return new Promise((resolve, reject) => {
     const counter = createFrameCounter(count);
@@ -92,7 +92,7 @@ function listen(target: Target, count: () => void, noteTime: ((sentMs: number) =
         const isIn = opening.includes('\x81\x0240', 0, 'latin1');
         if (!isIn) return;
         open = true;
-        // Nothing is told before the measurement: what follows begins with a frame.
+        // No events arrive before the measurement, so the next bytes begin with a frame.
         resolve();
         return;
       }

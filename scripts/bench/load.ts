@@ -1,4 +1,4 @@
-// The process of a load: told by its parent what to do and when to measure, it answers what it measured.
+// The process of a load. Its parent sends the job and the times to measure; it answers with the results.
 
 import type { Target } from './connection.js';
 import type { Size } from './data.js';
@@ -7,10 +7,12 @@ import { loadLive } from './live-load.js';
 import { percentile } from './stats.js';
 import { postPackets, readObject, WORKLOADS } from './workloads.js';
 
-/** `part`: the requests of a workload, the sockets of a live one, the reads beside it. */
+/** `part`: the requests of a workload, the sockets of a live workload, or the reads beside it. */
 export interface Job {
   readonly workload: string;
   readonly part: 'requests' | 'sockets' | 'reads';
+  /** Instead of a workload: packets at this rate, so many per request. */
+  readonly paced?: { readonly packetsPerSecond: number; readonly packetsPerPost: number };
   readonly target: Target;
   readonly size: Size;
 }
@@ -23,17 +25,23 @@ export interface Result extends Omit<Measured, 'latencies'> {
   readonly p99: number;
 }
 
-async function start({ workload, part, target, size }: Job): Promise<Load> {
+async function start({ workload, part, paced, target, size }: Job): Promise<Load> {
+  if (paced !== undefined) return pacePackets(target, size, paced);
   const found = WORKLOADS.find(({ id }) => id === workload);
   if (found === undefined) throw new Error(`no workload ${workload}`);
   if (part === 'reads') return paceHttp(target, size, readObject, found.readsPerSecond);
   if (found.kind === 'http') return loadHttp(target, size, found.wanted, found.connections);
   if (part === 'sockets') return loadLive(target, Math.ceil(found.sockets * size.socketShare));
-  const { packetsPerPost, packetsPerSecond } = found;
-  return paceHttp(target, size, postPackets(packetsPerPost), packetsPerSecond / packetsPerPost);
+  return pacePackets(target, size, found);
 }
 
-const tell = (message: FromLoad): void => void process.send?.(message);
+const pacePackets = (
+  target: Target,
+  size: Size,
+  { packetsPerSecond, packetsPerPost }: NonNullable<Job['paced']>,
+): Load => paceHttp(target, size, postPackets(packetsPerPost), packetsPerSecond / packetsPerPost);
+
+const send = (message: FromLoad): void => void process.send?.(message);
 
 function toResult({ latencies, ...measured }: Measured): Result {
   return { ...measured, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
@@ -45,13 +53,13 @@ process.on('message', (message: ToLoad) => {
     start(message.job).then(
       (started) => {
         load = started;
-        tell('ready');
+        send('ready');
       },
-      (error: Error) => tell({ failed: error.message }),
+      (error: Error) => send({ failed: error.message }),
     );
-  } else if (message === 'end') tell({ result: toResult((load as Load).end()) });
-  else if (message === 'answered') tell({ answered: load?.answered?.() ?? 0 });
+  } else if (message === 'end') send({ result: toResult((load as Load).end()) });
+  else if (message === 'answered') send({ answered: load?.answered?.() ?? 0 });
   else load?.[message]();
-  if (message === 'begin') tell('begun');
+  if (message === 'begin') send('begun');
 });
 process.on('disconnect', () => process.exit());

@@ -1,18 +1,19 @@
-// Measures the service beside two others that serve the same data from the same MongoDB: the usual way, and the least that
-// could do the same. Starts everything it needs in a temporary folder and prints a Markdown table.
+// Measures the service beside two other servers with the same data in the same MongoDB: the usual server and the floor. Starts
+// everything in a temporary folder and prints a Markdown table.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { startEmbedded } from '../../src/db/embedded.js';
-import { failure, readPositive, runScript } from '../client.js';
+import { startEmbedded } from '../../src/db/embedded/start.js';
+import { failure, parsePositive, runScript } from '../client.js';
 import { sizeOf } from './data.js';
 import { fill } from './fill.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
-import { type RunningServer, SERVERS, type ServerName, startServer } from './servers.js';
+import { type Place, type RunningServer, SERVERS, type ServerName, startServer } from './servers.js';
 import { type Measurement, toTable } from './table.js';
+import { measureWebhooks } from './webhooks.js';
 import { WORKLOADS, type Workload } from './workloads.js';
 
 const HELP = `npm run bench -- [--quick] [--only W1,W6] [--servers ours,floor] [--json <file>]
@@ -22,7 +23,8 @@ gathers live events for 10 ms), in turns of seconds, and prints a table of media
 small machine: nothing else should run.
 
   --quick              one short round, without floor-tick: a minute
-  --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}
+  --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}; S for all of S1 to S3;
+                       H measures webhooks, and what handlers cost the storing of packets: only when asked for
   --servers <names>    these servers: ${SERVERS.join(',')}
   --rounds <n>         how often each server has its turn (default 5)
   --seconds <s>        how long a workload is measured in a round (default 1.3)
@@ -35,6 +37,8 @@ small machine: nothing else should run.
 const QUICK = { rounds: 1, seconds: 0.3 };
 const QUICK_SERVERS = 'ours,usual,floor';
 const FULL = { rounds: 5, seconds: 1.3 };
+/** How many events are sent at once to measure how long webhooks take for them. */
+const BACKLOG = 100_000;
 const WARM_LEAST_MS = 300;
 const WARM_SHARES = { least: 0.5, most: 3 };
 const quiet = { info() {}, warn() {} };
@@ -49,15 +53,20 @@ const ARGUMENTS = {
 function readOptions() {
   const { values } = readCommandLine();
   const usual = values.quick ? QUICK : FULL;
-  const seconds = readPositive('seconds', values.seconds, usual.seconds);
+  const only = values.only?.replace(/\bS\b/, 'S1,S2,S3').split(',');
+  const wanted = only?.filter((id) => id !== 'H');
+  const servers = (values.servers ?? (values.quick ? QUICK_SERVERS : undefined))?.split(',');
+  const seconds = parsePositive('seconds', values.seconds, usual.seconds);
   const warmMs = Math.max(WARM_LEAST_MS, seconds * 1_000 * WARM_SHARES.least);
-  const timing: Timing = { measureMs: seconds * 1_000, warmMs, warmMostMs: seconds * 1_000 * WARM_SHARES.most };
+  const timing: Timing = { measureMs: seconds * 1_000, warmMs, warmMaxMs: seconds * 1_000 * WARM_SHARES.most };
   return {
     ...{ help: values.help, json: values.json, profile: values.profile, mongodb: values.mongodb, timing },
-    rounds: readPositive('rounds', values.rounds, usual.rounds),
-    size: sizeOf(readPositive('scale', values.scale, 1)),
-    workloads: choose('only', values.only, WORKLOADS, ({ id }) => id),
-    servers: choose('servers', values.servers ?? (values.quick ? QUICK_SERVERS : undefined), SERVERS, String),
+    rounds: parsePositive('rounds', values.rounds, usual.rounds),
+    size: sizeOf(parsePositive('scale', values.scale, 1)),
+    webhooks: only?.includes('H') ?? false,
+    backlog: Math.max(1_000, Math.round(BACKLOG * Math.min(1, parsePositive('scale', values.scale, 1)))),
+    workloads: choose('only', wanted, WORKLOADS, ({ id }) => id),
+    servers: choose('servers', servers, SERVERS, String),
   };
 }
 
@@ -71,14 +80,19 @@ function readCommandLine() {
 
 type Options = ReturnType<typeof readOptions>;
 
-function choose<T>(name: string, given: string | undefined, from: readonly T[], nameOf: (one: T) => string): T[] {
-  const wanted = given?.split(',') ?? from.map(nameOf);
+function choose<T>(
+  name: string,
+  given: readonly string[] | undefined,
+  from: readonly T[],
+  nameOf: (one: T) => string,
+): T[] {
+  const wanted = given ?? from.map(nameOf);
   const unknown = wanted.find((one) => !from.some((known) => nameOf(known) === one));
   if (unknown !== undefined) throw failure(`--${name}: no ${unknown} among ${from.map(nameOf).join(', ')}`);
   return from.filter((one) => wanted.includes(nameOf(one)));
 }
 
-/** A MongoDB for the time of the measurement. */
+/** Starts a MongoDB for the duration of the measurement. */
 async function startMongodb(
   given: string | undefined,
   folder: string,
@@ -106,8 +120,9 @@ async function prepare(uri: string, { servers, size }: Options): Promise<{ pid: 
   }
 }
 
-/** Sockets are what tells the two floors apart. */
-const isMeant = (server: ServerName, { kind }: Workload): boolean => server !== 'floor-tick' || kind === 'live';
+/** The two floors differ only in live workloads. */
+const isMeant = (server: ServerName, { kind, withoutFloor }: Workload): boolean =>
+  server === 'floor-tick' ? kind === 'live' : server !== 'floor' || withoutFloor !== true;
 
 async function run(options: Options, folder: string, signal: AbortSignal): Promise<{ text: string; results: object }> {
   const mongodb = await startMongodb(options.mongodb, folder);
@@ -117,12 +132,12 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
     const { pid, version } = await prepare(mongodb.uri, options);
     const profileFolder = options.profile === undefined ? null : resolve(options.profile);
     const place = { mongodbUri: mongodb.uri, folder, profileFolder };
-    for (const name of options.servers) {
+    for (const name of options.workloads.length === 0 ? [] : options.servers) {
       const server = await startServer(name, place);
       servers.set(name, server);
       server.freeze();
     }
-    // What was filled has still to be written out.
+    // The filled data is still being written to disk.
     await becomeQuiet([pid]);
     const rounds = new Map<string, Round[]>();
     for (const { round, workload, name } of turnsOf(options)) {
@@ -135,14 +150,28 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
         await measured(servers.get(name) as RunningServer, workload, given),
       ]);
     }
-    return toResults(options, rounds, version);
+    const webhooks = options.webhooks ? await runWebhooks(options, place, pid) : null;
+    return toResults(options, rounds, { version, webhooks });
   } finally {
     for (const server of servers.values()) await server.stop();
     await mongodb.stop();
   }
 }
 
-/** One workload after the other, each of every server: what is compared is measured within seconds. */
+/** On a server of its own, which has no other work. */
+async function runWebhooks({ size, timing, rounds, backlog }: Options, place: Place, pid: number): Promise<string> {
+  const server = await startServer('ours', place);
+  const say = (text: string): void => console.error(text);
+  try {
+    return await measureWebhooks({ server, mongodProcessId: pid, size, timing, rounds, backlog, say });
+  } catch (error) {
+    throw failure(`H: ${(error as Error).message}\n${await server.said()}`);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** The order of measurements: all servers for one workload, then the next, so that compared values are measured within seconds. */
 function* turnsOf({ rounds, workloads, servers }: Options) {
   for (let round = 1; round <= rounds; round++) {
     for (const workload of workloads) {
@@ -151,12 +180,12 @@ function* turnsOf({ rounds, workloads, servers }: Options) {
   }
 }
 
-/** In later rounds code is compiled. */
+/** Later rounds need less warm-up, since the code is compiled. */
 function timingOf(round: number, timing: Timing): Timing {
-  return round === 1 ? timing : { ...timing, warmMostMs: timing.warmMs };
+  return round === 1 ? timing : { ...timing, warmMaxMs: timing.warmMs };
 }
 
-/** A server that fails says why in its log. */
+/** Measures, and adds the log of the server to an error. */
 async function measured(server: RunningServer, workload: Workload, given: Parameters<typeof measure>[2]) {
   server.wake();
   try {
@@ -168,18 +197,23 @@ async function measured(server: RunningServer, workload: Workload, given: Parame
   }
 }
 
-function toResults(options: Options, rounds: ReadonlyMap<string, Round[]>, mongodbVersion: string) {
+function toResults(
+  options: Options,
+  rounds: ReadonlyMap<string, Round[]>,
+  { version, webhooks }: { version: string; webhooks: string | null },
+) {
   const measurements: Measurement[] = [...rounds].map(([key, found]) => {
     const [workload, server] = key.split(' ') as [string, ServerName];
     return { workload, server, rounds: found };
   });
-  const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'CPU'}, Node ${process.versions.node}, MongoDB ${mongodbVersion}`;
+  const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'CPU'}, Node ${process.versions.node}, MongoDB ${version}`;
   const { objects } = options.size;
   const seconds = options.timing.measureMs / 1_000;
   const note = `Medians of ${options.rounds} rounds of ${seconds} s; ${objects.toLocaleString('en-US')} objects; ${machine}.`;
+  const table = options.workloads.length === 0 ? null : toTable(options.workloads, measurements);
   return {
-    text: `${toTable(options.workloads, measurements)}\n\n${note}`,
-    results: { machine, rounds: options.rounds, seconds, size: options.size, measurements },
+    text: [table, webhooks, note].filter((one) => one !== null).join('\n\n'),
+    results: { machine, rounds: options.rounds, seconds, size: options.size, measurements, webhooks },
   };
 }
 

@@ -1,33 +1,33 @@
-// One measurement: a workload against a server that runs, with the load in processes of its own.
+// Measures one workload against a running server, with the load in separate processes.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Size } from './data.js';
 import type { FromLoad, Job, Result, ToLoad } from './load.js';
-import { forgetPeak, readCpuMs, readPeakMb } from './process.js';
+import { readCpuMs, readPeakMb, resetPeak } from './process.js';
 import type { RunningServer } from './servers.js';
 import type { Workload } from './workloads.js';
 
-/** What one round gave; times in ms, memory in MiB. */
+/** The results of one round; times in ms, memory in MiB. */
 export interface Round {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
   readonly errors: number;
-  /** CPU per operation: of a live workload per thousand deliveries. */
+  /** CPU per operation; for live workloads per thousand deliveries. */
   readonly serverCpuMs: number;
   readonly mongodCpuMs: number;
   readonly peakMb: number | null;
-  /** The 99th percentile of the reads beside it. */
+  /** The 99th percentile of the reads beside the workload. */
   readonly readsP99: number | null;
 }
 
 export interface Timing {
-  /** A warm-up takes at least so long, */
+  /** The minimum duration of a warm-up. */
   readonly warmMs: number;
-  /** and at most so long, where less than a workload's `warmRequests` were answered. */
-  readonly warmMostMs: number;
+  /** Its maximum duration if fewer than the workload's `warmRequests` are answered. */
+  readonly warmMaxMs: number;
   readonly measureMs: number;
 }
 
@@ -51,7 +51,7 @@ export async function measure(
     }
     for (const load of loads) load.send('go');
     await warmUp(loads[0] as ChildProcess, workload, timing);
-    if (workload.kind === 'http' && workload.memory) forgetPeak(server.processId);
+    if (workload.kind === 'http' && workload.memory) resetPeak(server.processId);
     await Promise.all(loads.map((load) => ask(load, 'begin')));
     const processIds = [server.processId, mongodProcessId];
     const before = processIds.map(readCpuMs);
@@ -65,17 +65,17 @@ export async function measure(
   }
 }
 
-/** As long as code is not compiled a server is several times slower, and one with more code for longer. */
-async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMostMs }: Timing): Promise<void> {
+/** A server is several times slower until its code is compiled, which takes longer with more code. */
+async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMaxMs }: Timing): Promise<void> {
   await wait(warmMs);
   if (workload.kind !== 'http') return;
-  for (const untilMs = performance.now() + warmMostMs - warmMs; performance.now() < untilMs; await wait(POLL_MS)) {
-    const told = await ask(load, 'answered');
-    if (typeof told === 'object' && 'answered' in told && told.answered >= workload.warmRequests) return;
+  for (const untilMs = performance.now() + warmMaxMs - warmMs; performance.now() < untilMs; await wait(POLL_MS)) {
+    const answer = await ask(load, 'answered');
+    if (typeof answer === 'object' && 'answered' in answer && answer.answered >= workload.warmRequests) return;
   }
 }
 
-/** Events may still be on their way to nobody: who is to stand still must not be left with work for the next turn. */
+/** Waits until the processes are idle: remaining work would run during the measurement of the next server. */
 export async function becomeQuiet(processIds: readonly number[]): Promise<void> {
   const read = (): number => processIds.reduce((sum, id) => sum + readCpuMs(id), 0);
   const untilMs = performance.now() + QUIET.waitMs;

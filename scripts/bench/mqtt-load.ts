@@ -1,5 +1,5 @@
 // The devices of the MQTT measurement, in a process of their own: raw sockets that publish with QoS 1 and count what is
-// acknowledged. Told by its parent what to do, it answers what it measured.
+// acknowledged. Its parent sends the job; it answers with the results.
 import { connect, type Socket } from 'node:net';
 import { percentile } from './stats.js';
 
@@ -11,7 +11,7 @@ export interface MqttJob {
   readonly password: string;
 }
 
-/** `perSecond` null: each device keeps `window` messages under way. */
+/** `perSecond` null: each device keeps `window` messages unacknowledged. */
 export interface MqttPhase {
   readonly seconds: number;
   readonly perSecond: number | null;
@@ -76,7 +76,7 @@ function openDevice(job: MqttJob, at: number): Promise<Device> {
     socket.write(connectPacket(`bench-${at}`, job));
     socket.on('data', (data: Buffer) => {
       const bytes = rest.length === 0 ? data : Buffer.concat([rest, data]);
-      // CONNACK and PUBACK, all that comes, have four bytes each.
+      // Only CONNACK and PUBACK arrive, of four bytes each.
       const whole = bytes.length - (bytes.length % 4);
       for (let offset = 0; offset < whole; offset += 4) {
         if (bytes[offset] === 0x40) {
@@ -100,7 +100,7 @@ function publish(device: Device, dueMs: number): void {
   device.socket.write(publishPacket(id, sent++));
 }
 
-/** As much as is acknowledged, or at a rate that does not wait for it: then latencies count from when a message was due. */
+/** Publishes as fast as messages are acknowledged, or at a fixed rate; latencies then count from the time when a message was due. */
 async function run(devices: readonly Device[], { seconds, perSecond, window }: MqttPhase): Promise<MqttResult> {
   const latencies: number[] = [];
   const startMs = performance.now();
@@ -133,7 +133,7 @@ async function run(devices: readonly Device[], { seconds, perSecond, window }: M
   };
 }
 
-const tell = (message: FromMqttLoad): void => void process.send?.(message);
+const send = (message: FromMqttLoad): void => void process.send?.(message);
 let devices: Device[] = [];
 process.on('message', (message: ToMqttLoad) => {
   const work = async (): Promise<FromMqttLoad> => {
@@ -142,6 +142,6 @@ process.on('message', (message: ToMqttLoad) => {
     devices = await Promise.all(Array.from({ length: job.devices }, (_, at) => openDevice(job, at)));
     return 'ready';
   };
-  work().then(tell, (error: Error) => tell({ failed: error.message }));
+  work().then(send, (error: Error) => send({ failed: error.message }));
 });
 process.on('disconnect', () => process.exit());

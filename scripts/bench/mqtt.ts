@@ -1,5 +1,5 @@
-// Devices over MQTT: QoS 1 publishes of 200 devices, each acknowledged only when it is stored. The service, the database and
-// the devices are a process each.
+// Measures MQTT: QoS 1 publishes of 200 devices, each acknowledged when it is stored. The service, the database and the devices
+// are separate processes.
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -9,14 +9,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { MongoClient, type WriteConcernSettings } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { startEmbedded } from '../../src/db/embedded.js';
-import { failure, readArguments, readPositive, runScript } from '../client.js';
+import { startEmbedded } from '../../src/db/embedded/start.js';
+import { failure, parseArguments, parsePositive, runScript } from '../client.js';
 import type { FromMqttLoad, MqttJob, MqttPhase, MqttResult, ToMqttLoad } from './mqtt-load.js';
 import { format } from './stats.js';
 
 const HELP = `node dist/scripts/bench/mqtt.js
 
-Measures QoS 1 publishes of devices over MQTT, each acknowledged when it is stored: as many as there can be, and the time to
+Measures QoS 1 publishes of devices over MQTT, each acknowledged when it is stored: as fast as acknowledged, and the time to
 the acknowledgement at half that rate. A service, a database and the devices are started for it, and removed.
 
   --devices <n>        how many devices (default 200)
@@ -32,9 +32,9 @@ const GROUP = 100;
 const DURABLE: WriteConcernSettings = { w: 'majority', journal: true };
 
 export interface MqttMeasured {
-  readonly most: MqttResult;
+  readonly max: MqttResult;
   readonly half: MqttResult;
-  /** Packets per second that the driver alone stores in groups of 100, two under way. */
+  /** Packets per second that the driver alone stores in groups of 100, two at a time. */
   readonly rawPerSecond: number;
 }
 
@@ -47,7 +47,7 @@ export interface MqttOptions {
 
 const compiled = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** Measures against a database, in which it makes one of its own. */
+/** Measures with the given MongoDB, in a separate database. */
 export async function measureMqtt(mongodbUri: string, options: MqttOptions): Promise<MqttMeasured> {
   const rawPerSecond = await measureRaw(mongodbUri, options.seconds / 2);
   const service = await startService(mongodbUri, options.profileFolder);
@@ -59,13 +59,13 @@ export async function measureMqtt(mongodbUri: string, options: MqttOptions): Pro
       await ask(load, { job: { host, port: Number(port), devices: options.devices, ...AUTH } satisfies MqttJob });
       const { seconds, window } = options;
       const phase = async (perSecond: number | null, forSeconds: number): Promise<MqttResult> => {
-        const told = await ask(load, { phase: { seconds: forSeconds, perSecond, window } satisfies MqttPhase });
-        return (told as { result: MqttResult }).result;
+        const answer = await ask(load, { phase: { seconds: forSeconds, perSecond, window } satisfies MqttPhase });
+        return (answer as { result: MqttResult }).result;
       };
       await phase(null, Math.min(3, seconds));
-      const most = await phase(null, seconds);
-      const half = await phase(most.perSecond / 2, seconds);
-      return { most, half, rawPerSecond };
+      const max = await phase(null, seconds);
+      const half = await phase(max.perSecond / 2, seconds);
+      return { max, half, rawPerSecond };
     } finally {
       load.kill();
     }
@@ -77,9 +77,9 @@ export async function measureMqtt(mongodbUri: string, options: MqttOptions): Pro
 
 async function ask(load: ChildProcess, message: ToMqttLoad): Promise<FromMqttLoad> {
   load.send(message);
-  const [told] = (await once(load, 'message')) as [FromMqttLoad];
-  if (typeof told === 'object' && 'failed' in told) throw failure(told.failed);
-  return told;
+  const [answer] = (await once(load, 'message')) as [FromMqttLoad];
+  if (typeof answer === 'object' && 'failed' in answer) throw failure(answer.failed);
+  return answer;
 }
 
 async function startService(mongodbUri: string, profileFolder: string | null) {
@@ -115,7 +115,7 @@ async function createObjects(url: string, count: number): Promise<void> {
   }
 }
 
-/** The bound that the database and its driver set: groups of packets, without anything else around them. */
+/** Measures the upper bound set by the database and its driver: groups of packets without any other work. */
 async function measureRaw(uri: string, seconds: number): Promise<number> {
   const client = await new MongoClient(uri, { writeConcern: DURABLE }).connect();
   const packets = client.db().collection('raw');
@@ -139,13 +139,13 @@ async function measureRaw(uri: string, seconds: number): Promise<number> {
 }
 
 /** The measurement as a table. */
-export function toText({ most, half, rawPerSecond }: MqttMeasured): string {
+export function toText({ max, half, rawPerSecond }: MqttMeasured): string {
   const row = (title: string, { perSecond, p50, p99 }: MqttResult): string =>
     `| ${title} | ${format(perSecond)} | ${format(p50)} | ${format(p99)} |`;
   return [
     '| QoS 1 publishes, acknowledged when stored | per s | p50 ms | p99 ms |',
     '|---|---|---|---|',
-    row('as many as there can be', most),
+    row('as fast as acknowledged', max),
     row('at half that rate', half),
     `| the driver alone, groups of ${GROUP} | ${format(rawPerSecond)} | – | – |`,
   ].join('\n');
@@ -153,7 +153,7 @@ export function toText({ most, half, rawPerSecond }: MqttMeasured): string {
 
 async function main(): Promise<number> {
   const text = { type: 'string' } as const;
-  const args = readArguments({ devices: text, seconds: text, window: text, profile: text }, HELP);
+  const args = parseArguments({ devices: text, seconds: text, window: text, profile: text }, HELP);
   const folder = await mkdtemp(join(tmpdir(), 'vigil-bench-mqtt-'));
   const quiet = { info: () => undefined, warn: console.error, error: console.error, debug: () => undefined };
   try {
@@ -166,9 +166,9 @@ async function main(): Promise<number> {
     });
     try {
       const measured = await measureMqtt(mongodb.uri, {
-        devices: Math.ceil(readPositive('devices', args.devices, 200)),
-        seconds: readPositive('seconds', args.seconds, 10),
-        window: Math.ceil(readPositive('window', args.window, 5)),
+        devices: Math.ceil(parsePositive('devices', args.devices, 200)),
+        seconds: parsePositive('seconds', args.seconds, 10),
+        window: Math.ceil(parsePositive('window', args.window, 5)),
         profileFolder: args.profile ?? null,
       });
       console.log(toText(measured));

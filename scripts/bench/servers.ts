@@ -1,4 +1,4 @@
-// The servers that are measured, each a process of its own; who waits for its turn stands still.
+// The measured servers, each in a separate process. A server is frozen while another one is measured.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
@@ -11,15 +11,15 @@ import { failure } from '../client.js';
 import type { Target } from './connection.js';
 import { databaseUri, LOGIN } from './data.js';
 
-/** Ours; the usual way; the least there could be, live with one write per event, and with one per tick. */
+/** The service; the usual server; the floor with one write per live event, and with one per tick. */
 export const SERVERS = ['ours', 'usual', 'floor', 'floor-tick'] as const;
 export type ServerName = (typeof SERVERS)[number];
 
 export interface RunningServer extends Target {
   readonly processId: number;
-  /** The end of what it logged. */
+  /** The end of its log. */
   said(): Promise<string>;
-  /** Stands still until it is woken: it takes no time of the machine, and asks nothing of MongoDB. */
+  /** Suspends the process until `wake`: it uses no CPU time and sends nothing to MongoDB. */
   freeze(): void;
   wake(): void;
   stop(): Promise<void>;
@@ -27,7 +27,7 @@ export interface RunningServer extends Target {
 
 export interface Place {
   readonly mongodbUri: string;
-  /** For logs, and for profiles where they are asked for. */
+  /** For logs, and for profiles if requested. */
   readonly folder: string;
   readonly profileFolder: string | null;
 }
@@ -50,7 +50,7 @@ export async function startServer(name: ServerName, place: Place): Promise<Runni
   const log = openSync(file, 'a');
   const said = async (): Promise<string> => (await readFile(file, 'utf8')).slice(-LAST_CHARACTERS);
   const child = spawn(process.execPath, [...profile, '--enable-source-maps', program], {
-    // As in production: everything is logged that is logged there.
+    // Logs as in production.
     env: {
       ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), SECRET },
       MQTT_PORT: '',
@@ -79,7 +79,7 @@ ${await said()}`);
   }
 }
 
-/** Windows has no such signals: there all run all the time. */
+/** Windows has no such signals: all servers run all the time there. */
 function signalIfPossible(child: ChildProcess, signal: 'SIGSTOP' | 'SIGCONT'): void {
   if (process.platform !== 'win32') child.kill(signal);
 }
@@ -89,9 +89,12 @@ function programOf(name: ServerName, folder: string): { program: string; env: Re
   if (name === 'floor') return { program: compiled('./floor.js'), env: {} };
   if (name === 'floor-tick') return { program: compiled('./floor.js'), env: { TICK_MS } };
   const live = { LIVE_CONNECTIONS_PER_USER: MANY, LIVE_CONNECTIONS_PER_ADDRESS: MANY };
-  // Any port: another one on this machine may have the usual one.
+  // Any free port: the default one may be in use.
   const admin = { MQTT_PORT: '0', ADMIN_LOGIN: LOGIN.login, ADMIN_PASSWORD: LOGIN.password };
-  return { program: compiled('../../src/main.js'), env: { ...admin, ...live, DATA_DIR: folder } };
+  return {
+    program: compiled('../../src/main.js'),
+    env: { ...admin, ...live, DATA_DIR: folder, WEBHOOK_NETWORKS: '127.0.0.1' },
+  };
 }
 
 async function findPort(): Promise<number> {
@@ -103,7 +106,7 @@ async function findPort(): Promise<number> {
   return port;
 }
 
-/** Waits until the server answers, and gives a token of it; the floor takes any. */
+/** Waits until the server answers. Resolves with a token; the floor accepts any. */
 async function untilReady(url: string, name: ServerName, child: ChildProcess): Promise<string> {
   const untilMs = performance.now() + START_MS;
   const path = name.startsWith('floor') ? 'objects?limit=100' : 'auth/token';

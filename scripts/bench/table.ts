@@ -1,4 +1,4 @@
-// The results as a Markdown table: medians of the rounds, beside those of the other servers. Pure.
+// Formats the results as a Markdown table: the medians of each server's rounds. Pure.
 import type { Round } from './measure.js';
 import type { ServerName } from './servers.js';
 import { format, median } from './stats.js';
@@ -28,7 +28,7 @@ const HEAD = [
   '|---|---|---|---:|---:|---:|---:|---:|---:|---|',
 ];
 
-/** A line for each workload and server; `× floor` is the ratio of what both did in a second, the median of the rounds. */
+/** A line for each workload and server; `× floor` is the median ratio of operations per second. */
 export function toTable(workloads: readonly Workload[], measurements: readonly Measurement[]): string {
   const lines = workloads.flatMap((workload) => {
     const ofWorkload = measurements.filter((one) => one.workload === workload.id);
@@ -41,7 +41,7 @@ export function toTable(workloads: readonly Workload[], measurements: readonly M
   return [...HEAD, ...lines].join('\n');
 }
 
-/** The two of a round were measured within seconds of each other: what slows the machine down slows both. */
+/** The ratio within each round: both were measured within seconds, so a slow machine affects both. */
 function ratioOf(rounds: readonly Round[], floor: readonly Round[]): number {
   return median(rounds.map(({ perSecond }, at) => perSecond / (floor[at]?.perSecond ?? Number.NaN)));
 }

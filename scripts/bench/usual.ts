@@ -1,5 +1,5 @@
-// The usual way: what a good developer writes in a day on the same libraries. It serves the same requests with the same
-// answers, checks tokens and who sees what, and stores as durably; it is here to be measured beside the service.
+// The usual server: what a good developer writes in a day with the same libraries. It gives the same answers, checks tokens and
+// permissions, and stores as durably. It exists only to be measured beside the service.
 import { createServer } from 'node:http';
 import { verify } from '@node-rs/argon2';
 import MongoStore from 'connect-mongo';
@@ -98,6 +98,29 @@ api.get('/objects/:id/packets', async (req, res) => {
   if (!object) return;
   const time = { $gte: Number(req.query.begin ?? 0), $lte: Number(req.query.end ?? Date.now()) };
   res.json(await packets.find({ _oid: object._id, time }).sort({ time: 1, _ts: 1 }).limit(10_000).toArray());
+});
+
+api.get('/objects/:id/series', async (req, res) => {
+  const object = await findObject(req, res);
+  if (!object) return;
+  const [from, to, points, name] = [
+    Number(req.query.from),
+    Number(req.query.to),
+    Number(req.query.points),
+    req.query.params,
+  ];
+  const step = Math.ceil((to - from + 1) / points);
+  const value = `$${name}`;
+  const nth = { $floor: { $divide: [{ $subtract: ['$time', from] }, step] } };
+  const all = { first: { $first: value }, last: { $last: value }, min: { $min: value }, max: { $max: value } };
+  const pipeline = [
+    { $match: { _oid: object._id, time: { $gte: from, $lte: to } } },
+    ...[{ $sort: { time: 1, _ts: 1 } }, { $group: { _id: nth, ...all } }, { $sort: { _id: 1 } }],
+  ];
+  const buckets = await packets.aggregate(pipeline).toArray();
+  const column = (key: string) => buckets.map((bucket) => bucket[key]);
+  const columns = { first: column('first'), last: column('last'), min: column('min'), max: column('max') };
+  res.json({ time: buckets.map(({ _id }) => from + _id * step), [String(name)]: columns });
 });
 
 api.post('/objects/:id/packets', async (req, res) => {

@@ -1,7 +1,7 @@
-// The workloads: what is asked of a server, in the same words of every one. The table of results has a row for each.
+// The workloads: the same requests for every server. The table of results has a row for each.
 import { BEGIN_MS, newObject, newPacket, objectId, PAGE, type Size, STEP_MS } from './data.js';
 
-/** A request of the interface. */
+/** A request to the API. */
 export interface Wanted {
   readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
@@ -13,27 +13,29 @@ export type MakeWanted = (nth: number, size: Size) => Wanted;
 interface Common {
   readonly id: string;
   readonly title: string;
-  /** Beside it: this many GETs of one object a second. */
+  /** The number of GETs of one object per second beside the workload. */
   readonly readsPerSecond: number;
+  /** Whether the floor is omitted: it cannot do the same with less code. */
+  readonly withoutFloor?: true;
 }
 
-/** Requests as fast as the connections get answers, or so many a second. */
+/** Requests as fast as answers arrive, or at a fixed rate. */
 export interface HttpWorkload extends Common {
   readonly kind: 'http';
   readonly connections: number;
   readonly wanted: MakeWanted;
-  /** After so many answers a server runs compiled code. */
+  /** The number of answers after which a server runs compiled code. */
   readonly warmRequests: number;
-  /** Whether what the server takes at most of memory is told. */
+  /** Whether the peak memory of the server is reported. */
   readonly memory?: true;
 }
 
-/** Packets posted at a rate, heard by many sockets. */
+/** Packets posted at a fixed rate and received by many sockets. */
 export interface LiveWorkload extends Common {
   readonly kind: 'live';
   readonly sockets: number;
   readonly packetsPerSecond: number;
-  /** How many packets a request carries. */
+  /** Packets per request. */
   readonly packetsPerPost: number;
 }
 
@@ -41,12 +43,12 @@ export type Workload = HttpWorkload | LiveWorkload;
 
 const PRIME = 7_919;
 const pathOf = (nth: number): string => `/api/v1/objects/${objectId(nth)}`;
-// Scattered, and each as often as every other.
+// Scattered, and all equally often.
 const anyObject = (nth: number, { objects }: Size): string => pathOf((nth * PRIME) % objects);
 const anyDevice = (nth: number, { longHistories, histories }: Size): string =>
   pathOf(longHistories + (nth % histories));
 
-/** A clock that all processes of a machine share. */
+/** A clock shared by all processes of a machine. */
 export const nowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 
 const run = Date.now().toString(36);
@@ -61,6 +63,19 @@ const readPackets: MakeWanted = (nth, { longHistories, longPackets }) => {
   return { method: 'GET', path: `${pathOf(nth % longHistories)}/packets?${interval}` };
 };
 
+const DAY_MS = 86_400_000;
+
+/** The series of the first day of a long history, which has a packet per second, or of all of it if it is shorter. */
+const readDay: MakeWanted = (nth, { longHistories }) => {
+  const interval = `from=${BEGIN_MS}&to=${BEGIN_MS + DAY_MS - 1}`;
+  return { method: 'GET', path: `${pathOf(nth % longHistories)}/series?params=speed&points=1000&${interval}` };
+};
+
+const readHistory: MakeWanted = (nth, { longHistories, longPackets }) => {
+  const interval = `from=${BEGIN_MS}&to=${BEGIN_MS + longPackets * STEP_MS - 1}`;
+  return { method: 'GET', path: `${pathOf(nth % longHistories)}/series?params=speed&points=2000&${interval}` };
+};
+
 const createObject: MakeWanted = (nth) => ({
   method: 'POST',
   path: '/api/v1/objects',
@@ -73,7 +88,7 @@ const changeStatus: MakeWanted = (nth, size) => ({
   body: { status: `status ${nth}` },
 });
 
-/** Packets of now; `sentMs` tells whoever hears of them when they set out. */
+/** Packets with the current time; `sentMs` lets receivers compute the latency. */
 export const postPackets =
   (count: number): MakeWanted =>
   (nth, size) => {
@@ -83,8 +98,9 @@ export const postPackets =
   };
 
 const WARM_REQUESTS = 10_000;
-/** Of those that do something a hundred times or more. */
+/** For requests whose inner loops run a hundred times or more. */
 const WARM_PAGES = 300;
+const WARM_SERIES = 20;
 
 const http = (id: string, title: string, wanted: MakeWanted, connections = 32): HttpWorkload => ({
   ...{ kind: 'http', id, title, wanted, connections, warmRequests: WARM_REQUESTS, readsPerSecond: 0 },
@@ -96,6 +112,11 @@ const live = (id: string, sockets: number, packetsPerSecond: number, readsPerSec
   const packetsPerPost = packetsPerSecond < 1_000 ? 1 : 10;
   return { kind: 'live', id, title, sockets, packetsPerSecond, packetsPerPost, readsPerSecond };
 };
+
+const series = (id: string, title: string, wanted: MakeWanted, readsPerSecond = 0): HttpWorkload => ({
+  ...http(id, title, wanted, readsPerSecond === 0 ? 1 : 10),
+  ...{ warmRequests: WARM_SERIES, readsPerSecond, memory: true, withoutFloor: true },
+});
 
 export const WORKLOADS: readonly Workload[] = [
   http('W1', 'GET one object', readObject),
@@ -114,4 +135,7 @@ export const WORKLOADS: readonly Workload[] = [
     warmRequests: WARM_PAGES,
     readsPerSecond: 200,
   },
+  series('S1', 'series of a day in 1,000 points', readDay),
+  series('S2', 'series of a long history in 2,000 points', readHistory),
+  series('S3', 'series of long histories with 200 GET/s', readHistory, 200),
 ];

@@ -1,6 +1,6 @@
 /**
- * Backups by themselves, for docker-compose.yml: one every BACKUP_EVERY into a new folder below /backups, of which the newest
- * BACKUP_KEEP stay. With `--check` it tells Docker whether the newest is as young as it should be.
+ * Scheduled backups for docker-compose.yml: creates a folder below /backups every BACKUP_EVERY and keeps the newest BACKUP_KEEP.
+ * With `--check` it reports to Docker whether the newest backup is recent enough.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 const RETRY_MS = 300_000;
-/** The longest time that a timer can wait for. */
+/** The maximum delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 const folder = process.env.BACKUP_DIR || '/backups';
 
@@ -20,7 +20,7 @@ function readSettings({ BACKUP_EVERY = '24h', BACKUP_KEEP = '7' }) {
   return { everyMs: Math.min(LONGEST_MS, Number(count) * UNITS_MS[unit]), keep: Number(BACKUP_KEEP) };
 }
 
-/** Folders made here and complete, the newest first: the manifest is written last. */
+/** Complete backups, the newest first. A backup is complete if it has a manifest, which is written last. */
 const backups = () =>
   readdirSync(folder)
     .filter((name) => /^\d{4}(-\d\d){2}T\d\d(-\d\d){2}$/.test(name))
@@ -28,7 +28,7 @@ const backups = () =>
     .sort()
     .reverse();
 
-/** How old the newest is; Infinity where there is none. */
+/** The age of the newest backup; Infinity if there is none. */
 function ageMs() {
   const [newest] = backups();
   return newest === undefined ? Infinity : Date.now() - statSync(join(folder, newest, 'manifest.json')).mtimeMs;
@@ -49,14 +49,14 @@ function makeBackup() {
 async function main() {
   const { everyMs, keep } = readSettings(process.env);
   if (process.argv.includes('--check')) {
-    // Half as long again: a backup takes its time, and is tried again when it fails.
+    // A tolerance of half an interval: a backup takes time and is retried after a failure.
     process.exitCode = ageMs() <= everyMs * 1.5 ? 0 : 1;
     return;
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => process.exit(0));
   for (;;) {
     await wait(Math.max(0, everyMs - ageMs()));
-    // What a backup left that was cut off.
+    // Removes the remains of an interrupted backup.
     for (const name of readdirSync(folder))
       if (name.endsWith('.partial')) rmSync(join(folder, name), { recursive: true });
     try {

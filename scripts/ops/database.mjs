@@ -1,7 +1,6 @@
 /**
- * Sets up the MongoDB of docker-compose.yml: makes a replica set of the members that are named, and in it the user of the
- * service, who may read and write the database `vigil` and nothing else. Done again it changes nothing but what is otherwise:
- * the user's password, and members that were added or left out.
+ * Sets up the MongoDB of docker-compose.yml: creates a replica set of the named members, and the user of the service, who may only
+ * read and write the database `vigil`. Idempotent: it changes only a different password and added or removed members.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,16 +10,16 @@ import { MongoClient } from 'mongodb';
 const WAIT_MS = Number(process.env.WAIT_MS || 120_000);
 const POLL_MS = 500;
 const SELECTION_MS = 2_000;
-// With MONGODB_HOST alone a set that is there stays as it is.
+// With only MONGODB_HOST, an existing replica set stays unchanged.
 const { MONGODB_MEMBERS = '', MONGODB_HOST = 'mongo:27017' } = process.env;
 const members = (MONGODB_MEMBERS || MONGODB_HOST).split(',');
 const read = (name) => readFileSync(join(process.env.SECRETS_DIR || '/secrets', name), 'utf8').trim();
 
-/** Until it works, or gives true: the database may still be starting, or electing itself. */
+/** Retries until the work succeeds or returns true: the database may still be starting or electing a primary. */
 async function untilDone(step) {
   const deadline = Date.now() + WAIT_MS;
   for (;;) {
-    let failure = new Error('its members take too long');
+    let failure = new Error('its members did not answer in time');
     const isDone = await step().catch((error) => {
       failure = error;
       return false;
@@ -41,7 +40,7 @@ async function withClient(hosts, query, use) {
   }
 }
 
-/** A set of one, where there is none. */
+/** Initiates a replica set of one member, if there is none. */
 const initiate = () =>
   withClient(members[0], 'directConnection=true', async (client) => {
     const config = { _id: 'vigil', members: [{ _id: 0, host: members[0] }] };
@@ -53,12 +52,14 @@ const initiate = () =>
       });
     const { isWritablePrimary, setName, primary } = await client.db('admin').command({ hello: 1 });
     if (!isWritablePrimary && primary === undefined)
-      throw new Error(setName === undefined ? 'it is starting' : 'it has no primary: most of its members are away');
+      throw new Error(
+        setName === undefined ? 'it is starting' : 'it has no primary: most of its members are unavailable',
+      );
   });
 
 /**
- * The next step towards the members that are wanted, at most one of them at a time; gives true when there is none. A primary
- * cannot leave, so where it has to, the first that stays is made to lead.
+ * Adds or removes at most one member. Returns true if no step is left. A primary cannot be removed, so another member is made
+ * primary first.
  */
 async function approach(admin) {
   const { config } = await admin.command({ replSetGetConfig: 1 });

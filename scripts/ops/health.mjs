@@ -1,6 +1,6 @@
 /**
- * Asked by Docker now and then: is this instance ready? Docker starts again what has ended, and leaves alone what only hangs:
- * an instance that says nothing at all for a minute is ended here. A database that is away is no reason for that.
+ * The health check of Docker: reports whether this instance is ready. Docker restarts an ended container but not a hanging one, so
+ * this script ends an instance that has not answered for a minute. An unavailable database is no reason to do so.
  */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,17 +9,17 @@ import { join } from 'node:path';
 const PATIENCE_MS = 60_000;
 const ANSWER_MS = 4_000;
 const base = `http://127.0.0.1:${process.env.OPS_PORT || 9464}`;
-/** Written at the first silence: its age is how long the silence has lasted. */
+/** Written at the first missing answer: its age is the duration of the silence. */
 const mark = join(tmpdir(), 'vigil-silent');
 
 const ask = (path) => fetch(`${base}${path}`, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null);
 
-/** The service is the child of the init process that Docker puts before it. */
+/** The service is the child of Docker's init process. */
 function endService() {
-  // Elsewhere than in a container, where this was started from outside, the children of process 1 are others.
+  // Only in a container: elsewhere, process 1 has other children.
   if (process.ppid !== 0) return;
   for (const id of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    // The name stands in brackets and may hold anything; the state and the parent come after it.
+    // The name is in parentheses and may contain any character; the state and the parent follow it.
     const [, parent] = /\) \S (\d+) [^)]*$/.exec(readFileSync(`/proc/${id}/stat`, 'utf8')) ?? [];
     if (parent === '1') process.kill(Number(id), 'SIGKILL');
   }

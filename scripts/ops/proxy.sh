@@ -1,14 +1,14 @@
 #!/bin/sh
-# The balancer: nginx in front of every instance that the name PEERS_NAME stands for (or of PEERS, host:port, as given). It looks
-# again every few seconds: instances come and go, certificates are renewed, and none of it ends what is under way. With a
-# certificate in the secrets it speaks TLS as well; with READY_PORT it asks the instances whether they are ready.
+# The load balancer: nginx in front of all instances that PEERS_NAME resolves to (or of PEERS, a list of host:port). It checks every
+# few seconds for added and removed instances and renewed certificates, without interrupting requests in progress. With a certificate
+# in the secrets it also listens with TLS. With READY_PORT it checks whether the instances are ready.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 run=${RUN_DIR:-/tmp}
 secrets=${SECRETS_DIR:-/secrets}
 next=$run/next
 export PEERS=${PEERS:-}
-# So many looks an instance that was in use may say that it is not ready.
+# An instance in use may be unready for this number of checks.
 patience=3
 
 every_peer() {
@@ -19,7 +19,7 @@ every_peer() {
   fi | sort -u
 }
 
-# Whether a peer is `ready`, `late` or `leaving`.
+# Prints the state of a peer: `ready`, `late` or `leaving`.
 state_of() {
   answer=$(timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1" && printf "GET /ready HTTP/1.0\r\n\r\n" >&3 && cat <&3' \
     "${1%:*}" "$READY_PORT" 2> /dev/null | tr -d '\0' || true)
@@ -30,9 +30,9 @@ state_of() {
   esac
 }
 
-# Who gets requests: those that are ready, and for a while those that were; nobody who is about to end. Where none is ready all
-# of them get some, since each can say why; and as long as none is, nobody's patience is used up: when a database is away, all
-# say so.
+# Prints the peers that receive requests: ready ones, and for a while formerly ready ones, but none that is stopping. If no peer is
+# ready, all receive requests, since each can answer with the reason. The checks of late peers are then not counted, since an
+# unavailable database makes all peers unready.
 usable_peers() {
   all=$(every_peer || true)
   if [ -z "${READY_PORT:-}" ]; then
@@ -63,12 +63,12 @@ usable_peers() {
 }
 
 write_peers() {
-  # A peer that cannot be reached is left alone for a moment; the others answer.
+  # nginx skips an unreachable peer for a moment.
   printf 'server %s max_fails=1 fail_timeout=1s;\n' $1 > "$next/peers.conf"
 }
 
-# MQTT is passed on as it is, where this nginx can: as a module, or built in. With MQTT_PROXY=1 it says first whose connection it is,
-# which the instances then expect of every connection.
+# Forwards MQTT as a TCP stream, if this nginx has the stream module. With MQTT_PROXY=1 it sends a header of the PROXY protocol, which
+# the instances then require on every connection.
 write_devices() {
   : > "$next/devices.conf"
   proxy_protocol=off
@@ -86,7 +86,7 @@ write_devices() {
   } >> "$next/devices.conf"
 }
 
-# A port is one of every address, those of IPv6 as well where there is IPv6.
+# A port without an address listens on all addresses, with IPv6 if it is available.
 write_listen() {
   echo "listen $1${2:-};"
   case $1 in
@@ -98,13 +98,13 @@ write_listen() {
 write_listeners() {
   {
     write_listen "${HTTP_LISTEN:-8080}"
-    # Since 1.27.4: a connection that was used a moment ago is not closed by a change, since a request may be on its way.
+    # Since 1.27.4: a reload does not close a recently used connection, on which a request may be arriving.
     case $(nginx -v 2>&1) in
       */0.* | */1.[0-9].* | */1.1[0-9].* | */1.2[0-6].* | */1.27.[0-3]*) ;;
       *) echo 'keepalive_min_timeout 10s;' ;;
     esac
     if [ -n "$1" ]; then
-      # HTTP/2 is said in another way since 1.25.
+      # The directive for HTTP/2 changed in 1.25.
       case $(nginx -v 2>&1) in
         */0.* | */1.[0-9].* | */1.1[0-9].* | */1.2[0-5].*) write_listen "${HTTPS_LISTEN:-8443}" ' ssl http2' ;;
         *)
@@ -118,7 +118,7 @@ write_listeners() {
   } > "$next/listen.conf"
 }
 
-# Who is in front of this, and is believed when it says where a request comes from: addresses or networks.
+# Trusted proxies in front of this one, as addresses or networks: their X-Forwarded-For is used.
 write_front() {
   {
     for network in ${PROXY_TRUST:-}; do echo "set_real_ip_from $network;"; done
@@ -130,13 +130,13 @@ write_front() {
   } > "$next/front.conf"
 }
 
-# A few do: they only pass on. One for each processor of a large machine would need more memory than a container may have.
+# A few workers are enough to forward requests. One per processor of a large machine could exceed the container's memory.
 write_workers() {
   count=$(nproc 2> /dev/null || echo 1)
   echo "worker_processes $((count < 4 ? count : 4));" > "$next/workers.conf"
 }
 
-# A configuration that nginx takes, in the place where it is read; false where there is none. `$2` is empty without TLS.
+# Writes and activates a configuration; fails if nginx rejects it. `$2` is empty without TLS.
 configure() {
   mkdir -p "$next"
   write_peers "$1"
@@ -144,15 +144,15 @@ configure() {
   write_listeners "$2"
   write_front
   write_workers
-  # nginx reads what it includes beside its configuration.
+  # nginx resolves includes relative to its configuration.
   cp "$here/nginx.conf" "$next/nginx.conf"
   nginx -p "$run" -c "$next/nginx.conf" -e stderr -t -q || return 1
   mv "$next"/*.conf "$run"
 }
 
-# One without the other is a certificate that cannot be used, not one that was taken away.
+# Only one of the two files means an unusable certificate, not a removed one.
 has_tls() { if [ -s "$secrets/cert.pem" ] || [ -s "$secrets/key.pem" ]; then echo yes; fi; }
-# What this nginx was made of: when something of it changes, another one is made.
+# The inputs of the current configuration: a change creates a new configuration.
 stamp() { cksum "$here/nginx.conf" "$secrets/cert.pem" "$secrets/key.pem" 2> /dev/null || true; }
 
 peers=$(usable_peers)
@@ -160,9 +160,9 @@ peers=$(usable_peers)
 tls=$(has_tls)
 made="$peers $(stamp)"
 program=$(cksum "$0")
-# A certificate that cannot be used takes nobody's HTTP away.
+# An unusable certificate must not stop HTTP.
 configure "$peers" "$tls" || {
-  [ -n "$tls" ] && configure "$peers" '' && echo 'There is no TLS: the certificate or its key cannot be used' >&2
+  [ -n "$tls" ] && configure "$peers" '' && echo 'TLS is off: the certificate or its key is invalid' >&2
 } || exit 1
 if [ "${1:-}" = again ]; then
   nginx=$2
@@ -171,8 +171,8 @@ else
   nginx -p "$run" -c "$run/nginx.conf" -e stderr -g 'daemon off;' &
   nginx=$!
 fi
-# Requests under way are answered, and who would stay for longer is cut: nobody is let in meanwhile, and whoever started this
-# waits (docker: stop_grace_period).
+# Finishes requests in progress, then ends the remaining connections. No new connections are accepted meanwhile, and Docker waits
+# for this (stop_grace_period).
 stop() {
   kill -QUIT "$nginx"
   rest=$((${STOP_GRACE_S:-5} * 10))
@@ -187,7 +187,7 @@ trap stop TERM INT
 while kill -0 "$nginx" 2> /dev/null; do
   sleep "${LOOK_EVERY:-2}" &
   wait "$!" || true
-  # An update of this file: the same nginx goes on.
+  # This file was updated: nginx keeps running.
   if [ "$program" != "$(cksum "$0")" ] && sh -n "$0"; then exec sh "$0" again "$nginx"; fi
   peers=$(usable_peers)
   now="$peers $(stamp)"
@@ -196,7 +196,7 @@ while kill -0 "$nginx" 2> /dev/null; do
     if configure "$peers" "$(has_tls)"; then
       kill -HUP "$nginx"
     else
-      echo 'What has changed cannot be used: everything stays as it is' >&2
+      echo 'The new configuration is invalid: nginx keeps the old one' >&2
     fi
   fi
 done

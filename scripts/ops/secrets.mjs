@@ -1,6 +1,6 @@
 /**
- * The first start with Docker: makes the passwords and keys that are missing, each readable by the one that needs it, and
- * hands over a certificate that was given. What is there stays as it is.
+ * For the first start with Docker: creates missing passwords and keys, each readable only by the user that needs it, and copies a
+ * given certificate. Existing files stay unchanged.
  */
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { chownSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -14,14 +14,14 @@ const MEMBERS = 'mongo:27017';
 const random = (bytes) => randomBytes(bytes).toString('hex');
 
 /**
- * `own` is told of each file and its owner; `members` are the addresses of the MongoDB's members, which may change: the rest of
- * what is made stays as it is.
+ * `own` is called with each file and its owner. `members` are the addresses of the MongoDB members, which may change; existing secrets
+ * stay unchanged.
  */
 export function makeSecrets(folder, given, own = (file, owner) => chownSync(file, owner, owner), members = MEMBERS) {
   const place = (owner, name) => join(folder, owner, name);
   const write = (owner, name, text) => {
     const file = place(owner, name);
-    // Whole or not at all: a start that is cut off must not leave half a password.
+    // Written atomically: an interrupted start must not leave half a password.
     rmSync(`${file}.new`, { force: true });
     writeFileSync(`${file}.new`, text, { mode: 0o400 });
     own(`${file}.new`, OWNERS[owner]);
@@ -33,7 +33,7 @@ export function makeSecrets(folder, given, own = (file, owner) => chownSync(file
     if (read(owner, name) === null) write(owner, name, make());
     return read(owner, name);
   };
-  // Before anything is written: what is wrong with a certificate is said, and nothing has changed.
+  // Read before anything is written, so that an invalid certificate changes nothing.
   const certificate = readCertificate(given);
   keep('mongo', 'keyfile', () => random(378));
   keep('mongo', 'root-password', () => random(24));
@@ -52,7 +52,7 @@ export function makeSecrets(folder, given, own = (file, owner) => chownSync(file
 const NAMES = ['key.pem', 'cert.pem'];
 const WORDS = { 'cert.pem': ['TLS_CERT', 'the certificate'], 'key.pem': ['TLS_KEY', 'the key'] };
 
-/** The certificate and its key, as they were given; null where none was. Throws where the two cannot be used together. */
+/** The given certificate and its key, or null. Throws if they do not belong together. */
 function readCertificate(given) {
   const texts = Object.fromEntries(NAMES.map((name) => [name, readGiven(join(given, name), WORDS[name][0])]));
   const missing = NAMES.filter((name) => texts[name] === null);
@@ -61,13 +61,13 @@ function readCertificate(given) {
   const certificate = parse('TLS_CERT: no certificate in PEM form', () => new X509Certificate(texts['cert.pem']));
   const key = parse('TLS_KEY: no key in PEM form without a password', () => createPrivateKey(texts['key.pem']));
   if (!certificate.checkPrivateKey(key))
-    throw new Error('TLS_CERT and TLS_KEY: the key is that of another certificate');
+    throw new Error('TLS_CERT and TLS_KEY: the key belongs to another certificate');
   const until = new Date(certificate.validTo);
-  if (until < new Date()) process.stderr.write(`TLS_CERT: the certificate ended on ${until.toISOString()}\n`);
+  if (until < new Date()) process.stderr.write(`TLS_CERT: the certificate expired on ${until.toISOString()}\n`);
   return texts;
 }
 
-/** What a file says; null where nothing was given, which looks like /dev/null. */
+/** The content of a file; null if none was given, which appears as /dev/null. */
 function readGiven(file, variable) {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined || found.isCharacterDevice()) return null;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Updates an installation of docker-compose.yml to the version in this folder, while it answers: one instance after the other is
-# replaced, and each ends only when the balancer knows the one in its place. With --stop everything ends first: a version that
-# brings what is stored into another form needs that. Back up before.
+# Updates an installation of docker-compose.yml to the version in this folder without downtime: it replaces one instance at a time,
+# and stops an old instance only when the load balancer uses the new one. With --stop it stops all instances first, which a version
+# with a migration requires. Create a backup before.
 set -eu
 cd "$(dirname "$0")/../.."
 patience_s=${PATIENCE_S:-300}
@@ -34,8 +34,8 @@ address_of() {
 
 start_one() {
   before=" $(docker compose ps -q app | tr '\n' ' ')"
-  # The others stay as they are, of the version they have. With --no-deps the service would count as another one, and be made
-  # anew by the next `up`.
+  # The other instances keep their version. With --no-deps, Compose would consider the service changed and recreate it at the next
+  # `up`.
   docker compose up -d --no-recreate --scale "app=$((count + 1))" app > /dev/null 2>&1 || fail 'No new instance could be started'
   for id in $(docker compose ps -q app); do
     case $before in *" $id "*) ;; *) new=$id ;; esac
@@ -43,7 +43,7 @@ start_one() {
   if until_s is_healthy "$new" && until_s knows "$(address_of "$new")"; then return; fi
   docker compose logs --tail 20 app >&2 || true
   docker rm -f "$new" > /dev/null
-  fail 'The new version does not become ready: it is taken away again, and the old one goes on'
+  fail 'The new version did not become ready and was removed. The old version keeps running'
 }
 
 replace_instances() {
@@ -51,15 +51,15 @@ replace_instances() {
     start_one
     docker stop "$old" > /dev/null
     docker rm "$old" > /dev/null
-    say "  an instance was replaced"
+    say "  replaced one instance"
   done
 }
 
-# The members of the database that have changed, one by one: where there are several the others go on meanwhile.
+# Updates changed database members one at a time, so that the others keep running.
 update_members() {
   for member in $(docker compose config --services | grep '^mongo' | sort -r); do
     bring_up "$member"
-    until_s is_member "$member" || fail "$member does not come back: docker compose logs $member says why"
+    until_s is_member "$member" || fail "$member did not become available: docker compose logs $member says why"
   done
 }
 
@@ -70,15 +70,17 @@ if [ "${1:-}" = --stop ]; then
   docker compose stop app
   exec docker compose up -d --scale "app=$count"
 fi
-was=$(docker compose exec -T app ls dist/src/db/migrations | grep '^[0-9].*js$')
-will=$(docker compose run --rm --no-deps -T app ls dist/src/db/migrations | grep '^[0-9].*js$')
-[ "$was" = "$will" ] || fail 'This version stores things in another form than the one that runs, so the two cannot run side by side.
-Back up, then: scripts/ops/update.sh --stop'
-# One after the other: in one `up` whatever depends on something that is made anew is made anew itself, the database as well.
-# Passwords that are new in this version come first, and users last; neither touches what runs.
+# Versions before 0.2 have their migrations in another folder.
+list_migrations() { "$@" sh -c 'cd dist/src/db && ls migrations schema/migrations 2>/dev/null' | grep '^[0-9].*js$'; }
+was=$(list_migrations docker compose exec -T app)
+will=$(list_migrations docker compose run --rm --no-deps -T app)
+[ "$was" = "$will" ] || fail 'This version has a migration, so it cannot run beside the old one.
+Create a backup, then run: scripts/ops/update.sh --stop'
+# Separate steps: a single `up` would also recreate the dependents of a recreated service, such as the database. New passwords come
+# first and users last; neither affects running services.
 bring_up secrets
 update_members
 bring_up database
-say "Replacing $count of app"
+say "Replacing $count instances"
 replace_instances
 docker compose up -d --scale "app=$count"

@@ -1,21 +1,24 @@
-/** Failed logins of users, counted per account and per address in MongoDB, so that every instance knows of them. */
+/** Counts failed logins per account and per address in MongoDB, so that all instances share the counts. */
 import type { MongoClient } from 'mongodb';
 import { RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
-import { withinTime } from '../db/documents.js';
+import { withTimeout } from '../db/driver/errors.js';
 import { tooManyRequests, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 import { networkOf } from '../model/network.js';
 
 export interface Attempts {
-  /** Throws 429 when this address failed too often, or this login did: from here, or, where nobody logged in from here, anywhere. */
+  /**
+   * Throws 429 when the address has failed too often, or the login has failed too often from this address. An address without
+   * a successful login is also refused when the login has failed too often from all addresses together.
+   */
   check(login: string, address: string): Promise<void>;
   failed(login: string, address: string): Promise<void>;
   succeeded(login: string, address: string): Promise<void>;
 }
 
 /**
- * An account is counted by address, and all addresses together: a stranger who guesses elsewhere does not lock its owner
- * out, wherever the owner has logged in before.
+ * Failures of an account are counted per address and over all addresses. A stranger who guesses from elsewhere cannot lock the
+ * owner out of an address from which the owner has logged in before.
  */
 export function createAttempts(client: MongoClient): Attempts {
   const limiter = (keyPrefix: string, points: number, durationMs: number = LIMITS.loginFailureWindowMs) =>
@@ -39,18 +42,18 @@ export function createAttempts(client: MongoClient): Attempts {
   return {
     async check(login, address) {
       const { account, network, both } = keysOf(login, address);
-      const [here, byAddress, all] = await stored(() =>
+      const [here, byAddress, all] = await query(() =>
         Promise.all([perAccount.get(both), perAddress.get(network), everywhere.get(account)]),
       );
-      refuseFrom(here, LIMITS.loginFailuresPerAccount);
-      refuseFrom(byAddress, LIMITS.loginFailuresPerAddress);
-      if (isUsedUp(all, LIMITS.loginFailuresEverywhere) && (await stored(() => known.get(both))) === null) {
-        refuseFrom(all, LIMITS.loginFailuresEverywhere);
+      checkLimit(here, LIMITS.loginFailuresPerAccount);
+      checkLimit(byAddress, LIMITS.loginFailuresPerAddress);
+      if (isUsedUp(all, LIMITS.loginFailuresEverywhere) && (await query(() => known.get(both))) === null) {
+        checkLimit(all, LIMITS.loginFailuresEverywhere);
       }
     },
     async failed(login, address) {
       const { account, network, both } = keysOf(login, address);
-      await stored(async () => {
+      await query(async () => {
         const counted = [perAccount.penalty(both), perAddress.penalty(network), everywhere.penalty(account)];
         const [here] = await Promise.all(counted);
         if (here?.consumedPoints !== LIMITS.loginFailuresPerAccount) return;
@@ -62,22 +65,22 @@ export function createAttempts(client: MongoClient): Attempts {
     async succeeded(login, address) {
       const { both } = keysOf(login, address);
       const knownS = LIMITS.loginAddressKnownMs / 1_000;
-      await stored(() => Promise.all([perAccount.delete(both), waits.delete(both), known.set(both, 1, knownS)]));
+      await query(() => Promise.all([perAccount.delete(both), waits.delete(both), known.set(both, 1, knownS)]));
     },
   };
 }
 
-const isUsedUp = (used: RateLimiterRes | null, most: number): used is RateLimiterRes =>
-  used !== null && used.consumedPoints >= most;
+const isUsedUp = (used: RateLimiterRes | null, max: number): used is RateLimiterRes =>
+  used !== null && used.consumedPoints >= max;
 
-function refuseFrom(used: RateLimiterRes | null, most: number): void {
-  if (isUsedUp(used, most)) throw tooManyRequests(used.msBeforeNext / 1_000, 'too many failed logins');
+function checkLimit(used: RateLimiterRes | null, max: number): void {
+  if (isUsedUp(used, max)) throw tooManyRequests(used.msBeforeNext / 1_000, 'too many failed logins');
 }
 
-async function stored<T>(operation: () => Promise<T>): Promise<T> {
+async function query<T>(operation: () => Promise<T>): Promise<T> {
   try {
-    return await withinTime(operation, LIMITS.databaseAnswerMs);
+    return await withTimeout(operation, LIMITS.databaseAnswerMs);
   } catch (error) {
-    throw unavailable('the count of failed logins is away', error);
+    throw unavailable('the counters of failed logins are unavailable', error);
   }
 }

@@ -1,4 +1,4 @@
-/** Which web pages may use a browser's cookie here: our own, and those the operator lists. */
+/** Decides which web pages may send a browser's cookie: our own, and origins that the operator lists. */
 
 /** Headers of a request, as Node gives them. */
 export interface OriginHeaders {
@@ -8,9 +8,9 @@ export interface OriginHeaders {
 }
 
 /**
- * Whether a request comes from a page of ours, from a listed origin, or from no web page at all (no `Origin`, and a
- * browser that does not call it cross-site). `allowed` holds whole origins: `https://crm.example`; `scheme` is the one that the
- * client used: a page that came without TLS is not ours where we have it.
+ * Whether a request comes from our own page, from a listed origin, or from no web page at all (no `Origin`, and no
+ * `Sec-Fetch-Site: cross-site`). `allowed` holds whole origins: `https://crm.example`. `scheme` is the scheme the client used:
+ * a page loaded without TLS is not trusted by a service with TLS.
  */
 export function isTrustedOrigin(headers: OriginHeaders, scheme: string, allowed: readonly string[]): boolean {
   const { origin, host } = headers;
@@ -18,6 +18,6 @@ export function isTrustedOrigin(headers: OriginHeaders, scheme: string, allowed:
   if (allowed.includes(origin)) return true;
   const own = `${scheme}://${host}`;
   if (host === undefined || !URL.canParse(own) || !URL.canParse(origin)) return false;
-  // `null` is the origin of whatever has none.
+  // Browsers send `null` for pages without an origin.
   return new URL(origin).origin === new URL(own).origin && new URL(own).origin !== 'null';
 }

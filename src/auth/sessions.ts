@@ -1,11 +1,11 @@
-/** Cookie sessions: express-session writes them at login, and everyone (HTTP and sockets) reads the same store. */
+/** Cookie sessions: express-session writes them at login; HTTP and sockets read the same store. */
 import MongoStore from 'connect-mongo';
 import { parse } from 'cookie';
 import cookieParser from 'cookie-parser';
 import type { RequestHandler } from 'express';
 import session from 'express-session';
 import type { MongoClient } from 'mongodb';
-import { withinTime } from '../db/documents.js';
+import { withTimeout } from '../db/driver/errors.js';
 import { unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 
@@ -14,10 +14,14 @@ export const SESSION_COOKIE = 'sid';
 declare module 'express-session' {
   interface SessionData {
     user: string;
+    /** These three help users recognize their own sessions. */
+    openedMs: number;
+    address: string;
+    agent: string;
   }
 }
 
-/** A session in force: whose it is, and when it ends (ms since the epoch). */
+/** A session that has not expired. */
 export interface Session {
   readonly id: string;
   readonly userId: string;
@@ -25,9 +29,9 @@ export interface Session {
 }
 
 export interface Sessions {
-  /** For the routes that open and end sessions; no other route may write one. */
+  /** Only for the routes that open and end sessions; no other route may write one. */
   readonly middleware: RequestHandler;
-  /** The session that a `Cookie` header names, or null. Throws 503 when the store cannot tell. */
+  /** Finds the session that a `Cookie` header names. Throws 503 when the store does not answer. */
   find(cookieHeader: string): Promise<Session | null>;
 }
 
@@ -39,11 +43,11 @@ export interface SessionOptions {
 }
 
 export function createSessions({ client, secrets, lifetimeMs, now }: SessionOptions): Sessions {
-  // Its index is made with all others: a store that makes one itself never works again when it cannot, and ends the process.
+  // The schema creates the index of this collection: a store that fails to create its own never recovers and ends the process.
   const store = MongoStore.create({ client, collectionName: 'sessions', stringify: false, autoRemove: 'disabled' });
-  // Without `touch` a session ends when its cookie says so, however much it is used.
+  // Without `touch` a session ends when its cookie expires, however much it is used.
   (store as { touch?: unknown }).touch = undefined;
-  // The store tells of failures here as well as where they are answered.
+  // The store emits each failure here in addition to passing it to the callback.
   store.on('error', () => undefined);
   const middleware = session({
     name: SESSION_COOKIE,
@@ -52,7 +56,7 @@ export function createSessions({ client, secrets, lifetimeMs, now }: SessionOpti
     resave: false,
     saveUninitialized: false,
     rolling: false,
-    // `auto`: Secure wherever the request came over TLS, also behind a proxy that is trusted.
+    // `auto`: Secure when the request came over TLS, directly or through a trusted proxy.
     cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', maxAge: lifetimeMs },
   });
   return {
@@ -73,8 +77,8 @@ function load(store: session.Store, id: string): Promise<session.SessionData | n
   const loaded = () =>
     new Promise<session.SessionData | null | undefined>((resolve, reject) => {
       store.get(id, (error, found) =>
-        error ? reject(unavailable('the session store is away', error)) : resolve(found),
+        error ? reject(unavailable('the session store is unavailable', error)) : resolve(found),
       );
     });
-  return withinTime(loaded, LIMITS.databaseAnswerMs);
+  return withTimeout(loaded, LIMITS.databaseAnswerMs);
 }

@@ -1,15 +1,15 @@
-/** Access tokens: JSON Web Tokens that name a user and an entry of the store `tokens`, which alone keeps them in force. */
+/** Access tokens: JSON Web Tokens that name a user and an entity of `tokens`; removing the entity revokes the token. */
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../model/cache-size.js';
+import { cacheSize } from '../model/cache-size.js';
 import { isId } from '../model/entity.js';
 import { LIMITS } from '../model/limits.js';
 
 const ALGORITHM = 'HS256';
 const ISSUER = 'vigil';
 
-/** What a token says; `expiresAtMs` in ms since the epoch, a whole second (RFC 7519 counts seconds). */
+/** `expiresAtMs` is a whole second: RFC 7519 counts seconds. */
 export interface Claims {
   readonly userId: string;
   readonly tokenId: string;
@@ -18,15 +18,15 @@ export interface Claims {
 
 export interface Tokens {
   sign(claims: Claims, issuedAtMs: number): string;
-  /** The claims of a token of ours that has not expired, or null. */
+  /** Returns the claims of a token that we signed and that has not expired; else null. */
   verify(token: string): Claims | null;
 }
 
-/** The first secret signs, every one verifies: secrets can be replaced without ending what is in force. */
+/** The first secret signs, all of them verify: an operator can replace a secret without revoking tokens. */
 export function createTokens(secrets: readonly string[], now: () => number): Tokens {
-  // A KeyObject made once: from a string, jsonwebtoken would make it for every token.
+  // Created once: from a string, jsonwebtoken would create a KeyObject for every token.
   const keys = secrets.map((secret) => createSecretKey(Buffer.from(secret, 'utf8')));
-  const verified = new LRUCache<string, Claims>(atMost(LIMITS.cachedTokens));
+  const verified = new LRUCache<string, Claims>(cacheSize(LIMITS.cachedTokens));
   return {
     sign({ userId, tokenId, expiresAtMs }, issuedAtMs) {
       const payload = { type: 'access', iat: issuedAtMs / 1_000, exp: expiresAtMs / 1_000 };
@@ -67,7 +67,7 @@ function verifyWith(key: ReturnType<typeof createSecretKey>, token: string, nowM
     const { sub, jti, exp, iat, type } = payload;
     if (type !== 'access' || !isId(sub) || !isId(jti) || typeof exp !== 'number' || typeof iat !== 'number')
       return null;
-    // Another instance may have issued it, by a clock that is ahead. It expires by ours, without any allowance.
+    // The clock of the issuing instance may be ahead. Expiry follows our own clock, without allowance.
     if (iat * 1_000 > nowMs + LIMITS.clockSkewMs) return null;
     return { userId: sub, tokenId: jti, expiresAtMs: exp * 1_000 };
   } catch {

@@ -1,22 +1,23 @@
-/** The database as the service finds it when it starts: reached, checked, with all that has to be in it. */
+/** Opens the database at start: connects, migrates and seeds it, and finishes interrupted work. */
 import { LIMITS } from '../model/limits.js';
-import { connectDatabase, type Database } from './connect.js';
-import { sweepStores } from './custom-stores.js';
-import { toDatabaseError } from './documents.js';
-import { settleMoves } from './groups.js';
-import { type FirstUser, prepareInstallation } from './installation.js';
-import { migrate } from './migrations.js';
+import { sweepStores } from './caches/custom-stores.js';
+import type { Database } from './driver/client.js';
+import { toDatabaseError } from './driver/errors.js';
+import { settleMoves } from './group-moves.js';
+import { connectDatabase } from './schema/connect.js';
+import { migrate } from './schema/migrations.js';
+import { type FirstUser, prepareInstallation } from './schema/seed.js';
 
-/** `onMade` is told as soon as the first administrator is stored. Throws 503 while the database is away. */
+/** Calls `onCreated` as soon as the first administrator is stored. Throws 503 while the database is unavailable. */
 export async function openDatabase(
   uri: string,
-  firstUser: FirstUser & { readonly onMade: () => void },
+  firstUser: FirstUser & { readonly onCreated: () => void },
   nowMs: number,
 ): Promise<Database> {
   const database = await connectDatabase(uri);
   try {
     await migrate(database);
-    if (await prepareInstallation(database, firstUser, nowMs)) firstUser.onMade();
+    if (await prepareInstallation(database, firstUser, nowMs)) firstUser.onCreated();
     await sweepStores(database, nowMs);
     await settleMoves(database, nowMs - LIMITS.moveRecheckMs);
     return database;

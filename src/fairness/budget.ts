@@ -1,27 +1,27 @@
-/** Memory that callers share: how much of it each has, and all together. */
+/** Bounds memory that callers share: per caller and in total. */
 import { type ApiError, tooManyRequests, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 
 export interface BudgetLimits {
   readonly perCaller: number;
   readonly inAll: number;
-  /** Beyond `inAll`, for callers who have little: so many bytes of each, and of all of them. */
+  /** A reserve beyond `inAll` for callers that hold at most `little` bytes each. */
   readonly little: number;
   readonly reserve: number;
 }
 
 export interface Budget {
-  /** Counts bytes that the caller has from now on; or gives why there cannot be so many: 429 for the caller's own, 503. */
+  /** Counts bytes for the caller. Or returns an error: 429 beyond the bound per caller, 503 beyond the total. */
   take(caller: string, bytes: number): ApiError | null;
-  /** Counts bytes that cannot be refused any more. */
+  /** Counts bytes that can no longer be refused. */
   add(caller: string, bytes: number): void;
   giveBack(caller: string, bytes: number): void;
-  /** How many the caller has. */
+  /** The bytes that the caller holds. */
   of(caller: string): number;
 }
 
-/** `what` is spoken of in refusals; `onLess` is told when somebody has less. */
-export function createBudget(what: string, limits: BudgetLimits, onLess: () => void = () => undefined): Budget {
+/** `name` appears in error messages; `onRelease` runs whenever bytes are released. */
+export function createBudget(name: string, limits: BudgetLimits, onRelease: () => void = () => undefined): Budget {
   let accounts = new Map<string, { bytes: number }>();
   let total = 0;
   let dropAt: number = LIMITS.idleCallers;
@@ -29,7 +29,7 @@ export function createBudget(what: string, limits: BudgetLimits, onLess: () => v
     const known = accounts.get(caller);
     if (known !== undefined) return known;
     if (accounts.size >= dropAt) {
-      // Together, when there are many: docs/development.md says why.
+      // Idle accounts are dropped together, once there are many: docs/development.md says why.
       accounts = new Map([...accounts].filter(([, { bytes }]) => bytes > 0));
       dropAt = Math.max(LIMITS.idleCallers, 2 * accounts.size);
     }
@@ -45,15 +45,15 @@ export function createBudget(what: string, limits: BudgetLimits, onLess: () => v
     add,
     take(caller, bytes) {
       const own = accountOf(caller).bytes + bytes;
-      if (own > limits.perCaller) return tooManyRequests(1, `too many bytes of ${what} of yours at once`);
-      const most = own <= limits.little ? limits.inAll + limits.reserve : limits.inAll;
-      if (total + bytes > most) return unavailable(`too many bytes of ${what} at once`);
+      if (own > limits.perCaller) return tooManyRequests(1, `too many bytes of your ${name} at once`);
+      const max = own <= limits.little ? limits.inAll + limits.reserve : limits.inAll;
+      if (total + bytes > max) return unavailable(`too many bytes of ${name} at once`);
       add(caller, bytes);
       return null;
     },
     giveBack(caller, bytes) {
       add(caller, -bytes);
-      onLess();
+      onRelease();
     },
     of: (caller) => accounts.get(caller)?.bytes ?? 0,
   };

@@ -1,35 +1,34 @@
-/** Work of which only so much is done at once: callers take turns, so that none of them waits for all work of another. */
+/** A queue with bounded concurrency that serves callers round-robin, so that none waits for all work of another. */
 import { type ApiError, tooManyRequests, unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 
 export interface QueueLimits {
-  /** What is done at once, in all and of one caller. */
+  /** Running work, in total and per caller. */
   readonly atOnce: number;
   readonly perCaller: number;
-  /** What waits, in all and of one caller, and for how long. */
+  /** Waiting work, in total and per caller, and how long it may wait. */
   readonly waiting: number;
   readonly waitingPerCaller: number;
   readonly waitMs: number;
-  /** After work, so many times its duration pass before more work of the same caller begins; none where absent. */
+  /** After its work ends, a caller rests for this multiple of its duration; 0 when absent. */
   readonly rests?: number;
 }
 
 export interface FairQueue {
   /**
-   * Does the work when it is the caller's turn. Throws 429 where the caller's own work is in the way for too long, 503 where
-   * it is that of others; the signal's reason where it is aborted while the work waits.
+   * Runs the work when a slot is free. Throws 429 when the caller's own work blocks it for too long, 503 when work of others
+   * does, and the signal's reason when the signal is aborted while the work waits.
    */
   run<T>(caller: string, work: () => Promise<T>, signal?: AbortSignal | null): Promise<T>;
-  /** What `mayStart` depends on has changed. */
+  /** To be called when the result of `mayStart` may have changed. */
   recheck(): void;
 }
 
-/** A caller's work. Accounts without any are dropped together when there are many of them, never one by one. */
+/** A caller's work. Idle accounts are dropped together, once there are many, never one by one. */
 interface Account {
   readonly caller: string;
   running: number;
   waiting: Waiter[];
-  /** It rests until then. */
   restsUntilMs: number;
 }
 
@@ -37,33 +36,33 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** `what` is spoken of in refusals; `mayStart`: whether there is a reason beside the limits to let the caller's work wait. */
+/** `name` appears in error messages. `mayStart` returns false to hold a caller's work back for reasons beside the limits. */
 export function createFairQueue(
-  what: string,
+  name: string,
   limits: QueueLimits,
   mayStart: (caller: string) => boolean = () => true,
 ): FairQueue {
-  const queue = new Queue(what, limits, mayStart);
+  const queue = new Queue(name, limits, mayStart);
   return { run: (caller, work, signal = null) => queue.run(caller, work, signal), recheck: () => queue.startNext() };
 }
 
 class Queue {
   #accounts = new Map<string, Account>();
-  /** Those who wait, the one whose turn is next first. */
-  #turns: Account[] = [];
+  /** Accounts with waiting work, in the order in which they are served. */
+  #order: Account[] = [];
   #running = 0;
   #waiting = 0;
   #dropAt: number = LIMITS.idleCallers;
 
   constructor(
-    readonly what: string,
+    readonly name: string,
     readonly limits: QueueLimits,
     readonly mayStart: (caller: string) => boolean,
   ) {}
 
   async run<T>(caller: string, work: () => Promise<T>, signal: AbortSignal | null): Promise<T> {
     const account = this.#accountOf(caller);
-    if (account.waiting.length === 0 && this.#hasRoom(account)) this.#begin(account);
+    if (account.waiting.length === 0 && this.#canStart(account)) this.#begin(account);
     else await this.#wait(account, signal);
     const { rests = 0 } = this.limits;
     const startMs = rests > 0 ? performance.now() : 0;
@@ -77,22 +76,22 @@ class Queue {
     }
   }
 
-  /** Begins what may be begun: of each caller who waits one, then of each another. */
+  /** Starts waiting work round-robin: one item of each caller, then the next item of each. */
   startNext(): void {
-    for (let passed = 0; passed < this.#turns.length && this.#running < this.limits.atOnce; ) {
-      const account = this.#turns.shift() as Account;
-      const begins = this.#hasRoom(account);
-      if (begins) {
+    for (let passed = 0; passed < this.#order.length && this.#running < this.limits.atOnce; ) {
+      const account = this.#order.shift() as Account;
+      const canStart = this.#canStart(account);
+      if (canStart) {
         this.#begin(account);
         (account.waiting.shift() as Waiter).start();
         this.#waiting--;
       }
-      passed = begins ? 0 : passed + 1;
-      if (account.waiting.length > 0) this.#turns.push(account);
+      passed = canStart ? 0 : passed + 1;
+      if (account.waiting.length > 0) this.#order.push(account);
     }
   }
 
-  /** What was over at once needs no rest. */
+  /** Work of less than 1 ms needs no rest. */
   #restFor(account: Account, tookMs: number): void {
     const { rests = 0 } = this.limits;
     if (tookMs < 1) return;
@@ -100,7 +99,7 @@ class Queue {
     this.#wake(account);
   }
 
-  /** A timer counts from the beginning of the turn: it may be early. */
+  /** Timers count from the start of the event loop's iteration, so they may fire early. */
   #wake(account: Account): void {
     const leftMs = account.restsUntilMs - performance.now();
     if (leftMs <= 0) this.startNext();
@@ -114,7 +113,7 @@ class Queue {
     account.running++;
   }
 
-  #hasRoom(account: Account): boolean {
+  #canStart(account: Account): boolean {
     const { caller, running } = account;
     const isFree = this.#running < this.limits.atOnce && running < this.limits.perCaller;
     return isFree && this.#isRested(account) && this.mayStart(caller);
@@ -122,8 +121,8 @@ class Queue {
 
   #wait(account: Account, signal: AbortSignal | null): Promise<void> {
     const { waiting, waitingPerCaller, waitMs } = this.limits;
-    if (account.waiting.length >= waitingPerCaller) throw this.#ownFault();
-    if (this.#waiting >= waiting) throw this.#othersFault();
+    if (account.waiting.length >= waitingPerCaller) throw this.#callerBusy();
+    if (this.#waiting >= waiting) throw this.#queueBusy();
     return new Promise((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);
@@ -141,11 +140,11 @@ class Queue {
       };
       const leave = (): void => giveUp(signal?.reason);
       const timer = setTimeout(
-        () => giveUp(this.#isOwnFault(account) ? this.#ownFault() : this.#othersFault()),
+        () => giveUp(this.#isCallerBusy(account) ? this.#callerBusy() : this.#queueBusy()),
         waitMs,
       );
       signal?.addEventListener('abort', leave);
-      if (account.waiting.push(waiter) === 1) this.#turns.push(account);
+      if (account.waiting.push(waiter) === 1) this.#order.push(account);
       this.#waiting++;
       if (signal?.aborted) leave();
     });
@@ -153,16 +152,16 @@ class Queue {
 
   #remove(account: Account, waiter: Waiter): void {
     account.waiting = account.waiting.filter((one) => one !== waiter);
-    if (account.waiting.length === 0) this.#turns = this.#turns.filter((one) => one !== account);
+    if (account.waiting.length === 0) this.#order = this.#order.filter((one) => one !== account);
     this.#waiting--;
   }
 
-  #isOwnFault = (account: Account): boolean =>
+  #isCallerBusy = (account: Account): boolean =>
     account.running >= this.limits.perCaller || !this.#isRested(account) || !this.mayStart(account.caller);
 
-  #ownFault = (): ApiError => tooManyRequests(1, `too many ${this.what} of yours at once; wait for their answers`);
+  #callerBusy = (): ApiError => tooManyRequests(1, `too many of your ${this.name} at once; wait for their answers`);
 
-  #othersFault = (): ApiError => unavailable(`too many ${this.what} at once`);
+  #queueBusy = (): ApiError => unavailable(`too many ${this.name} at once`);
 
   #accountOf(caller: string): Account {
     const known = this.#accounts.get(caller);

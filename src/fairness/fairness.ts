@@ -1,4 +1,4 @@
-/** What callers share in the service, and how it is divided among them. */
+/** Creates the queues and budgets that divide shared resources fairly among callers. */
 import { LIMITS } from '../model/limits.js';
 import type { ListCost } from '../model/list.js';
 import { type Budget, createBudget } from './budget.js';
@@ -6,13 +6,15 @@ import { createFairQueue, type FairQueue } from './fair-queue.js';
 
 export interface Fairness {
   readonly listQueues: Readonly<Record<ListCost, FairQueue>>;
-  /** Answers that have not left yet. */
+  /** Answers that are not sent yet. */
   readonly answerBudget: Budget;
   /** Bodies of requests that are not answered yet. */
   readonly bodyBudget: Budget;
-  /** Where entities are checked against schemas of tenants' own. */
+  /** Checks of entities against schemas that tenants define. */
   readonly checkQueue: FairQueue;
-  /** Where big bodies become values. */
+  /** Tests of webhooks, whose callers wait for the receiver. */
+  readonly webhookTestQueue: FairQueue;
+  /** Parsing of large bodies. */
   readonly bodyQueue: FairQueue;
 }
 
@@ -37,6 +39,7 @@ export function createFairness(): Fairness {
     bodyBudget: createBodyBudget(),
     bodyQueue: createBodyQueue(),
     checkQueue: createCheckQueue(),
+    webhookTestQueue: createWebhookTestQueue(),
   };
 }
 
@@ -58,7 +61,7 @@ const createBodyQueue = (): FairQueue =>
   });
 
 const createCheckQueue = (): FairQueue =>
-  createFairQueue('entities to be checked', {
+  createFairQueue('entity checks', {
     atOnce: LIMITS.checksAtOnce,
     perCaller: LIMITS.checksPerCaller,
     waiting: LIMITS.checksWaiting,
@@ -67,7 +70,16 @@ const createCheckQueue = (): FairQueue =>
     rests: LIMITS.checkRests,
   });
 
-/** Where the objects of subscriptions are looked for. */
+const createWebhookTestQueue = (): FairQueue =>
+  createFairQueue('tests of webhooks', {
+    atOnce: LIMITS.webhookTestsAtOnce,
+    perCaller: LIMITS.webhookTestsPerCaller,
+    waiting: LIMITS.webhookTestsWaiting,
+    waitingPerCaller: LIMITS.webhookTestsWaitingPerCaller,
+    waitMs: LIMITS.listWaitMs,
+  });
+
+/** For looking up the objects of subscriptions. */
 export const createSubscriptionQueue = (): FairQueue =>
   createFairQueue('subscriptions', {
     atOnce: LIMITS.subscriptionsAtOnce,
@@ -84,11 +96,20 @@ function createListQueues(mayStart: (caller: string) => boolean): Fairness['list
     waitingPerCaller: LIMITS.listsWaitingPerCaller,
     waitMs: LIMITS.listWaitMs,
   };
-  const lists = (what: string, atOnce: number, perCaller: number): FairQueue =>
-    createFairQueue(what, { ...waits, atOnce, perCaller }, mayStart);
+  const lists = (name: string, atOnce: number, perCaller: number): FairQueue =>
+    createFairQueue(name, { ...waits, atOnce, perCaller }, mayStart);
   return {
     quick: lists('lists', LIMITS.quickListsAtOnce, LIMITS.quickListsPerCaller),
     page: lists('long lists', LIMITS.pagesAtOnce, LIMITS.pagesPerCaller),
     scan: lists('counts, searches or sorted lists', LIMITS.scansAtOnce, LIMITS.scansPerCaller),
+    history: lists('series', LIMITS.historiesRead, LIMITS.historiesReadPerCaller),
+    bulk: lists('bulk requests', LIMITS.bulksAtOnce, LIMITS.bulksPerCaller),
+    export: lists('exports', LIMITS.exportsAtOnce, LIMITS.exportsPerCaller),
+    // Without `mayStart`: unread answers must not stop a stream that has begun.
+    batch: createFairQueue('batches of packets', {
+      ...waits,
+      atOnce: LIMITS.streamBatchesAtOnce,
+      perCaller: LIMITS.streamBatchesPerCaller,
+    }),
   };
 }

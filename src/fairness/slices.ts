@@ -1,18 +1,18 @@
-/** Much work that is done in slices, with turns of the event loop for others between them. */
-import { setImmediate as turn } from 'node:timers/promises';
+/** Splits long synchronous work into slices and yields to the event loop between them. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { LIMITS } from '../model/limits.js';
 
-/** The same as `items.map(convert)`, later. */
+/** Like `items.map(convert)`, without blocking the event loop. */
 export async function mapInSlices<Item, Result>(
   items: readonly Item[],
-  convert: (item: Item, at: number) => Result,
+  convert: (item: Item, index: number) => Result,
 ): Promise<Result[]> {
   const results: Result[] = [];
   let sinceMs = performance.now();
-  for (let at = 0; at < items.length; at++) {
-    results.push(convert(items[at] as Item, at));
+  for (let index = 0; index < items.length; index++) {
+    results.push(convert(items[index] as Item, index));
     if (performance.now() - sinceMs < LIMITS.turnMs) continue;
-    await turn();
+    await nextIteration();
     sinceMs = performance.now();
   }
   return results;

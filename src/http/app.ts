@@ -1,94 +1,123 @@
-/** The API door on one screen: what every request passes, and which router answers it. */
+/** The Express app: the middleware of every request, and the routers in order. */
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import type { Audit } from '../db/audit.js';
-import { sendJson } from './answer.js';
-import { auditRequests } from './audit.js';
-import { type AuthParts, createAuthRouter, createLoginRouter } from './auth.js';
-import { admit, refuseForeignPages } from './caller.js';
-import { type CommandParts, createCommandRouter, createSendRouter } from './commands.js';
-import { createDocumentRouter } from './documents.js';
-import { createEntityRouter, type EntityParts } from './entities.js';
-import { createEventRouter, type EventParts } from './events.js';
-import { answerError, only, unknownPath } from './failure.js';
-import { type MeterParts, meter } from './meter.js';
-import { createObjectRouter, type ObjectParts } from './objects.js';
-import { createPastRouter } from './past-events.js';
-import { type EndedRequest, logRequests, nameRequest, requireHost, requireUtf8 } from './requests.js';
+import type { Audit } from '../db/entities/audit.js';
+import { auditRequests } from './middleware/audit.js';
+import { authenticate, refuseForeignPages } from './middleware/authenticate.js';
+import { allowMethods, handleError, unknownPath } from './middleware/errors.js';
+import { type RateLimitDeps, rateLimit } from './middleware/rate-limit.js';
+import { assignRequestId, type EndedRequest, logRequests, requireHost, requireUtf8 } from './middleware/request-log.js';
+import { sendJson } from './responses.js';
+import { createAccountRouter } from './routes/account.js';
+import { type AuthDeps, createAuthRouter, createLoginRouter } from './routes/auth.js';
+import { type CommandDeps, createCommandRouter, createSendRouter } from './routes/commands.js';
+import { type ConsoleDeps, createConsole } from './routes/console.js';
+import { createDocumentRouter } from './routes/docs.js';
+import { createEntityRouter, type EntityDeps } from './routes/entities.js';
+import { createEventRouter, type EventDeps } from './routes/events.js';
+import { createPacketRouter, type PacketDeps } from './routes/packets.js';
+import { createPastEventRouter } from './routes/past-events.js';
+import { createPermissionRouter } from './routes/permissions.js';
+import { createSeriesRouter } from './routes/series.js';
+import { createTrackRouter } from './routes/track.js';
+import { createWebhookRouter, type WebhookDeps } from './routes/webhooks.js';
 
-export interface AppParts extends AuthParts, ObjectParts, CommandParts, EntityParts, EventParts, MeterParts {
+export interface AppDeps
+  extends AuthDeps,
+    PacketDeps,
+    CommandDeps,
+    EntityDeps,
+    EventDeps,
+    RateLimitDeps,
+    ConsoleDeps,
+    WebhookDeps {
   readonly audit: Audit;
   readonly log: Logger;
-  /** For the line of each request. */
+  /** Receives one line for each request. */
   readonly requestLog: Logger;
-  /** Told of each request when it is over. */
+  /** Called when a request has ended. */
   readonly requestEnded: (request: EndedRequest) => void;
   readonly trustProxy: number | string[];
   readonly corsOrigins: readonly string[];
 }
 
-export function createApp(parts: AppParts): Express {
+export function createApp(deps: AppDeps): Express {
   const app = express();
-  app.disable('x-powered-by').disable('etag').set('trust proxy', parts.trustProxy).set('query parser', 'simple');
-  app.locals.answerBudget = parts.answerBudget;
+  app.disable('x-powered-by').disable('etag').set('trust proxy', deps.trustProxy).set('query parser', 'simple');
+  app.locals.answerBudget = deps.answerBudget;
 
   app.use(
-    nameRequest(),
-    logRequests(parts.requestLog, parts.requestEnded),
-    auditRequests(parts.audit),
+    assignRequestId(),
+    logRequests(deps.requestLog, deps.requestEnded),
+    auditRequests(deps.audit),
     requireHost,
     requireUtf8,
-    keepBrowsersSafe(),
-    allowOrigins(parts.corsOrigins),
+    setSecurityHeaders(),
+    allowOrigins(deps.corsOrigins),
   );
-  app.route(['/', '/api/v1']).get(greet).all(only('GET'));
+  app.use(createConsole(deps));
+  app.route(['/', '/api/v1']).get(sendGreeting).all(allowMethods('GET'));
   app.use(createDocumentRouter());
 
-  const refuseForeign = refuseForeignPages(parts.corsOrigins);
-  app.use('/api/v1', createLoginRouter(parts, refuseForeign));
-  app.use(['/api/v1', '/objects'], admit(parts.identify, parts.corsOrigins), meter(parts));
-  app.use('/api/v1', createAuthRouter(parts), createPastRouter(parts), createEventRouter(parts, refuseForeign));
-  app.use('/api/v1', createObjectRouter(parts), createCommandRouter(parts), createEntityRouter(parts));
-  // interface, "Object endpoints": the command path is stated without the prefix as well.
-  app.use(createSendRouter(parts));
+  const refuseForeign = refuseForeignPages(deps.corsOrigins);
+  app.use('/api/v1', createLoginRouter(deps, refuseForeign));
+  app.use(['/api/v1', '/objects'], authenticate(deps.identify, deps.corsOrigins), rateLimit(deps));
+  app.use(
+    '/api/v1',
+    createAuthRouter(deps),
+    createAccountRouter(deps),
+    createPastEventRouter(deps),
+    createEventRouter(deps, refuseForeign),
+  );
+  app.use(
+    '/api/v1',
+    createSeriesRouter(deps),
+    createPacketRouter(deps),
+    createTrackRouter(deps),
+    createCommandRouter(deps),
+    createWebhookRouter(deps),
+    createPermissionRouter(deps),
+    createEntityRouter(deps),
+  );
+  // The command path also exists without the prefix (docs/reference/http-api.md).
+  app.use(createSendRouter(deps));
 
-  app.use(unknownPath, answerError(parts.log));
+  app.use(unknownPath, handleError(deps.log));
   return app;
 }
 
-/** Headers for browsers and plug-ins that are long gone; each header costs every answer a little. */
-const SPARED = {
+/** Headers for obsolete browsers and plug-ins; each header costs time and bytes in every response. */
+const OMITTED_HEADERS = {
   xDnsPrefetchControl: false,
   xDownloadOptions: false,
   xPermittedCrossDomainPolicies: false,
   xXssProtection: false,
 } as const;
 
-/** helmet's headers are the same for every answer: it is asked for them once. */
-function keepBrowsersSafe(): RequestHandler {
+/** Sets helmet's headers. They are the same for every response, so helmet computes them once. */
+function setSecurityHeaders(): RequestHandler {
   const headers = new Map<string, string>();
-  const asked = { setHeader: (name: string, value: string) => headers.set(name, value), removeHeader() {} };
-  helmet(SPARED)({} as Request, asked as unknown as Response, () => undefined);
+  const recorder = { setHeader: (name: string, value: string) => headers.set(name, value), removeHeader() {} };
+  helmet(OMITTED_HEADERS)({} as Request, recorder as unknown as Response, () => undefined);
   return (_req, res, next) => {
     for (const [name, value] of headers) res.setHeader(name, value);
     next();
   };
 }
 
-const greet: RequestHandler = (_req, res) => {
+const sendGreeting: RequestHandler = (_req, res) => {
   sendJson(res, JSON.stringify({ success: true, name: 'Vigil', version: 1, api: '/api/v1' }));
 };
 
-/** Pages of the listed origins may call with their user's cookie; no other page of a foreign origin may read an answer. */
+/** Pages of the listed origins may send their user's cookie. Pages of other foreign origins cannot read responses. */
 function allowOrigins(origins: readonly string[]): RequestHandler {
-  const answer = cors({
+  const handler = cors({
     origin: [...origins],
     credentials: true,
     exposedHeaders: ['Link', 'Location', 'Retry-After', 'X-Request-Id'],
     maxAge: 600,
   });
-  // Without listed origins there is nobody to tell.
-  return origins.length === 0 ? (_req, _res, next) => next() : answer;
+  return origins.length === 0 ? (_req, _res, next) => next() : handler;
 }

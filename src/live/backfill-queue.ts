@@ -1,20 +1,20 @@
 /**
- * Who is brought up to the present next. A user has clients in one group at a time, and after that rests for as long as the group
- * kept the process busy: so nobody waits for all the clients of another user, however often those come back.
+ * A fair queue of users whose clients resume. The clients of a user are served as one group; afterwards the user pauses for the time
+ * that the group kept the process busy. So no user waits for all clients of another one, however often these reconnect.
  */
 
 export interface BackfillQueue<Client> {
   add(client: Client): void;
-  /** Whether users wait who could be served. */
+  /** Whether users are waiting that are not pausing. */
   isWaitedFor(): boolean;
 }
 
 export interface BackfillQueueOptions<Client> {
   readonly groupsAtOnce: number;
-  /** Whether users wait for each other's clients: where all are read from nearly the same place on, one reading does for all. */
+  /** Whether all waiting users are served together: if they resume from nearly the same position, one read serves all. */
   readonly isShared: boolean;
   readonly userOf: (client: Client) => string;
-  /** Gives how long it kept the process busy, ms. Does not throw. */
+  /** Resolves with the busy time, ms. Never rejects. */
   readonly serve: (group: readonly Client[]) => Promise<number>;
 }
 
@@ -24,7 +24,7 @@ export const createBackfillQueue = <Client>(options: BackfillQueueOptions<Client
 class Queue<Client> implements BackfillQueue<Client> {
   readonly #options: BackfillQueueOptions<Client>;
   readonly #waiting = new Map<string, Client[]>();
-  /** Of users who are served: the end of time; of those who rest, the end of that. */
+  /** When each user may be served again: infinity while being served, otherwise the end of the pause. */
   readonly #notBefore = new Map<string, number>();
   #groups = 0;
   #isAwaited = false;
@@ -41,7 +41,7 @@ class Queue<Client> implements BackfillQueue<Client> {
     else clients.push(client);
     if (this.#isAwaited) return;
     this.#isAwaited = true;
-    // In the next turn, so that all who come in this one are one group.
+    // In the next turn, so that clients that arrive together form one group.
     setImmediate(() => {
       this.#isAwaited = false;
       this.#startNext();
@@ -49,26 +49,27 @@ class Queue<Client> implements BackfillQueue<Client> {
   }
 
   isWaitedFor(): boolean {
-    return this.#readyUsers().length > 0;
+    return this.#readyUsers(performance.now()).length > 0;
   }
 
-  #readyUsers(): string[] {
-    const nowMs = performance.now();
+  #readyUsers(nowMs: number): string[] {
     return [...this.#waiting.keys()].filter((user) => (this.#notBefore.get(user) ?? 0) <= nowMs);
   }
 
   #startNext(): void {
     const { groupsAtOnce, isShared } = this.#options;
+    // Read once: a pause that ended between two readings would be over, and its user neither ready nor waited for.
+    const nowMs = performance.now();
     while (this.#groups < groupsAtOnce) {
-      const users = this.#readyUsers();
+      const users = this.#readyUsers(nowMs);
       if (users.length === 0) break;
       void this.#run(isShared ? users : users.slice(0, 1));
     }
-    forgetRested(this.#notBefore);
-    // Somebody rests who waits.
+    removeEnded(this.#notBefore, nowMs);
+    // Wakes when the next waiting user's pause ends.
     clearTimeout(this.#timer);
     const ends = [...this.#waiting.keys()].flatMap((user) => this.#notBefore.get(user) ?? []);
-    const nextMs = Math.min(...ends) - performance.now();
+    const nextMs = Math.min(...ends) - nowMs;
     if (this.#groups === groupsAtOnce || !Number.isFinite(nextMs)) return;
     this.#timer = setTimeout(() => this.#startNext(), Math.max(nextMs, 1)).unref();
   }
@@ -88,7 +89,6 @@ class Queue<Client> implements BackfillQueue<Client> {
   }
 }
 
-function forgetRested(notBefore: Map<string, number>): void {
-  const nowMs = performance.now();
+function removeEnded(notBefore: Map<string, number>, nowMs: number): void {
   for (const [user, untilMs] of notBefore) if (untilMs <= nowMs) notBefore.delete(user);
 }

@@ -1,68 +1,68 @@
 /**
- * Connections as they are beneath Socket.IO: how frames get on them; and the end of those that would cost without end, since
- * they fell silent, say too much, or do not read what they are told.
+ * The connections below Socket.IO. Writes frames directly, and closes connections that are silent, send too much or do not read.
+ * Uses private parts of Engine.IO and ws.
  */
 import type { Server, Socket } from 'socket.io';
 import { LIMITS } from '../model/limits.js';
 
-export type Connection = Socket['conn'];
+export type LiveConnection = Socket['conn'];
 
-/** What a connection was told and has not taken yet, and when it last took some; ms of the process' own clock. */
+/** The unsent bytes of a connection, and when some were last sent, in ms of the monotonic clock. */
 interface Backlog {
-  /** Bytes that wait for Engine.IO to hand them to the transport. */
+  /** Bytes in the queue of Engine.IO. */
   queued: number;
-  /** Handed to the transport of long polling, which may not have been asked for it yet. */
+  /** Bytes in the long-polling transport, which wait for the next poll. */
   sent: number;
-  /** How much of a WebSocket the network had taken at the last look. */
+  /** Bytes of a WebSocket that the network had accepted at the last check. */
   taken: number;
   takenMs: number;
 }
 
-/** A WebSocket as it is beneath Engine.IO: private there, and used just as Engine.IO itself does. */
+/** The WebSocket of an Engine.IO transport, used in the same way as Engine.IO does. */
 interface WebSocketTransport {
   readonly socket: {
-    /** Bytes that the network has not taken. */
+    /** Bytes that the network has not accepted yet. */
     readonly bufferedAmount: number;
     readonly _socket: { readonly bytesWritten: number };
     readonly _sender: { sendFrame(frames: readonly Uint8Array[]): void };
   };
 }
 
-const webSocketOf = ({ transport }: Connection): WebSocketTransport['socket'] | null =>
+const webSocketOf = ({ transport }: LiveConnection): WebSocketTransport['socket'] | null =>
   transport.name === 'websocket' ? (transport as unknown as WebSocketTransport).socket : null;
 
-// What waits for the transport; for polling, until the client asks.
-const writeBufferOf = (connection: Connection): readonly unknown[] =>
+// The packets that wait for the transport; with polling, for the next poll.
+const writeBufferOf = (connection: LiveConnection): readonly unknown[] =>
   (connection as unknown as { writeBuffer: readonly unknown[] }).writeBuffer;
 
-/** Whether the network took everything that was written. */
-export function isDrained(connection: Connection): boolean {
+/** Whether the network has accepted all written bytes. */
+export function isDrained(connection: LiveConnection): boolean {
   const webSocket = webSocketOf(connection);
   const { transport } = connection;
   return transport.writable && writeBufferOf(connection).length === 0 && (webSocket?.bufferedAmount ?? 0) === 0;
 }
 
-/** Whether whole frames can be written, which `writeFrames` does: for polling, packets are. */
-export const takesFrames = (connection: Connection): boolean => webSocketOf(connection) !== null;
+/** Whether `writeFrames` can be used: only with WebSockets. */
+export const takesFrames = (connection: LiveConnection): boolean => webSocketOf(connection) !== null;
 
 /**
- * Writes frames, made already, in one go. Where nothing of Engine.IO's waits they go past its queue, which for each of
- * many thousand writes a second waits until the network took the one before, and tells of it.
+ * Writes encoded frames in one call. If the queue of Engine.IO is empty, they bypass it: the queue waits for each write to complete
+ * and emits events for it, which is too slow for many thousand writes per second.
  */
-export function writeFrames(connection: Connection, frames: Buffer): void {
+export function writeFrames(connection: LiveConnection, frames: Buffer): void {
   const isFree = connection.readyState === 'open' && connection.transport.writable;
   const webSocket = isFree && writeBufferOf(connection).length === 0 ? webSocketOf(connection) : null;
   if (webSocket !== null) webSocket._sender.sendFrame([frames]);
-  else connection.write('', { compress: false, wsPreEncodedFrame: [frames] } as Parameters<Connection['write']>[1]);
+  else connection.write('', { compress: false, wsPreEncodedFrame: [frames] } as Parameters<LiveConnection['write']>[1]);
 }
 
-/** Watches every connection of the server until the result is called. */
-export function guardConnections(io: Server): () => void {
-  const backlogs = new Map<Connection, Backlog>();
-  io.engine.on('connection', (connection: Connection) => {
+/** Applies the limits to every connection of the server. Returns a function that stops this. */
+export function limitConnections(io: Server): () => void {
+  const backlogs = new Map<LiveConnection, Backlog>();
+  io.engine.on('connection', (connection: LiveConnection) => {
     backlogs.set(connection, measure(connection));
     connection.once('close', () => backlogs.delete(connection));
-    boundInbound(connection);
+    limitInbound(connection);
     expectHeartbeats(connection);
   });
   const timer = setInterval(() => endSlow(backlogs), LIMITS.slowCheckMs).unref();
@@ -74,12 +74,12 @@ interface Packet {
   readonly options?: { readonly wsPreEncodedFrame?: readonly Uint8Array[] };
 }
 
-function measure(connection: Connection): Backlog {
+function measure(connection: LiveConnection): Backlog {
   const backlog = { queued: 0, sent: 0, taken: 0, takenMs: performance.now() };
   connection.on('packetCreate', ({ data, options }: Packet) => {
     backlog.queued += options?.wsPreEncodedFrame?.[0]?.length ?? (typeof data === 'string' ? data.length : 1);
   });
-  // What was sent before was taken: only then more is sent.
+  // Engine.IO flushes only after the previous packets were sent.
   connection.on('flush', () => {
     backlog.sent = backlog.queued;
     backlog.queued = 0;
@@ -88,18 +88,18 @@ function measure(connection: Connection): Backlog {
   return backlog;
 }
 
-function endSlow(backlogs: ReadonlyMap<Connection, Backlog>): void {
+function endSlow(backlogs: ReadonlyMap<LiveConnection, Backlog>): void {
   const nowMs = performance.now();
   for (const [connection, backlog] of backlogs) {
     const bytes = backlog.queued + bytesSent(connection, backlog, nowMs);
     if (bytes === 0) backlog.takenMs = nowMs;
-    // Discarded: what waits would keep a graceful end waiting as well.
+    // Closed with `discard`: a graceful close would wait for the backlog.
     if (bytes > LIMITS.waitingBytes || nowMs - backlog.takenMs > LIMITS.slowMs) connection.close(true);
   }
 }
 
-/** What was handed over and not taken. Notes whether some was taken since the last look. */
-function bytesSent(connection: Connection, backlog: Backlog, nowMs: number): number {
+/** The bytes that the transport has not sent yet. Updates the time of the last progress. */
+function bytesSent(connection: LiveConnection, backlog: Backlog, nowMs: number): number {
   const webSocket = webSocketOf(connection);
   if (webSocket === null) return connection.transport.writable ? 0 : backlog.sent;
   const taken = webSocket._socket.bytesWritten - webSocket.bufferedAmount;
@@ -108,8 +108,8 @@ function bytesSent(connection: Connection, backlog: Backlog, nowMs: number): num
   return webSocket.bufferedAmount;
 }
 
-/** Engine.IO forgets the heartbeat that it waits for when a client that came by polling changes to a WebSocket. */
-function expectHeartbeats(connection: Connection): void {
+/** Engine.IO loses its heartbeat timeout when a client upgrades from polling to a WebSocket. */
+function expectHeartbeats(connection: LiveConnection): void {
   connection.once('upgrade', () => {
     const timer = setTimeout(() => connection.close(true), LIMITS.pingIntervalMs + LIMITS.pingTimeoutMs);
     connection.on('heartbeat', () => timer.refresh());
@@ -117,7 +117,7 @@ function expectHeartbeats(connection: Connection): void {
   });
 }
 
-function boundInbound(connection: Connection): void {
+function limitInbound(connection: LiveConnection): void {
   let [second, packets] = [0, 0];
   connection.on('packet', () => {
     const now = Math.floor(performance.now() / 1_000);

@@ -1,35 +1,52 @@
-/** A change in the database becomes the events that clients hear. Pure. */
-import { readersOf } from '../model/access.js';
-import type { Change } from '../model/change.js';
-import type { EventName, Form } from '../model/feed.js';
+/** Converts database changes to live events. Pure. */
+import { ACCESS_FIELDS, audienceOf } from '../model/access.js';
+import { type Change, mayHaveChanged } from '../model/change.js';
+import type { Encoding, EventName } from '../model/feed.js';
 import type { JsonObject } from '../model/json.js';
-import { COMMAND_ENDS, changedFields, commandPayload, updatePayload } from '../model/payload.js';
+import {
+  COMMAND_ENDS,
+  changedFields,
+  commandPayload,
+  createdPayload,
+  removedPayload,
+  updatePayload,
+} from '../model/payload.js';
 
 export interface LiveEvent {
   readonly name: EventName;
-  /** The object it is about. */
   readonly objectId: string;
-  /** What is told, as JSON. */
+  /** The data of the event as JSON. */
   toJson(): Buffer;
-  /** The addresses it goes to. */
-  readonly readers: readonly string[];
-  /** Opaque; whoever comes back with it hears what came after. */
+  /** The addresses that receive the event. */
+  readonly audience: readonly string[];
+  /** The addresses that may see the data of the event. */
+  readonly sight: readonly string[];
+  /** Restricts the clients at these addresses; null for all. */
+  readonly limits: Limits | null;
+  /** Opaque. A client that reconnects with it receives the later events. */
   readonly position: string;
-  /** What was made of it to be sent. */
-  readonly encoded: Partial<Record<Form, Buffer>>;
+  /** The cached encodings. */
+  readonly encoded: Partial<Record<Encoding, Buffer>>;
 }
 
-/** Whether a change can be told to anyone. */
-export function isAudible(change: Pick<Change, 'store' | 'kind'>): boolean {
-  return isOfObject(change) || (change.store === 'objects' && change.kind === 'changed');
+/** A client receives the event if it is at an address of the audience and within these limits. No client receives two events of a change. */
+export interface Limits {
+  readonly except: readonly string[];
+  /** The client must be at an address of each list. */
+  readonly within: readonly (readonly string[])[];
 }
 
-/** A packet or a command is heard by those who may see its object: they are asked for before it can be told. */
+/** Whether a change can become events. */
+export function isPublishable(change: Pick<Change, 'store' | 'kind'>): boolean {
+  return isOfObject(change) || change.store === 'objects';
+}
+
+/** Packets and commands have the audience of their object, which must be loaded first. */
 export function isOfObject({ store, kind }: Pick<Change, 'store' | 'kind'>): boolean {
   return (store === 'packets' && kind === 'created') || (store === 'commands' && kind !== 'removed');
 }
 
-/** The objects whose readers have to be known before these changes can be told. */
+/** The objects whose audience must be loaded before these changes can be published. */
 export function objectsOf(changes: readonly Change[]): string[] {
   const ids: string[] = [];
   for (const change of changes) if (change.objectId !== null && isOfObject(change)) ids.push(change.objectId);
@@ -37,35 +54,86 @@ export function objectsOf(changes: readonly Change[]): string[] {
 }
 
 /**
- * The events of one change, each with those who may hear it: the readers of the object it is about. Null stands for those
- * whom the change itself tells, as one of the object does; one that only belongs to it (`isOfObject`) then has none.
+ * The live events of a change. Events of an object itself have the audience that the change contains. Events of packets and commands
+ * have the given audience of their object; null if the object was removed.
  */
-export function toEvents(change: Change, objectReaders: readonly string[] | null): LiveEvent[] {
-  const { store, kind, objectId } = change;
-  if (objectId === null) return [];
-  if (isOfObject(change) && objectReaders === null) return [];
+export function toEvents(change: Change, objectAudience: readonly string[] | null): LiveEvent[] {
+  if (change.objectId === null) return [];
+  if (change.store === 'objects') return toObjectEvents(change, null);
+  return objectAudience === null ? [] : toBelongingEvents(change, objectAudience);
+}
+
+/** The events of a past change for the current audience of the object; null if it was removed. */
+export function toPastEvents(change: Change, audience: readonly string[] | null): LiveEvent[] {
+  if (change.objectId === null) return [];
+  if (change.store === 'objects') return toObjectEvents(change, { audience });
+  return audience === null ? [] : toBelongingEvents(change, audience);
+}
+
+function toBelongingEvents(change: Change, audience: readonly string[]): LiveEvent[] {
+  const { store, kind, after } = change;
   if (store === 'packets' && kind === 'created') {
-    return [new ChangeEvent('object-packet', change, objectReaders, () => change.json ?? toBytes(change.after))];
+    return [new ChangeEvent('object-packet', { change, audience }, () => change.json ?? toBytes(change.after))];
   }
-  if (store === 'objects' && kind === 'changed') return toUpdates(change, objectReaders);
-  const { after } = change;
-  if (store === 'commands' && after !== null) {
-    const name = commandEventOf(change);
-    if (name === null) return [];
-    const payload = commandPayload(objectId, after);
-    return [new ChangeEvent(name, change, objectReaders, () => toBytes(payload))];
-  }
-  return [];
+  const name = store === 'commands' && after !== null ? commandEventOf(change) : null;
+  if (name === null || after === null) return [];
+  const payload = commandPayload(change.objectId as string, after);
+  return [new ChangeEvent(name, { change, audience }, () => toBytes(payload))];
 }
 
-/** Nothing when no field changed. */
-function toUpdates(change: Change, objectReaders: readonly string[] | null): LiveEvent[] {
+/**
+ * Clients that see the object only after the change receive `object-created`; clients that see it only before, `object-removed` with
+ * only its `_id`; clients that see it before and after, `object-update`. `today`: for a past change, only the current audience receives
+ * data of the object.
+ */
+function toObjectEvents(change: Change, today: { readonly audience: readonly string[] | null } | null): LiveEvent[] {
+  // Without the previous state the former audience is not known.
+  if (change.kind === 'changed' && change.changed === null) return [];
+  // The current audience also receives updates from before it could see the object.
+  if (change.kind === 'changed' && !mayHaveChanged(change, ACCESS_FIELDS)) {
+    return today === null ? toUpdates(change, null, null) : toUpdates(change, today.audience ?? [], null);
+  }
+  const [before, after] = [change.accessFieldsBefore, change.accessFields].map((accessFields) =>
+    accessFields === null ? [] : audienceOf(accessFields),
+  );
+  return toAppearances(change, { before: before ?? [], after: after ?? [], still: today && (today.audience ?? []) });
+}
+
+interface Sight {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** The current audience for a past change; null for a live one. */
+  readonly still: readonly string[] | null;
+}
+
+function toAppearances(change: Change, { before, after, still }: Sight): LiveEvent[] {
+  const within = still === null ? [] : [still];
+  const [gained, lost] = [without(after, before), without(before, after)];
+  const events = toUpdates(change, after, { except: [], within: [before, ...within] });
+  if (gained.length > 0 && still?.length !== 0) {
+    const limits = before.length + within.length === 0 ? null : { except: before, within };
+    const toJson = () => toBytes(createdPayload(change));
+    events.push(new ChangeEvent('object-created', { change, audience: gained, sight: after, limits }, toJson));
+  }
+  if (lost.length > 0) {
+    const limits = after.length === 0 ? null : { except: after, within: [] };
+    const toJson = () => toBytes(removedPayload(change));
+    events.push(new ChangeEvent('object-removed', { change, audience: lost, sight: before, limits }, toJson));
+  }
+  return events;
+}
+
+const without = (some: readonly string[], others: readonly string[]): readonly string[] =>
+  some.filter((one) => !others.includes(one));
+
+/** No event if no field changed. `audience` null: the audience of the change. */
+function toUpdates(change: Change, audience: readonly string[] | null, limits: Limits | null): LiveEvent[] {
   const fields = changedFields(change);
-  if (fields.length === 0) return [];
-  return [new ChangeEvent('object-update', change, objectReaders, () => toBytes(updatePayload(change, fields)))];
+  if (fields.length === 0 || audience?.length === 0) return [];
+  return [new ChangeEvent('object-update', { change, audience, limits }, () => toBytes(updatePayload(change, fields)))];
 }
 
-/** A command is told when it is given, and when it ends. */
+/** Commands have events when they are created and when they end. */
 function commandEventOf({ kind, before, after }: Change): EventName | null {
   if (kind === 'created') return 'object-command-req';
   if (before === null || before.status === after?.status) return null;
@@ -74,31 +142,44 @@ function commandEventOf({ kind, before, after }: Change): EventName | null {
 
 const toBytes = (payload: JsonObject | null): Buffer => Buffer.from(JSON.stringify(payload));
 
-// What is in it is made when it is asked for: most events are of objects that nobody looks at.
+interface Source {
+  readonly change: Change;
+  /** Null for the audience of the change. */
+  readonly audience: readonly string[] | null;
+  /** Defaults to the audience. */
+  readonly sight?: readonly string[];
+  readonly limits?: Limits | null;
+}
+
+// Serialized on demand: most events have no receivers.
 class ChangeEvent implements LiveEvent {
   readonly name: EventName;
   readonly toJson: () => Buffer;
+  readonly limits: Limits | null;
   readonly encoded: LiveEvent['encoded'] = {};
-  readonly #change: Change;
-  /** Null where the change tells them. */
-  readonly #objectReaders: readonly string[] | null;
+  readonly #source: Source;
 
-  constructor(name: EventName, change: Change, objectReaders: readonly string[] | null, toJson: () => Buffer) {
+  constructor(name: EventName, source: Source, toJson: () => Buffer) {
     this.name = name;
     this.toJson = toJson;
-    this.#change = change;
-    this.#objectReaders = objectReaders;
+    this.limits = source.limits ?? null;
+    this.#source = source;
   }
 
   get objectId(): string {
-    return this.#change.objectId as string;
+    return this.#source.change.objectId as string;
   }
 
-  get readers(): readonly string[] {
-    return this.#objectReaders ?? (this.#change.guard === null ? [] : readersOf(this.#change.guard));
+  get audience(): readonly string[] {
+    const { audience, change } = this.#source;
+    return audience ?? (change.accessFields === null ? [] : audienceOf(change.accessFields));
+  }
+
+  get sight(): readonly string[] {
+    return this.#source.sight ?? this.audience;
   }
 
   get position(): string {
-    return this.#change.position;
+    return this.#source.change.position;
   }
 }

@@ -1,41 +1,42 @@
 /**
- * From events to those who hear them. What is told within a moment goes to each member in one go, and members who were
- * told the same share the bytes: the cost is the number of writes, not of events.
+ * Distributes events to members of rooms. Events within a short time are written to a member together, and members with the same
+ * events share the encoded bytes: the cost depends on the count of writes, not of events.
  */
 import { setImmediate as yieldTurn } from 'node:timers/promises';
-import type { Batch, Form } from '../model/feed.js';
+import type { Encoding, EventBatch } from '../model/feed.js';
 import { LIMITS } from '../model/limits.js';
 import { encode } from './encoding.js';
 import type { LiveEvent } from './events.js';
-import { roomsFor } from './rooms.js';
+import { createAudienceTest, type Presence, roomsFor } from './rooms.js';
 
-/** One place to which events go. Made by `createMember`; what is in it is the fan-out's. */
+/** A receiver of events. Created by `createMember`; only the fan-out changes its fields. */
 export interface Member {
-  readonly write: (batch: Batch) => void;
+  readonly write: (batch: EventBatch) => void;
   rooms: ReadonlySet<string>;
-  /** What it was told since the last round of writing began; null for nothing. */
-  pending: Told | null;
-  /** What this round is to write to it. */
-  outgoing: Told | null;
+  gate: ReadonlySet<string> | null;
+  /** Events since the last round of writing began; null for none. */
+  pending: EncodedBatch | null;
+  /** Events to write in the current round. */
+  outgoing: EncodedBatch | null;
   last: LiveEvent | null;
 }
 
-/** Where members are who were told nothing yet. */
-type Start = Pick<Told, 'next' | 'nextEvent'>;
+/** The start of the chains of batches in a round. */
+type Start = Pick<EncodedBatch, 'next' | 'nextEvent'>;
 
 export interface FanOut {
-  /** The member hears what goes to these rooms, and to no others. */
-  enter(member: Member, rooms: ReadonlySet<string>): void;
-  /** Tells everyone in the event's rooms, each once. */
-  tell(event: LiveEvent): void;
-  tellOne(member: Member, event: LiveEvent): void;
-  /** Writes what the member was told, now. */
+  /** Replaces the rooms of a member. */
+  setRooms(member: Member, next: Presence): void;
+  /** Publishes to all members of the event's rooms, once to each. */
+  publish(event: LiveEvent): void;
+  publishTo(member: Member, event: LiveEvent): void;
+  /** Writes the events of a member at once. */
   flush(member: Member): void;
   stop(): void;
 }
 
-export function createMember(write: (batch: Batch) => void): Member {
-  return { write, rooms: new Set(), pending: null, outgoing: null, last: null };
+export function createMember(write: (batch: EventBatch) => void): Member {
+  return { write, rooms: new Set(), gate: null, pending: null, outgoing: null, last: null };
 }
 
 export function createFanOut(): FanOut {
@@ -44,7 +45,7 @@ export function createFanOut(): FanOut {
   const gatherer = createGatherer(() => {
     first = { next: null, nextEvent: null };
   });
-  const tellOne = (member: Member, event: LiveEvent): void => {
+  const publishTo = (member: Member, event: LiveEvent): void => {
     if (member.last === event) return;
     member.last = event;
     const isFirst = member.pending === null;
@@ -52,20 +53,27 @@ export function createFanOut(): FanOut {
     if (isFirst) gatherer.add(member);
   };
   return {
-    enter(member, wanted) {
-      for (const room of member.rooms) if (!wanted.has(room)) leave(rooms, room, member);
-      for (const room of wanted) {
+    setRooms(member, { rooms: next, gate }) {
+      member.gate = gate;
+      for (const room of member.rooms) if (!next.has(room)) leave(rooms, room, member);
+      for (const room of next) {
         const members = rooms.get(room);
         if (members === undefined) rooms.set(room, new Set([member]));
         else members.add(member);
       }
-      member.rooms = wanted;
+      member.rooms = next;
     },
-    tell(event) {
+    publish(event) {
       if (rooms.size === 0) return;
-      for (const room of roomsFor(event)) for (const member of rooms.get(room) ?? []) tellOne(member, event);
+      let isMeant: ((member: Member) => boolean) | null = event.limits === null ? null : createAudienceTest(event);
+      for (const room of roomsFor(event)) {
+        for (const member of rooms.get(room) ?? []) {
+          if (member.gate !== null) isMeant ??= createAudienceTest(event);
+          if (isMeant === null || isMeant(member)) publishTo(member, event);
+        }
+      }
     },
-    ...{ tellOne, stop: gatherer.stop },
+    ...{ publishTo, stop: gatherer.stop },
     flush(member) {
       writeOutgoing(member);
       toOutgoing(member);
@@ -74,7 +82,7 @@ export function createFanOut(): FanOut {
   };
 }
 
-/** An event may be large: who hears nothing more must not keep it. */
+/** Also releases the last event, which may be large. */
 function toOutgoing(member: Member): void {
   member.outgoing = member.pending;
   member.pending = null;
@@ -88,17 +96,16 @@ function writeOutgoing(member: Member): void {
 }
 
 /**
- * When to write. In the long run, writing takes at most about a third of the time: alone, and where a few follow each other
- * closely, an event goes out at the end of the turn; under load, what has gathered meanwhile goes with it. Nor does it keep
- * everything else waiting while it lasts. What is told during a round is for the next one, for everybody: so all begin it
- * together, and share what they are told.
+ * Schedules rounds of writing, so that writing takes at most about a third of the time. A single event is written at the end of the
+ * turn; under load, events are gathered and written together. A round yields to the event loop. Events during a round belong to the
+ * next one for all members, so that members begin a round together and share batches.
  */
 function createGatherer(onRound: () => void) {
   let waiting: Member[] = [];
   let [isUnderWay, readyMs] = [false, 0];
   let timer: NodeJS.Timeout | undefined;
   const takeAll = (): readonly Member[] => {
-    // Flushed meanwhile, one may be here twice.
+    // A member that was flushed meanwhile may be listed twice.
     const members = waiting.filter(({ pending }) => pending !== null);
     waiting = [];
     for (const member of members) if (member.pending !== null) toOutgoing(member);
@@ -117,7 +124,7 @@ function createGatherer(onRound: () => void) {
       turnMs = performance.now();
     }
     const endMs = performance.now();
-    // What was not written in the last moments may be made up for.
+    // Unused writing time of the last moments may be used now.
     const fromMs = Math.max(readyMs, startMs - LIMITS.gatherAheadMs);
     readyMs = Math.min(fromMs + 3 * (spentMs + endMs - turnMs), endMs + LIMITS.gatherMs);
     isUnderWay = false;
@@ -148,24 +155,24 @@ function leave(rooms: Map<string, Set<Member>>, room: string, member: Member): v
   if (members?.size === 0) rooms.delete(room);
 }
 
-function follow(before: Told | null, first: Start, event: LiveEvent): Told {
+function follow(before: EncodedBatch | null, first: Start, event: LiveEvent): EncodedBatch {
   const from = before ?? first;
   if (from.nextEvent === event && from.next !== null) return from.next;
-  from.next = new Told(before, event);
+  from.next = new EncodedBatch(before, event);
   from.nextEvent = event;
   return from.next;
 }
 
-/** What somebody was told, as a chain: members who were told the same so far are at the same link. */
-class Told implements Batch {
-  readonly before: Told | null;
+/** A chain of events. Members with the same events so far share the same link. */
+class EncodedBatch implements EventBatch {
+  readonly before: EncodedBatch | null;
   readonly event: LiveEvent;
-  /** The link of those here who were told `nextEvent` as well: no event comes twice, so there is never another. */
-  next: Told | null = null;
+  /** The following link, with `nextEvent`. One link is enough, since members receive events in the same order. */
+  next: EncodedBatch | null = null;
   nextEvent: LiveEvent | null = null;
-  readonly #made: Partial<Record<Form, Buffer>> = {};
+  readonly #made: Partial<Record<Encoding, Buffer>> = {};
 
-  constructor(before: Told | null, event: LiveEvent) {
+  constructor(before: EncodedBatch | null, event: LiveEvent) {
     this.before = before;
     this.event = event;
   }
@@ -174,18 +181,18 @@ class Told implements Batch {
     return this.event.position;
   }
 
-  pieces(form: Form): { position: string; bytes: Buffer }[] {
-    return this.#events().map((each) => ({ position: each.position, bytes: encode(each, form) }));
+  pieces(encoding: Encoding): { position: string; bytes: Buffer }[] {
+    return this.#events().map((each) => ({ position: each.position, bytes: encode(each, encoding) }));
   }
 
-  bytes(form: Form): Buffer {
-    this.#made[form] ??= Buffer.concat(this.#events().map((each) => encode(each, form)));
-    return this.#made[form];
+  bytes(encoding: Encoding): Buffer {
+    this.#made[encoding] ??= Buffer.concat(this.#events().map((each) => encode(each, encoding)));
+    return this.#made[encoding];
   }
 
   #events(): LiveEvent[] {
     const all: LiveEvent[] = [];
-    for (let told: Told | null = this; told !== null; told = told.before) all.push(told.event);
+    for (let batch: EncodedBatch | null = this; batch !== null; batch = batch.before) all.push(batch.event);
     return all.reverse();
   }
 }

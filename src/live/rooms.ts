@@ -1,20 +1,24 @@
-/** In which rooms a listener is and to which an event goes: rights and narrowing become one set lookup. Pure. */
-import type { Narrowing } from '../model/feed.js';
+/** Computes the rooms of subscribers and events: permissions and filters become one set lookup. Pure. */
+import { addressOfGroup } from '../model/access.js';
+import type { EventFilter } from '../model/feed.js';
 import type { LiveEvent } from './events.js';
 
-// A room is an address of readers, an object and an event's name; `*` where the listener did not narrow.
+// A room combines an address, an object and an event name; `*` if the filter does not restrict it.
 const room = (address: string, object: string, event: string): string => `${address}|${object}|${event}`;
 
-/** The rooms of a listener at these addresses. */
-export function roomsOf(addresses: readonly string[], { objects, events }: Narrowing): string[] {
-  return addresses.flatMap((address) =>
+/**
+ * The rooms of a subscriber with these addresses and this filter. A filter by groups uses the addresses of these groups instead, since
+ * the groups above an object are addresses of its events.
+ */
+export function roomsOf(addresses: readonly string[], { groups, objects, events }: EventFilter): string[] {
+  return (groups?.map(addressOfGroup) ?? addresses).flatMap((address) =>
     (objects ?? ['*']).flatMap((object) => (events ?? ['*']).map((event) => room(address, object, event))),
   );
 }
 
-/** The rooms an event goes to: a listener is in at least one of them just when its readers and its narrowing agree. */
-export function roomsFor({ name, objectId, readers }: Pick<LiveEvent, 'name' | 'objectId' | 'readers'>): string[] {
-  return readers.flatMap((address) => [
+/** The rooms of an event: a subscriber is in at least one of them exactly if its permissions and its filter match. */
+export function roomsFor({ name, objectId, audience }: Pick<LiveEvent, 'name' | 'objectId' | 'audience'>): string[] {
+  return audience.flatMap((address) => [
     room(address, '*', '*'),
     room(address, objectId, '*'),
     room(address, '*', name),
@@ -22,8 +26,29 @@ export function roomsFor({ name, objectId, readers }: Pick<LiveEvent, 'name' | '
   ]);
 }
 
-/** The narrowing held to the objects that the caller's credentials permit; null permits every one. */
-export function narrow(wanted: Narrowing, permitted: readonly string[] | null): Narrowing {
+/** The rooms of a client. */
+export interface Presence {
+  readonly rooms: ReadonlySet<string>;
+  /** The addresses of its permissions, if its rooms are at other addresses; otherwise null. */
+  readonly gate: ReadonlySet<string> | null;
+}
+
+/** Returns a test whether a client receives the event. */
+export function createAudienceTest(event: LiveEvent): (client: Presence) => boolean {
+  const { name, objectId, limits } = event;
+  const roomsAt = (audience: readonly string[]): string[] => roomsFor({ name, objectId, audience });
+  const isIn = (client: Presence, rooms: readonly string[]): boolean => rooms.some((one) => client.rooms.has(one));
+  const maySee = ({ gate }: Presence): boolean => gate === null || event.sight.some((address) => gate.has(address));
+  const rooms = roomsFor(event);
+  if (limits === null) return (client) => isIn(client, rooms) && maySee(client);
+  // A client has the same objects and events at each of its addresses, so comparing rooms compares addresses.
+  const [except, within] = [roomsAt(limits.except), limits.within.map(roomsAt)];
+  return (client) =>
+    isIn(client, rooms) && !isIn(client, except) && within.every((some) => isIn(client, some)) && maySee(client);
+}
+
+/** Restricts a filter to the objects that the credentials permit; null permits all objects. */
+export function restrictFilter(wanted: EventFilter, permitted: readonly string[] | null): EventFilter {
   if (permitted === null) return wanted;
   return { ...wanted, objects: wanted.objects?.filter((id) => permitted.includes(id)) ?? permitted };
 }

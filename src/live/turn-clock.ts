@@ -1,13 +1,13 @@
-/** How long work keeps the process busy; others get their turn of the event loop in between. */
+/** Measures how long work keeps the process busy, and yields to the event loop in between. */
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { LIMITS } from '../model/limits.js';
 
 export interface TurnClock {
-  /** Gives others their turn where this one was long. */
+  /** Yields if the current turn was long. */
   breathe(): Promise<void> | undefined;
-  /** Work goes on after something was waited for: that time does not count. */
+  /** Call this after a wait: the wait does not count as work. */
   resume(): void;
-  /** Work stops, for something to be waited for. */
+  /** Call this before a wait. */
   pause(): void;
   /** The time of work so far, ms. */
   busyMs(): number;

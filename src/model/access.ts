@@ -1,25 +1,25 @@
 /**
- * Who may do what, in one place. `mayCall` decides a method on a path (403), `scopeOf` what a caller sees in the
- * database, `readersOf` who hears an event: the last two are the same rule, once as a filter and once as addresses.
+ * All permissions. `mayCall` permits a method on a path (403), `scopeOf` determines the visible entities, `audienceOf` the
+ * recipients of an event. The last two are the same rule, as a filter and as addresses.
  */
 
-/** Who asks: a user, through a session or a token. */
+/** The user of a request, authenticated by a session or a token. */
 export interface Caller {
   readonly userId: string;
   readonly login: string;
   readonly groupId: string;
   readonly roleId: string | null;
-  /** What the user's role permits: `METHOD /path/pattern`. */
+  /** The permissions of the user's role: `METHOD /path/pattern`. */
   readonly credentials: readonly string[];
-  /** What the token permits beside that; null when the token (or the session) narrows nothing. */
+  /** The scopes of the token, which restrict the role; null means no restriction. */
   readonly scopes: readonly string[] | null;
   readonly session: { readonly id: string; readonly expiresAtMs: number } | null;
   readonly token: { readonly id: string; readonly expiresAtMs: number } | null;
-  /** The object whose device the user is. */
+  /** The object, if the user is its device. */
   readonly object: OwnObject | null;
 }
 
-/** An object by its `_id`, and by the own id that its device may call it; null where that names nobody. */
+/** An object by `_id` and by the own id that its device may use; null for an invalid own id. */
 export interface OwnObject {
   readonly objectId: string;
   readonly ownId: string | null;
@@ -27,57 +27,58 @@ export interface OwnObject {
 
 declare const scopeBrand: unique symbol;
 
-/** What a caller can see. Made by `scopeOf` alone, so that no query can be written without asking whose it is. */
+/** What a caller can see. Only `scopeOf` creates it, so that no query can omit the caller. */
 export interface Scope {
   readonly userId: string;
   readonly groupId: string;
-  /** What the own id of the caller's object means to the caller, whoever has it meanwhile. */
+  /** The object that its own id names for this caller, even if another object has that id by now. */
   readonly object: OwnObject | null;
   readonly [scopeBrand]: true;
 }
 
 /** The fields of an entity that decide who sees it. */
-export interface Guarded {
+export interface AccessFields {
   readonly owner: string;
   readonly branch: readonly string[];
   readonly access: readonly string[];
 }
 
-// Others write the path without the slash in front; a lone `*` is no path.
+// Other platforms omit the leading slash; a lone `*` is not a path.
 const CREDENTIAL = /^(\*|[A-Z]+) (\/\S*|[A-Za-z:]\S*)$/;
 
 export function scopeOf(caller: Pick<Caller, 'userId' | 'groupId'> & Partial<Pick<Caller, 'object'>>): Scope {
   return { userId: caller.userId, groupId: caller.groupId, object: caller.object ?? null } as Scope;
 }
 
-/** The addresses at which a caller listens: events sent to any of them reach the caller. */
+export const addressOfGroup = (groupId: string): string => `group:${groupId}`;
+
+/** The addresses of a caller: events to any of them reach the caller. */
 export function addressesOf(scope: Scope): string[] {
-  return [`group:${scope.groupId}`, `user:${scope.userId}`];
+  return [addressOfGroup(scope.groupId), `user:${scope.userId}`];
 }
 
-/** The addresses an event of this entity goes to: every group of its branch, its owner, and those it is shared with. */
-export function readersOf(entity: Guarded): string[] {
-  return [
-    ...entity.branch.map((id) => `group:${id}`),
-    ...new Set([entity.owner, ...entity.access].map((id) => `user:${id}`)),
-  ];
+/** The addresses of an entity's events: the groups of its branch, its owner, and the users it is shared with. */
+export function audienceOf(entity: AccessFields): string[] {
+  return [...entity.branch.map(addressOfGroup), ...new Set([entity.owner, ...entity.access].map((id) => `user:${id}`))];
 }
 
-/** Whether text is a credential: a method or `*`, one space, a path, with or without a slash in front. */
+/** The fields that decide who sees an entity. */
+export const ACCESS_FIELDS: readonly (keyof AccessFields)[] = ['owner', 'branch', 'access'];
+
+/** Whether text is a credential: a method or `*`, one space, and a path with or without a leading slash. */
 export function isCredential(text: string): boolean {
   return text.length <= 256 && CREDENTIAL.test(text);
 }
 
-/** A request path (without the prefix api/v1) as decoded segments; throws URIError where the encoding is broken. */
+/** Splits a request path without the prefix api/v1 into decoded segments; throws URIError for invalid encoding. */
 export function toSegments(path: string): string[] {
   const segments = path.split('/').filter(Boolean);
   return path.includes('%') ? segments.map(decodeURIComponent) : segments;
 }
 
 /**
- * Whether the caller's role, and where there is one the token's scopes, permit the method on the path.
- * HEAD is asked as GET. In a pattern `*` stands for one segment, as the last one for the path so far and all below it;
- * `:name` stands for one segment anywhere.
+ * Whether the caller's role, and the scopes of a token, permit the method on the path. HEAD counts as GET. In a pattern, `*` and
+ * `:name` match one segment; a final `*` matches the path so far and everything below it.
  */
 export function mayCall(
   caller: Pick<Caller, 'credentials' | 'scopes'>,
@@ -87,29 +88,43 @@ export function mayCall(
   return permits(caller, method === 'HEAD' ? 'GET' : method, segments);
 }
 
-/** The same; where null stands in the path, for whatever could stand there. */
+/** Permitted to every role: the caller's own account. A token still needs a scope for it. */
+const EVERYONES = '* /account/*';
+
+/** Like `mayCall`; null in the path means any segment. */
 function permits(
   { credentials, scopes }: Pick<Caller, 'credentials' | 'scopes'>,
   method: string,
   segments: readonly (string | null)[],
 ): boolean {
   const fits = (credential: string) => matches(credential, method, segments);
-  return credentials.some(fits) && (scopes === null || scopes.some(fits));
+  return (segments[0] === 'account' || credentials.some(fits)) && (scopes === null || scopes.some(fits));
 }
 
-/** A `:object` that `forObject` has left stands for the object of a user who has none: for no text that can be asked for. */
+/** The first credential that permits the method on the path; null if none does. `account` is everyone's. */
+export function findPermitting(
+  credentials: readonly string[],
+  method: string,
+  segments: readonly string[],
+): string | null {
+  const wanted = method === 'HEAD' ? 'GET' : method;
+  const found = credentials.find((credential) => matches(credential, wanted, segments));
+  return found ?? (segments[0] === 'account' ? EVERYONES : null);
+}
+
+/** A `:object` that `forObject` did not replace belongs to a user without an object: it matches no segment. */
 const NOBODYS = Symbol(':object');
 type Part = string | null | typeof NOBODYS;
 
 interface Pattern {
   readonly method: string;
-  /** Decoded segments; null stands for any one. */
+  /** Decoded segments; null matches any segment. */
   readonly parts: readonly Part[];
-  /** Whether it ended with `*`: the path so far, and everything below it. */
+  /** Whether it ended with `*`: it matches the path so far and everything below it. */
   readonly open: boolean;
 }
 
-function readPattern(credential: string): Pattern | null {
+function parsePattern(credential: string): Pattern | null {
   const [, method, path] = CREDENTIAL.exec(credential) ?? [];
   if (method === undefined || path === undefined) return null;
   const segments = path
@@ -117,11 +132,11 @@ function readPattern(credential: string): Pattern | null {
     .split('/')
     .filter(Boolean);
   const open = segments.at(-1) === '*';
-  const parts = (open ? segments.slice(0, -1) : segments).map(readPart);
+  const parts = (open ? segments.slice(0, -1) : segments).map(parsePart);
   return { method, parts, open };
 }
 
-function readPart(part: string): Part {
+function parsePart(part: string): Part {
   if (part === ':object') return NOBODYS;
   if (part === '*' || part.startsWith(':')) return null;
   try {
@@ -132,34 +147,36 @@ function readPart(part: string): Part {
 }
 
 function matches(credential: string, method: string, segments: readonly (string | null)[]): boolean {
-  const pattern = readPattern(credential);
+  const pattern = parsePattern(credential);
   if (pattern === null || (pattern.method !== '*' && pattern.method !== method)) return false;
   return reaches(pattern, segments);
 }
 
 function reaches({ parts, open }: Pattern, segments: readonly Part[]): boolean {
   if (open ? segments.length < parts.length : segments.length !== parts.length) return false;
-  return parts.every((part, at) => part === null || part === segments[at]);
+  return parts.every((part, index) => part === null || part === segments[index]);
 }
 
-/** Whether everything that `granted` permits is permitted to the caller already: nobody gives rights they lack. */
+/** Whether the caller has all the permissions of `granted`: callers cannot grant permissions that they lack. */
 export function mayGrant(caller: Pick<Caller, 'credentials' | 'scopes'>, granted: readonly string[]): boolean {
   const coveredBy = (held: readonly string[], wanted: string) => held.some((credential) => covers(credential, wanted));
   return granted.every(
-    (wanted) => coveredBy(caller.credentials, wanted) && (caller.scopes === null || coveredBy(caller.scopes, wanted)),
+    (wanted) =>
+      coveredBy([EVERYONES, ...caller.credentials], wanted) &&
+      (caller.scopes === null || coveredBy(caller.scopes, wanted)),
   );
 }
 
 function covers(held: string, wanted: string): boolean {
-  const [mine, theirs] = [readPattern(held), readPattern(wanted)];
+  const [mine, theirs] = [parsePattern(held), parsePattern(wanted)];
   if (mine === null || theirs === null || (mine.method !== '*' && mine.method !== theirs.method)) return false;
-  // What is open reaches below its own length, so only what is open can hold it.
+  // An open pattern also matches longer paths, so only an open pattern can cover it.
   return (mine.open || !theirs.open) && reaches(mine, theirs.parts);
 }
 
 /**
- * Credentials of a user who is the device of one object: `:object` stands for that object, by its `_id`, and by its own id
- * where that names it. What a caller calls so is that object, and no other (`Scope.object`).
+ * The credentials of a device's user: replaces `:object` by the `_id` of its object and by its valid own id. For this user, that
+ * own id always names that object (`Scope.object`).
  */
 export function forObject(credentials: readonly string[], object: OwnObject | null): string[] {
   const ids = object === null ? [] : [object.objectId, object.ownId].filter((id) => id !== null);
@@ -170,14 +187,14 @@ export function forObject(credentials: readonly string[], object: OwnObject | nu
   );
 }
 
-// What means something in a pattern is only itself in an id.
+// Escapes characters with a meaning in patterns.
 const encoded = (id: string): string => encodeURIComponent(id).replace(/\*/g, '%2A');
 
-/** Which objects' events the credentials let a caller hear: every one, or only those they name. */
-export function audibleObjects(caller: Pick<Caller, 'credentials' | 'scopes'>): 'all' | string[] {
+/** The objects whose events the credentials permit: all, or only the named ones. */
+export function permittedObjects(caller: Pick<Caller, 'credentials' | 'scopes'>): 'all' | string[] {
   if (permits(caller, 'GET', ['objects', null])) return 'all';
   const named = [...caller.credentials, ...(caller.scopes ?? [])].flatMap((credential) => {
-    const [store, id] = readPattern(credential)?.parts ?? [];
+    const [store, id] = parsePattern(credential)?.parts ?? [];
     return store === 'objects' && typeof id === 'string' ? [id] : [];
   });
   return [...new Set(named)].filter((id) => mayCall(caller, 'GET', ['objects', id]));

@@ -1,7 +1,7 @@
-/** The entities that every installation has from its first start: they are read by everyone and changed by nobody. */
+/** Entities that every installation has from its first start. Everyone may read them, nobody may change them. */
 import type { JsonObject } from './json.js';
 
-/** Fixed, so that every instance that starts on an empty database makes the same ones. */
+/** Fixed, so that instances that start at once on an empty database create the same entities. */
 export const ROOT_GROUP_ID = '000000000000000000000001';
 export const DEFAULT_MODEL_ID = '000000000000000000000010';
 export const ADMINISTRATOR_ROLE_ID = '000000000000000000000020';

@@ -1,5 +1,5 @@
 /**
- * Options of an `LRUCache` that holds at most so many, and has memory only for those it holds. Given `max` instead, it makes
- * room for all of them when it is made: 14 ms and some megabytes for each 100,000.
+ * Options of an `LRUCache` that holds at most `entries` entries and allocates memory as it grows. With `max` instead, it
+ * allocates everything at once: 14 ms and some megabytes for each 100,000 entries.
  */
-export const atMost = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 });
+export const cacheSize = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 });

@@ -1,5 +1,5 @@
-/** What happened to one stored thing, as the database tells it: the only news that doors act on. */
-import type { Guarded } from './access.js';
+/** A change of one stored document, as the change stream reports it. Transports act on nothing else. */
+import type { AccessFields } from './access.js';
 import type { JsonObject } from './json.js';
 
 /** `position` is an opaque, URL-safe string; positions of one database increase. */
@@ -7,32 +7,34 @@ export interface Change {
   readonly store: string;
   readonly kind: 'created' | 'changed' | 'removed';
   readonly id: string;
-  /** The whole thing before and after; null where there is none (or the database no longer has it). */
+  /** The whole document before and after; null when it did not exist, or when the database no longer has that state. */
   readonly before: JsonObject | null;
   readonly after: JsonObject | null;
-  /** The fields, top level, that are other than they were; null where it is not known: without both of the above. */
+  /** The changed top-level fields; null when unknown, because `before` or `after` is missing. */
   readonly changed: readonly string[] | null;
-  /** Who may see it now, of what tells it itself; null of everything else, and where it is gone. */
-  readonly guard: Guarded | null;
-  /** `after` as JSON where that was made first (packets): then `after` is only read from it when it is asked for. */
+  /** Who may see the document after the change; null for documents without access fields of their own, and after removal. */
+  readonly accessFields: AccessFields | null;
+  /** Who saw it before the change; null for a new document, or when the database no longer has the former state. */
+  readonly accessFieldsBefore: AccessFields | null;
+  /** `after` as JSON, for packets: `after` is then parsed only on access. */
   readonly json: Buffer | null;
-  /** How large it is, as the database told it. */
+  /** The size of the document as received from the database. */
   readonly bytes: number;
-  /** The control object that the thing belongs to, or is; null when it is no object's. */
+  /** The control object that the document is or belongs to; null for documents of no object. */
   readonly objectId: string | null;
   readonly position: string;
 }
 
-/** Whether one of these fields may be another after it. */
-export function mayBeOther({ changed }: Change, fields: readonly string[]): boolean {
+/** Whether one of these fields may have changed. */
+export function mayHaveChanged({ changed }: Change, fields: readonly string[]): boolean {
   return changed === null || fields.some((field) => changed.includes(field));
 }
 
-/** Some of the history, in order; everything up to `upTo` has been given now. */
+/** A page of the history, in order; it completes the history up to `upTo`. */
 export interface HistoryPage {
   readonly changes: readonly Change[];
   readonly upTo: string;
 }
 
-/** The history after a position, page by page, without end; null when the database does not have it (any more). */
+/** Opens the endless history after a position, page by page; null when the database does not have it, or no longer. */
 export type OpenHistory = (position: string) => Promise<AsyncGenerator<HistoryPage, never> | null>;

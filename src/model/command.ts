@@ -1,16 +1,16 @@
-/** A command to an object, and the states it goes through; it never disappears. What it says when it goes to the device. */
+/** Commands to objects: their states, their outcome, and their form on the way to the device. */
 import { badRequest, notFound } from '../errors.js';
-import { isObject, type Json, type JsonObject, readObject } from './json.js';
+import { isObject, type Json, type JsonObject, parseObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { COMMAND_NAME, type Declarations } from './model.js';
-import { readDuration } from './time.js';
+import { parseDuration } from './time.js';
 
 export const COMMAND_STATUSES = ['queued', 'sent', 'delivered', 'done', 'failed', 'expired'] as const;
 export type CommandStatus = (typeof COMMAND_STATUSES)[number];
 
 /**
- * Where each status may lead; an end leads nowhere. From `sent` back to `queued`: the connection went before the device
- * confirmed; to `sent` again: another connection took over. From `queued` to an end: a device that fetches is sent nothing.
+ * The transitions of a command; a final status has none. From `sent` back to `queued`: the connection closed before the device
+ * confirmed. From `sent` to `sent`: another connection took over. From `queued` to a final status: the device polls over HTTP.
  */
 const NEXT: Readonly<Record<CommandStatus, readonly CommandStatus[]>> = {
   queued: ['sent', 'done', 'failed', 'expired'],
@@ -21,17 +21,17 @@ const NEXT: Readonly<Record<CommandStatus, readonly CommandStatus[]>> = {
   expired: [],
 };
 
-/** The statuses of a command that has not ended. */
+/** The statuses that are not final. */
 export const OPEN_STATUSES: readonly CommandStatus[] = COMMAND_STATUSES.filter((status) => NEXT[status].length > 0);
 
-/** The statuses from which a command may come to this one. */
+/** The statuses from which a command may change to this one. */
 export function statusesBefore(status: CommandStatus): CommandStatus[] {
   return COMMAND_STATUSES.filter((before) => NEXT[before].includes(status));
 }
 
 /**
- * What an entry of the store `commands` holds beside the common fields. `times`: when each status was last reached, ms.
- * `expires`: until when it may end otherwise, ms. `result`: what the device answered, if it said anything.
+ * The fields of a command beside the common ones. `times`: when each status was last reached, in ms. `expires`: when the
+ * command expires unless it ends earlier, in ms. `result`: the device's answer, if there is one.
  */
 export type Command = JsonObject & {
   object: string;
@@ -44,34 +44,34 @@ export type Command = JsonObject & {
 };
 
 /**
- * A command as it is sent: the body's parameters over the defaults of the model's action. A name that the model does
- * not declare is a 404 when it declares any; a body that is no object a 400. No body at all is no parameters.
+ * Merges the body's parameters over the defaults of the model's action. Throws a 404 for an undeclared name when the model
+ * declares any actions, and a 400 for a body that is not an object. A missing body means no parameters.
  */
-export function readCommand(name: string, body: unknown, declared: Declarations): Pick<Command, 'command' | 'params'> {
+export function parseCommand(name: string, body: unknown, declared: Declarations): Pick<Command, 'command' | 'params'> {
   const defaults = declared.actions.get(name);
   if (defaults === undefined && declared.actions.size > 0) throw notFound();
   if (defaults === undefined && !COMMAND_NAME.test(name))
-    throw badRequest(`the command's name: expected ${COMMAND_NAME.source}`);
-  const given = body === undefined ? {} : readObject(body);
+    throw badRequest(`the name of the command: expected ${COMMAND_NAME.source}`);
+  const given = body === undefined ? {} : parseObject(body);
   return { command: name, params: { ...(isObject(defaults) ? defaults : {}), ...given } };
 }
 
-/** Statuses that a list is narrowed to, divided by commas; null for all. A 400 names the parameter. */
-export function readStatuses(text: string | null): CommandStatus[] | null {
+/** Parses the statuses of a list filter, separated by commas; null for all. Throws a 400 that names the parameter. */
+export function parseStatuses(text: string | null): CommandStatus[] | null {
   if (text === null) return null;
   const isStatus = (part: string): part is CommandStatus => (COMMAND_STATUSES as readonly string[]).includes(part);
   const parts = text.split(',');
   if (parts.every(isStatus)) return parts;
-  throw badRequest(`status: expected some of ${COMMAND_STATUSES.join(', ')}, divided by commas`);
+  throw badRequest(`status: expected some of ${COMMAND_STATUSES.join(', ')}, separated by commas`);
 }
 
-/** How long a command may take, in ms: a duration such as `10 min`, or ms. A 400 names the field. */
-export function readTtl(text: string | null): number {
+/** Parses the lifetime of a command: a duration such as `10 min`, or ms. Throws a 400 that names the field. */
+export function parseTtl(text: string | null): number {
   if (text === null) return LIMITS.commandLifetimeMs;
-  const ttlMs = readDuration(text);
+  const ttlMs = parseDuration(text);
   if (ttlMs !== null && ttlMs >= LIMITS.commandLifetimeMinMs && ttlMs <= LIMITS.commandLifetimeMaxMs) return ttlMs;
-  const mostDays = LIMITS.commandLifetimeMaxMs / 86_400_000;
-  throw badRequest(`ttl: expected a duration from 1 s to ${mostDays} days, such as "10 min", or milliseconds`);
+  const maxDays = LIMITS.commandLifetimeMaxMs / 86_400_000;
+  throw badRequest(`ttl: expected a duration from 1 s to ${maxDays} days, such as "10 min", or milliseconds`);
 }
 
 export function newCommand(
@@ -82,16 +82,16 @@ export function newCommand(
   return { object: objectId, command, params, status: 'queued', times: { queued: nowMs }, expires: nowMs + ttlMs };
 }
 
-/** How a device says that a command ended. */
-export interface Outcome {
+/** The final status of a command, as the device reports it. */
+export interface CommandOutcome {
   readonly status: 'done' | 'failed';
-  /** Its answer; undefined where it gave none. */
+  /** The device's answer; undefined when there is none. */
   readonly result: Json | undefined;
 }
 
-/** A device's `{"status": "done" | "failed", "result": …}`; a 400 names the field. Anything beside that is ignored. */
-export function readOutcome(body: unknown): Outcome {
-  const { status, result } = readObject(body);
+/** Parses `{"status": "done" | "failed", "result": …}` and ignores other fields. Throws a 400 that names the field. */
+export function parseOutcome(body: unknown): CommandOutcome {
+  const { status, result } = parseObject(body);
   if (status !== 'done' && status !== 'failed') throw badRequest('status: expected "done" or "failed"');
   if (result !== undefined && JSON.stringify(result).length > LIMITS.commandResultCharacters) {
     throw badRequest(`result: longer than ${LIMITS.commandResultCharacters} characters of JSON`);
@@ -99,39 +99,39 @@ export function readOutcome(body: unknown): Outcome {
   return { status, result };
 }
 
-/** Whether a command that has ended ended just so: a device that says it again is right. */
-export function endedSo(command: Pick<Command, 'status' | 'result'>, { status, result }: Outcome): boolean {
+/** Whether a command already has this outcome: devices may report an outcome twice. */
+export function hasOutcome(command: Pick<Command, 'status' | 'result'>, { status, result }: CommandOutcome): boolean {
   return command.status === status && JSON.stringify(command.result) === JSON.stringify(result);
 }
 
-/** A command as it goes to the device. */
+/** A command in its form for the device. */
 export interface Delivery {
-  /** The topic that the model's action has of its own; null for the one that every command goes to. */
+  /** The topic that the model's action defines; null for the default topic of commands. */
   readonly topic: string | null;
   readonly payload: string;
 }
 
-// No wildcard, none of a broker's own topics.
+// No wildcards, and none of the broker's own `$` topics.
 const TOPIC = /^(?!\$)[^+#]{1,256}$/;
-// MQTT 3.1.1, 1.5.3: a receiver may end the connection on which these come, control characters and what is no character.
-const UNFIT = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
+// MQTT 3.1.1, 1.5.3: a receiver may close the connection on control characters, surrogates and non-characters.
+const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
 
-/** Whether text may be a topic, or a part of one: no broker ends a connection because of it. */
-export const isTopic = (text: string): boolean => TOPIC.test(text) && !UNFIT.test(text);
+/** Whether the text is valid as a topic or a part of one, so that no broker closes the connection because of it. */
+export const isTopic = (text: string): boolean => TOPIC.test(text) && !FORBIDDEN.test(text);
 
 /**
- * `{"_id", "command", "params"}`; or, where the model's action has a `topic` or a `payload` among its `params`, exactly
- * that. Whoever sends the command may give another payload, never another topic. `action`: the action's `params`, as
- * `Declarations` has them; undefined where the model declares no such command.
+ * Sends `{"_id", "command", "params"}` by default. A `topic` or `payload` among the `params` of the model's action replaces the
+ * default. The sender of a command may override the payload, but not the topic. `action` holds the action's `params`;
+ * undefined when the model does not declare the command.
  */
 export function toDelivery(
   { _id, command, params }: { _id: string; command: string; params: JsonObject },
   action: JsonObject | undefined,
 ): Delivery {
   const { topic, payload } = action ?? {};
-  const own = payload === undefined ? { _id, command, params } : (params.payload ?? payload ?? '');
+  const content = payload === undefined ? { _id, command, params } : (params.payload ?? payload ?? '');
   return {
     topic: typeof topic === 'string' && isTopic(topic) ? topic : null,
-    payload: typeof own === 'string' ? own : JSON.stringify(own),
+    payload: typeof content === 'string' ? content : JSON.stringify(content),
   };
 }

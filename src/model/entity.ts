@@ -1,6 +1,6 @@
-/** What every entity of every store has, and how a body becomes the fields of a new entity or a change of one. */
+/** The common fields of entities, and the conversion of request bodies to fields of new or changed entities. */
 import { badRequest } from '../errors.js';
-import { isObject, type JsonObject, readObject } from './json.js';
+import { isObject, type JsonObject, parseObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { ID } from './own-id.js';
 import type { Store } from './stores.js';
@@ -17,7 +17,7 @@ export interface Common {
 }
 export type Entity = Common & JsonObject;
 
-/** Ignored in every body: clients read an entity, edit it and send it back whole. `group` is read on creation alone. */
+/** Ignored in bodies: clients read an entity, edit it and send it back whole. `group` is read only on creation. */
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(['access', 'owner', 'group', 'branch', 'time', 'success']);
 
 /** Whether text has the form of an entity's `_id`: 24 hexadecimal digits. */
@@ -25,18 +25,18 @@ export function isId(text: unknown): text is string {
   return typeof text === 'string' && ID.test(text);
 }
 
-/** What a client wants of a new entity: its own fields, and the group it shall belong to, if one is named. */
+/** A client's own fields of a new entity, and the group that the body names. */
 export interface NewEntity {
   fields: JsonObject;
   group: string | null;
 }
 
 /**
- * A POST body as the fields of a new entity of the store, defaults filled in; a 400 names the field at fault. `isMine`: the
- * group that the body names is not looked at.
+ * Converts a POST body to the fields of a new entity, with defaults filled in. Throws a 400 that names the field. `isMine`
+ * ignores the group that the body names.
  */
-export function readNew(store: Store, body: unknown, isMine = false): NewEntity {
-  const object = readObject(body);
+export function parseNewEntity(store: Store, body: unknown, isMine = false): NewEntity {
+  const object = parseObject(body);
   const group = (isMine ? null : object.group) ?? null;
   if (group !== null && !isId(group)) throw badRequest('group: expected the _id of a group');
   const fields = Object.assign({}, store.defaults, ownFields(store, object));
@@ -46,9 +46,9 @@ export function readNew(store: Store, body: unknown, isMine = false): NewEntity 
   return { fields, group: group === null ? null : group.toLowerCase() };
 }
 
-/** A PATCH body as the fields to merge; what only the service sets is left out, not refused. */
-export function readPatch(store: Store, body: unknown): JsonObject {
-  const fields = ownFields(store, readObject(body));
+/** Converts a PATCH body to the fields to merge. Fields that only the service sets are ignored, not refused. */
+export function parsePatch(store: Store, body: unknown): JsonObject {
+  const fields = ownFields(store, parseObject(body));
   for (const name of store.fixed) delete fields[name];
   store.checkPatch(fields);
   store.translate?.(fields);
@@ -56,20 +56,20 @@ export function readPatch(store: Store, body: unknown): JsonObject {
   return fields;
 }
 
-/** A change merges each by itself; and what is created can be sent back whole. */
+/** A PATCH merges each nested object separately. Creation has the same bound, so that a created entity can be sent back. */
 function checkObjects(fields: JsonObject): void {
   if (countObjects(fields) <= LIMITS.jsonObjects) return;
-  throw badRequest(`more than ${LIMITS.jsonObjects} objects within objects`);
+  throw badRequest(`more than ${LIMITS.jsonObjects} nested objects`);
 }
 
-/** How many objects are within the object, at every depth, but for those in lists. */
+/** Counts nested objects at every depth, except those in lists. */
 function countObjects(object: JsonObject): number {
   let count = 0;
   for (const value of Object.values(object)) if (isObject(value)) count += 1 + countObjects(value);
   return count;
 }
 
-/** The fields of a body, or of an entity, that are not the service's. Every name with a leading underscore is. */
+/** The client's own fields of a body or an entity. Names with a leading underscore belong to the service. */
 export function ownFields(store: Pick<Store, 'service'>, object: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(object).filter(
@@ -78,7 +78,7 @@ export function ownFields(store: Pick<Store, 'service'>, object: JsonObject): Js
   );
 }
 
-/** `before` with `patch` merged into it: plain objects leaf by leaf, everything else replaced (docs/reference/stores.md). */
+/** Merges `patch` into `before`: plain objects recursively, everything else replaced (docs/reference/stores.md). */
 export function merge(before: JsonObject, patch: JsonObject): JsonObject {
   const after: JsonObject = { ...before };
   for (const [name, value] of Object.entries(patch)) {

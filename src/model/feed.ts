@@ -1,99 +1,105 @@
-/** The live feed as its doors see it: who listens, what is told, in which forms. The feed itself knows no transport. */
+/** The interface between the live feed and its transports: subscribers, batches of events, encodings. */
 import { badRequest } from '../errors.js';
-import { isObject } from './json.js';
+import { isId } from './entity.js';
+import { EVENT_NAMES, type EventName } from './event-names.js';
+import { isObject, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 
-/** Where Socket.IO is; interface, "WebSocket endpoint". */
+export { EVENT_NAMES, type EventName };
+
+/** The path of Socket.IO. */
 export const SOCKETS_PATH = '/socket.io/';
 
-export const EVENT_NAMES = [
-  'object-packet',
-  'object-update',
-  'object-command-req',
-  'object-command-res',
-  'object-command-err',
-] as const;
-export type EventName = (typeof EVENT_NAMES)[number];
-
-/** What a client asked to hear, of what it may; null for everything. Objects by `_id` or own id. */
-export interface Narrowing {
+/** The filter of a client; null means everything it may see. Objects by `_id` or own id, or groups with all groups below them. */
+export interface EventFilter {
+  readonly groups: readonly string[] | null;
   readonly objects: readonly string[] | null;
   readonly events: readonly EventName[] | null;
 }
 
-export const EVERYTHING: Narrowing = { objects: null, events: null };
+export const NO_FILTER: EventFilter = { groups: null, objects: null, events: null };
 
-/** A WebSocket frame of Socket.IO's; its packet as ASCII text (long polling); a server-sent event; an item of a JSON page. */
-export type Form = 'frame' | 'packet' | 'sse' | 'item';
+/** A WebSocket frame of Socket.IO, its packet as ASCII text (long polling), a server-sent event, or an item of a JSON page. */
+export type Encoding = 'frame' | 'packet' | 'sse' | 'item';
 
-/** Some events in order, told in one go. */
-export interface Batch {
-  /** The position of the last of them. */
+/** Events in order, written together. */
+export interface EventBatch {
+  /** The position of the last event. */
   readonly position: string;
-  /** Each by itself. */
-  pieces(form: Form): readonly { readonly position: string; readonly bytes: Buffer }[];
-  /** All of them one after the other; made once for all who were told the same. */
-  bytes(form: Form): Buffer;
+  /** The events as separate pieces. */
+  pieces(form: Encoding): readonly { readonly position: string; readonly bytes: Buffer }[];
+  /** The concatenated events; encoded once for all clients with the same events. */
+  bytes(form: Encoding): Buffer;
 }
 
-/** `from` is the position that cannot be continued from. */
+/** `from` is the position that cannot be resumed. */
 export interface Gap {
   readonly reason: 'unknown position' | 'history gone';
   readonly from: string;
 }
 
-/** Where the events of one listener go. */
+/** The destination of one client's events. */
 export interface Sink {
-  write(batch: Batch): void;
-  /** Whether everything written was taken by the network. */
+  write(batch: EventBatch): void;
+  /** Whether the network has accepted all written bytes. */
   isDrained(): boolean;
-  /** What it missed cannot be told; what comes after this is the present. */
+  /** Missed events are unavailable; current events follow. */
   gap(gap: Gap): void;
-  /** Everything up to `position` was written: from now on it hears the present. */
+  /** All events up to `position` are written; current events follow. */
   joined(position: string): void;
-  /** The feed lets go of it: it should come back with its position, or what let it in has ended. */
+  /** The feed ends the subscription. `mayReturn`: the client should reconnect with its position; else its access has ended. */
   end(mayReturn: boolean): void;
 }
 
-/** Headers that prove who listens; asked again when rights change. */
+/** The credentials are checked again when permissions change. */
 export interface ListenRequest {
-  readonly proof: { readonly authorization?: string | undefined; readonly cookie?: string | undefined };
+  readonly credentials: { readonly authorization?: string | undefined; readonly cookie?: string | undefined };
   readonly address: string;
-  readonly wanted: Narrowing;
-  /** The position it comes back with; null to hear the present only. */
+  readonly filter: EventFilter;
+  /** The position to resume from; null for current events only. */
   readonly since: string | null;
   readonly sink: Sink;
 }
 
 export interface Listening {
   readonly userId: string;
-  /** Up to where it was told everything. */
+  /** The position up to which all events are delivered. */
   position(): string;
-  /** Begins: tells what was missed, then the present. */
+  /** Starts with missed events, then continues with current ones. */
   start(): void;
-  /** What it hears from the next event on; resolves with what it may hear of that. */
-  narrow(wanted: Narrowing): Promise<Narrowing>;
-  /** Writes what it was told already, now. */
+  /** Changes the filter from the next event on; resolves with the permitted part of it. */
+  setFilter(wanted: EventFilter): Promise<EventFilter>;
+  /** Writes pending events now. */
   flush(): void;
-  /** Nobody listens any more. */
+  /** Ends the subscription. */
   close(): void;
 }
 
-/** Takes a listener in. Throws 401 for nobody, 429 for one too many, 503 when that cannot be told. */
+/** Subscribes a client. Throws 401 without valid credentials, 429 at the limit, 503 when the credentials cannot be checked. */
 export type Listen = (request: ListenRequest) => Promise<Listening>;
 
-/** What a client asks to hear: `{objects?: […], events?: […]}`. Throws a 400 that names the field. */
-export function readNarrowing(request: unknown): Narrowing {
-  if (!isObject(request)) throw badRequest('subscribe: expected {objects?: […], events?: […]}');
+/** Parses a filter: `{objects?: […], groups?: […], events?: […]}`. Throws a 400 that names the field. */
+export function parseEventFilter(request: unknown): EventFilter {
+  if (!isObject(request)) throw badRequest('subscribe: expected {objects?: […], groups?: […], events?: […]}');
   const { objects = null, events = null } = request;
+  const groups = parseGroups(request);
   if (objects !== null && !isTextList(objects)) {
     throw badRequest(`objects: expected a list of at most ${LIMITS.subscribedObjects} ids`);
   }
   if (events !== null && !(isTextList(events) && events.every(isEvent))) {
     throw badRequest(`events: expected a list of ${EVENT_NAMES.join(', ')}`);
   }
-  // Named twice it is heard once, and counted once.
-  return { objects: objects && [...new Set(objects)], events: events && ([...new Set(events)] as EventName[]) };
+  // Duplicates count once.
+  return { groups, objects: objects && [...new Set(objects)], events: events && ([...new Set(events)] as EventName[]) };
+}
+
+function parseGroups({ groups = null, objects = null }: JsonObject): string[] | null {
+  if (groups === null) return null;
+  if (!isTextList(groups) || groups.length > LIMITS.subscribedGroups || !groups.every(isId)) {
+    throw badRequest(`groups: expected a list of at most ${LIMITS.subscribedGroups} _ids`);
+  }
+  if (objects !== null) throw badRequest('groups: expected without objects');
+  return [...new Set(groups.map((id) => id.toLowerCase()))];
 }
 
 const isEvent = (name: string): name is EventName => (EVENT_NAMES as readonly string[]).includes(name);
@@ -102,13 +108,13 @@ const isTextList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.length <= LIMITS.subscribedObjects && value.every((item) => typeof item === 'string');
 
 /**
- * The same as parameters of a query (`?objects=a,b&events=object-packet`), or as lists; what is absent narrows nothing. Names
- * of events that we do not have are ignored: clients of other platforms ask for theirs.
+ * Parses a filter from query parameters (`?objects=a,b&events=object-packet`) or lists; an absent one means no restriction.
+ * Ignores unknown names of events, because clients of other platforms use theirs.
  */
-export function readNarrowingQuery({ objects, events }: { objects?: unknown; events?: unknown }): Narrowing {
+export function parseEventFilterQuery(asked: { objects?: unknown; groups?: unknown; events?: unknown }): EventFilter {
   const toList = (value: unknown): unknown => (typeof value === 'string' ? split(value) : value);
-  const names = toList(events);
-  return readNarrowing({ objects: toList(objects), events: isTextList(names) ? names.filter(isEvent) : names });
+  const [objects, groups, names] = [asked.objects, asked.groups, asked.events].map(toList);
+  return parseEventFilter({ objects, groups, events: isTextList(names) ? names.filter(isEvent) : names });
 }
 
 const split = (text: string): string[] => (text === '' ? [] : text.split(',').map((part) => part.trim()));

@@ -1,22 +1,22 @@
 /**
- * How a JSON text is built, looked at while it arrives and before it becomes values: a short text can become very many, and
- * those of 16 MiB of `[{},{},…` take thirty times the memory.
+ * Scans the structure of a JSON text while it arrives, before it is parsed. A short text can hold very many values: those of
+ * 16 MiB of `[{},{},…` take thirty times the memory.
  */
 import { LIMITS } from './limits.js';
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [ARRAY_BEGIN, ARRAY_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
-/** A list of packets around what `jsonDepth` bounds. */
+/** `jsonDepth` bounds a packet; a list of packets adds a level. */
 const DEPTH = LIMITS.jsonDepth + 1;
 
-/** A part of a list, without the comma or bracket at either end. */
+/** A slice of a list, without the comma or bracket at either end. */
 export interface Piece {
   readonly begin: number;
   readonly end: number;
   readonly items: number;
 }
 
-/** Follows a text piece by piece. */
+/** Scans a text chunk by chunk. */
 export class JsonScan {
   #isText = false;
   #isEscaped = false;
@@ -25,7 +25,7 @@ export class JsonScan {
   #values = 0;
   #itemValues = 0;
   #depth = 0;
-  /** Of each container around the present place: whether it is a list, and how many commas it had. */
+  /** For each container around the current position: whether it is a list, and its number of commas. */
   readonly #lists = new Uint8Array(DEPTH + 1);
   readonly #commas = new Uint32Array(DEPTH + 1);
   readonly #pieces: Piece[] = [];
@@ -34,17 +34,17 @@ export class JsonScan {
   #roots = 0;
   #end = -1;
 
-  /** What is wrong with the text so far; null: nothing. */
+  /** Scans the next chunk. Returns what is wrong with the text so far, or null. */
   take(chunk: Uint8Array): string | null {
-    for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at] as number;
+    for (let index = 0; index < chunk.length; index++) {
+      const byte = chunk[index] as number;
       if (this.#isText) {
         if (this.#isEscaped) this.#isEscaped = false;
         else if (byte === BACKSLASH) this.#isEscaped = true;
         else if (byte === QUOTE) this.#isText = false;
       } else if (byte === QUOTE) this.#isText = true;
       else if (byte === COMMA || (byte | 0x20) === OBJECT_BEGIN || (byte | 0x20) === OBJECT_END) {
-        const fault = this.#follow(byte, this.#position + at);
+        const fault = this.#follow(byte, this.#position + index);
         if (fault !== null) return fault;
       }
     }
@@ -52,7 +52,7 @@ export class JsonScan {
     return null;
   }
 
-  /** The pieces of a text that is a list, each but the last of at least `bodyPieceBytes`; null where it does not look like one. */
+  /** The pieces of a list, each of at least `bodyPieceBytes` except the last; null for a text that is not a list. */
   pieces(): readonly Piece[] | null {
     return this.#roots === 1 && this.#end !== -1 ? this.#pieces : null;
   }

@@ -1,19 +1,16 @@
-/** Every number of the service, named, with its unit. The tables of docs/reference/limits.md are tested against this file. */
+/** Every limit of the service by name, with its unit. The tables of docs/reference/limits.md are tested against this file. */
+import { ACCOUNT_LIMITS } from './account-limits.js';
+import { PROCESSING_LIMITS } from './processing-limits.js';
 import { SHARED_LIMITS } from './shared-limits.js';
 import { STORE_LIMITS } from './store-limits.js';
-
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-const KIB = 1_024;
-const MIB = 1_024 * KIB;
+import { DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const LIMITS = {
   ...SHARED_LIMITS,
   ...STORE_LIMITS,
-
-  // Lists. interface, "Limits": at most 10000 entities in one list response.
+  ...ACCOUNT_LIMITS,
+  ...PROCESSING_LIMITS,
+  // Lists: at most 10000 entities in one response.
   listEntities: 10_000,
   listOffset: 10_000_000,
   listAnswerBytes: 64 * MIB,
@@ -21,8 +18,11 @@ export const LIMITS = {
   whereFilters: 20,
   whereValues: 100,
   searchCharacters: 128,
+  stateListObjects: 50_000,
+  stateListBatch: 2_000,
+  stateListMs: 10 * SECOND_MS,
 
-  // Bodies and what is in them.
+  // Bodies and their content.
   entityBodyBytes: 1 * MIB,
   packetsBodyBytes: 16 * MIB,
   loginBodyBytes: 4 * KIB,
@@ -45,20 +45,11 @@ export const LIMITS = {
   // Names and accounts.
   nameCharacters: 256,
   idCharacters: 128,
-  passwordCharactersMin: 8,
-  passwordCharactersMax: 256,
-  credentials: 100,
-  tokenLineage: 32,
   sharedUsers: 100,
   branchDepth: 32,
 
   // Login.
   tokenCharacters: 4 * KIB,
-  passwordHashesAtOnce: 2,
-  passwordHashesWaiting: 100,
-  loginFailuresPerAccount: 10,
-  loginFailuresPerAddress: 100,
-  sessionsPerUser: 50,
   tokenUseNotedMs: MINUTE_MS,
   auditPending: 1_000,
   auditDelayMs: 500,
@@ -72,7 +63,7 @@ export const LIMITS = {
   loginAddressKnownMs: 90 * DAY_MS,
   loginWaitMaxMs: DAY_MS,
 
-  // Caches: entries; memory for long pages that is kept for the next ones.
+  // Caches: entries; buffers of long pages that are kept for reuse.
   cachedAccounts: 10_000,
   cachedTokens: 10_000,
   cachedModels: 1_000,
@@ -81,12 +72,12 @@ export const LIMITS = {
   memoryKeptBytes: 8 * MIB,
   memoriesKept: 8,
 
-  // Reads by key, inserts or changes of one turn of the event loop that go to the database together.
+  // Reads by key, inserts or changes of one turn of the event loop that share one command.
   itemsPerTurn: 100,
-  // What one command writes at most, unless a single item is larger; a command of MongoDB has 16 MiB.
+  // The maximum size of a write command, unless a single item is larger. MongoDB allows 16 MiB.
   writeBytes: 8 * MIB,
 
-  // Writes: packets that wait for the write under way and go into the next one together; one of few requests keeps none waiting.
+  // Packets of one write command; concurrent commands; a command of few requests does not delay the next one; waiting packets.
   packetsPerWrite: 1_000,
   packetWritesAtOnce: 4,
   smallWriteRequests: 2,
@@ -106,12 +97,12 @@ export const LIMITS = {
   expiryCheckMs: 2 * SECOND_MS,
   expiryBatch: 1_000,
 
-  // Live. interface, "Limits": client ping interval 25 s, ping answer time-out 60 s.
+  // Live: the ping interval and the time-out of its answer are part of the interface (docs/reference/live-events.md).
   pingIntervalMs: 25 * SECOND_MS,
   pingTimeoutMs: 60 * SECOND_MS,
   inboundFrameBytes: 16 * KIB,
   inboundPerSecond: 100,
-  // What waits for a client that does not read, and how long.
+  // Unsent bytes for a client that does not read, and for how long.
   waitingBytes: 32 * MIB,
   slowMs: 10 * SECOND_MS,
   slowCheckMs: 1 * SECOND_MS,
@@ -120,6 +111,7 @@ export const LIMITS = {
   socketsUnprovenPerAddress: 200,
   socketProofMs: 10 * SECOND_MS,
   subscribedObjects: 1_000,
+  subscribedGroups: 20,
   // A page of events, and how long a request waits for one.
   pollEvents: 1_000,
   pollBytes: 8 * MIB,
@@ -127,16 +119,16 @@ export const LIMITS = {
   pollHistoryMs: 10 * SECOND_MS,
   // Connecting, by address.
   handshakesPerMinute: 3_000,
-  // Under load events are gathered this long at most; writing them makes up for so much time in which none was written.
+  // Under load, events are gathered for at most this long, and time without writing is credited up to this much.
   gatherMs: 30,
   gatherAheadMs: 10,
-  // No work of the feed keeps the process longer from other work.
+  // The time after which the feed yields to the event loop.
   turnMs: 5,
-  // What came in the last moments stays in memory for those who come back soon.
+  // The replay buffer: recent changes stay in memory for clients that reconnect soon.
   recentChanges: 5_000,
   recentBytes: 8 * MIB,
   recentPage: 200,
-  // While nobody was there for so long, nothing does.
+  // Without subscribers for this long, the buffer is emptied.
   recentUnheardMs: MINUTE_MS,
   timerMs: DAY_MS,
 
@@ -165,7 +157,7 @@ export const LIMITS = {
   brokerLeaveMs: 2 * SECOND_MS,
   commandConfirmMs: 20 * SECOND_MS,
   commandRetryMs: 1 * SECOND_MS,
-  // Who is there. An instance that gave no sign of life for `presenceSilentMs` is gone, and its devices with it.
+  // Presence. An instance that was silent for `presenceSilentMs` counts as dead, and its devices as disconnected.
   presenceRenewMs: 1_000,
   presenceSilentMs: 3_500,
   presenceGraceMs: 2 * SECOND_MS,
@@ -183,7 +175,7 @@ export const LIMITS = {
   requestTimeoutMs: 60 * SECOND_MS,
   keepAliveTimeoutMs: 65 * SECOND_MS,
   connections: 20_000,
-  // A server that has not spoken for the sum of the first two is away; the third is how long another one is looked for.
+  // A server that was silent for the sum of the first two counts as unavailable; the third is the time to find another one.
   databaseConnectMs: 2 * SECOND_MS,
   databaseHeartbeatMs: 1 * SECOND_MS,
   databaseSelectionMs: 2.5 * SECOND_MS,
@@ -193,7 +185,7 @@ export const LIMITS = {
   databaseConnections: 50,
   watcherWaitMs: 500,
   watcherPage: 1_000,
-  // A stream that says nothing for so long is opened anew; each time it goes on saying nothing it gets twice the time.
+  // A silent change stream is reopened after this time, which doubles with each silent attempt up to the maximum.
   watcherAnswerMs: 3 * SECOND_MS,
   watcherAnswerMaxMs: MINUTE_MS,
   watcherHeartbeatMs: 500,
@@ -209,8 +201,7 @@ export const LIMITS = {
   moveSettleMs: 30 * SECOND_MS,
   moveRecheckMs: HOUR_MS,
   leaseMs: 30 * SECOND_MS,
-
-  // Old packets: looking for them takes at most a hundredth of the time.
+  // Retention: searching for old packets takes at most a hundredth of the time.
   retentionDays: 36_500,
   sweepPauseMs: MINUTE_MS,
   sweepPauseRatio: 100,
@@ -227,14 +218,15 @@ export const LIMITS = {
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,
   stopLetInMs: 200,
+  stopUnusedMs: SECOND_MS,
   stopQuietTurns: 10,
-  // 2,000 sockets are let go within 2 s.
+  // 2,000 sockets are disconnected within 2 s.
   letGoAtOnce: 50,
   letGoPieces: 40,
   letGoPauseMs: 50,
   awayPauseMaxMs: 2 * SECOND_MS,
 
-  // Load: how busy the process is is looked at in each window, and believed of so many in a row; what a request costs, in points.
+  // Overload: measured per window, and assumed after this number of windows in a row. Rate limits: the points that a request costs.
   overloadDelayMaxMs: MINUTE_MS,
   loadWindowMs: 500,
   loadWindows: 2,
@@ -244,7 +236,7 @@ export const LIMITS = {
   pointBytes: 16 * KIB,
   pointMs: 1,
 
-  // Those who watch over the service.
+  // Probes.
   readyPingMs: 1 * SECOND_MS,
   probeConnections: 100,
 } as const;

@@ -1,21 +1,21 @@
-/** What a list request asks for: a page of entities, or a summary of them (`meta`); never both. */
+/** A parsed list request: a page of entities, or a summary of them (`meta`). */
 import { LIMITS } from './limits.js';
 
 export type Scalar = string | number | boolean | null;
 
 export interface Filter {
   readonly path: string;
-  /** Any of these; `text` is what a field that holds text is compared with. */
+  /** Matches any of these values; text fields are compared with `text`. */
   readonly values: readonly { readonly value: Scalar; readonly text: string }[];
 }
 
-/** Which entities: bounds on `time` in ms, both inclusive. */
+/** The bounds on `time` are in ms, both inclusive. */
 export interface Selection {
   readonly fromMs: number | null;
   readonly toMs: number | null;
   readonly filters: readonly Filter[];
   readonly search: string | null;
-  /** Paths of the fields that each entity is given with, beside `_id`; null for all. */
+  /** Paths of the returned fields, beside `_id`; null for all. */
   readonly only: readonly string[] | null;
 }
 
@@ -26,6 +26,8 @@ export interface Page extends Selection {
   /** The `_id` of the last entity of the page before. */
   readonly after: string | null;
   readonly sort: { readonly path: string; readonly descending: boolean } | null;
+  /** Whether objects come with the latest value of each parameter, in place of their state. */
+  readonly isOfEach?: boolean;
 }
 
 export interface Summary extends Selection {
@@ -35,12 +37,14 @@ export interface Summary extends Selection {
 export type ListQuery = Page | Summary;
 
 /**
- * How much a list may cost the database: as little as a few entities in the order of an index; a long page of them; or a
- * look at everything there is.
+ * How much a list may cost the database. `quick`: a few entities in the order of an index. `page`: a long page of them. `scan`:
+ * possibly all entities. `history`: all packets of an interval, read in batches; each `batch` queues separately. `export`: the
+ * same, for as long as its client reads. `bulk`: a
+ * list whose entities are changed or removed.
  */
-export type ListCost = 'quick' | 'page' | 'scan';
+export type ListCost = 'quick' | 'page' | 'scan' | 'history' | 'batch' | 'export' | 'bulk';
 
-/** `indexed`: what an index gives in order. */
+/** `indexed` names the orders that an index provides. */
 export function costOf(query: ListQuery, indexed: { readonly sort: string; readonly time: boolean }): ListCost {
   if (query.kind === 'summary' || query.filters.length > 0 || query.search !== null) return 'scan';
   if (!indexed.time && (query.fromMs !== null || query.toMs !== null)) return 'scan';
@@ -49,15 +53,15 @@ export function costOf(query: ListQuery, indexed: { readonly sort: string; reado
   return query.offset + query.limit > LIMITS.quickEntities ? 'page' : 'quick';
 }
 
-// A lone number is no name, but models have parameters such as `3303_0_5601` and `!govecs_lock`.
+// A bare number is not a name, but models have parameters such as `3303_0_5601` and `!govecs_lock`.
 const PATH = /^(?!\d+(?:\.|$))[\w!][\w-]*(?:\.[\w-]+)*$/;
 
-/** Whether text names a field, or a nested one with dots. */
+/** Whether the text names a field, nested ones with dots. */
 export function isPath(text: string): boolean {
   return text.length <= 256 && PATH.test(text);
 }
 
-/** Names such that none stands under another: the database takes no projection of both `a` and `a.b`. */
+/** Drops paths below other paths of the list: MongoDB refuses a projection of both `a` and `a.b`. */
 export function distinctPaths(paths: readonly string[]): string[] {
   return [...new Set(paths)].filter(
     (path, _, all) => !all.some((other) => other !== path && path.startsWith(`${other}.`)),

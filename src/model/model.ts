@@ -1,17 +1,17 @@
-/** An object's model: the tree of nodes that declares a packet's parameters and the commands an object takes. */
+/** Models: trees of nodes that declare the parameters of packets and the commands of objects. */
 import { z } from 'zod';
 import { isObject, type Json, type JsonObject } from './json.js';
 
 const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'] as const;
 export type DataType = (typeof DATA_TYPES)[number];
 
-// Models are taken as they are exported: docs/reference/stores.md says what a parameter of an unusual name cannot do.
+// Models of other platforms are accepted as exported. docs/reference/stores.md names what unusual parameter names cannot do.
 const PARAMETER_NAME = /^[^\s\p{Cc}]{1,64}$/u;
-/** A command that a model declares: what would change the meaning of a path or of an MQTT topic is in none. */
+/** The name of a declared command: without characters that change the meaning of a path or of an MQTT topic. */
 export const ACTION_NAME = /^[^\s\p{Cc}\p{Noncharacter_Code_Point}/+#]{1,64}$/u;
-/** Any other command. */
+/** The name of an undeclared command. */
 export const COMMAND_NAME = /^[A-Za-z0-9_.:-]{1,64}$/;
-/** The folder whose parameters `topic` and `payload` are the last MQTT message's. */
+/** The folder whose parameters `topic` and `payload` hold the last MQTT message. */
 const LAST_MESSAGE = 'mqtt-last';
 
 const shape = {
@@ -43,7 +43,7 @@ const node: z.ZodType = z
 /** The tree: `argument` declares a parameter of a packet, `action` a command, `subsystem` is a folder. */
 export const modelData = z.looseObject({ ...shape, children: z.array(node).max(1_000).nullish() });
 
-/** Where a parameter's value stands in what a device publishes: members and places in lists, from the top down. */
+/** The path of a parameter's value in a published message: member names and list indexes, from the top down. */
 export interface Reference {
   readonly parameter: string;
   readonly path: readonly string[];
@@ -51,41 +51,41 @@ export interface Reference {
 
 const isDataType = (text: string): text is DataType => (DATA_TYPES as readonly string[]).includes(text);
 
-/** What a model declares, found by name. */
+/** The declarations of a model, by name. */
 export interface Declarations {
   readonly parameters: ReadonlyMap<string, DataType>;
-  /** By MQTT topic: the parameters that its messages hold. */
+  /** By MQTT topic: the parameters in its messages. */
   readonly references: ReadonlyMap<string, readonly Reference[]>;
-  /** Parameters that are members of another one: what that is called, and the path within it. */
+  /** Parameters that are members of the parameter `of`, with the path within it. */
   readonly members: readonly (Reference & { readonly of: string })[];
   readonly actions: ReadonlyMap<string, JsonObject>;
-  /** Whether packets say which MQTT message they come from. */
+  /** Whether packets include the MQTT message they come from. */
   readonly keepsLastMessage: boolean;
 }
 
-/** The declarations of a model's `data`, wherever in the tree they stand. */
+/** Collects the declarations of a model's `data` from all levels of the tree. */
 export function declarationsOf(data: unknown): Declarations {
   const parameters = new Map<string, DataType>();
   const references = new Map<string, Reference[]>();
   const actions = new Map<string, JsonObject>();
   let keepsLastMessage = false;
-  const visit = (at: unknown, folder: string): void => {
-    if (!isObject(at)) return;
-    const isOfLast = folder === LAST_MESSAGE && (at.id === 'topic' || at.id === 'payload');
-    if (at.type === 'argument' && isOfLast) keepsLastMessage = true;
-    else if (at.type === 'argument' && typeof at.id === 'string') {
-      if (typeof at.dataType === 'string') parameters.set(at.id, at.dataType as DataType);
-      if (typeof at.reference === 'string' && at.reference !== '') addReference(references, at.id, at.reference);
+  const visit = (current: unknown, folder: string): void => {
+    if (!isObject(current)) return;
+    const { type, id, dataType, reference, params, children } = current;
+    const isOfLast = folder === LAST_MESSAGE && (id === 'topic' || id === 'payload');
+    if (type === 'argument' && isOfLast) keepsLastMessage = true;
+    else if (type === 'argument' && typeof id === 'string') {
+      if (typeof dataType === 'string') parameters.set(id, dataType as DataType);
+      if (typeof reference === 'string' && reference !== '') addReference(references, id, reference);
     }
-    if (at.type === 'action' && typeof at.id === 'string') actions.set(at.id, isObject(at.params) ? at.params : {});
-    if (Array.isArray(at.children))
-      for (const child of at.children) visit(child, typeof at.id === 'string' ? at.id : '');
+    if (type === 'action' && typeof id === 'string') actions.set(id, isObject(params) ? params : {});
+    if (Array.isArray(children)) for (const child of children) visit(child, typeof id === 'string' ? id : '');
   };
   visit(data, '');
   return { parameters, references, members: membersOf(references, parameters), actions, keepsLastMessage };
 }
 
-/** `position.lat` is a member of the parameter `position`, where there is one; otherwise it may be a topic. */
+/** `position.lat` is a member of the parameter `position` if the model declares one; otherwise it may be a topic. */
 function membersOf(
   references: ReadonlyMap<string, readonly Reference[]>,
   parameters: ReadonlyMap<string, DataType>,
@@ -97,22 +97,22 @@ function membersOf(
   });
 }
 
-/** What stands there, member by member and place by place in lists; undefined where nothing does. */
+/** Returns the value at a path of member names and list indexes; undefined when there is none. */
 export function memberAt(value: unknown, path: readonly string[]): unknown {
-  return path.reduce((at: unknown, name) => {
-    if (Array.isArray(at)) return /^\d+$/.test(name) ? at[Number(name)] : undefined;
-    return isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
+  return path.reduce((current: unknown, name) => {
+    if (Array.isArray(current)) return /^\d+$/.test(name) ? current[Number(name)] : undefined;
+    return isObject(current) && Object.hasOwn(current, name) ? current[name] : undefined;
   }, value);
 }
 
-// `topic`, or `topic#path.to.value`: no topic that is published to has a #.
+// `topic`, or `topic#path.to.value`: a topic name contains no #.
 function addReference(references: Map<string, Reference[]>, parameter: string, text: string): void {
   const [topic = '', path = ''] = text.split('#', 2);
   const reference = { parameter, path: path.split('.').filter(Boolean) };
   references.set(topic, [...(references.get(topic) ?? []), reference]);
 }
 
-/** Whether a value is of a declared type; null always is, it says that nothing is known. */
+/** Whether a value has a declared type; null always has, because it means an unknown value. */
 export function isOfType(value: unknown, type: DataType): boolean {
   if (value === null) return true;
   if (type.endsWith('[]')) {
@@ -123,7 +123,7 @@ export function isOfType(value: unknown, type: DataType): boolean {
 }
 
 /**
- * The value as what the model declares; undefined where it is of another type. Devices and programs send numbers as text:
+ * Converts a value to its declared type; undefined when it has another type. Text is accepted as a number, because devices send
  * `"21.30"`.
  */
 export function toType(value: Json, type: DataType): Json | undefined {
@@ -137,7 +137,7 @@ function toNumber(value: Json): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** The nodes of this type, wherever in the tree they stand, without what stands below them. */
+/** The nodes of this type at all levels of the tree, without their children. */
 export function nodesOf(data: unknown, type: string): JsonObject[] {
   if (!isObject(data)) return [];
   const { children, ...own } = data;

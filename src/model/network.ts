@@ -1,15 +1,16 @@
-/** Which network an address is of, for whatever is counted by address. */
+/** Maps addresses to networks, for limits per address. */
 
 /**
- * What one customer of a provider has: an IPv4 address, or the 2^64 addresses of an IPv6 network. An IPv4 address within IPv6 counts as
- * itself; what is no address stays as it is.
+ * Returns the network of one customer: an IPv4 address, or the /64 network of an IPv6 address. IPv4-mapped addresses count as
+ * IPv4. Text that is not an address is returned unchanged.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const groups = groupsOf(address);
   if (groups === null) return address;
   const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
-  if (isMapped) return [6, 7].flatMap((at) => [(groups[at] as number) >> 8, (groups[at] as number) & 255]).join('.');
+  if (isMapped)
+    return [6, 7].flatMap((index) => [(groups[index] as number) >> 8, (groups[index] as number) & 255]).join('.');
   return `${groups
     .slice(0, 4)
     .map((group) => group.toString(16))

@@ -1,30 +1,30 @@
-/** What a device sends becomes a packet: checked against the object's model, stamped with the server's time. */
+/** Converts messages of devices to packets: checked against the object's model, stamped with the server's time. */
 import { badRequest } from '../errors.js';
 import { isId } from './entity.js';
 import { checkJson, isFieldName, isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { type Declarations, memberAt, toType } from './model.js';
-import { isTimeMs, readTime } from './time.js';
+import { isTimeMs, parseTime } from './time.js';
 
-/** A message of a device, checked: `timeMs` null where the server's time is to be taken. */
+/** A checked message of a device. A null `timeMs` means the server's time. */
 export interface Message {
-  /** Given by the device to make the packet idempotent; null where the service assigns one. */
+  /** Given by the device to make retries idempotent; null when the service assigns one. */
   readonly id: string | null;
-  /** The `_id` that a former version stored the same message with, if it did; null where it cannot have. */
+  /** The `_id` with which a former version may have stored the same message; null when it cannot have. */
   readonly formerId: string | null;
   readonly timeMs: number | null;
   readonly online: boolean;
   readonly parameters: JsonObject;
 }
 
-/** The object that a packet is of. */
+/** The object of a packet. */
 export interface PacketSource {
   readonly objectId: string;
   readonly ownId: string;
   readonly groupId: string;
 }
 
-/** interface, "Data packet"; times: `_ts` in µs, `time` in ms. */
+/** docs/reference/history.md describes the fields. `_ts` is in µs, `time` in ms. */
 export type Packet = JsonObject & {
   _id: string;
   _ts: number;
@@ -35,22 +35,22 @@ export type Packet = JsonObject & {
   _gid: string;
 };
 
-/** The fields of every packet. One that has no other tells presence alone: whether the object is online. */
+/** The fields of every packet. A packet without other fields reports presence: whether the object is online. */
 export const PACKET_FIELDS = ['_id', '_ts', 'time', 'online', '_oid', 'id', '_gid'] as const;
 
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(['time', 'online', 'id', 'success']);
 
-/** A body as messages: one JSON object, or an array of them. Throws a 400 that names the item and field at fault. */
-export function readMessages(body: unknown, declared: Declarations, nowMs: number): Message[] {
-  if (!Array.isArray(body)) return [readMessage(body, '', declared, nowMs)];
+/** Parses a body: one JSON object, or an array of them. Throws a 400 that names the item and the field. */
+export function parseMessages(body: unknown, declared: Declarations, nowMs: number): Message[] {
+  if (!Array.isArray(body)) return [parseMessageAt(body, '', declared, nowMs)];
   if (body.length > LIMITS.packetsPerRequest) {
     throw badRequest(`the body: more than ${LIMITS.packetsPerRequest} packets`);
   }
-  return body.map((item, at) => readMessage(item, `[${at}]`, declared, nowMs));
+  return body.map((item, index) => parseMessageAt(item, `[${index}]`, declared, nowMs));
 }
 
-/** One message of a device. `place` stands before the field in an error. */
-export function readMessage(body: unknown, place: string, declared: Declarations, nowMs: number): Message {
+/** Parses one message. `place` precedes the field name in error messages. */
+export function parseMessageAt(body: unknown, place: string, declared: Declarations, nowMs: number): Message {
   if (!isObject(body)) throw badRequest(`${place || 'the body'}: expected a JSON object`);
   checkJson(body, place);
   const dot = place === '' ? '' : `${place}.`;
@@ -61,20 +61,20 @@ export function readMessage(body: unknown, place: string, declared: Declarations
   return {
     id,
     formerId: id,
-    timeMs: time === null ? null : readPacketTime(time, dot, nowMs),
+    timeMs: time === null ? null : parsePacketTime(time, dot, nowMs),
     online,
-    parameters: readParameters(body, dot, declared),
+    parameters: parseParameters(body, dot, declared),
   };
 }
 
-function readPacketTime(time: unknown, dot: string, nowMs: number): number {
-  const timeMs = typeof time === 'string' ? readTime(time) : time;
+function parsePacketTime(time: unknown, dot: string, nowMs: number): number {
+  const timeMs = typeof time === 'string' ? parseTime(time) : time;
   if (!isTimeMs(timeMs)) throw badRequest(`${dot}time: expected milliseconds since the epoch, or an ISO 8601 time`);
   if (timeMs > nowMs + LIMITS.packetAheadMs) throw badRequest(`${dot}time: more than a day in the future`);
   return timeMs;
 }
 
-function readParameters(body: JsonObject, dot: string, declared: Declarations): JsonObject {
+function parseParameters(body: JsonObject, dot: string, declared: Declarations): JsonObject {
   const parameters: JsonObject = {};
   for (const name of Object.keys(body)) {
     if (name.startsWith('_') || SERVICE_FIELDS.has(name)) continue;
@@ -88,29 +88,29 @@ function readParameters(body: JsonObject, dot: string, declared: Declarations): 
   return parameters;
 }
 
-/** What the model finds within another parameter, where the device has not sent it by itself. */
+/** Adds parameters that are members of other parameters, unless the device sent them directly. */
 function addMembers(parameters: JsonObject, { members, parameters: types }: Declarations): void {
   for (const { parameter, of, path } of members) {
     if (Object.hasOwn(parameters, parameter) || !isPlainName(parameter)) continue;
     const value = memberAt(parameters[of], path) as Json | undefined;
     const type = types.get(parameter);
-    const fitting = value === undefined || type === undefined ? value : toType(value, type);
-    if (fitting !== undefined) parameters[parameter] = fitting;
+    const converted = value === undefined || type === undefined ? value : toType(value, type);
+    if (converted !== undefined) parameters[parameter] = converted;
   }
 }
 
-/** Whether a packet can have a field of the name that is the device's own. */
+/** Whether a device may use the name for its own field of a packet. */
 const isPlainName = (name: string): boolean => isFieldName(name) && !name.startsWith('_') && !SERVICE_FIELDS.has(name);
 
 /**
- * Whether a former version may have stored the message before the upgrade: what is sent again has the `time` that it had,
- * and none is later than this.
+ * Whether a former version may have stored the message before the upgrade. A message that is sent again keeps its `time`, and
+ * former versions refused times later than this bound.
  */
 export function mayBeFormer({ timeMs }: Pick<Message, 'timeMs'>, upgradedMs: number): boolean {
   return timeMs === null || timeMs <= upgradedMs + LIMITS.packetAheadMs;
 }
 
-/** The packet as it is stored and shown, its fields in the order of docs/reference/history.md. */
+/** Builds the packet with its fields in the order of docs/reference/history.md. */
 export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {
   return {
     _id: id,
@@ -125,8 +125,8 @@ export function toPacket(message: Message, id: string, source: PacketSource, sta
 }
 
 /**
- * A clock of the server's time in µs that strictly increases. Where the system's clock steps back it goes on with `steadyMs`, a
- * clock that no one sets, until the system's steps forward again: otherwise time would stand still until it has caught up.
+ * A strictly increasing clock of the server's time in µs. When the system clock steps back, it continues at the rate of the
+ * monotonic `steadyMs` until the system clock steps forward again. Otherwise it would stand still meanwhile.
  */
 export function createStampClock(nowMs: () => number, steadyMs: () => number = nowMs): () => number {
   let [lastUs, lastMs, lastSteadyMs, aheadMs] = [0, nowMs(), steadyMs(), 0];

@@ -1,13 +1,13 @@
-/** What events tell, live and later. Pure. */
+/** The payloads of events, live and past. */
 import type { Change } from './change.js';
 import type { EventName } from './feed.js';
 import type { JsonObject } from './json.js';
 
-/** Bookkeeping: no news of the object itself. */
+/** Bookkeeping fields, whose changes are not published. */
 const SILENT: ReadonlySet<string> = new Set(['_at']);
 const COMMAND_FIELDS = ['_id', 'command', 'params', 'status', 'times', 'expires', 'result'];
 
-/** The event that the end of a command is, by its status. */
+/** The event of each final status of a command. */
 export const COMMAND_ENDS: Readonly<Record<string, EventName>> = {
   done: 'object-command-res',
   failed: 'object-command-err',
@@ -17,16 +17,22 @@ export const COMMAND_ENDS: Readonly<Record<string, EventName>> = {
 const pick = (image: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(names.filter((name) => Object.hasOwn(image, name)).map((name) => [name, image[name] ?? null]));
 
+/** An object that is new, or that became visible to the client. */
+export const createdPayload = ({ id, after }: Pick<Change, 'id' | 'after'>): JsonObject => ({ id, object: after });
+
+/** An object that the client no longer sees: only its `_id`, which the client knows. */
+export const removedPayload = ({ id }: Pick<Change, 'id'>): JsonObject => ({ id });
+
 export const commandPayload = (objectId: string, command: JsonObject): JsonObject => ({
   id: objectId,
   command: pick(command, COMMAND_FIELDS),
 });
 
-/** Which fields of an object changed, top level; none where that is no news. */
+/** The changed top-level fields of an object, without bookkeeping fields. */
 export const changedFields = ({ changed }: Pick<Change, 'changed'>): readonly string[] =>
   changed?.filter((name) => !SILENT.has(name)) ?? [];
 
-/** interface, "Event kinds": these fields, before and after. */
+/** The values of these fields before and after the change. */
 export const updatePayload = (
   change: Pick<Change, 'id' | 'before' | 'after'>,
   fields: readonly string[],

@@ -1,12 +1,14 @@
-/** What one caller may have of what all share, and what all may have of it together: a part of `LIMITS`. */
-
-const SECOND_MS = 1_000;
-const KIB = 1_024;
-const MIB = 1_024 * KIB;
+/** Limits of shared resources, per caller and in total. A part of `LIMITS`. */
+import { EXPORT_LIMITS } from './export-limits.js';
+import { HISTORY_LIMITS } from './history-limits.js';
+import { KIB, MIB, SECOND_MS } from './units.js';
 
 export const SHARED_LIMITS = {
-  // Lists at once. Quick ones are short pages in the order of an index; pages are longer; scans are whatever else may have to
-  // look at everything: counts, filters, searches, other orders.
+  ...EXPORT_LIMITS,
+  ...HISTORY_LIMITS,
+
+  // Concurrent lists. Quick lists are short pages in the order of an index; pages are longer; scans may read everything: counts,
+  // filters, searches, other orders.
   quickEntities: 100,
   quickListsAtOnce: 16,
   quickListsPerCaller: 8,
@@ -17,51 +19,56 @@ export const SHARED_LIMITS = {
   listsWaiting: 1_000,
   listsWaitingPerCaller: 100,
   listWaitMs: 10 * SECOND_MS,
-  // Connections beside one for each list at once: for what ends them.
+  // Connections beside one for each concurrent list: for the commands that cancel lists.
   listConnectionsMore: 4,
 
-  // Answers that have not left yet; small ones are not counted. A list waits while its caller has as much as `answerBytesWait`.
-  // Beyond the bound for all, each caller may have a little, so that nobody is kept from the first page by others.
+  // Compression of answers, for clients that ask for it; more at once are sent as they are.
+  compressedBytesMin: 1 * KIB,
+  compressionsAtOnce: 2,
+
+  // Bytes of answers that are not sent yet; small answers are not counted. A list waits while its caller has `answerBytesWait`
+  // unsent. Beyond the total, each caller may have `answerLittleBytes` of a reserve, so that others cannot block a first page.
   smallAnswerBytes: 64 * KIB,
   answerBytes: 160 * MIB,
   answerBytesPerCaller: 80 * MIB,
   answerBytesWait: 40 * MIB,
   answerLittleBytes: 2 * MIB,
   answerReserveBytes: 32 * MIB,
-  // An answer of which less than `answerProgressBytes` leaves in this time is cut.
+  // An answer that sends less than `answerProgressBytes` in this time is aborted.
   answerStallMs: 30 * SECOND_MS,
   answerCheckMs: 5 * SECOND_MS,
   answerProgressBytes: 64 * KIB,
-  // Requests of one connection that wait for the answer to another; beyond, it is not read from.
+  // Pipelined requests of one connection that wait for an earlier answer; beyond, the service stops reading from it.
   requestsHeld: 16,
 
-  // Subscriptions: objects that are looked for at once, and what waits for that; of one socket.
+  // Subscriptions: concurrent look-ups of objects, waiting look-ups, and subscriptions of one socket.
   subscriptionsAtOnce: 4,
   subscriptionsPerCaller: 1,
   subscriptionsWaiting: 10_000,
   subscriptionsWaitingPerCaller: 200,
   subscriptionsPerSocket: 10,
-  // After a subscription its user's next one waits for so many times as long as that took.
+  // After a subscription, its user's next one waits for this multiple of its duration.
   subscriptionRests: 1,
-  // Entities of added stores that are checked against their schemas, and how many times as long their caller's next one waits.
+  // Checks of entities against schemas of added stores; after a check, the caller's next one waits for a multiple of its time.
   checksAtOnce: 16,
   checksPerCaller: 1,
   checksWaiting: 10_000,
   checksWaitingPerCaller: 500,
   checkRests: 3,
-  // Clients that come back: from when on they are served by themselves, for how long while others wait, and how many of one user.
+  // Resuming clients: the age of a position from which the client reads its own history, how long it reads while others wait, and
+  // the number of clients per user.
   historyNearMs: 300 * SECOND_MS,
   historyTurnMs: 2 * SECOND_MS,
   returningPerUser: 20,
-  // Events of the past: how many objects are looked through, and how long the database's log is read.
+  // Past events: how many objects are searched, and how long the oplog is read.
   pastObjects: 200_000,
   pastUpdatesMs: 3 * SECOND_MS,
   pastStepMs: 10 * SECOND_MS,
   pastTries: 20,
   pastFarMs: 8.64e15,
 
-  // Bodies of requests that are not answered yet. From `checkedBodyBytes` on they are counted, and checked while they arrive for how
-  // many values they hold; larger ones than `bigBodyBytes` are dealt with in turn, a list in pieces.
+  // Bodies of unanswered requests. From `checkedBodyBytes` on, their bytes are counted and their values are checked
+  // while they arrive. Bodies above `bigBodyBytes` are parsed one after the other, lists in pieces.
   checkedBodyBytes: 64 * KIB,
   bodyPieceBytes: 256 * KIB,
   bodyContainers: 100_000,
@@ -77,36 +84,42 @@ export const SHARED_LIMITS = {
   bigBodiesWaitingPerCaller: 20,
   bigBodyWaitMs: 10 * SECOND_MS,
 
-  // What is still sent after the answer is read so slowly: a piece of so many connections at a time.
+  // Unread request bodies after the answer: read slowly, a chunk of this many connections at a time.
   leftoversAtOnce: 4,
   leftoverPauseMs: 10,
 
-  // Packets that wait to be stored, of the objects of one group; and their bytes, in all and of one group. More packets of one
-  // request than `slicedPackets` are checked in slices.
+  // Packets that wait to be stored, per group of objects; their bytes, in total and per group. A request with more packets than
+  // `slicedPackets` is checked in slices.
   packetsWaitingPerGroup: 15_000,
   packetsWaitingBytes: 32 * MIB,
   packetsWaitingBytesPerGroup: 24 * MIB,
   slicedPackets: 100,
   mqttStoringBytesPerDevice: 1 * MIB,
 
-  // How far the clocks of instances may be apart; and from where on a change of the clock is a step.
+  // How far the clocks of instances may differ, and the smallest change of a clock that counts as a step.
   clockSkewMs: 60 * SECOND_MS,
   clockStepMs: 100,
 
-  // How many objects' readers are looked for in one question.
+  // How many objects' audiences are looked up with one query.
   readersBatch: 1_000,
 
-  // What could not be stored of whether devices are there is tried again: at first after `presenceRenewMs`, then ever later.
+  // Presence changes that could not be stored are retried: first after `presenceRenewMs`, then with growing pauses.
   presenceRetryMaxMs: 8 * SECOND_MS,
-  // How many groups of devices that connect are stored at a time.
+  // How many batches of connecting devices are stored at a time.
   presenceGroupsAtOnce: 2,
   presenceGatherMs: 20,
-  // How many silent devices are read at a time when the service starts, beside everything else.
+  // How many silent devices are read at a time when the service starts.
   silentReadBatch: 250,
 
-  // Collections that a move of a group looks into at once.
+  // The first pause before the change stream is resumed, or an unavailable database is asked again; then it grows.
+  retryPauseMs: 100,
+
+  // Collections that a move of a group reads at once.
   storesAtOnce: 20,
 
-  // Callers of whom nothing is under way and who are remembered all the same.
+  // Idle callers that stay in memory.
   idleCallers: 1_000,
+
+  // One answer with tiles of the operator's map.
+  mapRangeBytes: 8 * MIB,
 } as const;

@@ -1,6 +1,5 @@
-/** The limits of stores that administrators add; `LIMITS` has them all. */
-
-const KIB = 1_024;
+/** Limits of stores that administrators add. A part of `LIMITS`. */
+import { KIB } from './units.js';
 
 export const STORE_LIMITS = {
   customStores: 1_000,
@@ -11,7 +10,7 @@ export const STORE_LIMITS = {
   schemaPatternSize: 1_000,
   schemaPatternsSize: 2_000,
   schemaFormatCharacters: 4 * KIB,
-  // A check of an entity: steps of about 20 ns that are free, after those the time counts, looked at every so many.
+  // A check of an entity: the first steps (of about 20 ns) are free; after them its duration is checked every so many steps.
   schemaFreeSteps: 200_000,
   schemaStepsBetween: 10_000,
   schemaCheckMs: 12,

@@ -1,49 +1,51 @@
-/** THE table of stores: what each holds, what it requires, what is unique, what is hidden and who sets what. */
+/** The table of stores: the fields of each, which are required, unique, hidden, or set by the service. */
 import { z } from 'zod';
 import { badRequest } from '../errors.js';
 import { isCredential } from './access.js';
+import { geometry } from './geojson.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
-import { namesObject } from './own-id.js';
+import { isValidOwnId } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
-import { readDuration } from './time.js';
+import { parseDuration } from './time.js';
+import { parseWebhook } from './webhook.js';
 
 export interface Store {
   readonly name: string;
-  /** Fields with one value once in the installation. */
+  /** Fields whose values are unique in the installation. */
   readonly unique: readonly string[];
   /** Stored, never returned, never filtered or sorted by. */
   readonly hidden: readonly string[];
-  /** Shown, but not stored with the entity: never filtered or sorted by. */
+  /** Returned, but not stored with the entity: never filtered or sorted by. */
   readonly derived: readonly string[];
   /** Set by the service: ignored in every body. */
   readonly service: readonly string[];
-  /** Set on creation: ignored in a PATCH. */
+  /** Set only on creation: ignored in a PATCH. */
   readonly fixed: readonly string[];
-  /** Fields (paths) that hold the `_id` of another entity. */
+  /** Paths of fields that contain the `_id` of another entity. */
   readonly references: readonly string[];
-  /** Fields that hold text: a filter compares them as text. */
+  /** Text fields: filters compare them as text. */
   readonly texts: readonly string[];
   readonly defaults: JsonObject;
-  /** Has entities that everyone reads and nobody changes. */
+  /** Has entities that everyone can read and nobody can change. */
   readonly builtIn: boolean;
-  /** Seen by those who see its object: who made it sees it no longer than that. */
+  /** Visible to those who see its object, not to its owner as such. */
   readonly followsObject: boolean;
-  /** Written by the service alone: the generic interface only reads it. */
+  /** Written only by the service; the generic interface reads it. */
   readonly readOnly: boolean;
-  /** What clients give on creation. */
+  /** The fields that clients set on creation. */
   readonly schema: z.ZodObject;
   /** Throws a 400 that names the field. */
   readonly checkNew: (fields: JsonObject) => void;
   readonly checkPatch: (fields: JsonObject) => void;
-  /** Says what clients of other platforms say otherwise in the words of ours; null where there is no such thing. */
+  /** Converts field names of other platforms to ours; null if there are none. */
   readonly translate: ((fields: JsonObject) => void) | null;
-  /** Where a change is to be judged by the whole entity that it would make. */
-  readonly checkWhole: ((fields: JsonObject) => void) | null;
+  /** Checks the whole entity as a change would leave it; null if single fields suffice. */
+  readonly checkWhole: ((fields: JsonObject) => unknown) | null;
 }
 
-const text = (most: number = LIMITS.nameCharacters) => z.string().max(most);
+const text = (max: number = LIMITS.nameCharacters) => z.string().max(max);
 const name = text().min(1);
 const id = z.string().regex(/^[0-9a-f]{24}$/i, 'expected 24 hexadecimal digits');
 const credentials = z
@@ -51,15 +53,15 @@ const credentials = z
   .max(LIMITS.credentials);
 const duration = z
   .union([z.string(), z.number()])
-  .refine((value) => isTokenLifetime(readDuration(value)), 'expected a duration such as "90 days" or milliseconds');
+  .refine((value) => isTokenLifetime(parseDuration(value)), 'expected a duration such as "90 days" or milliseconds');
 const objectId = z
   .string()
   .min(1)
   .max(LIMITS.idCharacters)
-  // They would change the meaning of a path or of an MQTT topic; `+` does so in topics alone, where it is not used.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  // These change the meaning of a path or an MQTT topic. `+` does so only in topic filters, which do not contain ids.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses them
   .regex(/^[^#/\u0000-\u001f\u007f]+$/, 'may not contain #, / or control characters')
-  .refine(namesObject, 'may not be *, 24 hexadecimal digits (an _id) or blank');
+  .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank');
 const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
 const record = z.record(z.string(), z.unknown());
 
@@ -78,7 +80,7 @@ interface Definition {
   builtIn?: boolean;
   followsObject?: boolean;
   readOnly?: boolean;
-  checkWhole?: (fields: JsonObject) => void;
+  checkWhole?: (fields: JsonObject) => unknown;
   translate?: (fields: JsonObject) => void;
 }
 
@@ -104,7 +106,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     fields: {
       name,
       data: modelData.nullish(),
-      // 0 for ever; where it is not given, what the installation says.
+      // 0: for ever; absent: RETENTION_DAYS.
       retentionDays: z.int().min(0).max(LIMITS.retentionDays).nullish(),
     },
     builtIn: true,
@@ -125,7 +127,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     references: ['role', 'object'],
     texts: ['login', 'email', 'name'],
     defaults: { active: true },
-    // Where both are given, it is the one that somebody has just set: no answer of ours holds it.
+    // `disabled` wins over `active`: no answer contains it, so the client has just set it.
     translate(fields) {
       if (typeof fields.disabled === 'boolean') fields.active = !fields.disabled;
       delete fields.disabled;
@@ -155,23 +157,31 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     texts: ['action', 'login', 'address'],
     readOnly: true,
   },
-  geofences: { fields: { name: text().nullish() } },
+  geofences: {
+    fields: { name: text().nullish(), geometry: geometry.nullish(), radius: z.number().positive().nullish() },
+  },
   labels: { fields: { name: text().nullish() } },
-  handlers: { fields: { name: text().nullish(), url: z.url({ protocol: /^https?$/ }).nullish() } },
+  handlers: {
+    fields: { name: text().nullish(), url: z.url({ protocol: /^https?$/ }).nullish() },
+    hidden: ['_secrets', '_editor'],
+    service: ['secret'],
+    references: ['_editor.user'],
+    checkWhole: parseWebhook,
+  },
   stores: {
     fields: {
       name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens, at most 64'),
       schema: record.optional(),
-      // For everybody, whatever their group: of the root group alone.
+      // Usable by every group; only for stores of the root group.
       shared: z.boolean().optional(),
     },
     fixed: ['name'],
-    // Merged, two schemas that are good can make one that is not. Nothing is checked against it here: no clock is read.
+    // Two valid schemas can merge into an invalid one. Only compiled here, so the clock is not needed.
     checkWhole: ({ schema }) => void compileSchema((schema ?? {}) as JsonObject, () => 0),
   },
 };
 
-/** Every built-in store by name: a Map, so that `constructor` and its like are names nobody has. */
+/** Every built-in store by name. A Map: in an object, `constructor` would be a name. */
 export const STORES: ReadonlyMap<string, Store> = new Map(
   Object.entries(DEFINITIONS).map(([storeName, definition]) => [storeName, toStore(storeName, definition)]),
 );
@@ -183,7 +193,7 @@ export function builtInStore(storeName: string): Store {
   return store;
 }
 
-/** A store that an administrator added: `check` holds its entities to their JSON Schema. */
+/** A store that an administrator added: `check` validates its entities by their JSON Schema. */
 export function customStore(storeName: string, check: (fields: JsonObject) => void): Store {
   return { ...toStore(storeName, { fields: {} }), texts: [], checkNew: check, checkWhole: check };
 }
@@ -212,7 +222,7 @@ function toStore(storeName: string, definition: Definition): Store {
   };
 }
 
-/** Frozen: zod adds to a copy, and to that of a frozen object V8 of Node.js 20 adds without a new shape. */
+/** Frozen: zod extends a copy, and V8 (Node.js 20) extends the copy of a frozen object without a new shape. */
 const WITH_INPUT = Object.freeze({ reportInput: true });
 
 function checkAgainst(schema: z.ZodType, fields: JsonObject): void {
@@ -224,3 +234,6 @@ function checkAgainst(schema: z.ZodType, fields: JsonObject): void {
     issue.input === undefined && issue.code === 'invalid_type' ? `${field}: required` : `${field}: ${issue.message}`,
   );
 }
+
+/** Stores that determine permissions. Their entities are changed one by one, so that each change is recorded; never in bulk. */
+export const SINGLE_ONLY: ReadonlySet<string> = new Set(['users', 'roles', 'groups', 'tokens', 'stores']);

@@ -1,4 +1,4 @@
-/** Times and durations as clients and operators write them, read into milliseconds. */
+/** Parses times and durations of clients and operators to milliseconds. */
 
 const MAX_TIME_MS = 8.64e15;
 const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+ -]\d{2}:?\d{2})?)?$/i;
@@ -19,24 +19,23 @@ const UNIT_NAMES: ReadonlyArray<[RegExp, string]> = [
   [/^(w|weeks?)$/, 'w'],
 ];
 
-/** Whether a number is a time JavaScript and BSON can hold: whole milliseconds since the epoch. */
+/** Whether a value is a time that JavaScript and BSON can represent: whole milliseconds since the epoch. */
 export function isTimeMs(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= MAX_TIME_MS;
 }
 
 /**
- * A time as interface "List query parameters" writes it: milliseconds since the epoch, or ISO 8601 from the day down to
- * parts of a second, with a zone or, without one, UTC. A space stands for the `+` that form decoding has eaten.
- * Null for anything else.
+ * Parses milliseconds since the epoch, or ISO 8601 from the day down to fractions of a second, UTC by default. A space counts as
+ * `+`, because form decoding replaces one by the other. Null for any other text.
  */
-export function readTime(text: string): number | null {
+export function parseTime(text: string): number | null {
   if (/^-?\d{1,16}$/.test(text)) {
     const timeMs = Number(text);
     return isTimeMs(timeMs) ? timeMs : null;
   }
-  const parts = ISO.exec(text);
-  if (!parts) return null;
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map((part) => Number(part ?? 0)) as [
+  const match = ISO.exec(text);
+  if (!match) return null;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0)) as [
     number,
     number,
     number,
@@ -44,18 +43,18 @@ export function readTime(text: string): number | null {
     number,
     number,
   ];
-  const millisecond = Math.floor(Number(`0.${parts[7] ?? 0}`) * 1_000);
+  const millisecond = Math.floor(Number(`0.${match[7] ?? 0}`) * 1_000);
   if (month < 1 || month > 12 || day < 1 || hour > 24 || minute > 59 || second > 59) return null;
   if (hour === 24 && (minute > 0 || second > 0)) return null;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   if (date.getUTCDate() !== day) return null;
   const localMs = date.getTime() + hour * 3_600_000 + minute * 60_000 + second * 1_000 + millisecond;
-  const offsetMs = readZone(parts[8]);
+  const offsetMs = parseUtcOffset(match[8]);
   return offsetMs === null ? null : localMs - offsetMs;
 }
 
-function readZone(zone: string | undefined): number | null {
+function parseUtcOffset(zone: string | undefined): number | null {
   if (zone === undefined || zone.toUpperCase() === 'Z') return 0;
   const sign = zone[0] === '-' ? -1 : 1;
   const digits = zone.slice(1).replace(':', '');
@@ -64,14 +63,14 @@ function readZone(zone: string | undefined): number | null {
   return hours > 23 || minutes > 59 ? null : sign * (hours * 3_600_000 + minutes * 60_000);
 }
 
-/** A duration: `3s`, `30m`, `12h`, `90 days`, `2w`, or plain milliseconds; null for anything else. Result in ms. */
-export function readDuration(value: unknown): number | null {
+/** Parses a duration to ms: `3s`, `30m`, `12h`, `90 days`, `2w`, or plain milliseconds. Null for any other value. */
+export function parseDuration(value: unknown): number | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null;
-  const parts = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(String(value).trim());
-  if (!parts) return null;
-  const word = (parts[2] ?? '').toLowerCase();
+  const match = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(String(value).trim());
+  if (!match) return null;
+  const word = (match[2] ?? '').toLowerCase();
   const unit = word === '' ? 'ms' : UNIT_NAMES.find(([pattern]) => pattern.test(word))?.[1];
   if (unit === undefined) return null;
-  const durationMs = Math.round(Number(parts[1]) * (UNITS_MS[unit] ?? Number.NaN));
+  const durationMs = Math.round(Number(match[1]) * (UNITS_MS[unit] ?? Number.NaN));
   return Number.isSafeInteger(durationMs) ? durationMs : null;
 }

@@ -1,84 +1,90 @@
-/** What the service counts of itself, as Prometheus reads it. No label ever holds what a client wrote. */
+/** The metrics of the service, for Prometheus. No label contains a value chosen by a client. */
 import { performance } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Change } from '../model/change.js';
+import { createWorkerMetrics, type WorkerStats } from './worker-metrics.js';
 
-/** A request that was answered, or left before its answer. */
+/** A request that was answered, or whose client disconnected before. */
 export interface EndedRequest {
   readonly method: string;
   /** The pattern of the route, not the path. */
   readonly route: string;
-  /** The answer's status; null when the client had gone. */
+  /** The status of the answer; null if the client had disconnected. */
   readonly status: number | null;
   readonly ms: number;
 }
 
-/** What is looked up when somebody asks; null while there is no database yet. */
+/** Values that are read for each scrape. */
 export interface Gauges {
   sockets(): number;
   pool(): { readonly open: number; readonly inUse: number; readonly waiting: number };
+  workers(): WorkerStats;
   watcher(): {
-    /** How long after it was written the latest change was told; null before the first. */
+    /** The time from the latest change's write to its publication; null before the first. */
     readonly lagMs: number | null;
-    /** When all news had been passed on; ms since the epoch. */
-    readonly heardAtMs: number;
+    /** When the last reply of the change stream was completely delivered; ms since the epoch. */
+    readonly lastReplyAtMs: number;
     readonly restarts: number;
     readonly gaps: number;
     readonly skipped: number;
   };
 }
 
-/** Where the parts of the service tell what they did. Cheap: called for each request, packet and event. */
+/** Counts the work of the service. Cheap: called for each request, packet and event. */
 export interface Metrics {
   requestEnded(request: EndedRequest): void;
-  /** The same way in for packets, counted. */
+  /** Wraps an intake of packets so that its packets are counted. */
   counted<A extends unknown[], T extends { packets: readonly unknown[] }>(
-    door: string,
+    entry: string,
     ingest: (...args: A) => Promise<T>,
   ): (...args: A) => Promise<T>;
-  /** What the database told, and the events that came of it. */
-  told(change: Change, events: readonly { readonly name: string }[]): void;
-  /** Everything, in the text format of Prometheus. */
+  /** Counts a change and the events that it caused. */
+  published(change: Change, events: readonly { readonly name: string }[]): void;
+  /** Counts webhook messages by outcome, with the duration of the request, if there was one, and the delay of a delivered message. */
+  webhookEnded(outcome: string, count: number, ms: number | null, delayMs?: number): void;
+  /** All metrics in the text format of Prometheus. */
   text(): Promise<string>;
 }
 
-/** For a service that nobody watches. */
+/** For a service without an ops server. */
 export const NO_METRICS: Metrics = {
   requestEnded: () => undefined,
-  counted: (_door, ingest) => ingest,
-  told: () => undefined,
+  counted: (_entry, ingest) => ingest,
+  published: () => undefined,
+  webhookEnded: () => undefined,
   text: async () => '',
 };
 
 const PREFIX = 'vigil_';
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `gauges` gives what only exists once there is a database, `isReady` whether requests are to be sent here. */
+/** `gauges` returns null until the database is available; `isReady`: whether the service accepts requests. */
 export function createMetrics(gauges: () => Gauges | null, isReady: () => boolean): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
-  // Which software runs here, and in which version, is nobody's business.
+  // Software versions are not disclosed.
   register.removeSingleMetric('nodejs_version_info');
   addGauges(register, gauges, isReady);
   addUtilization(register);
-  const packets = addCounter(register, 'packets_stored_total', 'Packets stored, by door', ['door']);
-  const events = addCounter(register, 'events_total', 'Live events told, by name', ['event']);
-  const commands = addCounter(register, 'commands_total', 'Commands seen to enter a state', ['status']);
+  const packets = addCounter(register, 'packets_stored_total', 'Packets stored, by transport', ['door']);
+  const events = addCounter(register, 'events_total', 'Live events published, by name', ['event']);
+  const commands = addCounter(register, 'commands_total', 'Commands that entered a status', ['status']);
   return {
     requestEnded: createRequestMetrics(register),
-    counted(door, ingest) {
-      const count = packets.labels({ door });
+    counted(entry, ingest) {
+      const count = packets.labels({ door: entry });
       return async (...args) => {
         const stored = await ingest(...args);
         count.inc(stored.packets.length);
         return stored;
       };
     },
-    told(change, told) {
-      for (const { name } of told) events.inc({ event: name });
-      // What a packet holds is not even looked at.
+    published(change, list) {
+      for (const { name } of list) events.inc({ event: name });
+      // Packets are not decoded for this.
       if (change.store === 'commands' && change.after !== null) commands.inc({ status: String(change.after.status) });
     },
+    webhookEnded: createWorkerMetrics(register, () => gauges()?.workers() ?? null),
     text: () => register.metrics(),
   };
 }
@@ -98,7 +104,7 @@ function createRequestMetrics(register: Registry): Metrics['requestEnded'] {
     buckets: SECONDS,
     registers: [register],
   });
-  // Looking labels up costs more than counting: done once for each combination.
+  // Looking up labels costs more than counting, so each combination is looked up once.
   const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<string> }>();
   return ({ method, route, status, ms }) => {
     const key = `${method} ${route} ${status}`;
@@ -127,27 +133,27 @@ function addGauges(register: Registry, gauges: () => Gauges | null, isReady: () 
   };
   new Gauge({
     name: `${PREFIX}ready`,
-    help: '1 while the service takes requests, 0 while it starts, drains or has no database',
+    help: '1 while the service accepts requests, 0 while it starts or stops, or its database is unavailable',
     registers: [register],
     collect() {
       this.set(isReady() ? 1 : 0);
     },
   });
-  add('sockets', 'Listeners to live events that are connected', ({ sockets }) => sockets());
+  add('sockets', 'Connected subscribers of live events', ({ sockets }) => sockets());
   add('mongodb_pool_open', 'Connections to the database', ({ pool }) => pool().open);
-  add('mongodb_pool_in_use', 'Connections to the database that are working', ({ pool }) => pool().inUse);
+  add('mongodb_pool_in_use', 'Connections to the database that are in use', ({ pool }) => pool().inUse);
   add('mongodb_pool_waiting', 'Operations that wait for a connection', ({ pool }) => pool().waiting);
   add(
     'watcher_lag_seconds',
-    'How long after it was written the latest change was told',
+    'Time from the latest change of the database to its publication',
     ({ watcher }) => (watcher().lagMs ?? 0) / 1_000,
   );
   add(
     'watcher_heard_timestamp_seconds',
-    'When all news of the database had been passed on',
-    ({ watcher }) => watcher().heardAtMs / 1_000,
+    'When the change stream last replied',
+    ({ watcher }) => watcher().lastReplyAtMs / 1_000,
   );
-  const watched = (name: string, help: string, field: 'restarts' | 'gaps' | 'skipped'): void => {
+  const addWatcherCounter = (name: string, help: string, field: 'restarts' | 'gaps' | 'skipped'): void => {
     new Counter({
       name: `${PREFIX}watcher_${name}_total`,
       help,
@@ -158,17 +164,17 @@ function addGauges(register: Registry, gauges: () => Gauges | null, isReady: () 
       },
     });
   };
-  watched('restarts', 'How often the news of the database broke and was taken up again', 'restarts');
-  watched('gaps', 'How often news of the database was lost', 'gaps');
-  watched('skipped', 'Changes that could not be told', 'skipped');
+  addWatcherCounter('restarts', 'How often the change stream failed and was resumed', 'restarts');
+  addWatcherCounter('gaps', 'How often changes were lost because the change stream could not be resumed', 'gaps');
+  addWatcherCounter('skipped', 'Changes that were skipped because processing them failed', 'skipped');
 }
 
-/** How busy the event loop was since it was last asked. */
+/** The utilization of the event loop since the previous scrape. */
 function addUtilization(register: Registry): void {
   let last = performance.eventLoopUtilization();
   new Gauge({
     name: `${PREFIX}event_loop_utilization`,
-    help: 'Share of the time that the event loop was busy, since the last reading',
+    help: 'Share of time that the event loop was busy since the previous scrape',
     registers: [register],
     collect() {
       const now = performance.eventLoopUtilization();

@@ -1,29 +1,30 @@
-/** A listener of its own for those who watch over the service: whether it lives, whether it is ready, what it counts. */
+/** A separate HTTP server for operators: liveness, readiness, metrics. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LIMITS } from '../model/limits.js';
 
 export interface Probes {
-  /** Why no requests are to be sent here; none when they are. */
+  /** Reasons why this instance should not get requests; empty when it is ready. */
   findObstacles(): Promise<string[]>;
-  /** What is counted, in the text format of Prometheus. */
+  /** All metrics, in the text format of Prometheus. */
   metrics(): Promise<string>;
 }
 
-/** Listens until it is stopped: /health, /ready, /metrics. None tells versions, names or addresses. */
+/** Serves /health, /ready and /metrics. No answer holds versions, names or addresses. */
 export async function startProbes(
-  at: { port: number; host: string },
+  address: { port: number; host: string },
   probes: Probes,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer(answer(probes));
   server.headersTimeout = LIMITS.headersTimeoutMs;
   server.requestTimeout = LIMITS.headersTimeoutMs;
   server.maxConnections = LIMITS.probeConnections;
-  server.listen(at.port, at.host);
+  server.listen(address.port, address.host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return { url: `http://${at.host.includes(':') ? `[${at.host}]` : at.host}:${port}`, stop: () => stop(server) };
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+  return { url: `http://${host}:${port}`, stop: () => stop(server) };
 }
 
 async function stop(server: Server): Promise<void> {
@@ -35,16 +36,16 @@ async function stop(server: Server): Promise<void> {
 
 const answer = (probes: Probes): RequestListener => {
   const answers = new Map<string, (res: ServerResponse) => unknown>([
-    // Nothing else is asked: a database that is away is no reason to start the process again.
+    // Independent of the database: its failure is no reason to restart this process.
     ['/health', (res) => sendJson(res, 200, { status: 'up' })],
     ['/ready', async (res) => sendReadiness(res, await probes.findObstacles())],
     ['/metrics', async (res) => send(res, 200, await probes.metrics(), 'text/plain; version=0.0.4; charset=utf-8')],
   ]);
   return async (req, res) => {
-    const find = answers.get(req.url?.split('?', 1)[0] ?? '');
-    if (find === undefined) sendJson(res, 404, { status: 'not found' });
+    const respond = answers.get(req.url?.split('?', 1)[0] ?? '');
+    if (respond === undefined) sendJson(res, 404, { status: 'not found' });
     else if (req.method !== 'GET' && req.method !== 'HEAD') sendJson(res, 405, { status: 'GET only' });
-    else await Promise.resolve(find(res)).catch(() => sendJson(res, 500, { status: 'failed' }));
+    else await Promise.resolve(respond(res)).catch(() => sendJson(res, 500, { status: 'failed' }));
   };
 };
 

@@ -1,40 +1,40 @@
-/** Whether requests are to be sent here: the database answers, its news arrives, and the service is not about to end. */
+/** Readiness: the database pings, its changes arrive, and the service is not about to stop. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { LIMITS } from '../model/limits.js';
 
-/** The parts that have to work, once they are there. */
+/** Checks of the components that have to work. */
 export interface Vitals {
-  /** Asks the primary for a sign of life. */
+  /** Pings the primary. */
   ping(): Promise<unknown>;
-  /** Whether changes of the database arrive. */
+  /** Whether the change stream delivers. */
   isLive(): boolean;
 }
 
 export interface Readiness {
-  /** The service has all its parts. */
+  /** Called when the service accepts requests. */
   opened(vitals: Vitals): void;
-  /** The service takes no more work. */
+  /** Called before the service stops. */
   drain(): void;
-  /** Whether all parts work, as far as is known without asking. */
+  /** Whether all components work, as far as is known without a ping. */
   isOpen(): boolean;
-  /** Why no requests are to be sent here; none when they are. */
+  /** Reasons why this instance should not get requests; empty when it is ready. */
   findObstacles(): Promise<string[]>;
 }
 
 export function createReadiness(): Readiness {
   let vitals: Vitals | null = null;
   let draining = false;
-  let asking: Promise<boolean> | null = null;
-  // Whoever asks while an answer is awaited shares it.
-  const answers = ({ ping }: Vitals): Promise<boolean> => {
-    asking ??= answersInTime(ping).finally(() => {
-      asking = null;
+  let pending: Promise<boolean> | null = null;
+  // Concurrent calls share one ping.
+  const pings = ({ ping }: Vitals): Promise<boolean> => {
+    pending ??= answersInTime(ping).finally(() => {
+      pending = null;
     });
-    return asking;
+    return pending;
   };
   return {
-    opened(parts) {
-      vitals = parts;
+    opened(deps) {
+      vitals = deps;
     },
     drain() {
       draining = true;
@@ -42,10 +42,10 @@ export function createReadiness(): Readiness {
     isOpen: () => !draining && vitals?.isLive() === true,
     async findObstacles() {
       if (draining) return ['the service is stopping'];
-      if (vitals === null) return ['the service is starting: the database is awaited'];
+      if (vitals === null) return ['the service is starting: it waits for the database'];
       const reasons: string[] = [];
-      if (!(await answers(vitals))) reasons.push('the database does not answer');
-      if (!vitals.isLive()) reasons.push('the news of the database does not arrive');
+      if (!(await pings(vitals))) reasons.push('the database does not answer');
+      if (!vitals.isLive()) reasons.push('changes of the database do not arrive');
       return reasons;
     },
   };

@@ -11,7 +11,7 @@ test.each<[string, (id: string) => Promise<{ status: number }>]>([
   ['a new password', (id) => service.admin('PATCH', `users/${id}`, { password: 'another password' })],
   ['disabling', (id) => service.admin('PATCH', `users/${id}`, { active: false })],
   ['removing', (id) => service.admin('DELETE', `users/${id}`)],
-])('%s ends all sessions, tokens and sockets of the user, and nobody else’s', async (_, end) => {
+])('ends all sessions, tokens and sockets of the user, and no others: %s', async (_, end) => {
   const [person, other] = [await createPerson(service), await createPerson(service)];
   const cookies = [await openSession(service, person), await openSession(service, person)];
   const tokens = [person.token, await service.tokenOf(person.login, person.password)];
@@ -32,7 +32,7 @@ test.each<[string, (id: string) => Promise<{ status: number }>]>([
   expect(await Promise.all(calls.map(statusOf))).toEqual([401, 401, 401, 401]);
 });
 
-test('leaving ends the socket of that session', async () => {
+test('closes the socket of a session at logout', async () => {
   const { io } = await import('socket.io-client');
   const cookie = await openSession(service, await createPerson(service));
   const socket = io(service.url, { transports: ['websocket'], extraHeaders: { cookie }, reconnection: false });
@@ -45,8 +45,8 @@ test('leaving ends the socket of that session', async () => {
   expect(await ending).toBe('io server disconnect');
 });
 
-describe('what is under way while a password is changed', () => {
-  test('a login with the old one gives nothing that lasts', async () => {
+describe('during a change of password', () => {
+  test('ends a login that used the old password', async () => {
     for (let round = 0; round < 4; round++) {
       const person = await createPerson(service);
       const { login, password } = person;
@@ -67,7 +67,7 @@ describe('what is under way while a password is changed', () => {
     }
   });
 
-  test('a token does not live on in tokens that it makes meanwhile', async () => {
+  test('revokes tokens that a token creates meanwhile', async () => {
     for (let round = 0; round < 4; round++) {
       const person = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID });
       let changed = false;

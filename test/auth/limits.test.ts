@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
 import { ADMIN, startTestService, testUri } from '../support/fixture.js';
 
-test('what failed on one instance counts on the other, and the owner at another address is not locked out', async () => {
+test('counts failures across instances without locking out the owner at another address', async () => {
   const uri = testUri();
   const env = { TRUST_PROXY: '1' };
   const [first, second] = [await startTestService({ env }, uri), await startTestService({ env }, uri)];

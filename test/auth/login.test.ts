@@ -22,7 +22,7 @@ const sessionCount = (): Promise<number> => service.client.db().collection('sess
 const COOKIE =
   /^sid=s%3A[\w%.-]+; Path=\/; Expires=([A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT); HttpOnly(; Secure)?; SameSite=Lax$/;
 
-describe('what a login answers', () => {
+describe('a successful login', () => {
   const form = new URLSearchParams({ login: ADMIN.login, password: ADMIN.password }).toString();
   const bodies: [string, unknown, Record<string, string>][] = [
     ['JSON', ADMIN, {}],
@@ -32,7 +32,7 @@ describe('what a login answers', () => {
     ['a form with username', form.replace('login', 'username'), FORM],
   ];
 
-  test.each(bodies)('by cookie, %s', async (_, body, headers) => {
+  test.each(bodies)('sets a cookie for %s', async (_, body, headers) => {
     const beforeMs = Date.now();
     const answer = await nobody('POST', 'auth', body, headers);
     expect([answer.status, answer.text]).toEqual([200, '{"sucess":true}']);
@@ -48,7 +48,7 @@ describe('what a login answers', () => {
     expect(lifetimeMs).toBeLessThan(12 * 3_600_000 + 10_000);
   });
 
-  test.each(bodies)('by token, %s', async (_, body, headers) => {
+  test.each(bodies)('returns a token for %s', async (_, body, headers) => {
     const answer = await nobody('POST', 'auth/token', body, headers);
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.body)).toEqual(['sucess', 'type', 'token', 'issuedAt', 'expiresAt']);
@@ -59,7 +59,7 @@ describe('what a login answers', () => {
     expect((await service.as(answer.body.token)('GET', 'auth')).body.login).toBe(ADMIN.login);
   });
 
-  test('the cookie is Secure just when the request came over TLS, to a proxy that is trusted', async () => {
+  test('sets a Secure cookie only for TLS through a trusted proxy', async () => {
     const secureBy = async (headers: Record<string, string>): Promise<boolean> => {
       const [cookie] = setCookiesOf(await nobody('POST', 'auth', ADMIN, headers));
       expect(cookie).toMatch(COOKIE);
@@ -78,7 +78,7 @@ describe('without a trusted proxy, in production', () => {
   });
   afterAll(() => plain.stop());
 
-  test('a cookie is set over plain HTTP, and a header cannot make the request a secure one', async () => {
+  test('sets a cookie over plain HTTP and ignores forwarded headers', async () => {
     for (const headers of [{}, { 'X-Forwarded-Proto': 'https' }] as Record<string, string>[]) {
       const [cookie] = setCookiesOf(await plain.as(null)('POST', 'auth', ADMIN, headers));
       expect(cookie).toMatch(COOKIE);
@@ -86,7 +86,7 @@ describe('without a trusted proxy, in production', () => {
     }
   });
 
-  test('a forged X-Forwarded-For gains no further attempts', async () => {
+  test('ignores a forged X-Forwarded-For when it counts attempts', async () => {
     const statuses: number[] = [];
     for (let at = 0; at <= LIMITS.loginFailuresPerAccount; at++) {
       const headers = { 'X-Forwarded-For': `10.2.0.${at}` };
@@ -97,7 +97,7 @@ describe('without a trusted proxy, in production', () => {
   });
 });
 
-describe('what a login refuses', () => {
+describe('a refused login', () => {
   const paths = ['auth', 'auth/token'];
   const hostile = [null, 1, true, [], ['admin'], {}, { $ne: null }, { $gt: '' }, { $regex: '.*' }, { $where: '1' }];
   const broken: [string, unknown, string][] = [
@@ -119,7 +119,7 @@ describe('what a login refuses', () => {
     ]),
   ];
 
-  test.each(broken)('%s: 400 that names the field', async (_, body, message) => {
+  test.each(broken)('answers %s with a 400 that names the field', async (_, body, message) => {
     for (const path of paths) {
       const answer = await nobody('POST', path, body);
       expect([answer.status, answer.body.tags]).toEqual([400, ['error_bad_request']]);
@@ -143,7 +143,7 @@ describe('what a login refuses', () => {
     ['XML', '<a/>', { 'Content-Type': 'application/xml' }, 415],
     ['a body over the limit', { ...ADMIN, more: 'x'.repeat(LIMITS.loginBodyBytes) }, {}, 413],
     ['a form over the limit', `login=admin&password=${'x'.repeat(LIMITS.loginBodyBytes)}`, FORM, 413],
-  ])('%s', async (_, body, headers, status) => {
+  ])('is answered: %s', async (_, body, headers, status) => {
     for (const path of paths) {
       const answer = await nobody('POST', path, body, headers as Record<string, string>);
       expect(answer.status).toBe(status);
@@ -151,7 +151,7 @@ describe('what a login refuses', () => {
     }
   });
 
-  test('wrong credentials: 401, the same whether or not there is such a user, and nothing is opened', async () => {
+  test('answers wrong credentials with the same 401 for known and unknown users', async () => {
     const sleeping = await createPerson(service);
     await service.admin('PATCH', `users/${sleeping.id}`, { active: false });
     const [sessions, tokens] = [await sessionCount(), await service.client.db().collection('tokens').countDocuments()];
@@ -180,7 +180,7 @@ describe('what a login refuses', () => {
     expect(await service.client.db().collection('tokens').countDocuments()).toBe(tokens);
   });
 
-  test('an unknown login costs the service the same work as a wrong password', async () => {
+  test('does the same work for an unknown login as for a wrong password', async () => {
     const tookMs = { known: [] as number[], unknown: [] as number[] };
     for (let at = 0; at < 20; at++) {
       for (const [kind, login] of [
@@ -199,7 +199,7 @@ describe('what a login refuses', () => {
   });
 });
 
-describe('how often it may be tried', () => {
+describe('the limit of attempts', () => {
   const windowS = LIMITS.loginFailureWindowMs / 1_000;
   const expectLocked = (answer: Answer, [moreThanS, atMostS] = [0, windowS]): void => {
     expect([answer.status, answer.body.tags]).toEqual([429, ['error_too_many_requests']]);
@@ -211,7 +211,7 @@ describe('how often it may be tried', () => {
   const failTimes = (count: number, fail: (at: number) => Promise<Answer>): Promise<number[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => fail(at).then(({ status }) => status)));
 
-  test('an account from one address, the right password then included; from elsewhere its owner still gets in', async () => {
+  test('blocks an account only for the address of the failures', async () => {
     const address = '10.9.0.1';
     const person = await createPerson(service);
     for (let at = 0; at < LIMITS.loginFailuresPerAccount; at++) {
@@ -225,7 +225,7 @@ describe('how often it may be tried', () => {
     expect((await nobody('POST', 'auth', ADMIN, { 'X-Forwarded-For': address })).status).toBe(200);
   });
 
-  test('success forgets the failures before it', async () => {
+  test('resets the failures at a successful login', async () => {
     const address = '10.9.0.2';
     const person = await createPerson(service);
     for (let round = 0; round < 2; round++) {
@@ -236,7 +236,7 @@ describe('how often it may be tried', () => {
     }
   });
 
-  test('each time that the limit is reached again the wait is twice as long, until a login', async () => {
+  test('doubles the wait each time the limit is reached again', async () => {
     const address = '10.9.0.4';
     const person = await createPerson(service);
     const from = { 'X-Forwarded-For': address };
@@ -262,8 +262,8 @@ describe('how often it may be tried', () => {
   });
 });
 
-describe('what is kept', () => {
-  test('the password as argon2id of at least 19 MiB, 2 passes, one lane, with a salt each', async () => {
+describe('the stored password', () => {
+  test('uses argon2id with at least 19 MiB, 2 passes, one lane and a salt', async () => {
     const password = 'the same password twice';
     await Promise.all([createPerson(service, { password }), createPerson(service, { password })]);
     const users = await service.client.db().collection('users').find().toArray();
@@ -274,7 +274,7 @@ describe('what is kept', () => {
     expect(users.every((user) => !Object.hasOwn(user, 'password'))).toBe(true);
   });
 
-  test('a hash of weaker parameters is made anew when its owner logs in', async () => {
+  test('renews a hash of weaker parameters at login', async () => {
     const person = await createPerson(service);
     const users = service.client.db().collection('users');
     const stored = async () => (await users.findOne({ login: person.login }))?._password as string;
@@ -295,7 +295,7 @@ describe('what is kept', () => {
     expect((await person.call('GET', 'auth')).status).toBe(200);
   });
 
-  test('and is in no answer, nor can it be asked about', async () => {
+  test('appears in no answer and in no filter', async () => {
     const fields = { login: 'shown', password: 'canary-password-1' };
     const created = await service.admin('POST', 'users', fields);
     const path = `users/${created.body._id}`;

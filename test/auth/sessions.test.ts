@@ -30,7 +30,7 @@ describe('when a session ends', () => {
   });
   afterAll(() => short.stop());
 
-  test('at its Expires, however much it is used until then', async () => {
+  test('ends at its Expires, however much it is used', async () => {
     const answer = await short.as(null)('POST', 'auth', ADMIN);
     const [setCookie = ''] = setCookiesOf(answer);
     const expiresMs = Date.parse(/Expires=([^;]+)/.exec(setCookie)?.[1] ?? '');
@@ -56,11 +56,11 @@ describe('when a session ends', () => {
   });
 });
 
-describe('by a clock of our own', () => {
+describe('with a replaced clock', () => {
   let nowMs: number | null = null;
   const timed = useService({ now: () => nowMs ?? Date.now() });
 
-  test('to the millisecond, whether or not the database has removed it', async () => {
+  test('ends to the millisecond, even before the database removes it', async () => {
     const cookie = await openSession(timed, ADMIN);
     const [stored] = await timed.client.db().collection('sessions').find().toArray();
     const expiresMs = new Date(stored?.expires).getTime();
@@ -77,7 +77,7 @@ describe('by a clock of our own', () => {
   });
 });
 
-describe('what a Cookie header may hold', () => {
+describe('the Cookie header', () => {
   let cookie: string;
   beforeAll(async () => {
     cookie = await openSession(service, ADMIN);
@@ -117,21 +117,21 @@ describe('what a Cookie header may hold', () => {
     ['a NUL', () => `${cookie}%00`],
     ['broken encoding', () => 'sid=%E0%A4%A'],
     ['a prototype', () => '__proto__=x; constructor=y'],
-  ])('nobody: %s', async (_, write) => {
+  ])('refuses: %s', async (_, write) => {
     const answer = await withCookie(service, write())('GET', 'auth');
     expect([answer.status, answer.body]).toEqual([401, UNAUTHORIZED]);
   });
 });
 
 describe('when a session begins', () => {
-  test('login always gives a new id, and ends the one it was sent with', async () => {
+  test('creates a new id at login and ends the session it was sent with', async () => {
     const first = await openSession(service, ADMIN);
     const second = await openSession(service, ADMIN, { Cookie: first });
     expect(second).not.toBe(first);
     expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200]);
   });
 
-  test('an id that an attacker made up is not taken, signed or not', async () => {
+  test('rejects an invented id, signed or not', async () => {
     for (const planted of ['sid=planted', sign('planted', TEST_SECRET)]) {
       const given = await openSession(service, ADMIN, { Cookie: planted });
       expect(idOf(given)).toMatch(/^[\w-]{32,}$/);
@@ -140,7 +140,7 @@ describe('when a session begins', () => {
     }
   });
 
-  test('a failed login ends nobody’s session and gives no cookie', async () => {
+  test('keeps the session and sets no cookie at a failed login', async () => {
     const cookie = await openSession(service, ADMIN);
     const before = await sessions().findOne({ _id: idOf(cookie) });
     const wrong = { login: ADMIN.login, password: 'not the password' };
@@ -151,7 +151,7 @@ describe('when a session begins', () => {
     expect(await statusWith(cookie)).toBe(200);
   });
 
-  test('it is written then and at no other time: not by use, nor for those who have none', async () => {
+  test('stores a session only at login, not at use', async () => {
     const cookie = await openSession(service, ADMIN);
     const stored = await sessions().findOne({ _id: idOf(cookie) });
     await service.settled();
@@ -179,16 +179,21 @@ describe('when a session begins', () => {
     expect(service.changes.slice(changes).filter(({ store }) => store === 'sessions')).toEqual([]);
   });
 
-  test('the store holds no more than whose it is and until when', async () => {
+  test('stores only user, begin, origin and expiry', async () => {
     const cookie = await openSession(service, ADMIN);
     const stored = await sessions().findOne({ _id: idOf(cookie) });
     expect(Object.keys(stored ?? {}).sort()).toEqual(['_id', 'expires', 'session']);
-    expect(Object.keys((stored as unknown as { session: object }).session).sort()).toEqual(['cookie', 'user']);
+    expect(Object.keys((stored as unknown as { session: object }).session).sort()).toEqual([
+      'address',
+      'cookie',
+      'openedMs',
+      'user',
+    ]);
   });
 });
 
-describe('leaving', () => {
-  test('ends this session and no other, and tells the browser', async () => {
+describe('logout', () => {
+  test('ends only this session and clears the cookie', async () => {
     const [leaving, staying] = [await openSession(service, ADMIN), await openSession(service, ADMIN)];
     const answer = await withCookie(service, leaving)('DELETE', 'auth');
     expect([answer.status, answer.text]).toEqual([200, '{"success":true}']);
@@ -200,8 +205,8 @@ describe('leaving', () => {
   });
 });
 
-describe('how many one user has', () => {
-  test('is bounded: a login more ends the oldest, at once and on its sockets, and nobody else’s', async () => {
+describe('the number of sessions per user', () => {
+  test('ends the oldest session of the same user, with its sockets, beyond the limit', async () => {
     const [person, bystander] = [await createPerson(service), await createPerson(service)];
     const other = await openSession(service, bystander);
     const oldest = await openSession(service, person);
@@ -227,7 +232,7 @@ describe('how many one user has', () => {
     expect(await sessions().countDocuments(ofPerson)).toBe(LIMITS.sessionsPerUser);
   });
 
-  test('logins at the same time are counted together', async () => {
+  test('counts concurrent logins', async () => {
     const person = await createPerson(service);
     const logins = LIMITS.sessionsPerUser + 10;
     await Promise.all(Array.from({ length: logins }, () => openSession(service, person)));
@@ -248,7 +253,7 @@ describe('with several secrets', () => {
     for (const instance of instances) await instance.stop();
   });
 
-  test('the first signs and every one verifies; a secret that is gone ends what it signed', async () => {
+  test('signs with the first secret, verifies with all, and rejects a removed one', async () => {
     const before = await start(old);
     const rotating = await start(`${fresh}, ${old}`);
     const after = await start(fresh);
@@ -273,7 +278,7 @@ describe('with several secrets', () => {
   });
 });
 
-test('a store that was made while the database was away works when that is back', async () => {
+test('recovers a session store that was created while the database was unavailable', async () => {
   const cookie = await openSession(service, ADMIN);
   const line = await openLine(service.mongodbUri);
   const client = await new MongoClient(line.uri, { serverSelectionTimeoutMS: 100 }).connect();
@@ -286,7 +291,7 @@ test('a store that was made while the database was away works when that is back'
   await line.cut();
 });
 
-test('mongod removes sessions that are over, in a database of a former version too', async () => {
+test('removes expired sessions, also in a database of a former version', async () => {
   const [expiry] = (await sessions().indexes()).filter(({ expireAfterSeconds }) => expireAfterSeconds === 0);
   expect(expiry).toMatchObject({ key: { expires: 1 } });
   // As the store of sessions made it by itself.

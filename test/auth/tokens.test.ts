@@ -19,7 +19,7 @@ const service = useService();
 const statusOf = async (token: string): Promise<number> => (await service.as(token)('GET', 'auth')).status;
 const openToken = (fields: object) => service.as(null)('POST', 'auth/token', { ...ADMIN, ...fields });
 
-describe('which tokens are good', () => {
+describe('the validity of tokens', () => {
   let good: string;
   let claims: jwt.JwtPayload;
   beforeAll(async () => {
@@ -34,17 +34,17 @@ describe('which tokens are good', () => {
   const NOW_S = Math.floor(Date.now() / 1_000);
   const signatureOf = (): string => good.split('.')[2] as string;
 
-  test('the claims and the header are ours, and nothing of the user’s is in them', () => {
+  test('contains only our claims and header, without data of the user', () => {
     const { header, payload } = jwt.decode(good, { complete: true }) as jwt.Jwt;
     expect(header).toEqual({ alg: 'HS256', typ: 'JWT' });
     expect(Object.keys(payload).sort()).toEqual(['aud', 'exp', 'iat', 'iss', 'jti', 'sub', 'type']);
   });
 
-  test('one that is signed anew with the same claims is, so that each case below is refused for its own sake', async () => {
+  test('accepts a token signed again with the same claims, so that the cases below fail for their own reason', async () => {
     expect(await statusOf(signed({}))).toBe(200);
   });
 
-  test('one of an instance whose clock is ahead by as much as clocks may be apart is', async () => {
+  test('accepts a token of an instance whose clock is ahead within the limit', async () => {
     const aheadS = LIMITS.clockSkewMs / 1_000 - 5;
     expect(await statusOf(signed({ iat: NOW_S + aheadS }))).toBe(200);
   });
@@ -97,7 +97,7 @@ describe('which tokens are good', () => {
     expect([answer.status, answer.body]).toEqual([401, UNAUTHORIZED]);
   });
 
-  test('a subject or id that is no text cannot be signed for by us, and is refused when another did', async () => {
+  test('rejects a subject or id that is not text', async () => {
     for (const change of [{ sub: { $ne: null } }, { jti: { $ne: null } }, { sub: 1 }, { sub: [ADMIN.login] }]) {
       const body = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ ...claims, ...change })}`;
       const forged = jwt.sign('x', TEST_SECRET).split('.')[2];
@@ -108,7 +108,7 @@ describe('which tokens are good', () => {
     }
   });
 
-  test('with Bearer in any case, or bare', async () => {
+  test('accepts Bearer in any case, or the bare token', async () => {
     for (const value of [`Bearer ${good}`, `bearer ${good}`, `BEARER  ${good}`, good]) {
       expect((await service.as(null)('GET', 'auth', undefined, { Authorization: value })).status).toBe(200);
     }
@@ -117,13 +117,13 @@ describe('which tokens are good', () => {
     }
   });
 
-  test('not in a query, a body or a cookie', async () => {
+  test('ignores a token in a query, a body or a cookie', async () => {
     expect((await service.as(null)('GET', `auth?token=${good}&access_token=${good}`)).status).toBe(401);
     expect((await service.as(null)('POST', 'labels', { token: good, access_token: good })).status).toBe(401);
     expect((await withCookie(service, `token=${good}; sid=${good}`)('GET', 'auth')).status).toBe(401);
   });
 
-  test('a token goes before a cookie, and a bad one is not made good by it', async () => {
+  test('prefers a token to a cookie, even if the token is invalid', async () => {
     const person = await createPerson(service);
     const call = withCookie(service, await openSession(service, person));
     expect((await call('GET', 'auth')).body._id).toBe(person.id);
@@ -134,11 +134,11 @@ describe('which tokens are good', () => {
   });
 });
 
-describe('until when', () => {
+describe('the expiry of a token', () => {
   let nowMs: number | null = null;
   const timed = useService({ now: () => nowMs ?? Date.now() });
 
-  test('strictly until expiresAt, which the token itself says as well', async () => {
+  test('ends strictly at expiresAt, which the token contains too', async () => {
     const { body } = await timed.as(null)('POST', 'auth/token', { ...ADMIN, expiresIn: '10m' });
     const claims = jwt.decode(body.token) as jwt.JwtPayload;
     expect([(claims.iat ?? 0) * 1_000, (claims.exp ?? 0) * 1_000]).toEqual([body.issuedAt, body.expiresAt]);
@@ -163,7 +163,7 @@ describe('until when', () => {
     }
   });
 
-  test('and its owner sees when it was last used: at most once a minute it is noted', async () => {
+  test('records the last use at most once a minute', async () => {
     const there = await startTestService({ now: () => nowMs ?? Date.now() }, timed.mongodbUri);
     try {
       const startMs = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000;
@@ -243,7 +243,7 @@ describe('until when', () => {
   });
 });
 
-describe('for what', () => {
+describe('the scopes of a token', () => {
   let viewer: Person;
   beforeAll(async () => {
     viewer = await createPerson(service);
@@ -251,7 +251,7 @@ describe('for what', () => {
   const openAs = ({ login, password }: Person, scopes: unknown) =>
     service.as(null)('POST', 'auth/token', { login, password, scopes });
 
-  test('scopes narrow: outside of them 403, also where the user may', async () => {
+  test('answers 403 outside its scopes, even if the user has the permission', async () => {
     const { body } = await openToken({ scopes: ['GET /labels/*', 'POST /tokens'] });
     const call = service.as(body.token);
     expect((await call('GET', 'labels')).status).toBe(200);
@@ -270,7 +270,7 @@ describe('for what', () => {
     expect((await call('POST', 'tokens', { name: 'narrow', scopes: ['GET /labels'] })).status).toBe(200);
   });
 
-  test('never more than the user: not asked for, not when the user’s rights shrink', async () => {
+  test('never permits more than the user, also after the user loses permissions', async () => {
     expect((await openAs(viewer, ['* /*'])).status).toBe(403);
     expect((await openAs(viewer, ['DELETE /objects/*'])).status).toBe(403);
     const { body } = await openToken({ scopes: ['* /labels/*'] });
@@ -292,7 +292,7 @@ describe('for what', () => {
     },
   );
 
-  test('a narrowed token does not become its user by changing the password', async () => {
+  test('cannot gain the full permissions of its user through a password change', async () => {
     const role = await service.admin('POST', 'roles', { name: 'self', credentials: ['GET /*', '* /users/*'] });
     const person = await createPerson(service, { role: role.body._id });
     const scoped = (await openAs(person, ['PATCH /users/*', 'DELETE /users/*', 'GET /users/*'])).body.token;
@@ -305,7 +305,7 @@ describe('for what', () => {
 });
 
 describe('the store of tokens', () => {
-  test('shows a token once; afterwards only what it is', async () => {
+  test('shows the token itself only once', async () => {
     const fields = { name: 'plant', expiresIn: '90 days', scopes: ['GET /*'] };
     const made = await service.admin('POST', 'tokens', fields);
     expect(made.body).toMatchObject({ name: 'plant', scopes: ['GET /*'], token: expect.any(String), success: true });
@@ -331,7 +331,7 @@ describe('the store of tokens', () => {
     expect(inDatabase).not.toContain('eyJ');
   });
 
-  test('a PATCH changes neither scopes, user nor end', async () => {
+  test('ignores scopes, user and expiry in a PATCH', async () => {
     const made = await service.admin('POST', 'tokens', { name: 'fixed', expiresIn: '1h', scopes: ['GET /labels'] });
     const { success: _, token, ...before } = made.body;
     const wide = {
@@ -364,7 +364,7 @@ describe('how a token ends', () => {
     await there?.stop();
   });
 
-  test('revoked: at once here, within a second on another instance, and on open sockets of both', async () => {
+  test('revokes a token on all instances and their open sockets', async () => {
     if (here === undefined || there === undefined) throw new Error('no service');
     for (const end of [
       (token: string, id: string) => (token === '' ? Promise.reject() : here?.admin('DELETE', `tokens/${id}`)),

@@ -1,8 +1,8 @@
 /** What is known of accounts is forgotten where a change made it untrue, and nowhere else. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
-import { type Accounts, createAccounts } from '../../src/db/accounts.js';
-import { databaseOf } from '../../src/db/connect.js';
+import { type Accounts, createAccounts } from '../../src/db/caches/accounts.js';
+import { databaseOf } from '../../src/db/driver/client.js';
 import { testUri } from '../support/fixture.js';
 
 const client = new MongoClient(testUri(), { monitorCommands: true });
@@ -45,8 +45,8 @@ test.each([
   ['a role that nobody has', () => ({ store: 'roles', id: String(new ObjectId()) }), []],
   ['an object that is a user’s own', () => ({ store: 'objects', id: String(object) }), [2]],
   ['an object of nobody', () => ({ store: 'objects', id: String(new ObjectId()) }), []],
-] as const)('after a change of %s, only accounts that it made untrue are read again', async (_, change, stale) => {
+] as const)('reads only outdated accounts again after a change of %s', async (_, change, stale) => {
   await readNow();
-  accounts.forget(change());
+  accounts.invalidate(change());
   expect(await readNow()).toEqual(stale.map((nth) => users[nth] as string).sort());
 });

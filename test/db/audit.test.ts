@@ -1,8 +1,8 @@
 /** How many security events are stored: a flood leaves few, and keeps out nobody else's. */
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { type Audit, type AuditEntry, createAudit } from '../../src/db/audit.js';
-import { databaseOf } from '../../src/db/connect.js';
+import { databaseOf } from '../../src/db/driver/client.js';
+import { type Audit, type AuditEntry, createAudit } from '../../src/db/entities/audit.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
@@ -40,7 +40,7 @@ async function record(entries: readonly AuditEntry[], atATime = 1) {
 const refusals = (count: number, more: (at: number) => Partial<AuditEntry> = () => ({})): AuditEntry[] =>
   Array.from({ length: count }, (_, at) => ({ ...REFUSED, requestId: `request-${at}`, ...more(at) }));
 
-test('makes one event of logins that nobody has, within a moment', async () => {
+test('combines failed logins of unknown names within a moment into one event', async () => {
   const found = await record(
     refusals(500, (at) => ({ login: `guess-${at}` })),
     500,
@@ -48,7 +48,7 @@ test('makes one event of logins that nobody has, within a moment', async () => {
   expect(found.map(({ login, count }) => [login, count])).toEqual([[null, 500]]);
 });
 
-test('keeps what was tried with the login of a user apart', async () => {
+test('records failed logins of an existing user separately', async () => {
   const entries = refusals(20, (at) => ({ login: at % 2 === 0 ? ADMIN.login : `guess-${at}` }));
   const found = await record(entries, 20);
   expect(found.map(({ login, count }) => [login, count])).toEqual([
@@ -64,7 +64,7 @@ test.each<[string, (at: number) => Partial<AuditEntry>]>([
     'a user',
     (at) => ({ action: 'forbidden', userId: '000000000000000000000002', login: ADMIN.login, path: `/labels/${at}` }),
   ],
-])('stores so many refusals of %s in an hour, and counts the others', async (_what, more) => {
+])('stores a limited number of refusals of %s per hour, and counts the others', async (_what, more) => {
   const most = LIMITS.auditRefusals;
   const found = await record(refusals(most + 50, more));
   expect(found).toHaveLength(most + 1);
@@ -78,7 +78,7 @@ test.each<[string, (at: number) => Partial<AuditEntry>]>([
   expect(await record(refusals(1, more))).toHaveLength(most + 3);
 });
 
-test('stores the refusals of others beside a flood, and whatever succeeds', async () => {
+test('stores refusals of other callers, and all successes, during a flood', async () => {
   await record(
     refusals(3_000, (at) => ({ login: ADMIN.login, path: `/auth/${at}` })),
     1_000,
@@ -98,7 +98,7 @@ test('stores the refusals of others beside a flood, and whatever succeeds', asyn
   expect(await record(others, 1_000)).toHaveLength(flooded + others.length);
 });
 
-test('has room for those who are known when very many networks flood at once', async () => {
+test('keeps recording known callers while very many networks flood', async () => {
   const flood = refusals(5_000, (at) => ({ address: `10.${at >> 8}.${at & 255}.1`, login: ADMIN.login }));
   const user = { userId: '000000000000000000000002', login: ADMIN.login, action: 'rights changed' };
   const found = await record([...flood, { ...REFUSED, ...user }], flood.length + 1);
@@ -106,7 +106,7 @@ test('has room for those who are known when very many networks flood at once', a
   expect(found.filter(({ action }) => action === 'rights changed')).toHaveLength(1);
 });
 
-test('cuts what a client made long, and no character in half', async () => {
+test('shortens long values of clients without splitting a character', async () => {
   const long = `${'x'.repeat(LIMITS.auditPathCharacters - 1)}🚗`;
   const [found] = await record([{ ...REFUSED, login: long, path: long, address: long }]);
   const whole = 'x'.repeat(LIMITS.auditPathCharacters - 1);

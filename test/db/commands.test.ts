@@ -11,8 +11,8 @@ import {
   newCommandId,
   releaseCommands,
   type StoredCommand,
-} from '../../src/db/commands.js';
-import { type Database, databaseOf } from '../../src/db/connect.js';
+} from '../../src/db/commands/commands.js';
+import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { scopeOf } from '../../src/model/access.js';
 import type { Page } from '../../src/model/list.js';
 import { useService } from '../support/fixture.js';
@@ -58,8 +58,8 @@ const one = async (): Promise<string> => (await queue(1))[0] as string;
 const wins = (settled: PromiseSettledResult<unknown>[]) =>
   settled.filter(({ status }) => status === 'fulfilled').length;
 
-describe('the order', () => {
-  test('ids are ordered by the millisecond, and within it as they were made', () => {
+describe('the order of commands', () => {
+  test('follows their ids, by millisecond and then by creation', () => {
     const times = [NOW, NOW, NOW + 1, NOW + 999, NOW + 1_000, NOW + 60_000];
     const ids = times.map(newCommandId);
     expect([...ids].sort()).toEqual(ids);
@@ -70,7 +70,7 @@ describe('the order', () => {
     }
   });
 
-  test('the oldest is claimed first, each once, until there is none', async () => {
+  test('claims the oldest command first, and each once', async () => {
     const ids = await queue(3);
     const claimed: (StoredCommand | null)[] = [];
     for (let n = 0; n < 4; n++) claimed.push(await claim());
@@ -79,7 +79,7 @@ describe('the order', () => {
     expect(claimed[0]).not.toHaveProperty('_holder');
   });
 
-  test('of its own object alone, and none whose time is over', async () => {
+  test('claims only commands of the object that have not expired', async () => {
     await queue(1, { object: new ObjectId() });
     await queue(1, { expires: NOW + 1 });
     const [open] = await queue(1, { expires: NOW + 2 });
@@ -88,8 +88,8 @@ describe('the order', () => {
   });
 });
 
-describe('a connection that goes', () => {
-  test('leaves what was not confirmed to the next one, in order, and keeps what was', async () => {
+describe('a lost connection', () => {
+  test('leaves unconfirmed commands to the next connection, in order, and keeps confirmed ones', async () => {
     const ids = await queue(3);
     for (let n = 0; n < 3; n++) await claim('first');
     await confirm(ids[0] as string, 'first');
@@ -105,7 +105,7 @@ describe('a connection that goes', () => {
     expect(await stored(ids[0])).toMatchObject({ status: 'delivered' });
   });
 
-  test('without a word: the next takes its command over, and its late confirmation counts for nothing', async () => {
+  test('loses its command to the next connection, which makes its late confirmation ineffective', async () => {
     const id = await one();
     await claim('dead');
     expect((await claim('next'))?._id).toBe(id);
@@ -116,8 +116,8 @@ describe('a connection that goes', () => {
   });
 });
 
-describe('an end', () => {
-  test.each(['queued', 'sent', 'delivered'])('comes from %s, with every time on the way', async (from) => {
+describe('the end of a command', () => {
+  test.each(['queued', 'sent', 'delivered'])('follows %s, with the time of every status', async (from) => {
     const id = await one();
     if (from !== 'queued') await claim();
     if (from === 'delivered') await confirm(id);
@@ -133,7 +133,7 @@ describe('an end', () => {
     ]);
   });
 
-  test('said again is the same; otherwise a conflict; of another object, or none, not found', async () => {
+  test('accepts the same result again, and refuses another result, another object and an unknown command', async () => {
     const id = await one();
     const ended = await finish(id, 'done', 'x');
     expect(
@@ -147,12 +147,12 @@ describe('an end', () => {
     await expect(finish(id, 'done', 'x')).rejects.toMatchObject({ status: 404 });
   });
 
-  test('a result is kept as it was said, whatever it would mean to the database', async () => {
+  test('stores a result literally, even if it looks like a database expression', async () => {
     const id = await one();
     expect((await finish(id, 'done', '$command')).result).toBe('$command');
   });
 
-  test('comes by itself when the time is over, once, from wherever the command is', async () => {
+  test('expires commands in any open status, once', async () => {
     const [queued, sent, delivered, done] = (await queue(4)) as [string, string, string, string];
     for (const id of [sent, delivered])
       await collection().updateOne({ _id: new ObjectId(id) }, { $set: { object: 1 } });
@@ -171,16 +171,16 @@ describe('an end', () => {
     await expect(finish(queued)).rejects.toMatchObject({ status: 409 });
   });
 
-  test('more than go into one write', async () => {
+  test('expires more commands than fit into one write', async () => {
     await queue(2_500);
     expect(await expireCommands(database, NOW + 1_000)).toBe(2_500);
   });
 });
 
-describe(`at the same time, ${ROUNDS} times`, () => {
+describe(`concurrent steps, ${ROUNDS} times`, () => {
   const rounds = Array.from({ length: ROUNDS });
 
-  test('two claims of one connection: one gets the command', async () => {
+  test('gives the command to one of two claims of a connection', async () => {
     for (const _ of rounds) {
       const id = await one();
       const claimed = await Promise.all([claim(), claim()]);
@@ -188,7 +188,7 @@ describe(`at the same time, ${ROUNDS} times`, () => {
     }
   });
 
-  test('two connections: whoever claimed, one confirms', async () => {
+  test('lets only one of two connections confirm', async () => {
     for (const _ of rounds) {
       const id = await one();
       await Promise.all([claim('a'), claim('b')]);
@@ -197,7 +197,7 @@ describe(`at the same time, ${ROUNDS} times`, () => {
     }
   });
 
-  test('two outcomes: one is stored, and the other told so', async () => {
+  test('stores one of two results, and refuses the other', async () => {
     for (const _ of rounds) {
       const id = await one();
       const settled = await Promise.allSettled([finish(id, 'done', 'a'), finish(id, 'failed', 'b')]);
@@ -209,7 +209,7 @@ describe(`at the same time, ${ROUNDS} times`, () => {
     }
   });
 
-  test('an outcome and the end of the time: one of them', async () => {
+  test('stores either a result or the expiry', async () => {
     for (const _ of rounds) {
       const id = await one();
       const [finished, expired] = await Promise.allSettled([finish(id), expireCommands(database, NOW + 1_000)]);
@@ -223,7 +223,7 @@ describe(`at the same time, ${ROUNDS} times`, () => {
   });
 });
 
-test('no step looks through the journal', async () => {
+test('uses an index in every step', async () => {
   const group = new ObjectId();
   await queue(2_000, { status: 'done', branch: [group] });
   await queue(3, { branch: [group] });

@@ -1,7 +1,7 @@
 /** Packets that a former version stored, under their own `_id` alone: read like all others, and not stored again. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
-import { formerDigest, packetIdOf } from '../../src/gateway/packet-id.js';
+import { formerDigest, packetIdOf } from '../../src/mqtt/dedup-id.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { CONNECT, connectRaw, PUBLISH } from '../support/mqtt-device.js';
@@ -69,15 +69,15 @@ test('finds packets of a former version one by one and in lists, by time, by `_i
   expect((await service.admin('GET', 'objects/older-1')).body.state.time).toBe(STARTED_MS - 60_000);
 });
 
-describe('sent again after the upgrade', () => {
-  test('answers a packet that comes again over HTTP as it was stored, and stores what is new beside it', async () => {
+describe('a packet that is resent after the upgrade', () => {
+  test('returns the stored packet over HTTP, and stores new packets of the same request', async () => {
     expect(entityOf(await service.admin('POST', PACKETS, { _id: SENT, n: 'again' }))).toMatchObject({ n: 'sent' });
     const several = [{ _id: SENT.toUpperCase(), n: 'again' }, { n: 'new' }, { _id: OTHER, time: 5, n: 'again' }];
     expect((await service.admin('POST', PACKETS, several)).body).toEqual({ success: true, count: 3 });
     expect((await values()).toSorted()).toEqual(['new', ...BEFORE].toSorted());
   });
 
-  test('acknowledges a message that comes again over MQTT, with a time or marked so, and does not store it', async () => {
+  test('acknowledges a repeated message over MQTT, with a time or marked as duplicate, without storing it', async () => {
     const raw = await connectRaw(service.service.mqttUrl as string);
     raw.send(CONNECT('older-1', { password: Buffer.from('plain') }));
     await until(() => raw.received.length > 0, 'CONNACK');

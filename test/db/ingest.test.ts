@@ -1,9 +1,9 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
-import { type Database, databaseOf } from '../../src/db/connect.js';
-import { createIngest, type Ingest } from '../../src/db/ingest.js';
-import { packetIdIn, toPacketKey } from '../../src/db/packet-key.js';
+import { packetIdIn, toPacketKey } from '../../src/db/bson/packet-key.js';
+import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { createIngest, type Ingest } from '../../src/db/packets/ingest.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { createStampClock, type Message, type PacketSource } from '../../src/model/packet.js';
 import { type Answer, useService } from '../support/fixture.js';
@@ -75,7 +75,7 @@ const storedOf = (source: PacketSource) =>
     .sort('_ts')
     .toArray();
 
-test('many at once: each is answered with what was stored, once, in the order of arrival, in few writes', async () => {
+test('stores concurrent requests once, in the order of arrival, with few writes', async () => {
   const total = 600;
   inserts = 0;
   const answered = await Promise.all(Array.from({ length: total }, (_, n) => ingest(at(n % 6), [message(n)])));
@@ -96,13 +96,13 @@ test('many at once: each is answered with what was stored, once, in the order of
 
 const many = (count: number): Message[] => Array.from({ length: count }, (_, n) => message(n));
 
-test('what comes in one turn goes together', async () => {
+test('writes requests of one turn together', async () => {
   writes = [];
   await Promise.all([0, 1, 2].map((n) => ingest(at(n), [message(n)])));
   expect(writes).toEqual(['begins', 'ends']);
 });
 
-test('what comes while a write of many requests is under way waits for it, and goes together', async () => {
+test('writes requests that arrive during a large write together after it', async () => {
   writes = [];
   const begins = nextWrite();
   const first = [0, 1, 2].map((n) => ingest(at(n), many(LIMITS.packetsPerWrite / 4)));
@@ -111,7 +111,7 @@ test('what comes while a write of many requests is under way waits for it, and g
   expect(writes).toEqual(['begins', 'ends', 'begins', 'ends']);
 });
 
-test('who comes alone does not wait for a write of few requests', async () => {
+test('starts a write for a single request during a small write', async () => {
   const held = newId();
   const session = database.client.startSession();
   session.startTransaction();
@@ -128,7 +128,7 @@ test('who comes alone does not wait for a write of few requests', async () => {
   expect((await first).packets.map(({ _id, n }) => ({ _id, n }))).toEqual([{ _id: held, n: 1 }]);
 });
 
-test('beside writes that are as large as can be others are begun, and not too many', async () => {
+test('starts a limited number of writes beside full ones', async () => {
   writes = [];
   await Promise.all(objects.map((source) => ingest(source, many(LIMITS.packetsPerWrite))));
   const atOnce = writes.indexOf('ends');
@@ -136,7 +136,7 @@ test('beside writes that are as large as can be others are begun, and not too ma
   expect(writes.filter((what) => what === 'begins').length).toBe(objects.length);
 });
 
-test('packets of one object are written one after the other', async () => {
+test('writes packets of one object one after the other', async () => {
   writes = [];
   await Promise.all([1, 2, 3].map(() => ingest(at(0), many(LIMITS.packetsPerWrite))));
   expect(writes).toEqual(['begins', 'ends', 'begins', 'ends', 'begins', 'ends']);
@@ -144,7 +144,7 @@ test('packets of one object are written one after the other', async () => {
   expect(stored.map(({ n }) => n)).toEqual([1, 2, 3].flatMap(() => many(LIMITS.packetsPerWrite).map((_, n) => n)));
 });
 
-test('what comes after many packets of an object is stored after them', async () => {
+test('stores a packet after earlier ones of its object, however many they are', async () => {
   const order: string[] = [];
   const ended = (what: string) => () => void order.push(what);
   await Promise.all([
@@ -158,7 +158,7 @@ test('what comes after many packets of an object is stored after them', async ()
   expect((await storedOf(at(0))).map(({ n }) => n)).toEqual(numbers.map(({ parameters }) => parameters.n));
 });
 
-test('who waits behind others of the same object does not keep those of another waiting', async () => {
+test('lets requests of other objects overtake those that wait for their own object', async () => {
   const [slow, other] = [many(LIMITS.packetsPerWrite), [message(1)]];
   const order: string[] = [];
   const ended = (what: string) => () => void order.push(what);
@@ -171,7 +171,7 @@ test('who waits behind others of the same object does not keep those of another 
   expect((await storedOf(at(0))).length).toBe(1 + 3 * LIMITS.packetsPerWrite);
 });
 
-test('a repeated packet in a group is answered with the first, and the others with their own', async () => {
+test('answers a repeated packet of a group with the first one, and the others with their own', async () => {
   const id = newId();
   const first = await ingest(at(0), [message(1, id)]);
   const group = await Promise.all([
@@ -203,7 +203,7 @@ test('stores a packet once under an _id that another object has already', async 
   expect(await ingest(at(0), [message(6, id)])).toEqual({ packets: [first], repeated: 1 });
 });
 
-test('the same _id from many at once is stored once, and everyone hears of the one that was', async () => {
+test('stores one of many concurrent packets with the same _id, and returns it to all', async () => {
   const id = newId();
   const results = await Promise.all(Array.from({ length: 50 }, (_, n) => ingest(at(0), [message(n, id)])));
   const [stored, ...more] = await storedOf(at(0));
@@ -212,7 +212,7 @@ test('the same _id from many at once is stored once, and everyone hears of the o
   expect(results.filter(({ repeated }) => repeated === 0)).toHaveLength(1);
 });
 
-test('two instances at once: the same _id is stored once', async () => {
+test('stores the same _id from two instances once', async () => {
   const other = createIngest(
     database,
     createStampClock(() => nowMs + 5_000),
@@ -224,7 +224,7 @@ test('two instances at once: the same _id is stored once', async () => {
   expect(await storedOf(at(0))).toHaveLength(100);
 });
 
-test('one message with the same _id twice in it is stored once', async () => {
+test('stores an _id once that occurs twice in one request', async () => {
   const id = newId();
   const { packets, repeated } = await ingest(at(0), [message(1, id), message(2, id)]);
   expect(packets.map(({ n }) => n)).toEqual([1, 1]);
@@ -232,7 +232,7 @@ test('one message with the same _id twice in it is stored once', async () => {
   expect(await storedOf(at(0))).toHaveLength(1);
 });
 
-test('the clock may stand or step back: _ts goes on', async () => {
+test('increases _ts even if the clock stands still or goes back', async () => {
   const stamps: number[] = [];
   for (const step of [0, 0, -3_600_000, 1, 0]) {
     nowMs += step;
@@ -243,11 +243,11 @@ test('the clock may stand or step back: _ts goes on', async () => {
     if (index > 0) expect(stamp).toBeGreaterThan(stamps[index - 1] as number);
 });
 
-test('nothing to store is stored at once', async () => {
+test('accepts an empty list without a write', async () => {
   expect(await ingest(at(0), [])).toEqual({ packets: [], repeated: 0 });
 });
 
-test('more than may wait is refused with 503, and what waits is stored', async () => {
+test('refuses requests beyond the queue with 503, and stores those in it', async () => {
   const many = Array.from({ length: LIMITS.packetsPerRequest }, (_, n) => message(n));
   const tasks = Array.from({ length: 4 }, () => ingest(at(0), many));
   const results = await Promise.allSettled(tasks);
@@ -258,7 +258,7 @@ test('more than may wait is refused with 503, and what waits is stored', async (
   expect(await database.db.collection('packets').countDocuments({ _oid: new ObjectId(at(0).objectId) })).toBe(kept);
 });
 
-test('over HTTP: concurrent single packets and a bad one among them', async () => {
+test('stores concurrent packets over HTTP beside an invalid one', async () => {
   await service.admin('POST', 'objects', { id: 'many', name: 'Many' });
   const post = (body: object): Promise<Answer> => service.admin('POST', 'objects/many/packets', body);
   const good = Array.from({ length: 100 }, (_, n) => post({ n }));

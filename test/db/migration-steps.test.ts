@@ -1,9 +1,10 @@
 /** What single migrations do with what an older version has stored. */
 import { afterEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { connectDatabase, type Database } from '../../src/db/connect.js';
-import { commandOwners } from '../../src/db/migrations/0003-command-owners.js';
-import { storeNames } from '../../src/db/migrations/0004-store-names.js';
+import type { Database } from '../../src/db/driver/client.js';
+import { connectDatabase } from '../../src/db/schema/connect.js';
+import { commandOwners } from '../../src/db/schema/migrations/0003-command-owners.js';
+import { storeNames } from '../../src/db/schema/migrations/0004-store-names.js';
 import { ROOT_GROUP_ID } from '../../src/model/builtin.js';
 import { testUri } from '../support/fixture.js';
 
@@ -23,7 +24,7 @@ async function connect(): Promise<Database> {
 
 const never = new AbortController().signal;
 
-test('commands show themselves no longer to who gave them and is neither owner of the object nor shares it', async () => {
+test('hides commands from creators who neither own the object nor share it', async () => {
   const database = await connect();
   const { db } = database;
   const [owner, sharing, former] = [new ObjectId(), new ObjectId(), new ObjectId()];
@@ -45,7 +46,7 @@ test('commands show themselves no longer to who gave them and is neither owner o
   expect(stored.map(({ _withoutOwner }) => _withoutOwner)).toEqual([false, false, true, false, true, false]);
 });
 
-test('more commands than are read at once are all looked at', async () => {
+test('migrates more commands than one batch', async () => {
   const database = await connect();
   const commands = database.db.collection('commands');
   const [owner, object] = [new ObjectId(), new ObjectId()];
@@ -54,7 +55,7 @@ test('more commands than are read at once are all looked at', async () => {
   expect(await commands.countDocuments({ _withoutOwner: true })).toBe(2_500);
 });
 
-test('collections of added stores get the names of their own, and stores of the root group say that they are shared', async () => {
+test('renames collections of custom stores, and marks stores of the root group as shared', async () => {
   const database = await connect();
   const { db } = database;
   const stores = db.collection('stores');

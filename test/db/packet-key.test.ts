@@ -1,10 +1,10 @@
 /** The keys of packets: what is seen of them, and their order in the index beside those of former versions. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Binary, BSON, type Document, MongoClient, ObjectId } from 'mongodb';
-import { readShownId } from '../../src/db/bson.js';
-import { toPlain } from '../../src/db/documents.js';
-import { toJson } from '../../src/db/json.js';
-import { keysAfter, packetIdIn, packetKeysOf, toPacketKey } from '../../src/db/packet-key.js';
+import { toJson } from '../../src/db/bson/json-writer.js';
+import { keysAfter, packetIdIn, packetKeysOf, toPacketKey } from '../../src/db/bson/packet-key.js';
+import { readShownId } from '../../src/db/bson/reader.js';
+import { toPlain } from '../../src/db/schema/mapping.js';
 import { testUri } from '../support/fixture.js';
 
 let client: MongoClient;
@@ -32,14 +32,14 @@ test('shows the `_id` of the packet for a key of either form', () => {
   }
 });
 
-test('makes the same key for the same packet of the same object only', () => {
+test('creates the same key only for the same packet of the same object', () => {
   const [id, one, other] = [new ObjectId().toHexString(), new ObjectId(), new ObjectId()];
   const texts = [toPacketKey(id, one), toPacketKey(id.toUpperCase(), one), toPacketKey(id, other)].map(hexOf);
   expect(texts[0]).toBe(texts[1]);
   expect(texts[0]).not.toBe(texts[2]);
 });
 
-test('finds all keys that come after any of them in the index', async () => {
+test('finds all keys after any key in the order of the index', async () => {
   const packets = client.db().collection<Document>('packets');
   const objects = [new ObjectId(), new ObjectId()];
   const ids = Array.from({ length: 6 }, () => new ObjectId().toHexString());

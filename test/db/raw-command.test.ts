@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, type Document, MongoServerError } from 'mongodb';
-import { runRawCommand } from '../../src/db/raw-command.js';
+import { runRawCommand } from '../../src/db/driver/raw-command.js';
 import { useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 
@@ -52,7 +52,7 @@ const command = fc.oneof<fc.Arbitrary<Document>[]>(
   fc.record({ getMore: fc.constant(7n), collection: fc.constant(COLLECTION) }),
 );
 
-test('any command has the reply, or the refusal, that the driver gives', async () => {
+test('returns the same reply or error as the driver for any command', async () => {
   const db = service.client.db();
   const property = fc.asyncProperty(command, async (wanted) => {
     // Changes of the same kind: only the first of two would change anything.
@@ -65,7 +65,7 @@ test('any command has the reply, or the refusal, that the driver gives', async (
   await fc.assert(property, { numRuns: runsOf(200) });
 });
 
-test('a cursor goes on in the session that opened it', async () => {
+test('continues a cursor in the session that opened it', async () => {
   const db = service.client.db();
   const session = service.client.startSession();
   const find = { find: COLLECTION, batchSize: 5, sort: { n: 1 } };

@@ -1,20 +1,20 @@
 /** What goes to the database together: one that the database does not take, for whatever reason, fails alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BSON, type Document, ObjectId } from 'mongodb';
-import { createAudit } from '../../src/db/audit.js';
-import { findStored } from '../../src/db/by-key.js';
-import { type Database, databaseOf } from '../../src/db/connect.js';
-import { readChanged } from '../../src/db/entities.js';
-import { createIngest } from '../../src/db/ingest.js';
-import { findState } from '../../src/db/states.js';
-import { changeEntity, createEntity, newId } from '../../src/db/writes.js';
+import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { createAudit } from '../../src/db/entities/audit.js';
+import { findStored } from '../../src/db/entities/lookup.js';
+import { readChanged } from '../../src/db/entities/read.js';
+import { changeEntity, createEntity, newId } from '../../src/db/entities/write.js';
+import { createIngest } from '../../src/db/packets/ingest.js';
+import { findState } from '../../src/db/packets/latest.js';
 import { toApiError } from '../../src/errors.js';
-import { createDigest } from '../../src/gateway/packet-id.js';
-import { createPresence } from '../../src/gateway/presence.js';
 import { scopeOf } from '../../src/model/access.js';
 import type { Entity } from '../../src/model/entity.js';
 import { createStampClock } from '../../src/model/packet.js';
 import { builtInStore } from '../../src/model/stores.js';
+import { createDigest } from '../../src/mqtt/dedup-id.js';
+import { createPresence } from '../../src/mqtt/presence/presence.js';
 import { useService } from '../support/fixture.js';
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 import { until } from '../support/until.js';
@@ -67,8 +67,8 @@ const expected = (other: unknown): unknown[] => NTH.map((nth) => (nth === AT ? o
 const storedIn = (collection: string, filter: Document): Promise<number> =>
   service.client.db().collection(collection).countDocuments(filter);
 
-describe('of those of one moment, what the database does not take is refused alone, and the others are done:', () => {
-  test('new entities', async () => {
+describe('one failing item among several of one command', () => {
+  test('fails alone among new entities', async () => {
     const entities = NTH.map((nth) => newEntity(nth === AT ? 'new-poison' : `new-${nth}`));
     poison = Buffer.from('new-poison');
     expect(await Promise.all(entities.map((one) => outcomeOf(createEntity(database, OBJECTS, one))))).toEqual(
@@ -77,7 +77,7 @@ describe('of those of one moment, what the database does not take is refused alo
     expect(await storedIn('objects', { id: /^new-/ })).toBe(8);
   });
 
-  test('changes of entities', async () => {
+  test('fails alone among changes of entities', async () => {
     const entities = NTH.map((nth) => newEntity(`changed-${nth}`));
     await Promise.all(entities.map((one) => createEntity(database, OBJECTS, one)));
     poison = Buffer.from('poisoned status');
@@ -89,7 +89,7 @@ describe('of those of one moment, what the database does not take is refused alo
     expect(await storedIn('objects', { id: /^changed-/, status: 'fine' })).toBe(8);
   });
 
-  test('packets', async () => {
+  test('fails alone among packets', async () => {
     const ingest = createIngest(database, createStampClock(Date.now));
     poison = Buffer.from('poisoned packet');
     const send = (nth: number): Promise<unknown> => {
@@ -101,7 +101,7 @@ describe('of those of one moment, what the database does not take is refused alo
     expect(await storedIn('packets', { id: /^sender-/ })).toBe(8);
   });
 
-  test('reads by key', async () => {
+  test('fails alone among reads by key', async () => {
     const entities = NTH.map((nth) => newEntity(`read-${nth}`));
     await Promise.all(entities.map((one) => createEntity(database, OBJECTS, one)));
     poison = Buffer.from('read-4\0');
@@ -117,7 +117,7 @@ describe('of those of one moment, what the database does not take is refused alo
     expect(outcomes).toEqual([...expected(500), ...expected(500)]);
   });
 
-  test('security events', async () => {
+  test('fails alone among security events', async () => {
     const said: string[] = [];
     const log = { info: () => undefined, error: (_: object, message: string) => void said.push(message) };
     const audit = createAudit({ database, log, now: Date.now });
@@ -128,10 +128,10 @@ describe('of those of one moment, what the database does not take is refused alo
     }
     await audit.stop();
     expect(await storedIn('audit', { action: 'together' })).toBe(8);
-    expect(said).toEqual(['security events could not be stored; they are in the log']);
+    expect(said).toEqual(['failed to store security events; they are in the log']);
   });
 
-  test('ends of connections of devices', async () => {
+  test('fails alone among disconnections of devices', async () => {
     const ingest = createIngest(database, createStampClock(Date.now));
     const said: string[] = [];
     const log = { info: () => undefined, warn: (_: object, message: string) => void said.push(message) };
@@ -146,12 +146,12 @@ describe('of those of one moment, what the database does not take is refused alo
     for (const { _id } of entities) presence.leave(_id, `connection ${_id}`);
     await until(async () => (await storedIn('packets', { id: /^device-/, online: false })) === 8, 'eight ends told');
     await until(async () => (await storedIn('presence', { instance: presence.instance })) === 0, 'all forgotten');
-    expect(new Set(said)).toEqual(new Set(['the end of connections cannot be told: it is left out']));
+    expect(new Set(said)).toEqual(new Set(['failed to mark disconnected devices offline; skipping them']));
     await presence.stop();
   });
 });
 
-test('the one at fault is found in a few steps, however many it is with', async () => {
+test('finds the failing item in few steps among many', async () => {
   const entities = Array.from({ length: 64 }, (_, nth) => newEntity(nth === 40 ? 'many-poison' : `many-${nth}`));
   poison = Buffer.from('many-poison');
   const outcomes = await Promise.all(entities.map((one) => outcomeOf(createEntity(database, LABELS, one))));
@@ -160,13 +160,13 @@ test('the one at fault is found in a few steps, however many it is with', async 
   expect(refusals).toBe(8);
 });
 
-test('what a client is told of it does not say why', async () => {
+test('answers without the reason of the failure', async () => {
   poison = Buffer.from('silent-poison');
   const refused = await createEntity(database, LABELS, newEntity('silent-poison')).catch(toApiError);
   expect(refused).toMatchObject({ status: 500, help: undefined });
 });
 
-test('where the database is away, nothing is tried again one by one', async () => {
+test('retries nothing one by one while the database is unavailable', async () => {
   answer = AWAY;
   poison = Buffer.from('away-0\0');
   const keys = NTH.map((nth) => `away-${nth}`);

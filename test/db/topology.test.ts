@@ -1,9 +1,9 @@
 /** A server that refuses a raw read since it is no primary any more: what it says of itself must not confuse the driver. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Long, ObjectId } from 'mongodb';
-import { createClient, type Database, databaseOf } from '../../src/db/connect.js';
-import { getEntity } from '../../src/db/entities.js';
-import { createEntity, newId } from '../../src/db/writes.js';
+import { createClient, type Database, databaseOf } from '../../src/db/driver/client.js';
+import { getEntity } from '../../src/db/entities/read.js';
+import { createEntity, newId } from '../../src/db/entities/write.js';
 import { toApiError } from '../../src/errors.js';
 import { scopeOf } from '../../src/model/access.js';
 import { builtInStore, type Store } from '../../src/model/stores.js';
@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 afterAll(() => line.stop());
 
-test('every read is 503 while it refuses, and answered as soon as it does not', async () => {
+test('answers reads with 503 while the database refuses, and normally afterwards', async () => {
   const group = newId();
   const scope = scopeOf({ userId: newId(), groupId: group });
   const _id = newId();

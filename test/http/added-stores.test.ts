@@ -1,7 +1,7 @@
 /** Stores that tenants add: names tell nothing of other tenants, nothing that was acknowledged is lost, and there is an end of them. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { sweepStores } from '../../src/db/custom-stores.js';
+import { sweepStores } from '../../src/db/caches/custom-stores.js';
 import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
@@ -31,7 +31,7 @@ const collections = async (): Promise<string[]> =>
   (await service.client.db().listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
 
 describe('the name of an added store', () => {
-  test('may be that of a store of another tenant, of which it tells nothing, and each has its own entities', async () => {
+  test("may equal that of another tenant's store, without revealing it, and each has its own entities", async () => {
     await make('stores', { name: 'deliveries', schema: { required: ['from'] } }, asNorth);
     const first = await make('deliveries', { from: 'north' }, asNorth);
     await make('stores', { name: 'deliveries' }, asSouth);
@@ -46,20 +46,20 @@ describe('the name of an added store', () => {
     expectRefusal(await asSouth('GET', `deliveries/${first._id}`), 404);
   });
 
-  test('is refused where the caller sees it already: of its own group, above and below', async () => {
+  test('is refused if the caller sees it already: in its own group, above or below', async () => {
     await make('stores', { name: 'routes' }, asNorth);
     for (const call of [asNorth, asBelow, service.admin]) {
       expectRefusal(await call('POST', 'stores', { name: 'routes' }), 409, 'name: already taken');
     }
   });
 
-  test('stands for one store when two are made at once', async () => {
+  test('names one store when two are created concurrently', async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => asNorth('POST', 'stores', { name: 'twice' })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
     expect((await collections()).filter((name) => name.startsWith('custom.twice.'))).toHaveLength(1);
   });
 
-  test('stands for the store of the nearest group', async () => {
+  test('names the store of the nearest group', async () => {
     await make('stores', { name: 'nearest' }, asSouth);
     await make('stores', { name: 'nearest' }, asNorth);
     const { _id } = await make('nearest', { x: 1 }, asNorth);
@@ -69,7 +69,7 @@ describe('the name of an added store', () => {
 });
 
 describe('a store of the root group', () => {
-  test('is there for its members alone unless it says that it is shared', async () => {
+  test('exists only for its members unless it is shared', async () => {
     const { _id } = await make('stores', { name: 'internal' });
     await make('internal', { x: 1 });
     expectRefusal(await asNorth('POST', 'internal', { x: 1 }), 404);
@@ -86,7 +86,7 @@ describe('a store of the root group', () => {
   });
 });
 
-test('removing a store while entities come into it loses none that was acknowledged', async () => {
+test('loses no acknowledged entity when a store is removed during writes', async () => {
   for (let round = 0; round < 10; round++) {
     const { _id } = await make('stores', { name: 'going' }, asNorth);
     const posting = Array.from({ length: 10 }, (_, nth) => asNorth('POST', 'going', { nth }));
@@ -106,7 +106,7 @@ test('removing a store while entities come into it loses none that was acknowled
   }
 });
 
-test('changes of one store at once are all made', async () => {
+test('applies all concurrent changes of a store', async () => {
   const { _id } = await make('stores', { name: 'changed' }, asNorth);
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, nth) =>
@@ -118,7 +118,7 @@ test('changes of one store at once are all made', async () => {
   expect(Object.keys((schema as { properties: object }).properties)).toHaveLength(40);
 });
 
-test('what a process left that ended while it made or removed a store is dropped later, and nothing else', async () => {
+test('removes what a process left when it ended while it created or removed a store, and nothing else', async () => {
   const database = { client: service.client, db: service.client.db() } as Parameters<typeof sweepStores>[0];
   const { _id } = await make('stores', { name: 'staying' }, asNorth);
   const lost = new ObjectId();
@@ -141,15 +141,19 @@ describe('the number of added stores', () => {
     );
   };
 
-  test('of one tenant is bounded, so that none takes all', async () => {
+  test('is limited per tenant, so that none uses the whole limit', async () => {
     const own = await stores().countDocuments({ branch: new ObjectId(southGroup) });
     await fill(LIMITS.customStoresPerTenant - own - 1, [ROOT_GROUP_ID, southGroup as string]);
     await make('stores', { name: 'last-of-south' }, asSouth);
-    expectRefusal(await asSouth('POST', 'stores', { name: 'one-more' }), 409, 'added stores of your organisation');
+    expectRefusal(
+      await asSouth('POST', 'stores', { name: 'one-more' }),
+      409,
+      'your organisation already has 100 added stores',
+    );
     await make('stores', { name: 'of-others' }, asNorth);
   });
 
-  test('of all tenants is bounded', async () => {
+  test('is limited in total', async () => {
     await fill(LIMITS.customStores - 1 - (await stores().countDocuments()), [ROOT_GROUP_ID]);
     await make('stores', { name: 'last-of-all' });
     const before = await collections();

@@ -1,4 +1,4 @@
-/** The log of security events: what is told, of whom, to whom; and that nothing secret is. */
+/** Security events: their content, their audience, and the absence of secrets. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, OPERATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
@@ -51,7 +51,7 @@ async function toldOf(act: () => Promise<Answer>): Promise<Told> {
   return found[0];
 }
 
-describe('is told', () => {
+describe('the security log', () => {
   let person: Person;
   let cookie: string;
   let object: string;
@@ -84,7 +84,7 @@ describe('is told', () => {
       () => by('DELETE', `objects/${object}/access/${person.id}`),
       { path: expect.stringMatching(/^\/objects\/[0-9a-f]{24}\/access\/[0-9a-f]{24}$/) },
     ],
-  ])('%s (%#): who, what, when and from where', async (action, act, more) => {
+  ])('contains %s (%#): who, what, when and from where', async (action, act, more) => {
     const startMs = Date.now();
     const event = await toldOf(act());
     expect(event).toMatchObject({
@@ -99,7 +99,7 @@ describe('is told', () => {
     });
     expect(event.time).toBeGreaterThanOrEqual(startMs);
     expect(event._expires.getTime() - event.time).toBe(90 * 86_400_000);
-    const lines = service.logLines.map((line) => JSON.parse(line)).filter(({ room }) => room === 'audit');
+    const lines = service.logLines.map((line) => JSON.parse(line)).filter(({ module }) => module === 'audit');
     expect(lines.find(({ requestId }) => requestId === event.requestId)).toMatchObject({
       action,
       userId: person.id,
@@ -107,7 +107,7 @@ describe('is told', () => {
     });
   });
 
-  test('which fields of a user, a role or a group were changed, not to what', async () => {
+  test('contains the names of changed fields of users, roles and groups, without values', async () => {
     const user = await make('users', newUser(), person.call);
     const role = await make('roles', { name: 'x', credentials: [] }, person.call);
     const group = await make('groups', { name: 'x' }, person.call);
@@ -132,7 +132,7 @@ describe('is told', () => {
     expect(service.logLines.filter((line) => line.includes('canary'))).toEqual([]);
   });
 
-  test('a login that failed, by the login it was tried with; and one that was refused for too many of them', async () => {
+  test('contains failed logins with the name, and logins refused after too many failures', async () => {
     const { login } = await createPerson(service, { group: groups.north });
     const attempt = () => service.as(null)('POST', 'auth', { login, password: 'canary-of-a-guess' });
     const branch = [new ObjectId(ROOT_GROUP_ID), new ObjectId(groups.north)];
@@ -141,14 +141,14 @@ describe('is told', () => {
     expect(await toldOf(attempt)).toMatchObject({ action: 'login refused', login, branch });
   });
 
-  test('a login that nobody has, but not what it was: it may be a password in the wrong place', async () => {
+  test('contains failed logins of unknown users without the name, which may be a misplaced password', async () => {
     const login = `canary-of-a-name\n{"level":60}-${new ObjectId()}`;
     const event = await toldOf(() => service.as(null)('POST', 'auth', { login, password: 'x' }));
     expect(event).toMatchObject({ action: 'login failed', login: null, branch: [new ObjectId(ROOT_GROUP_ID)] });
     expect(service.logLines.filter((line) => line.includes('canary'))).toEqual([]);
   });
 
-  test('what was forbidden: to a caller, to a page of a foreign origin', async () => {
+  test('contains forbidden requests of callers and of pages of foreign origins', async () => {
     const viewer = await createPerson(service, { group: groups.north });
     const path = `labels?token=canary-of-a-query`;
     expect(await toldOf(() => viewer.call('POST', path, { name: 'x' }))).toMatchObject({
@@ -166,7 +166,7 @@ describe('is told', () => {
     expect(JSON.stringify(await events().find().toArray())).not.toContain('canary');
   });
 
-  test('whatever the spelling of the path', async () => {
+  test('contains requests in any spelling of the path', async () => {
     for (const path of ['/api/v1/%74okens', '/API/v1/Tokens/', '/api/v1/TOKENS?x=1']) {
       const event = await toldOf(by('POST', path, { name: 'x' }));
       expect([event.action, event.path]).toEqual(['token issued', '/tokens']);
@@ -179,7 +179,7 @@ describe('is told', () => {
   });
 });
 
-test('everyday work is not told, nor what failed for another reason', async () => {
+test('contains neither ordinary requests nor other errors', async () => {
   const { call } = admins.north;
   await told();
   const { _id } = (await call('POST', 'objects', { id: `day-${new ObjectId()}`, name: 'x' })).body;
@@ -200,7 +200,7 @@ test('everyday work is not told, nor what failed for another reason', async () =
   expect(await told()).toEqual([]);
 });
 
-test('what is alike within a moment is one event with its count', async () => {
+test('combines identical events within a moment into one event with a count', async () => {
   const viewer = await createPerson(service);
   await told();
   const [alike, different] = [20, 3];
@@ -215,7 +215,7 @@ test('what is alike within a moment is one event with its count', async () => {
   expect(found.length - ofAlike.length).toBe(different);
 });
 
-test('what is not stored yet is stored when the service stops', async () => {
+test('stores pending events when the service stops', async () => {
   const stopping = await startTestService();
   await stopping.as(null)('POST', 'auth', { ...ADMIN, password: 'not the password' });
   await stopping.service.stop();
@@ -223,8 +223,8 @@ test('what is not stored yet is stored when the service stops', async () => {
   await stopping.stop();
 });
 
-describe('the log', () => {
-  test('is for those who may do everything there, not for readers', async () => {
+describe('the audit store', () => {
+  test('requires `* /audit` instead of `GET /*`', async () => {
     const role = async (...credentials: string[]) => (await make('roles', { name: 'x', credentials }))._id;
     const person = async (fields: object) => (await createPerson(service, { ...fields })).call;
     const scoped = async (...scopes: string[]) => service.as((await make('tokens', { name: 'x', scopes })).token);
@@ -248,7 +248,7 @@ describe('the log', () => {
     }
   });
 
-  test('is shown by the group of who did it; what nobody known did, to those at the root', async () => {
+  test('is visible by the group of the user, or at the root group for unknown users', async () => {
     await told();
     for (const { login, password } of [admins.north, admins.south, { login: 'nobody', password: 'x' }]) {
       await service.as(null)('POST', 'auth', { login, password });
@@ -267,7 +267,7 @@ describe('the log', () => {
     expectRefusal(await admins.north.call('GET', `audit/${hidden?._id}`), 404);
   });
 
-  test('is read and nothing else, and does not show when it forgets', async () => {
+  test('is read-only, and does not show its expiry', async () => {
     await told();
     const [first] = (await service.admin('GET', 'audit?limit=1')).body;
     expect(Object.keys(first).sort()).toEqual(

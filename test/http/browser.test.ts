@@ -1,4 +1,4 @@
-/** What a browser is protected from: pages of foreign origins that use its cookie, that read answers, that listen. */
+/** Protection of browsers against pages of foreign origins that use the cookie, read answers or listen. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import WebSocket from 'ws';
 import { openSession, setCookiesOf, withCookie } from '../support/callers.js';
@@ -53,14 +53,15 @@ describe('a request with the cookie', () => {
   async function everything(): Promise<string> {
     const db = service.client.db();
     const names = (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name).sort();
-    // Signs of life, counts and records are written all the time.
-    const kept = names.filter((name) => !['attempts', 'audit', 'instances'].includes(name));
+    // Signs of life, positions, counts and records are written all the time.
+    const written = ['attempts', 'audit', 'instances', 'partitions', 'processors'];
+    const kept = names.filter((name) => !written.includes(name));
     const all = kept.map((name) => db.collection(name).find().sort({ _id: 1 }));
     return JSON.stringify(await Promise.all(all.map((cursor) => cursor.toArray())));
   }
 
   test.each(FOREIGN.map((headers) => [JSON.stringify(headers), headers] as const))(
-    'that a foreign page sent is refused, and nothing is written: %s',
+    'is refused from a foreign page without writing anything: %s',
     async (_, headers) => {
       const before = await everything();
       for (const [method, path, body] of routes()) {
@@ -79,7 +80,7 @@ describe('a request with the cookie', () => {
     },
   );
 
-  test('of a kind that a form can send is refused, also where the browser tells nothing of its origin', async () => {
+  test('is refused if a form could have sent it, even without an origin', async () => {
     const before = await everything();
     const boundary = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n';
     const kinds: [string, string][] = [
@@ -105,7 +106,7 @@ describe('a request with the cookie', () => {
     expect(await everything()).toBe(before);
   });
 
-  test('of our own page, or of no page at all, is taken', async () => {
+  test('is accepted from an own page, and from clients without pages', async () => {
     for (const headers of [
       {},
       { Origin: service.url },
@@ -119,12 +120,12 @@ describe('a request with the cookie', () => {
     }
   });
 
-  test('a token is no cookie: who has it may use it from any page', async () => {
+  test('is accepted from any page with a token instead', async () => {
     const answer = await service.admin('POST', 'labels', { name: 'x' }, { Origin: 'https://evil.example' });
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([200, undefined]);
   });
 
-  test('a login that a foreign page sends is refused: it would put the user into a stranger’s account', async () => {
+  test('is refused for a login from a foreign page, which could log the user in to a different account', async () => {
     const form = new URLSearchParams(ADMIN).toString();
     for (const headers of FOREIGN) {
       for (const path of ['auth', 'auth/token']) {
@@ -161,7 +162,7 @@ describe('with listed origins', () => {
       'Access-Control-Request-Headers': 'content-type',
     });
 
-  test('their pages may read and write with the cookie', async () => {
+  test('accepts reads and writes of their pages with the cookie', async () => {
     for (const origin of [GOOD, 'https://other.example:8443']) {
       const answer = await withCookie(listed, cookie)('POST', 'labels', { name: 'x' }, { Origin: origin });
       expect([answer.status, corsOf(answer)]).toEqual([200, [origin, 'true']]);
@@ -188,7 +189,7 @@ describe('with listed origins', () => {
     'https://good_example',
     'null',
     '*',
-  ])('%s is none of them', async (origin) => {
+  ])('refuses %s', async (origin) => {
     const written = await withCookie(listed, cookie)('POST', 'labels', { name: 'x' }, { Origin: origin });
     expect([written.status, corsOf(written)[0]]).toEqual([403, undefined]);
     expect(corsOf(await preflight(origin))[0]).toBeUndefined();
@@ -196,12 +197,12 @@ describe('with listed origins', () => {
     expect(await handshake(listed.url, { Origin: origin, Cookie: cookie })).toMatch(/^refused/);
   });
 
-  test('their pages may listen', async () => {
+  test('accepts live events of their pages', async () => {
     expect(await handshake(listed.url, { Origin: GOOD, Cookie: cookie })).toBe('open');
   });
 });
 
-describe('the scheme is part of an origin', () => {
+describe('the scheme of an origin', () => {
   let behind: TestService;
   let host: string;
   const facts = { Host: 'vigil.example' };
@@ -227,13 +228,13 @@ describe('the scheme is part of an origin', () => {
   }
   const [ALL, NONE] = [Array(4).fill(true), Array(4).fill(false)];
 
-  test('without TLS a page over TLS is foreign, whatever a stranger says of the proxy', async () => {
+  test('refuses pages over TLS without TLS, whatever an untrusted header claims', async () => {
     expect(await tryAll(service, { Origin: `http://${host}` })).toEqual(ALL);
     expect(await tryAll(service, { Origin: `https://${host}` })).toEqual(NONE);
     expect(await tryAll(service, { Origin: `https://${host}`, 'X-Forwarded-Proto': 'https' })).toEqual(NONE);
   });
 
-  test.each(['https', 'wss'])('behind a proxy that ends TLS (%s) a page without TLS is foreign', async (scheme) => {
+  test.each(['https', 'wss'])('refuses pages without TLS behind a proxy that terminates TLS (%s)', async (scheme) => {
     const headers = { ...facts, 'X-Forwarded-Proto': scheme };
     const [written, login, ...live] = await tryAll(behind, { ...headers, Origin: 'https://vigil.example' });
     // A proxy names the scheme of a WebSocket only for one.
@@ -242,12 +243,12 @@ describe('the scheme is part of an origin', () => {
     expect(await tryAll(behind, { ...headers, Origin: 'https://vigil.example:444' })).toEqual(NONE);
   });
 
-  test('a port that the scheme has anyway makes no difference', async () => {
+  test('ignores the default port of the scheme', async () => {
     const headers = { Host: 'vigil.example:443', 'X-Forwarded-Proto': 'https', Origin: 'https://vigil.example' };
     expect(await tryAll(behind, headers)).toEqual(ALL);
   });
 
-  test('what is no scheme of the web has no pages', async () => {
+  test('refuses origins with other schemes', async () => {
     const headers = { ...facts, 'X-Forwarded-Proto': 'foo' };
     for (const Origin of ['file://', 'foo://vigil.example', 'null']) {
       expect(await tryAll(behind, { ...headers, Origin })).toEqual(NONE);
@@ -272,7 +273,7 @@ function handshake(url: string, headers: Record<string, string>): Promise<string
 }
 
 describe('live events', () => {
-  test('a page of a foreign origin gets neither a WebSocket nor a long poll', async () => {
+  test('refuses WebSockets and long polling from pages of foreign origins', async () => {
     const cookie = await openSession(service, ADMIN);
     for (const headers of FOREIGN) {
       expect(await handshake(service.url, { ...headers, Cookie: cookie })).toMatch(/^refused/);
@@ -289,7 +290,7 @@ describe('live events', () => {
 });
 
 describe('headers', () => {
-  test('every answer tells browsers not to guess, frame, keep or refer, and nobody what runs here', async () => {
+  test('sets the security headers on every answer, and hides the server software', async () => {
     const object = (await service.admin('POST', 'objects', { id: 'plain', name: 'x' })).body._id;
     const answers = [
       await service.as(null)('GET', '/'),
@@ -321,7 +322,7 @@ describe('headers', () => {
     }
   });
 
-  test('success is 200, whatever the client says it has', async () => {
+  test('answers 200 also to conditional requests', async () => {
     const headers = { 'If-None-Match': '*', 'If-Modified-Since': new Date(2e12).toUTCString() };
     expect((await service.admin('GET', 'roles', undefined, headers)).status).toBe(200);
   });

@@ -131,7 +131,7 @@ function callFast(url: string, token: string | null): Call {
   };
 }
 
-/** The rule of contract 6, written anew: a group sees its branch; an owner and those it is shared with see it anywhere. */
+/** Who sees what (docs/reference/permissions.md), written anew: a group sees its branch; an owner and those it is shared with see it anywhere. */
 export function sees(player: Player, at: Place): boolean {
   if (at === 'missing' || player === 'nobody') return false;
   if (at === 'owned' || at === 'shared') return true;

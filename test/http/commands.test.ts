@@ -35,7 +35,7 @@ beforeAll(async () => {
   modelled = entityOf(await service.admin('POST', 'objects', { id: 'modelled', name: 'Bus', model }));
 });
 
-describe('a command is accepted, journalled whole and one event', () => {
+describe('a valid command', () => {
   test.each<[path: string, body: unknown, headers: Record<string, string>, params: object]>([
     ['/api/v1/objects/plain/commands/go', { speed: 5, deep: { a: [null] } }, {}, { speed: 5, deep: { a: [null] } }],
     ['/objects/plain/commands/go', { speed: 5 }, {}, { speed: 5 }],
@@ -49,7 +49,7 @@ describe('a command is accepted, journalled whole and one event', () => {
     ['/api/v1/objects/plain/commands/go', '', { 'Content-Type': 'application/json' }, {}],
     ['/api/v1/objects/plain/commands/go', '{}', { 'Content-Type': 'application/json; charset=utf-8' }, {}],
     ['/api/v1/objects/plain/commands/go?colour=red&limit=x', { a: 1 }, {}, { a: 1 }],
-  ])('POST %s %j %j', async (path, body, headers, params) => {
+  ])('is stored and published once: %s %j %j', async (path, body, headers, params) => {
     const before = (await journal()).length;
     const entry = await entryOf(await service.admin('POST', path, body, headers));
     expect(entry).toEqual({
@@ -70,7 +70,7 @@ describe('a command is accepted, journalled whole and one event', () => {
     expect(await heard()).toEqual([{ name: 'object-command-req', payload: { id: plain._id, command } }]);
   });
 
-  test('by the _id of the object as by its own id', async () => {
+  test('is accepted by the _id of the object as well', async () => {
     for (const prefix of ['/api/v1', '']) {
       const entry = await entryOf(await service.admin('POST', `${prefix}/objects/${plain._id}/commands/go`));
       expect(entry.object).toBe(plain._id);
@@ -78,7 +78,7 @@ describe('a command is accepted, journalled whole and one event', () => {
   });
 
   test.each(['a', 'A-z_0.9:x', '..go', 'constructor', '__proto__', 'x'.repeat(64), 'go%2Ego'])(
-    'under every plain name where the model declares none: %s',
+    'is accepted under any plain name if the model declares none: %s',
     async (name) => {
       const entry = await entryOf(await service.admin('POST', `objects/plain/commands/${name}`, {}));
       expect(entry.command).toBe(decodeURIComponent(name));
@@ -86,7 +86,7 @@ describe('a command is accepted, journalled whole and one event', () => {
   );
 });
 
-describe('a model’s action', () => {
+describe('an action of a model', () => {
   test.each<[command: string, body: unknown, params: object]>([
     ['open', undefined, { door: 1, fast: false }],
     ['open', {}, { door: 1, fast: false }],
@@ -94,7 +94,7 @@ describe('a model’s action', () => {
     ['open', { door: null, more: 'x' }, { door: null, fast: false, more: 'x' }],
     ['engine.stop', undefined, {}],
     ['engine.stop', { now: true }, { now: true }],
-  ])('%s %j is sent with its defaults below what was given', async (command, body, params) => {
+  ])('is sent with its defaults below the given parameters: %s %j', async (command, body, params) => {
     expect(await entryOf(await service.admin('POST', `objects/modelled/commands/${command}`, body))).toMatchObject({
       command,
       params,
@@ -105,7 +105,7 @@ describe('a model’s action', () => {
   });
 
   test.each(['close', 'Open', 'speed', 'stop', 'constructor', 'open%20'])(
-    '%s is none, and is not found by either path',
+    'is required on both paths: %s is not found',
     async (command) => {
       const before = (await journal()).length;
       for (const prefix of ['/api/v1', '']) {
@@ -116,7 +116,7 @@ describe('a model’s action', () => {
   );
 });
 
-describe('a command is refused, and nothing is journalled', () => {
+describe('an invalid command', () => {
   beforeAll(heard);
 
   test.each<[what: string, path: string, body: unknown, status: number]>([
@@ -131,7 +131,7 @@ describe('a command is refused, and nothing is journalled', () => {
     ['with null', 'objects/plain/commands/go', 'null', 400],
     ['with half a body', 'objects/plain/commands/go', '{"a":', 400],
     ['with a hostile name', 'objects/plain/commands/go', '{"$a":1}', 400],
-  ])('%s', async (_, path, body, status) => {
+  ])('is refused and not stored: %s', async (_, path, body, status) => {
     const before = (await journal()).length;
     for (const prefix of ['/api/v1/', '/'])
       expectRefusal(await service.admin('POST', `${prefix}${path}`, body), status);
@@ -139,7 +139,7 @@ describe('a command is refused, and nothing is journalled', () => {
     expect(await heard()).toEqual([]);
   });
 
-  test('with another body than JSON', async () => {
+  test('is refused without a JSON body', async () => {
     for (const prefix of ['/api/v1', '']) {
       const answer = await service.admin('POST', `${prefix}/objects/plain/commands/go`, 'a=1', {
         'Content-Type': 'text/plain',
@@ -148,13 +148,13 @@ describe('a command is refused, and nothing is journalled', () => {
     }
   });
 
-  test('by anyone who is not known, by either path', async () => {
+  test('is refused without authentication, on both paths', async () => {
     const nobody = service.as(null);
     for (const prefix of ['/api/v1', ''])
       expectRefusal(await nobody('POST', `${prefix}/objects/plain/commands/go`, {}), 401);
   });
 
-  test.each(['GET', 'PUT', 'PATCH', 'DELETE'])('with %s, by either path', async (method) => {
+  test.each(['GET', 'PUT', 'PATCH', 'DELETE'])('is refused with %s, on both paths', async (method) => {
     for (const prefix of ['/api/v1', '']) {
       const answer = await service.admin(method, `${prefix}/objects/plain/commands/go`);
       expectRefusal(answer, 405, 'POST');
@@ -163,7 +163,7 @@ describe('a command is refused, and nothing is journalled', () => {
   });
 });
 
-describe('the journal', () => {
+describe('the store of commands', () => {
   test('is listed, filtered and counted like every store', async () => {
     const { _id } = await entryOf(await service.admin('POST', 'objects/modelled/commands/open', { n: 1 }));
     const { body } = await service.admin(
@@ -179,7 +179,7 @@ describe('the journal', () => {
     });
   });
 
-  test('is written by the service alone', async () => {
+  test('is written only by the service', async () => {
     const { _id } = await entryOf(await service.admin('POST', 'objects/plain/commands/go'));
     const before = await journal();
     for (const [method, path] of [
@@ -202,7 +202,7 @@ describe('the journal', () => {
     expect(await journal()).toEqual(before);
   });
 
-  test('is seen by those who see the object, and outlives it', async () => {
+  test('is visible to those who see the object, and outlives it', async () => {
     const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'team' }));
     await service.admin('POST', 'users', { login: 'member', password: 'long enough', group });
     const member = service.as(await service.tokenOf('member', 'long enough'));
@@ -214,7 +214,7 @@ describe('the journal', () => {
     expect(entityOf(await member('GET', `commands/${entry._id}`))).toEqual(entry);
   });
 
-  test('is shared with those its object is shared with, and taken back with it, those from before as well', async () => {
+  test('follows the sharing of the object, including older commands', async () => {
     const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'elsewhere' }));
     const user = entityOf(await service.admin('POST', 'users', { login: 'guest', password: 'long enough', group }));
     const guest = service.as(await service.tokenOf('guest', 'long enough'));
@@ -234,7 +234,7 @@ describe('the journal', () => {
     expect(entityOf(await service.admin('GET', `commands/${before._id}`))).toEqual(before);
   });
 
-  test('is seen by those who see the object, whoever shares it while commands are being sent', async () => {
+  test('follows the sharing of an object while commands are being sent', async () => {
     const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'at the same time' }));
     const user = entityOf(await service.admin('POST', 'users', { login: 'hasty', password: 'long enough', group }));
     const hasty = service.as(await service.tokenOf('hasty', 'long enough'));
@@ -259,7 +259,7 @@ describe('the journal', () => {
     }
   });
 
-  test('is taken back by who asks again, where the first attempt ended half way', async () => {
+  test('completes an interrupted end of sharing when it is repeated', async () => {
     const { _id: group } = entityOf(await service.admin('POST', 'groups', { name: 'half way' }));
     const user = entityOf(await service.admin('POST', 'users', { login: 'half', password: 'long enough', group }));
     const half = service.as(await service.tokenOf('half', 'long enough'));

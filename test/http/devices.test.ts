@@ -51,7 +51,7 @@ async function statuses(person: Person, requests: readonly Request[]): Promise<u
 const all = (status: number, requests: readonly Request[]) => requests.map(([method, path]) => [method, path, status]);
 
 describe('a device', () => {
-  test('does its own with its object, by either id, and nothing else, and nothing with another', async () => {
+  test('uses its own object by either id, and no other', async () => {
     const [own, other] = [await object(), await object()];
     const device = await deviceOf(own._id);
     for (const key of [own._id, own.id]) {
@@ -67,7 +67,7 @@ describe('a device', () => {
     expect((await device.call('GET', 'auth')).body).toMatchObject({ _id: device.id, object: own._id });
   });
 
-  test('that has no object may nothing; nor has one whose object is gone, though another takes its id', async () => {
+  test('has no permissions without an object, or after its removal, even if another object takes the id', async () => {
     const own = await object();
     const [without, left] = [await deviceOf(undefined), await deviceOf(own._id)];
     expect(await statuses(without, MAY(own._id))).toEqual(all(403, MAY(own._id)));
@@ -80,7 +80,7 @@ describe('a device', () => {
   });
 
   test.each(['my device 1', '**', 'a*', '%', '%2F', 'é 你好', ':object', ':', '+', '?', 'a&b=c', '\\', "'"])(
-    'whose object has the own id %j is held to it',
+    'is limited to its object if that has the own id %j',
     async (id) => {
       const own = await object(id);
       const other = await object();
@@ -95,7 +95,7 @@ describe('a device', () => {
     },
   );
 
-  test('hears of its object and of no other', async () => {
+  test('receives events of its object only', async () => {
     const [own, other] = [await object(), await object()];
     const listener = await service.listen((await deviceOf(own._id)).token);
     expect(await listener.subscribe({ objects: [own._id, other._id] })).toEqual({ success: true, objects: [own._id] });
@@ -136,7 +136,7 @@ describe('a device', () => {
     }
   });
 
-  test('that becomes another object’s is that one’s from then on', async () => {
+  test('uses another object as soon as it is assigned to it', async () => {
     const [first, second] = [await object(), await object()];
     const device = await deviceOf(first._id);
     entityOf(await service.admin('PATCH', `users/${device.id}`, { object: second._id }));
@@ -146,20 +146,23 @@ describe('a device', () => {
 });
 
 describe('the object of a user', () => {
-  test.each(['f'.repeat(24), 'x', 1, '', null, [], { $ne: null }])('is one that there is: not %j', async (of) => {
-    const login = `u-${new ObjectId()}`;
-    const fields = { login, password: 'long enough', role: DEVICE_ROLE_ID, object: of };
-    expectRefusal(await service.admin('POST', 'users', fields), 400, 'object');
-    const device = await deviceOf((await object())._id);
-    expectRefusal(await service.admin('PATCH', `users/${device.id}`, { object: of }), 400, 'object');
-  });
+  test.each(['f'.repeat(24), 'x', 1, '', null, [], { $ne: null }])(
+    'is refused if it does not exist: %j',
+    async (of) => {
+      const login = `u-${new ObjectId()}`;
+      const fields = { login, password: 'long enough', role: DEVICE_ROLE_ID, object: of };
+      expectRefusal(await service.admin('POST', 'users', fields), 400, 'object');
+      const device = await deviceOf((await object())._id);
+      expectRefusal(await service.admin('PATCH', `users/${device.id}`, { object: of }), 400, 'object');
+    },
+  );
 
   let group: string;
   beforeAll(async () => {
     group = (await create('groups', { name: 'own' }))._id;
   });
 
-  test('is one that whoever sets it can see', async () => {
+  test('is refused if the caller does not see it', async () => {
     const role = (await create('roles', { name: 'all', credentials: ['* /*'] }))._id;
     const admin = await createPerson(service, { group, role });
     const [inside, outside] = [await object(undefined, { group }), await object()];
@@ -169,7 +172,7 @@ describe('the object of a user', () => {
     expectRefusal(await admin.call('PATCH', `users/${_id}`, { object: outside._id }), 400, 'object');
   });
 
-  test('is not set by those it gives rights to that they lack: not for others, not for themselves', async () => {
+  test('grants no rights that the caller lacks: neither to others nor to the caller', async () => {
     const [own, other] = [await object(undefined, { group }), await object(undefined, { group })];
     // A device that may change itself, as in a role somebody wrote for that.
     const credentials = ['GET /objects/:object', 'PATCH /users/*', 'POST /users', 'GET /users/*', 'GET /roles/*'];

@@ -1,8 +1,8 @@
-/** The documents as they are given out: to everybody, whole, and the page with nothing on it that is not the service's own. */
+/** The API documents and the documentation page: public, complete, and without foreign content. */
 import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
-import { createAsyncApi } from '../../src/documents/asyncapi.js';
-import { createOpenApi } from '../../src/documents/openapi.js';
+import { createAsyncApi } from '../../src/openapi/asyncapi.js';
+import { createOpenApi } from '../../src/openapi/openapi.js';
 import { expectRefusal } from '../support/answers.js';
 import { useService } from '../support/fixture.js';
 
@@ -11,8 +11,8 @@ const service = useService();
 test.each([
   ['openapi.json', createOpenApi],
   ['asyncapi.json', createAsyncApi],
-])('%s', async (name, create) => {
-  const answer = await supertest(service.url).get(`/api/v1/${name}`);
+])('describes %s', async (name, create) => {
+  const answer = await supertest(service.url).get(`/api/v1/${name}`).set('Accept-Encoding', 'identity');
   expect({ status: answer.status, body: answer.body }).toEqual({
     status: 200,
     body: JSON.parse(JSON.stringify(create())),
@@ -24,13 +24,13 @@ test.each([
   expectRefusal(await service.as(null)('DELETE', name), 405, 'GET');
 });
 
-test('the page is found with and without a slash, and by way of what stands in front', async () => {
+test('serves the page with and without a slash, and behind a proxy', async () => {
   const bare = await service.as(null)('GET', '/docs?from=here');
   expect([bare.status, bare.headers.location]).toEqual([308, 'docs/']);
   expectRefusal(await service.as(null)('POST', '/docs', {}), 405, 'GET');
 });
 
-test('the page runs no script but the service’s own, and asks nobody else', async () => {
+test('runs only own scripts on the page, and sends no requests to other hosts', async () => {
   const page = await service.as(null)('GET', '/docs/');
   expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   const scripts = [...page.text.matchAll(/<script([^>]*)>([^<]*)/g)];
@@ -60,7 +60,7 @@ test('the page runs no script but the service’s own, and asks nobody else', as
   expect(script.text).toContain('"swaggerUrl": "../api/v1/openapi.json"');
 });
 
-test('of the package that the page comes from, nothing else is given out', async () => {
+test('serves no other files of the package of the page', async () => {
   for (const file of ['', 'x', 'package.json', 'swagger-initializer.js', 'oauth2-redirect.html', '..%2fpackage.json']) {
     const path = file === '' ? '/docs/index.html' : `/docs/${file}`;
     expectRefusal(await service.as(null)('GET', path), 404);

@@ -1,4 +1,4 @@
-/** Every status of the contract's error table, produced for real: the body to the letter, its length, its request id. */
+/** Every status of the table of errors (docs/reference/errors.md), produced for real: the body to the letter, its length, its request id. */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   entityOf(await service.admin('POST', 'objects', { id: 'car', name: 'Car' }));
 });
 
-describe('the bodies of errors, to the letter', () => {
+describe('the exact body of an error', () => {
   test.each<[status: number, ask: () => Promise<Answer>, text: string]>([
     [
       401,
@@ -61,20 +61,20 @@ describe('the bodies of errors, to the letter', () => {
     [
       405,
       () => service.admin('PUT', 'objects'),
-      '{"success":false,"code":"405","message":"Method Not Allowed","tags":["error_method_not_allowed"],"helper":{"message":"allowed here: GET, POST, HEAD"}}',
+      '{"success":false,"code":"405","message":"Method Not Allowed","tags":["error_method_not_allowed"],"helper":{"message":"allowed here: GET, POST, PATCH, DELETE, HEAD"}}',
     ],
     [
       409,
       () => service.admin('POST', 'objects', { id: 'car', name: 'x' }),
       '{"success":false,"code":"409","message":"Conflict","tags":["error_conflict"],"helper":{"message":"id: already taken"}}',
     ],
-  ])('%d', async (status, ask, text) => {
+  ])('is that of the reference: %d', async (status, ask, text) => {
     const answer = await ask();
     expect(answer.text).toBe(text);
     expectRefusal(answer, status);
   });
 
-  test('403, with both tags and without a reason that would tell what is there', async () => {
+  test('has both tags for 403, and reveals nothing', async () => {
     await service.admin('POST', 'users', { login: 'viewer', password: 'long enough' });
     const viewer = service.as(await service.tokenOf('viewer', 'long enough'));
     for (const path of ['objects/car', 'objects/none', 'nowhere/x']) {
@@ -87,7 +87,7 @@ describe('the bodies of errors, to the letter', () => {
   });
 });
 
-describe('401 comes before everything else', () => {
+describe('an unauthenticated request', () => {
   test.each<[method: string, path: string, body: unknown]>([
     ['GET', 'objects', undefined],
     ['GET', 'objects?limit=x', undefined],
@@ -97,7 +97,7 @@ describe('401 comes before everything else', () => {
     ['POST', 'objects', 'x'.repeat(2_000_000)],
     ['GET', 'objects/%ZZ', undefined],
     ['GET', 'auth', undefined],
-  ])('%s %s', async (method, path, body) => {
+  ])('is refused before all other checks: %s %s', async (method, path, body) => {
     const nobody = service.as(null);
     expectRefusal(await nobody(method, path, body), 401);
     expectRefusal(await service.as('forged')(method, path, body), 401);
@@ -121,7 +121,7 @@ describe('a body', () => {
     '{"a":NaN}',
     '<a/>',
     'a=1',
-  ])('that is no JSON is refused: %j', async (body) => expectRefusal(await post(body), 400, 'not valid JSON'));
+  ])('is refused if it is not JSON: %j', async (body) => expectRefusal(await post(body), 400, 'not valid JSON'));
 
   test.each([
     'text/plain',
@@ -131,7 +131,7 @@ describe('a body', () => {
     'json',
     'application/jsonp',
     'text/json',
-  ])('of the type %s is refused, on every path that takes one', async (type) => {
+  ])('is refused with the type %s, on every path with a body', async (type) => {
     for (const [method, path] of [
       ['POST', 'labels'],
       ['PATCH', 'objects/car'],
@@ -148,11 +148,11 @@ describe('a body', () => {
     'APPLICATION/JSON; charset=UTF-8',
     'application/vnd.api+json',
     'application/merge-patch+json',
-  ])('of the type %s is taken', async (type) => {
+  ])('is accepted with the type %s', async (type) => {
     expect(entityOf(await post('{"name":"ж"}', { 'Content-Type': type })).name).toBe('ж');
   });
 
-  test('that is compressed, or of another character set, is refused', async () => {
+  test('is refused if it is compressed or in another character set', async () => {
     const packed = gzipSync('{"name":"n"}').toString('latin1');
     for (const encoding of ['gzip', 'deflate', 'br', 'zstd', 'x']) {
       expectRefusal(await post(packed, { ...JSON_TYPE, 'Content-Encoding': encoding }), 415);
@@ -161,7 +161,7 @@ describe('a body', () => {
     expect((await post('{"name":"n"}', { ...JSON_TYPE, 'Content-Encoding': 'identity' })).status).toBe(200);
   });
 
-  test('that is too large is refused, by the size of what the path takes', async () => {
+  test('is refused above the limit of its path', async () => {
     const sized = (bytes: number) => `{"name":"n"${' '.repeat(bytes - 12)}}`;
     expect((await post(sized(1_048_576))).status).toBe(200);
     for (const [method, path] of [
@@ -176,7 +176,7 @@ describe('a body', () => {
     expectRefusal(await service.as(null)('POST', 'auth/token', sized(5_000)), 413, 'larger');
   });
 
-  test('that makes an entity larger than is stored is refused, and the entity stays as it is', async () => {
+  test('is refused if the entity became too large, and leaves the entity unchanged', async () => {
     const text = 'x'.repeat(65_000);
     const part = () => Array.from({ length: 8 }, () => text);
     const { _id, success, ...before } = (await post({ a: part() })).body;
@@ -187,7 +187,7 @@ describe('a body', () => {
   });
 });
 
-describe('what is fine although it is unusual', () => {
+describe('an unusual but valid request', () => {
   test.each<[method: string, path: string, headers: Record<string, string>]>([
     ['GET', 'objects', JSON_TYPE],
     ['GET', 'objects/car', JSON_TYPE],
@@ -203,16 +203,16 @@ describe('what is fine although it is unusual', () => {
     ['PATCH', 'objects/car/?x=1', JSON_TYPE],
     ['POST', 'labels/?limit=-1', JSON_TYPE],
     ['GET', 'auth/', {}],
-  ])('%s %s %j', async (method, path, headers) => {
+  ])('is answered: %s %s %j', async (method, path, headers) => {
     expect((await service.admin(method, path, undefined, headers)).status).toBe(200);
   });
 
-  test('DELETE with a content type and no body', async () => {
+  test('is answered: DELETE with a content type and no body', async () => {
     const { _id } = entityOf(await service.admin('POST', 'labels', {}));
     entityOf(await service.admin('DELETE', `labels/${_id}/`, undefined, JSON_TYPE));
   });
 
-  test.each(['/', '/api/v1', '/api/v1/'])('GET and HEAD %s by anyone', async (path) => {
+  test.each(['/', '/api/v1', '/api/v1/'])('is answered without authentication: GET and HEAD %s', async (path) => {
     const nobody = service.as(null);
     const [got, head] = [await nobody('GET', path), await nobody('HEAD', path)];
     expect([got.status, head.status, got.body.success]).toEqual([200, 200, true]);
@@ -222,7 +222,7 @@ describe('what is fine although it is unusual', () => {
     expect(posted.headers.allow).toBe('GET, HEAD');
   });
 
-  test('HEAD wherever there is GET: the same headers, no body', async () => {
+  test('is answered: HEAD like GET, with the same headers and no body', async () => {
     for (const path of ['objects', 'objects/car', 'objects/car/packets?limit=1', 'objects?meta=true']) {
       const [got, head] = [await service.admin('GET', path), await service.admin('HEAD', path)];
       expect([head.status, head.text ?? '']).toEqual([200, '']);
@@ -241,11 +241,11 @@ describe('what is fine although it is unusual', () => {
     '/api/v1/objects/car/packets/x/y',
     '/favicon.ico',
     '/.env',
-  ])('but %s is not there', async (path) => expectRefusal(await service.admin('GET', path), 404));
+  ])('is answered with 404: %s', async (path) => expectRefusal(await service.admin('GET', path), 404));
 });
 
 describe('a request id', () => {
-  test('is the one the client gave, if it is sound', async () => {
+  test("is the client's, if that is valid", async () => {
     const given = 'abc-DEF_0123.:9';
     expect((await service.admin('GET', 'objects', undefined, { 'X-Request-Id': given })).headers['x-request-id']).toBe(
       given,
@@ -258,7 +258,7 @@ describe('a request id', () => {
     }
   });
 
-  test('is another for each request, and in the log', async () => {
+  test('is unique for each request, and in the log', async () => {
     const ids = (await Promise.all([1, 2, 3].map(() => service.admin('GET', 'objects')))).map(
       ({ headers }) => headers['x-request-id'],
     );
@@ -268,7 +268,7 @@ describe('a request id', () => {
   });
 });
 
-describe('what is no well-formed HTTP is answered all the same', () => {
+describe('a malformed HTTP request', () => {
   test.each<[what: string, bytes: string, status: number]>([
     ['a line of noise', 'hello\r\n\r\n', 400],
     ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n', 400],
@@ -299,9 +299,9 @@ describe('what is no well-formed HTTP is answered all the same', () => {
       401,
     ],
     ['OPTIONS of everything', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404],
-  ])('%s', async (_, bytes, status) => expectRefusal(answerIn(await exchange(bytes)), status));
+  ])('is answered: %s', async (_, bytes, status) => expectRefusal(answerIn(await exchange(bytes)), status));
 
-  test('a body that breaks within its chunks', async () => {
+  test('is answered: a body with invalid chunks', async () => {
     const head = `POST /api/v1/labels HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`;
     expectRefusal(
       answerIn(await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\nnoise\r\n\r\n`)),
@@ -309,7 +309,7 @@ describe('what is no well-formed HTTP is answered all the same', () => {
     );
   });
 
-  test('a body in chunks, and one after a 100-continue', async () => {
+  test('accepts a body in chunks, and one after a 100-continue', async () => {
     const head = `POST /api/v1/labels HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nConnection: close\r\n`;
     entityOf(answerIn(await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n7\r\n{"a":1}\r\n0\r\n\r\n`)));
     const received = await exchange(`${head}Expect: 100-continue\r\nContent-Length: 7\r\n\r\n{"a":1}`);
@@ -318,7 +318,7 @@ describe('what is no well-formed HTTP is answered all the same', () => {
   });
 });
 
-test('429 tells when to come back, after too many failed logins, and lets others in', async () => {
+test('answers 429 with Retry-After after too many failed logins, and accepts other users', async () => {
   const nobody = service.as(null);
   for (let attempt = 0; attempt < 10; attempt++) {
     expectRefusal(await nobody('POST', 'auth/token', { login: 'mallory', password: `guess ${attempt}` }), 401);
@@ -329,7 +329,7 @@ test('429 tells when to come back, after too many failed logins, and lets others
   expect(await service.tokenOf(ADMIN.login, ADMIN.password)).toEqual(expect.any(String));
 });
 
-test('500 tells no reason to the client, and all of it to the log', async () => {
+test('answers 500 without the reason, and logs it', async () => {
   const secret = randomBytes(8).toString('hex');
   // What the service never stores, and so cannot show.
   const odd = { [secret]: new Binary(Buffer.from(secret)), branch: [ROOT], owner: ROOT, access: [] };
@@ -341,7 +341,7 @@ test('500 tells no reason to the client, and all of it to the log', async () => 
     );
     expectRefusal(answer, 500);
     const line = service.logLines.find(
-      (text) => text.includes(answer.headers['x-request-id'] as string) && text.includes('a fault of ours'),
+      (text) => text.includes(answer.headers['x-request-id'] as string) && text.includes('internal error'),
     );
     expect(JSON.parse(line ?? '{}')).toMatchObject({
       level: expect.anything(),

@@ -69,7 +69,7 @@ describe('spellings of a path', () => {
     `/auth/..${path}`,
   ];
 
-  test('never open what the plain path does not: not to nobody, not to those who may not', async () => {
+  test('never permit more than the plain path: without authentication or permission', async () => {
     const object = (await service.admin('POST', 'objects', { id: 'spelled', name: 'x' })).body._id;
     const narrow = await createPerson(service, { role: await createRole(['GET /labels/*']) });
     const before = await stored('objects', object);
@@ -101,7 +101,7 @@ describe('spellings of a path', () => {
     ).toBe(0);
   });
 
-  test('of a credential: a role for one path is for that path in every spelling that is routed there, and no other', async () => {
+  test('apply to credentials: a role for one path permits every spelling that is routed there, and no other path', async () => {
     for (const id of ['one', 'other']) await service.admin('POST', 'objects', { id, name: id });
     const person = await createPerson(service, {
       role: await createRole(['GET /objects/one', 'GET /api/v1/labels/*']),
@@ -140,7 +140,7 @@ describe('bodies', () => {
   });
 
   test.each(['objects', 'labels', 'groups', 'users', 'roles', 'models', 'tokens'])(
-    'a PATCH of %s moves nothing to other hands',
+    'transfer nothing in a PATCH of %s',
     async (store) => {
       const fields = { name: 'x', id: 'moved', login: 'moved', password: 'long enough', credentials: ['GET /labels'] };
       const { success: _, token, ...created } = (await cast.calls.groupAdmin('POST', store, fields)).body;
@@ -157,7 +157,7 @@ describe('bodies', () => {
     },
   );
 
-  test('a POST takes a group of the own subtree and no other; the rest of what is the service’s it sets itself', async () => {
+  test("set only a group of the own subtree in a POST; all other common fields are the service's", async () => {
     const { groupAdmin } = cast.calls;
     for (const [group, status] of [
       [groupOf(cast.branches.own), 200],
@@ -188,7 +188,7 @@ describe('bodies', () => {
     expect(await stored('labels', body._id)).not.toHaveProperty('_builtin');
   });
 
-  test('an own id that is the _id of another’s object takes nothing of it, not even of a refused change', async () => {
+  test('reveal and change nothing of another object whose _id is used as own id', async () => {
     const victim = (await service.admin('POST', 'objects', { id: 'victim', name: 'victim' })).body._id;
     // No such id is taken any more; one may be stored from before.
     expect((await cast.calls.groupAdmin('POST', 'objects', { id: victim, name: 'decoy' })).status).toBe(400);
@@ -208,7 +208,7 @@ describe('bodies', () => {
   });
 });
 
-describe('becoming mightier', () => {
+describe('gaining permissions', () => {
   /** May do everything with users and roles, but not everything. */
   const LIMITED = ['GET /*', '* /users/*', '* /roles/*', '* /tokens/*'];
   let limited: Person;
@@ -217,7 +217,7 @@ describe('becoming mightier', () => {
     limited = await createPerson(service, { group, role: await createRole(LIMITED, group) });
   });
 
-  test('a user of a mightier role is not made, nor does one become so', async () => {
+  test('fails by creating a user with a stronger role, or changing the role', async () => {
     const unique = (): object => ({ login: `new-${new ObjectId()}`, password: 'long enough' });
     const hidden = await createRole(['GET /labels'], groupOf(cast.branches.foreign));
     for (const [role, status] of [
@@ -239,7 +239,7 @@ describe('becoming mightier', () => {
     expect((await service.admin('GET', `users/${limited.id}`)).body.role).not.toBe(ADMINISTRATOR_ROLE_ID);
   });
 
-  test('a mightier user is not changed: not the password, not the login, not removed', async () => {
+  test('fails by changing or removing a stronger user', async () => {
     for (const id of [cast.ids.groupAdmin, cast.ids.operator]) {
       const before = await stored('users', id);
       for (const body of [
@@ -257,7 +257,7 @@ describe('becoming mightier', () => {
     expect((await limited.call('PATCH', `users/${cast.ids.rootAdmin}`, { password: 'taken over' })).status).toBe(404);
   });
 
-  test('nor one whose role the caller cannot even see, shared or sleeping', async () => {
+  test('fails by changing a user whose role the caller does not see, shared or inactive', async () => {
     const group = groupOf(cast.branches.own);
     const role = await createRole(['* /*']);
     const mighty = await createPerson(service, { group, role });
@@ -267,7 +267,7 @@ describe('becoming mightier', () => {
     expect((await limited.call('DELETE', `users/${mighty.id}`)).status).toBe(403);
   });
 
-  test('a role is neither made nor widened beyond the caller’s own rights', async () => {
+  test("fails by creating or extending a role beyond the caller's own rights", async () => {
     const { body: mine } = await limited.call('POST', 'roles', { name: 'less', credentials: ['GET /objects/*'] });
     for (const credentials of [
       ['* /*'],
@@ -287,7 +287,7 @@ describe('becoming mightier', () => {
     expect((await limited.call('POST', 'tokens', { name: 'x', scopes: ['* /*'] })).status).toBe(403);
   });
 
-  test('a mightier role is neither narrowed nor removed: its users would lose what they may', async () => {
+  test('refuses to restrict or remove a stronger role, whose users would lose permissions', async () => {
     const mighty = await createRole(['* /objects/*', 'GET /*'], groupOf(cast.branches.own));
     const before = await stored('roles', mighty);
     for (const body of [{ credentials: [] }, { name: 'mine' }, {}]) {
@@ -298,7 +298,7 @@ describe('becoming mightier', () => {
     expect((await cast.calls.groupAdmin('DELETE', `roles/${mighty}`)).status).toBe(200);
   });
 
-  test('a user whose role is gone may do nothing, and can be given another', async () => {
+  test('leaves a user without a role no permissions, until there is another role', async () => {
     const role = await createRole(['GET /labels/*']);
     const person = await createPerson(service, { role });
     expect((await person.call('GET', 'labels')).status).toBe(200);
@@ -308,7 +308,7 @@ describe('becoming mightier', () => {
     expect((await person.call('GET', 'labels')).status).toBe(200);
   });
 
-  test('what is built in is read by everyone who may read, and changed by nobody', async () => {
+  test('shows built-in entities to all readers, and refuses changes', async () => {
     const entities = [
       ...BUILT_IN_ROLES.map(({ _id }) => `roles/${_id}`),
       ...BUILT_IN_MODELS.map(({ _id }) => `models/${_id}`),
@@ -332,13 +332,13 @@ describe('becoming mightier', () => {
     }
   });
 
-  test('a schema cannot make its check a promise, which would take everything and end the process', async () => {
+  test('refuses schemas whose check would be asynchronous', async () => {
     const schema = { $async: true, type: 'object', required: ['x'] };
     expect((await service.admin('POST', 'stores', { name: 'promised', schema })).status).toBe(400);
   });
 });
 
-test('nobody disables or removes themselves, in any spelling: another has to, and then can', async () => {
+test('refuses that users disable or remove themselves, in any spelling; others can', async () => {
   const [one, two] = [
     await createPerson(service, { role: ADMINISTRATOR_ROLE_ID }),
     await createPerson(service, { role: ADMINISTRATOR_ROLE_ID }),
@@ -355,7 +355,7 @@ test('nobody disables or removes themselves, in any spelling: another has to, an
 });
 
 describe('sharing', () => {
-  test('lets one user see and no more than that user may; taking it back is at once', async () => {
+  test("shows an entity to one user within that user's permissions, and ends at once", async () => {
     const { _id } = (await service.admin('POST', 'objects', { id: 'shared', name: 'shared' })).body;
     const { viewer, foreignAdmin } = cast.persons;
     const path = `objects/${_id}`;

@@ -58,7 +58,7 @@ const answer = (id: string, body: unknown, call: Call = device.call) => call('PO
 const stored = async (id: string) => entityOf(await service.admin('GET', `commands/${id}`));
 
 describe('a device', () => {
-  test('fetches what waits, in order, which changes nothing, and says what became of it', async () => {
+  test('fetches waiting commands in order without changing them, and reports results', async () => {
     const ids = [await send('open', { door: 1 }), await send('close'), await send('lock')] as const;
     const waiting = [
       { _id: ids[0], command: 'open', params: { door: 1 } },
@@ -86,7 +86,7 @@ describe('a device', () => {
     ]);
   });
 
-  test('may say it again, but not otherwise; and nothing is told twice', async () => {
+  test('repeats a result without effect, and cannot change it', async () => {
     const id = await send();
     const first = await answer(id, { status: 'done', result: [1, { b: 2 }] });
     await heard();
@@ -97,13 +97,13 @@ describe('a device', () => {
       { status: 'done' },
       { status: 'done', result: 2 },
     ]) {
-      expectRefusal(await answer(id, other), 409, 'done already');
+      expectRefusal(await answer(id, other), 409, 'already done');
     }
     expect(await stored(id)).toEqual(entityOf(first));
     expect(await heard()).toEqual([]);
   });
 
-  test('that answers on two instances at once is heard once', async () => {
+  test('reports a result on two instances, which is published once', async () => {
     const onOther = there.as(device.token);
     for (let round = 0; round < 20; round++) {
       const id = await send();
@@ -128,13 +128,13 @@ describe('a device', () => {
     [{ status: 'done', result: Array(10_000).fill('0123456789') }, 400, 'result'],
     ['[]', 400, 'object'],
     ['{', 400, 'JSON'],
-  ])('is told what is wrong with %j', async (body, status, mention) => {
+  ])('gets an error that explains %j', async (body, status, mention) => {
     const id = await send();
     expectRefusal(await answer(id, body), status, mention);
     expect((await stored(id)).status).toBe('queued');
   });
 
-  test('answers its own commands alone', async () => {
+  test('answers only its own commands', async () => {
     const id = await send();
     const other = entityOf(await service.admin('POST', 'objects', { id: `other-${new ObjectId()}`, name: 'x' }));
     for (const call of [device.call, service.admin]) {
@@ -152,8 +152,8 @@ describe('a device', () => {
   });
 });
 
-describe('the list of an object’s commands', () => {
-  test('is a list like others, and can be narrowed to statuses', async () => {
+describe('the list of the commands of an object', () => {
+  test('supports all list parameters, and filters by status', async () => {
     const ids = [await send('a'), await send('b'), await send('c')] as const;
     await answer(ids[0], { status: 'done' });
     await answer(ids[1], { status: 'failed' });
@@ -189,26 +189,31 @@ describe('the list of an object’s commands', () => {
     ['wait=1&wait=2', 'wait'],
     ['wait=1&meta=true', 'wait'],
     ['limit=x', 'limit'],
-  ])('%s is refused by name', async (query, mention) => {
+  ])('is refused with a named parameter: %s', async (query, mention) => {
     expectRefusal(await service.admin('GET', path(`?${query}`)), 400, mention);
   });
 });
 
-describe('a command’s time', () => {
+describe('the lifetime of a command', () => {
   test.each([
     ['', 86_400_000],
     ['?ttl=5000', 5_000],
     ['?ttl=10%20min', 600_000],
     ['?ttl=10+min', 600_000],
     ['?ttl=90%20days', 90 * 86_400_000],
-  ])('%s', async (query, ttlMs) => expect((await stored(await send('go', {}, query))).expires).toBe(startMs + ttlMs));
+  ])('follows the parameter: %s', async (query, ttlMs) =>
+    expect((await stored(await send('go', {}, query))).expires).toBe(startMs + ttlMs),
+  );
 
-  test.each(['0', '1', '-5', '91days', 'soon', '', '5000&ttl=5000'])('is refused by name: ttl=%s', async (ttl) => {
-    expectRefusal(await service.admin('POST', path(`/go?ttl=${ttl}`)), 400, 'ttl');
-    expect((await service.admin('GET', path())).body).toEqual([]);
-  });
+  test.each(['0', '1', '-5', '91days', 'soon', '', '5000&ttl=5000'])(
+    'is refused with a named parameter: ttl=%s',
+    async (ttl) => {
+      expectRefusal(await service.admin('POST', path(`/go?ttl=${ttl}`)), 400, 'ttl');
+      expect((await service.admin('GET', path())).body).toEqual([]);
+    },
+  );
 
-  test('ends: it is given to nobody any more, becomes expired, is told, and no answer changes that', async () => {
+  test('ends the command: it is no longer delivered, expires with an event, and accepts no result', async () => {
     const [short, delivered, long] = [
       await send('short', {}, '?ttl=10s'),
       await send('delivered', {}, '?ttl=10s'),
@@ -226,8 +231,8 @@ describe('a command’s time', () => {
     await until(async () => (await isExpired(short)) && (await isExpired(delivered)), 'both expired');
     expect((await stored(short)).times).toEqual({ queued: startMs, expired: nowMs });
     expect((await stored(delivered)).times).toEqual({ queued: startMs, delivered: startMs, expired: nowMs });
-    expectRefusal(await answer(short, { status: 'done' }), 409, 'expired already');
-    expectRefusal(await answer(delivered, { status: 'done' }), 409, 'expired already');
+    expectRefusal(await answer(short, { status: 'done' }), 409, 'already expired');
+    expectRefusal(await answer(delivered, { status: 'done' }), 409, 'already expired');
     expect((await stored(long)).status).toBe('queued');
     type Told = { name: string; payload: { id: string; command: { _id: string; status: string } } };
     const told = ((await heard()) as Told[]).filter(({ payload }) => payload.id === object._id);
@@ -239,7 +244,7 @@ describe('a command’s time', () => {
   });
 });
 
-test('so many wait for an object, and no more, until one has ended', async () => {
+test('limits the waiting commands of an object', async () => {
   const _ids = Array.from({ length: LIMITS.commandsWaiting - 1 }, () => new ObjectId());
   const waiting = { object: new ObjectId(object._id), status: 'queued', expires: startMs + 86_400_000 };
   await service.client
@@ -252,7 +257,7 @@ test('so many wait for an object, and no more, until one has ended', async () =>
   await send();
 });
 
-test('an instance that starts anew knows all that was', async () => {
+test('keeps all commands across a restart', async () => {
   const ids = [await send('a'), await send('b')] as const;
   await answer(ids[0], { status: 'done', result: 5 });
   const next = await startTestService({ now }, service.mongodbUri);

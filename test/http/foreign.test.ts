@@ -11,7 +11,7 @@ function readLines(text: string): unknown[] {
   return lines.filter((line) => !['[', ',', ']'].includes(line)).map((line) => JSON.parse(line));
 }
 
-describe('a client that reads lists line by line as they arrive', () => {
+describe('a client that reads lists line by line', () => {
   beforeAll(async () => {
     const post = (path: string, body: object) => service.admin('POST', path, body);
     for (const id of ['one', 'two']) await post('objects', { id: `streamed-${id}`, name: 'Streamed' });
@@ -62,7 +62,7 @@ interface Row {
   readonly holds: unknown;
 }
 
-describe('lists are narrowed as they ask', () => {
+describe('a filter of another platform', () => {
   beforeAll(async () => {
     const bots = [
       { type: 'bot:mqtt', config: { position: { display: null }, settings: { number: 1 } } },
@@ -99,25 +99,25 @@ describe('lists are narrowed as they ask', () => {
       asked: ['GET', 'objects/bot-0/packets?begin=&end='],
       holds: [],
     },
-  ])('finds what is asked for by $from', async ({ asked: [method, path], holds }) => {
+  ])('is supported from $from', async ({ asked: [method, path], holds }) => {
     const { status, body } = await service.admin(method, path);
     expect([status, body.map(({ _id, ...rest }: { _id: string }) => rest)]).toEqual([200, holds]);
   });
 });
 
-describe('a user administrator says `disabled`', () => {
+describe('a user with `disabled`', () => {
   const PASSWORD = 'a password of eight';
   const logsIn = async (login: string): Promise<number> =>
     (await service.as(null)('POST', 'auth/token', { login, password: PASSWORD })).status;
 
-  test('makes a user who is not active and cannot log in', async () => {
+  test('is not active and cannot log in', async () => {
     const user = { login: 'disabled-1', password: PASSWORD, disabled: true };
     const { status, body } = await service.admin('POST', 'users', user);
     expect([status, body.active, Object.hasOwn(body, 'disabled')]).toEqual([200, false, false]);
     expect(await logsIn('disabled-1')).toBe(401);
   });
 
-  test('ends the tokens of a user, and lets the user in again with `false`', async () => {
+  test('loses all tokens, and can log in again with `false`', async () => {
     const user = { login: 'disabled-2', password: PASSWORD, disabled: false };
     const { body } = await service.admin('POST', 'users', user);
     expect(body.active).toBe(true);
@@ -131,7 +131,7 @@ describe('a user administrator says `disabled`', () => {
     expect([back.body.active, await logsIn('disabled-2')]).toEqual([true, 200]);
   });
 
-  test('refuses that somebody disables themselves', async () => {
+  test('is never the caller itself', async () => {
     const { body } = await service.admin('GET', 'auth');
     expect((await service.admin('PATCH', `users/${body._id}`, { disabled: true })).status).toBe(409);
     expect((await service.admin('PATCH', `users/${body._id}`, { disabled: 'yes' })).body.helper.message).toMatch(
@@ -140,7 +140,7 @@ describe('a user administrator says `disabled`', () => {
   });
 });
 
-describe('scopes as an edge client’s manual has them, `GET models/:id` and `GET objects/:id`', () => {
+describe('scopes of an edge client, `GET models/:id` and `GET objects/:id`', () => {
   test.each<[path: string, status: number]>([
     ['objects/edge-1', 200],
     ['models/000000000000000000000010', 200],
@@ -155,7 +155,7 @@ describe('scopes as an edge client’s manual has them, `GET models/:id` and `GE
     expect((await service.as(body.token)('GET', path)).status).toBe(status);
   });
 
-  test('permit, as a role’s credentials, commands to every object and hearing of them', async () => {
+  test('permit commands to every object and their events, as credentials of a role', async () => {
     const credentials = ['POST objects/:id/commands/:command', 'GET objects/:id'];
     const role = (await service.admin('POST', 'roles', { name: 'foreign', credentials })).body._id;
     await service.admin('POST', 'users', { login: 'foreign-1', password: 'a password of eight', role });
@@ -169,14 +169,14 @@ describe('scopes as an edge client’s manual has them, `GET models/:id` and `GE
   });
 });
 
-describe('what another installation exported', () => {
+describe('an entity exported by another installation', () => {
   const GROUP = '5190951088b5078432000001';
 
-  test('gets an answer that names the field where its group is not there', async () => {
+  test('is refused with the field if its group does not exist', async () => {
     const { status, body } = await service.admin('POST', 'models', { name: 'Exported', group: GROUP });
     expect([status, body.helper.message]).toEqual([
       400,
-      'group: not a group of yours; without it, or with ?group=mine, the entity belongs to your own',
+      'group: not a group of yours; without it, or with ?group=mine, the entity belongs to your own group',
     ]);
   });
 
@@ -186,7 +186,7 @@ describe('what another installation exported', () => {
     expect([status, body.group, body._id === own._id]).toEqual([200, '000000000000000000000001', false]);
   });
 
-  test('refuses any other group in the query', async () => {
+  test('is refused with any other group in the query', async () => {
     const { status, body } = await service.admin('POST', 'labels?group=yours', { name: 'x' });
     expect([status, body.helper.message]).toEqual([400, expect.stringMatching(/^group: expected "mine"/)]);
   });

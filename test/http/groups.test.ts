@@ -5,7 +5,7 @@ import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../../src/
 import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
-import { type Call, type Listener, useService } from '../support/fixture.js';
+import { type Call, type Heard, type Listener, useService } from '../support/fixture.js';
 import { treeOf } from './tree.js';
 
 const service = useService();
@@ -33,7 +33,7 @@ beforeEach(async () => {
   groups = { north: north._id, south: south._id, team: team._id, crew: crew._id };
 });
 
-describe('a group that is moved', () => {
+describe('a moved group', () => {
   let people: Record<'north' | 'south' | 'team' | 'crew', Person>;
   beforeEach(async () => {
     const person = (of: string, role = VIEWER_ROLE_ID) => createPerson(service, { group: of, role });
@@ -45,7 +45,7 @@ describe('a group that is moved', () => {
     };
   });
 
-  test('takes everything below it along: of every store, also added ones, tokens, commands and what was logged', async () => {
+  test('takes along everything below it: all stores, also added ones, tokens, commands and security events', async () => {
     const storeName = `moved-${new ObjectId()}`;
     await make('stores', { name: storeName });
     const object = await make('objects', { id: storeName, name: 'x', group: groups.crew });
@@ -83,7 +83,7 @@ describe('a group that is moved', () => {
     );
   });
 
-  test('is seen by those above it now, and no more by those above it before; its own members see what they saw', async () => {
+  test('is visible to its new ancestors and not to its former ones; its own members see the same', async () => {
     const label = await make('labels', { name: 'x', group: groups.crew });
     const sight = async () => {
       const seen: Record<string, unknown[]> = {};
@@ -107,17 +107,18 @@ describe('a group that is moved', () => {
     expect(await sight()).toEqual({ north: no, south: no, team: no, crew: yes });
   });
 
-  test('is heard by those above it now, from the very next event on', async () => {
+  test('reaches its new ancestors with the very next event', async () => {
     const object = await make('objects', { id: `heard-${new ObjectId()}`, name: 'x', group: groups.crew });
     const listeners: Record<string, Listener> = {};
-    for (const [name, { token }] of Object.entries(people)) listeners[name] = await service.listen(token);
+    for (const [name, { token }] of Object.entries(people)) listeners[name] = await service.listen(token, 'everything');
+    const toText = ({ name, payload }: Heard) => {
+      if (name === 'object-packet') return payload.n;
+      return name === 'object-update' ? (payload.after.status ?? Object.keys(payload.after)) : name;
+    };
     const heard = async () => {
       await service.settled();
       return Object.fromEntries(
-        Object.entries(listeners).map(([name, listener]) => [
-          name,
-          listener.take().map(({ payload }) => payload.n ?? payload.after.status ?? Object.keys(payload.after)),
-        ]),
+        Object.entries(listeners).map(([name, listener]) => [name, listener.take().map(toText)]),
       );
     };
     const packet = (n: number) => service.admin('POST', `objects/${object._id}/packets`, { n });
@@ -127,11 +128,16 @@ describe('a group that is moved', () => {
     await packet(2);
     await service.admin('PATCH', `objects/${object._id}`, { status: 'seen' });
     const after = [['branch'], 2, 'seen'];
-    expect(await heard()).toEqual({ north: [], south: after, team: after, crew: after });
+    expect(await heard()).toEqual({
+      north: ['object-removed'],
+      south: ['object-created', 2, 'seen'],
+      team: after,
+      crew: after,
+    });
     for (const listener of Object.values(listeners)) listener.close();
   });
 
-  test('stays where it is when it comes back whole with its parent, in any spelling', async () => {
+  test('stays in place if a PATCH contains its own parent, in any spelling', async () => {
     const read = entityOf(await service.admin('GET', `groups/${groups.team}`));
     const changed = entityOf(await service.admin('PATCH', `groups/${groups.team}`, { ...read, name: 'renamed' }));
     expect(changed).toEqual({ ...read, name: 'renamed', _at: expect.any(Number) });
@@ -142,7 +148,7 @@ describe('a group that is moved', () => {
   });
 });
 
-describe('a move is refused', () => {
+describe('an invalid move', () => {
   // The log of security events grows by refusals.
   const entities = async () => (await treeOf(service)).entities.filter(({ collection }) => collection !== 'audit');
   let northAdmin: Person;
@@ -156,7 +162,7 @@ describe('a move is refused', () => {
     expect(await entities()).toEqual(before);
   };
 
-  test('to itself, or below itself: the tree would be a ring', async () => {
+  test('is refused to the group itself, or below it', async () => {
     await refuses(groups.team, groups.team, 400);
     await refuses(groups.team, groups.crew, 400);
     await refuses(groups.north, groups.crew, 400);
@@ -164,11 +170,11 @@ describe('a move is refused', () => {
   });
 
   test.each([null, 'nowhere', 'f'.repeat(24), 1, '', [], {}, [ROOT_GROUP_ID], { $ne: null }])(
-    'to %j, which is no group',
+    'is refused to %j, which is not a group',
     async (parent) => refuses(groups.team, parent, 400),
   );
 
-  test('out of, or into, what is not the caller’s; the own group is the administrator’s above', async () => {
+  test('is refused out of or into foreign groups, and for the own group', async () => {
     const { call } = northAdmin;
     await refuses(groups.team, groups.south, 400, call);
     await refuses(groups.team, ROOT_GROUP_ID, 400, call);
@@ -178,7 +184,7 @@ describe('a move is refused', () => {
     entityOf(await move(groups.crew, groups.north, call));
   });
 
-  test('of a group that is only shared with the caller, and to one', async () => {
+  test('is refused for a group that is only shared with the caller, and to one', async () => {
     entityOf(await service.admin('POST', `groups/${groups.south}/access`, { user: northAdmin.id }));
     before = await entities();
     expect((await northAdmin.call('GET', `groups/${groups.south}`)).status).toBe(200);
@@ -186,25 +192,25 @@ describe('a move is refused', () => {
     await refuses(groups.team, groups.south, 400, northAdmin.call);
   });
 
-  test('of a group of a caller who may not change groups', async () => {
+  test('is refused without the permission to change groups', async () => {
     const viewer = await createPerson(service, { group: groups.north });
     before = await entities();
     await refuses(groups.crew, groups.north, 403, viewer.call);
   });
 });
 
-describe('groups nest so deep and no deeper', () => {
+describe('the maximum depth of groups', () => {
   let chain: string[];
   beforeAll(async () => {
     chain = [ROOT_GROUP_ID];
     while (chain.length < LIMITS.branchDepth) chain.push((await group('deep', chain.at(-1)))._id);
   });
 
-  test('on creation', async () => {
+  test('applies on creation', async () => {
     expectRefusal(await service.admin('POST', 'groups', { name: 'x', parent: chain.at(-1) }), 400, 'parent');
   });
 
-  test('and when moved, counting what is below', async () => {
+  test('applies to a move, including the groups below', async () => {
     for (const [id, parent, status] of [
       [groups.crew, chain.at(-1), 400],
       [groups.team, chain.at(-2), 400],
@@ -219,8 +225,8 @@ describe('groups nest so deep and no deeper', () => {
   });
 });
 
-describe('a group is removed', () => {
-  test('when nothing is in it or below it; the refusal says what there is, and changes nothing', async () => {
+describe('the removal of a group', () => {
+  test('requires an empty group; the refusal names its content and changes nothing', async () => {
     const name = `kept-${new ObjectId()}`;
     await make('stores', { name });
     const inside = [
@@ -242,7 +248,7 @@ describe('a group is removed', () => {
     expectRefusal(await service.admin('GET', `groups/${groups.team}`), 404);
   });
 
-  test('whatever the journals tell of it: they stay, for those above', async () => {
+  test('ignores commands and security events, which stay for the ancestors', async () => {
     const object = await make('objects', { id: `gone-${new ObjectId()}`, name: 'x', group: groups.crew });
     const sent = await service.admin('POST', `objects/${object._id}/commands/stop`, {});
     entityOf(await service.admin('DELETE', `objects/${object._id}`));
@@ -250,7 +256,7 @@ describe('a group is removed', () => {
     expect((await service.admin('GET', sent.headers.location as string)).status).toBe(200);
   });
 
-  test('by nobody who does not see it, though it is empty', async () => {
+  test('requires that the caller sees the group', async () => {
     const southAdmin = await createPerson(service, { group: groups.south, role: ADMINISTRATOR_ROLE_ID });
     expectRefusal(await southAdmin.call('DELETE', `groups/${groups.crew}`), 404);
     expectRefusal(await southAdmin.call('DELETE', `groups/${groups.team}`), 404);

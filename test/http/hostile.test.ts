@@ -1,4 +1,4 @@
-/** What no client may store, at any depth of any body; and what only looks as if. */
+/** Content that is refused at any depth of any body, and content that only looks dangerous. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
@@ -74,24 +74,27 @@ const joined = (store: string, json: string): string => {
 };
 
 describe.each(HOSTILE)('%s', (_, json) => {
-  test.each(WRAPPINGS)('%s of any body is refused, and nothing is stored, changed or heard', async (_where, wrap) => {
-    const before = await counts();
-    const text = wrap(json);
-    for (const store of STORES) {
-      expectRefusal(await service.admin('POST', store, joined(store, text)), 400, '"');
-      expectRefusal(await service.admin('PATCH', `${store}/${ids[store]}`, text), 400, '"');
-    }
-    expectRefusal(await service.admin('POST', 'objects/car/packets', text), 400, '"');
-    expectRefusal(await service.admin('POST', 'objects/car/packets', `[{},${text}]`), 400, '"[1]');
-    expectRefusal(await service.admin('POST', 'objects/car/commands/go', text), 400, '"');
-    expect(await counts()).toEqual(before);
-    await service.settled();
-    expect(listener.take()).toEqual([]);
-    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-  });
+  test.each(WRAPPINGS)(
+    'refuses %s of any body without storing, changing or publishing anything',
+    async (_where, wrap) => {
+      const before = await counts();
+      const text = wrap(json);
+      for (const store of STORES) {
+        expectRefusal(await service.admin('POST', store, joined(store, text)), 400, '"');
+        expectRefusal(await service.admin('PATCH', `${store}/${ids[store]}`, text), 400, '"');
+      }
+      expectRefusal(await service.admin('POST', 'objects/car/packets', text), 400, '"');
+      expectRefusal(await service.admin('POST', 'objects/car/packets', `[{},${text}]`), 400, '"[1]');
+      expectRefusal(await service.admin('POST', 'objects/car/commands/go', text), 400, '"');
+      expect(await counts()).toEqual(before);
+      await service.settled();
+      expect(listener.take()).toEqual([]);
+      expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    },
+  );
 });
 
-describe('text that only looks dangerous is kept as it is', () => {
+describe('stores unchanged', () => {
   const TEXTS = [
     '$set',
     '$$ROOT',
@@ -106,7 +109,7 @@ describe('text that only looks dangerous is kept as it is', () => {
     '%s %j',
     'x'.repeat(65_536),
   ];
-  test.each(TEXTS)('%j', async (text) => {
+  test.each(TEXTS)('is stored and returned unchanged: %j', async (text) => {
     const shorter = `${Array.from(text).slice(1).join('')}!`;
     const fields = { config: { text, list: [text], a$b: { 0: text } } };
     const { _id } = entityOf(await service.admin('POST', 'labels', fields));
@@ -120,7 +123,7 @@ describe('text that only looks dangerous is kept as it is', () => {
   });
 
   test.each([0, -0.5, 1e-7, 0.1, 2 ** 31, -(2 ** 31), 2 ** 53 - 1, 1e21, 1.7976931348623157e308, 5e-324])(
-    'the number %p',
+    'returns the number %p unchanged',
     async (n) => {
       const { _id } = entityOf(await service.admin('POST', 'labels', { n }));
       expect(entityOf(await service.admin('GET', `labels/${_id}`)).n).toBe(n);
@@ -132,7 +135,7 @@ describe('text that only looks dangerous is kept as it is', () => {
   );
 });
 
-describe('a change of many objects within objects', () => {
+describe('a change of many nested objects', () => {
   const objects = (count: number): object =>
     Object.fromEntries(Array.from({ length: count }, (_, nth) => [nth.toString(36), {}]));
   const within = (inner: object, depth: number): object =>
@@ -140,28 +143,28 @@ describe('a change of many objects within objects', () => {
   const spread = (outer: number, inner: number): object =>
     Object.fromEntries(Object.keys(objects(outer)).map((name) => [name, objects(inner)]));
 
-  test('is made, however deep they are and however long their names', async () => {
+  test('is accepted at any depth and with names of any length', async () => {
     const { _id } = entityOf(await service.admin('POST', 'labels', { kept: 1 }));
     const config = within(spread(19, 499), 16);
     expect(entityOf(await service.admin('PATCH', `labels/${_id}`, { config }))).toMatchObject({ kept: 1, config });
     expect(entityOf(await service.admin('GET', `labels/${_id}`)).config).toEqual(config);
   });
 
-  test('is refused where they are too many, and changes nothing', async () => {
+  test('is refused above the limit, without changing anything', async () => {
     const { _id } = entityOf(await service.admin('POST', 'labels', { kept: 1 }));
     const answer = await service.admin('PATCH', `labels/${_id}`, { config: spread(25, 400) });
-    expectRefusal(answer, 400, `more than ${LIMITS.jsonObjects} objects within objects`);
-    expectRefusal(await service.admin('POST', 'labels', { config: spread(25, 400) }), 400, 'objects within objects');
+    expectRefusal(answer, 400, `more than ${LIMITS.jsonObjects} nested objects`);
+    expectRefusal(await service.admin('POST', 'labels', { config: spread(25, 400) }), 400, 'nested objects');
     expect(entityOf(await service.admin('GET', `labels/${_id}`))).not.toHaveProperty('config');
   });
 
-  test('is made where they are as many as there may be, and what was created so can be sent back whole', async () => {
+  test('is accepted at the limit, and such an entity can be sent back unchanged', async () => {
     const config = spread(33, 302);
     // The object they are in, the outer ones, and theirs.
     expect(1 + 33 + 33 * 302).toBe(LIMITS.jsonObjects);
     const created = entityOf(await service.admin('POST', 'labels', { config }));
     expect(entityOf(await service.admin('PATCH', `labels/${created._id}`, created)).config).toEqual(config);
     const more = { config: { ...config, '!': {} } };
-    expectRefusal(await service.admin('PATCH', `labels/${created._id}`, more), 400, 'objects within objects');
+    expectRefusal(await service.admin('PATCH', `labels/${created._id}`, more), 400, 'nested objects');
   });
 });

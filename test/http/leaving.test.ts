@@ -1,4 +1,4 @@
-/** Clients that go at the worst moment: nothing of them stays, and nobody after them is refused for it. */
+/** Clients that disconnect at inconvenient moments leave no listeners and block no later client. */
 import net from 'node:net';
 import { beforeAll, expect, test } from '@jest/globals';
 import { TEST_SECRET } from '../support/callers.js';
@@ -40,7 +40,7 @@ const listensAgain = async (): Promise<void> => {
   await until(async () => (await service.admin('GET', 'events')).status === 200, 'room for one more', 3_000);
 };
 
-test('streams whose clients go before the answer begins', async () => {
+test('ends streams whose clients disconnect before the answer begins', async () => {
   // Which of them goes while it is let in is chance.
   for (let round = 0; round < 80; round++) {
     const untilMs = performance.now() + (round % 16) / 2;
@@ -49,7 +49,7 @@ test('streams whose clients go before the answer begins', async () => {
   await listensAgain();
 });
 
-test('streams that wait behind another answer of their connection', async () => {
+test('ends streams that wait for an earlier answer of their connection', async () => {
   const answers = (text: string): number => text.split('HTTP/1.1 200').length - 1;
   for (let round = 0; round < 2; round++) {
     await sendAndGo(
@@ -60,7 +60,7 @@ test('streams that wait behind another answer of their connection', async () => 
   }
 });
 
-test('pages that wait behind another answer of their connection', async () => {
+test('ends polls that wait for an earlier answer of their connection', async () => {
   for (let round = 0; round < 2; round++) {
     const paths = ['auth', ...Array<string>(10).fill('events?wait=60')];
     await sendAndGo(paths, (text) => text.includes('HTTP/1.1 200'), 'application/json');
@@ -68,7 +68,7 @@ test('pages that wait behind another answer of their connection', async () => {
   }
 });
 
-test('more than ten that wait in line on one connection are no leak', async () => {
+test('reports no listener leak for more than ten pipelined requests', async () => {
   const [port, opsPort] = [await findFreePort(), await findFreePort()];
   const process = await startProcess({
     ...{ PORT: String(port), OPS_PORT: String(opsPort), MONGODB_URI: service.mongodbUri, SECRET: TEST_SECRET },

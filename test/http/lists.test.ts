@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 const all = Array.from({ length: COUNT }, (_, n) => n);
 
-describe('a list of twelve, one a minute', () => {
+describe('a list of twelve objects at intervals of a minute', () => {
   test.each<[query: string, expected: number[]]>([
     ['', all],
     ['offset=10', [10, 11]],
@@ -75,10 +75,10 @@ describe('a list of twelve, one a minute', () => {
     ['sortBy=nothing&limit=3', [0, 1, 2]],
     ['colour=red&Limit=1&$limit=1&limit[]=1&_=17', all],
     ['only=n&n=5', all],
-  ])('%s', async (query, expected) => expect(numbers(await ask(query))).toEqual(expected));
+  ])('answers %s', async (query, expected) => expect(numbers(await ask(query))).toEqual(expected));
 });
 
-describe('where and search find', () => {
+describe('a filter or a search', () => {
   test.each<[query: string, expected: number[]]>([
     ['where.n=3', [3]],
     ['where.n=3,1,99', [1, 3]],
@@ -117,17 +117,17 @@ describe('where and search find', () => {
     ['search=ü', [0]],
     ['search=zzz', []],
     ['search=a&where.n=1,2&sortBy=-n', [2, 1]],
-  ])('%s', async (query, expected) =>
+  ])('answers %s', async (query, expected) =>
     expect(numbers(await ask(encodeURI(query).replaceAll('%25', '%')))).toEqual(expected),
   );
 
-  test('what belongs to a group, by its reference in capitals too', async () => {
+  test('finds entities of a group, also by a reference in capitals', async () => {
     expect(numbers(await ask(`where.group=${team}`))).toEqual([2]);
     expect(numbers(await ask(`where.group=${team.toUpperCase()},${ROOT}&limit=4`))).toEqual([0, 1, 2, 3]);
     expect(numbers(await ask(`where._id=${labels[1]?._id},${labels[4]?._id}`))).toEqual([1, 4]);
   });
 
-  test('objects by id, name and model, users by login', async () => {
+  test('finds objects by id, name and model, and users by login', async () => {
     await service.admin('POST', 'objects', { id: '0042', name: 'Tram' });
     const found = async (store: string, query: string) => (await ask(query, store)).body.length;
     expect(await found('objects', 'search=004')).toBe(1);
@@ -149,8 +149,8 @@ describe('where and search find', () => {
     ['tokens', 'where._expires=null', '_expires'],
     ['users', 'meta=1&where._password=null', '_password'],
     ['objects', 'where.state.speed=1', 'state'],
-    ['objects', 'sortBy=state.time', 'state'],
-  ])('nothing by what is not stored to be seen: %s?%s', async (store, query, mention) => {
+    ['objects', 'sortBy=state.speed', 'state'],
+  ])('finds nothing by hidden fields: %s?%s', async (store, query, mention) => {
     expectRefusal(await ask(query, store), 400, mention);
   });
 });
@@ -170,14 +170,14 @@ describe('only', () => {
     ['only=config.a.b,config.c', ['config']],
     ['only=config.a,config', ['config']],
     ['only=', Object.keys({ n: 1 })],
-  ])('%s shows these fields and _id', async (query, names) => {
+  ])('returns these fields and _id: %s', async (query, names) => {
     const [first] = (await ask(`limit=1&${query}`)).body;
     expect(first).toEqual(query === 'only=' ? labels[0] : shown(labels[0], ...names));
     const { success, ...single } = (await service.admin('GET', `labels/${labels[0]?._id}?${query}`)).body;
     expect({ success, single }).toEqual({ success: true, single: first });
   });
 
-  test('shows a part of a nested field', async () => {
+  test('returns a part of a nested field', async () => {
     expect((await ask('limit=1&only=config.a')).body).toEqual([{ _id: labels[0]?._id, config: { a: { b: 'deep' } } }]);
   });
 });
@@ -192,21 +192,21 @@ describe('meta', () => {
     ['meta=true&where.tags=blue', [3, 5]],
     ['meta=true&search=label', all.slice(6)],
     ['meta=true&where.n=99', []],
-  ])('%s counts, and shows the first and the last', async (query, expected) => {
+  ])('counts and returns the first and the last: %s', async (query, expected) => {
     const [first, last] = [labels[expected[0] ?? -1] ?? null, labels[expected.at(-1) ?? -1] ?? null];
     const answer = await ask(query);
     expect(answer.body).toEqual({ count: expected.length, first, last });
     expect(Object.keys(answer.body)).toEqual(['count', 'first', 'last']);
   });
 
-  test('of a collection of nothing is nothing, and only narrows what it shows', async () => {
+  test('is empty for an empty list, and respects `only`', async () => {
     expect((await ask('meta=true', 'handlers')).body).toEqual({ count: 0, first: null, last: null });
     expect((await ask('meta=true&only=n')).body).toEqual({
       ...{ count: COUNT, first: { _id: labels[0]?._id, n: 0 }, last: { _id: labels[11]?._id, n: 11 } },
     });
   });
 
-  test('and lists hold what the caller may see', async () => {
+  test('covers only what the caller sees, like lists', async () => {
     await service.admin('POST', 'users', { login: 'member', password: 'long enough', group: team });
     const member = service.as(await service.tokenOf('member', 'long enough'));
     expect((await member('GET', 'labels')).body).toEqual([labels[2]]);
@@ -216,7 +216,7 @@ describe('meta', () => {
   });
 });
 
-test('a parameter that cannot be meant is refused on every list, and named', async () => {
+test('refuses an invalid parameter on every list, and names it', async () => {
   await service.admin('POST', 'objects', { id: 'refusing', name: 'n' });
   const refused = [
     'limit=-1',
@@ -265,11 +265,11 @@ describe('a walk from page to page by Link', () => {
     ['limit=2&where.n=1,4,7,9,11', [2, 2, 1], [1, 4, 7, 9, 11]],
     ['limit=3&search=label&only=n%2Cname', [3, 3, 0], all.slice(6)],
     [`limit=4&from=${T0 + 2 * MINUTE}&to=${T0 + 8 * MINUTE}&colour=a%26b`, [4, 3], all.slice(2, 9)],
-  ])('%s visits each once, in order', async (start, pages, found) =>
+  ])('visits each element once, in order: %s', async (start, pages, found) =>
     expect(await walk(start)).toEqual({ pages, found }),
   );
 
-  test('goes on after what was deleted or added behind it', async () => {
+  test('continues correctly after deletions and additions', async () => {
     const { headers } = await ask('limit=3', 'geofences');
     expect(headers.link).toBeUndefined();
     const ids: string[] = [];
@@ -292,7 +292,7 @@ describe('a walk from page to page by Link', () => {
 
 describe('a list on the wire', () => {
   const linesOf = (text: string) => text.split('\n');
-  test('has every element and every comma on a line of its own, and its length told', async () => {
+  test('has one line per element, and a Content-Length', async () => {
     for (const query of ['', 'limit=1', 'limit=2', 'limit=0', 'where.n=99', 'only=n']) {
       const answer = await ask(query);
       const elements = answer.body.map((element: object) => JSON.stringify(element)).join('\n,\n');
@@ -306,7 +306,7 @@ describe('a list on the wire', () => {
     }
   });
 
-  test('holds 10000 entities at most, and the rest is read with offset or after', async () => {
+  test('contains at most 10000 entities, and the rest with offset or after', async () => {
     const common = { owner: new ObjectId(ADMIN_ID), group: ROOT, branch: [ROOT], access: [], time: T0 };
     await service.client
       .db()

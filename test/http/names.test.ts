@@ -12,7 +12,7 @@ beforeAll(async () => {
   await service.admin('POST', 'objects/car/commands/go', {});
 });
 
-describe('there is no store', () => {
+describe('an unknown store', () => {
   test.each([
     ...[
       'packets',
@@ -47,7 +47,7 @@ describe('there is no store', () => {
       'object',
       '%7B%22%24ne%22%3A1%7D',
     ],
-  ])('%j', async (store) => {
+  ])('is not found: %j', async (store) => {
     const before = (await service.client.db().listCollections().toArray()).length;
     const { text } = await service.admin('GET', 'nowhere');
     for (const [method, path] of [
@@ -70,7 +70,7 @@ describe('there is no store', () => {
   });
 });
 
-describe('a path whose encoding is broken is refused', () => {
+describe('a path with invalid encoding', () => {
   test.each([
     '%E0%A4%A',
     'objects/%',
@@ -78,12 +78,12 @@ describe('a path whose encoding is broken is refused', () => {
     'objects/%ED%A0%80',
     'objects/car/packets/%FF',
     'objects/car/commands/%C3',
-  ])('%s', async (path) => {
+  ])('is refused: %s', async (path) => {
     expectRefusal(await service.admin('GET', path), 400);
   });
 });
 
-describe('a filter, a projection or an order', () => {
+describe('a name in a filter, a projection or an order', () => {
   beforeAll(async () => {
     for (const speed of [1, { x: 2 }]) entityOf(await service.admin('POST', 'objects/car/packets', { speed }));
   });
@@ -121,7 +121,7 @@ describe('a filter, a projection or an order', () => {
     'search=%F0%9F%9A%97',
     'from=-8640000000000000&to=8640000000000000',
     'offset=10000000',
-  ])('%s is answered, as a page and as a summary', async (query) => {
+  ])('is accepted in pages and summaries: %s', async (query) => {
     for (const store of ['objects', 'users', 'tokens', 'trucks', 'commands', 'objects/car/packets']) {
       const page = await service.admin('GET', `${store}?${query}`);
       expect([store, page.status, Array.isArray(page.body)]).toEqual([store, 200, true]);

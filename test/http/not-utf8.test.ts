@@ -1,4 +1,4 @@
-/** Bytes that are not UTF-8: a 400, wherever they stand; nothing of them is stored. */
+/** Bytes that are not UTF-8 are refused with 400 in bodies, forms and URLs. */
 import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
@@ -56,7 +56,7 @@ const percent = (bytes: readonly number[]): string =>
 const countLabels = (): Promise<number> => service.client.db().collection('labels').countDocuments();
 
 describe.each(BAD)('%s', (_, bytes) => {
-  test('in a body is refused', async () => {
+  test('is refused in a body', async () => {
     const before = await countLabels();
     const bodies: [path: string, body: Buffer, method?: string][] = [
       ['labels', around('{"name":"', bytes, '"}')],
@@ -77,7 +77,7 @@ describe.each(BAD)('%s', (_, bytes) => {
     expect((await service.admin('GET', 'objects/car')).body).not.toHaveProperty('state');
   });
 
-  test('in a login form is refused, as a byte and percent-encoded', async () => {
+  test('is refused in a login form, as a byte and percent-encoded', async () => {
     const type = 'application/x-www-form-urlencoded';
     for (const body of [around('login=', bytes, '&password=x'), Buffer.from(`login=x&password=${percent(bytes)}`)]) {
       const { status, text } = await send({ path: 'auth', body, type });
@@ -85,7 +85,7 @@ describe.each(BAD)('%s', (_, bytes) => {
     }
   });
 
-  test('in an address is refused, in its path and in its query', async () => {
+  test('is refused in a URL, in the path and in the query', async () => {
     for (const path of [
       `labels?search=${percent(bytes)}`,
       `labels?where.${percent(bytes)}=1`,
@@ -100,7 +100,7 @@ describe.each(BAD)('%s', (_, bytes) => {
   });
 });
 
-test('what is UTF-8 is taken, in bodies, forms and addresses, a lone % as well', async () => {
+test('accepts UTF-8 in bodies, forms and URLs, and a single %', async () => {
   const name = 'ü€🚗\ufffd';
   expect((await send({ path: 'labels', body: Buffer.from(JSON.stringify({ name })) })).status).toBe(200);
   const found = await send({ method: 'GET', path: `labels?search=${encodeURIComponent(name)}` });

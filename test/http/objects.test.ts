@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 
 describe('an object', () => {
-  test('needs an id and a name, and gets a model, a status and whether it is active', async () => {
+  test('requires an id and a name, and gets a model, a status and `active`', async () => {
     const object = entityOf(await service.admin('POST', 'objects', { name: 'Car', id: 'first' }));
     expect(object).toEqual({
       ...{ _id: expect.any(String), id: 'first', name: 'Car', status: '', active: true },
@@ -39,14 +39,14 @@ describe('an object', () => {
     });
   });
 
-  test('keeps every field that a user gives it, and shows it in lists', async () => {
+  test('keeps every field of a user, and returns it in lists', async () => {
     const fields = { status: 'idle', active: false, description: 'd', config: { a: [1] }, phone: '+1', tags: ['x'] };
     const object = await create(fields);
     expect(object).toMatchObject(fields);
     expect((await service.admin('GET', `objects?where._id=${object._id}`)).body).toEqual([object]);
   });
 
-  test('may take any text as its id, save what has a meaning in paths and topics', async () => {
+  test('accepts any text as its id, except characters with a meaning in paths and topics', async () => {
     for (const id of ['a b', 'машина', '%41', 'a.b', 'a?b=c&d', '"', '🚗', 'packets', 'a+b', '..', '.']) {
       const object = entityOf(await service.admin('POST', 'objects', { id, name: 'n' }));
       // `.` and `..` are eaten by every client that normalises addresses.
@@ -79,14 +79,14 @@ describe('an object', () => {
     ['POST', '/packets', { speed: 1 }],
     ['POST', '/commands/go', {}],
     ['DELETE', '', undefined],
-  ])('is meant by its own id as by its _id: %s …%s', async (method, below, body) => {
+  ])('is found by its own id as by its _id: %s …%s', async (method, below, body) => {
     const [one, two] = [await create(), await create()];
     for (const key of [one._id, two.id, one._id.toUpperCase()].slice(0, method === 'DELETE' ? 2 : 3)) {
       expect((await service.admin(method, `objects/${key}${below}`, body)).status).toBe(200);
     }
   });
 
-  test('may not take the _id of another as its own id, not even when that one is gone', async () => {
+  test('refuses the _id of another object as own id, even after its removal', async () => {
     const one = await create();
     expectRefusal(await service.admin('POST', 'objects', { id: one._id, name: 'n' }), 400, 'id');
     expectRefusal(await service.admin('PATCH', `objects/${(await create())._id}`, { id: one._id }), 400, 'id');
@@ -94,7 +94,7 @@ describe('an object', () => {
     expectRefusal(await service.admin('POST', 'objects', { id: one._id, name: 'n' }), 400, 'id');
   });
 
-  test('has a model that exists and that the caller sees', async () => {
+  test('requires a model that exists and that the caller sees', async () => {
     const model = entityOf(await service.admin('POST', 'models', { name: 'Van' }));
     const object = await create({ model: model._id.toUpperCase(), models: { id: MODEL_ID } });
     expect(object).toMatchObject({ model: model._id, models: { id: model._id } });
@@ -120,7 +120,7 @@ describe('an object', () => {
     ['a new field', { note: [] }, {}, { note: [] }],
     ['a leaf', { config: { a: { b: 2 } } }, { config: { a: { b: 1, c: 1 } } }, { config: { a: { b: 2, c: 1 } } }],
     ['its own id', { id: 'renamed' }, { id: 'x' }, { id: 'renamed' }],
-  ])('tells a change of %s, before and after', async (_, patch, before, after) => {
+  ])('publishes a change of %s, with before and after', async (_, patch, before, after) => {
     const object = await create({ config: { a: { b: 1, c: 1 } } });
     expect(await heard()).toEqual([]);
     const changed = entityOf(await service.admin('PATCH', `objects/${object._id}`, patch));
@@ -134,7 +134,7 @@ describe('an object', () => {
     ['what only the service sets', { owner: 'x', group: 'y', _at: 1, models: {}, state: { speed: 9 } }, false],
     ['a wrong type', { active: 'yes' }, true],
     ['a hostile name', { status: 'x', config: { 'a.b': 1 } }, true],
-  ])('tells no change of %s', async (_, patch, refused) => {
+  ])('publishes no change of %s', async (_, patch, refused) => {
     const object = await create({ config: { a: 1 } });
     const answer = await service.admin('PATCH', `objects/${object._id}`, patch);
     if (refused) expectRefusal(answer, 400);
@@ -143,7 +143,7 @@ describe('an object', () => {
     expect((await read(object._id)).status).toBe('');
   });
 
-  test('keeps every leaf of many that are changed at the same time', async () => {
+  test('keeps all nested fields that are changed concurrently', async () => {
     const object = await create({ config: {} });
     const names = Array.from({ length: 20 }, (_, n) => `k${n}`);
     await Promise.all(
@@ -153,7 +153,7 @@ describe('an object', () => {
     expect(await heard()).toHaveLength(20);
   });
 
-  test('is created once, however many ask at the same time', async () => {
+  test('is created once by concurrent requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => service.admin('POST', 'objects', { id: 'race', name: 'n' })),
     );
@@ -163,7 +163,7 @@ describe('an object', () => {
 });
 
 describe('the state of an object', () => {
-  test('is there as soon as a packet is acknowledged, whole, in a read, a list, a change and a deletion', async () => {
+  test('is complete as soon as a packet is acknowledged, in reads, lists, changes and deletions', async () => {
     const { _id, id } = await create();
     expect(await read(id)).not.toHaveProperty('state');
     const state = await send(id, { speed: 5, pos: { lat: 1 } });
@@ -206,7 +206,7 @@ describe('the state of an object', () => {
     ['with a time before 1970 when there is no other', [{ time: -5, speed: 1 }], 1],
     ['of our time after one of the past', [{ time: 1_000, speed: 1 }, { speed: 2 }], 2],
     ['that is up to a day ahead', [{ time: clock.ms + 3_600_000, speed: 1 }, { speed: 2 }], 1],
-  ])('is the packet %s', async (_, packets, speed) => {
+  ])('equals the packet %s', async (_, packets, speed) => {
     const [single, many] = [await create(), await create()];
     for (const packet of packets) await send(single.id, packet);
     await service.admin('POST', `objects/${many.id}/packets`, packets);
@@ -216,7 +216,7 @@ describe('the state of an object', () => {
     expect([changed.state.speed, removed.state.speed]).toEqual([speed, speed]);
   });
 
-  test('is narrowed by only, and left away when it is not asked for', async () => {
+  test('respects `only`, and is absent unless requested', async () => {
     const { _id, id } = await create();
     const state = await send(id, { speed: 5, pos: { lat: 1, lon: 2 } });
     const only = async (names: string) => {
@@ -230,7 +230,7 @@ describe('the state of an object', () => {
     expect(await only('state.pos.lat')).toEqual({ _id, state: { _id: state._id, pos: { lat: 1 } } });
   });
 
-  test('is that of each object alone, in a list of many', async () => {
+  test('belongs to each object in a list of many', async () => {
     const objects = [await create({ kind: 'many' }), await create({ kind: 'many' }), await create({ kind: 'many' })];
     await send(objects[0].id, { n: 0 });
     await send(objects[2].id, { n: 2 });
@@ -238,7 +238,7 @@ describe('the state of an object', () => {
     expect(body.map(({ state }: { state?: { n: number } }) => state?.n ?? null)).toEqual([0, null, 2]);
   });
 
-  test('does not come back when an object is made again under the same own id', async () => {
+  test('starts empty for a new object with the same own id', async () => {
     const old = await create();
     await send(old.id, { speed: 1 });
     await service.admin('DELETE', `objects/${old.id}`);
@@ -265,7 +265,7 @@ describe('groups', () => {
     member = service.as(await service.tokenOf('outer', 'long enough'));
   });
 
-  test('an object belongs to the creator, to the creator’s group or to one below it that was named', async () => {
+  test('contain new objects of their members, or of members above that name them', async () => {
     const own = entityOf(await member('POST', 'objects', { id: 'in-outer', name: 'n' }));
     expect(own).toMatchObject({ group: outer, branch: [ROOT_ID, outer] });
     const below = entityOf(await member('POST', 'objects', { id: 'in-inner', name: 'n', group: inner }));
@@ -273,7 +273,7 @@ describe('groups', () => {
     expect((await member('GET', 'objects')).body.map(({ id }: { id: string }) => id)).toEqual(['in-outer', 'in-inner']);
   });
 
-  test('no other group can be named, on creation of anything', async () => {
+  test('refuse new entities of other callers', async () => {
     for (const store of ['objects', 'labels', 'users', 'tokens']) {
       const body = { id: 'x', name: 'n', login: 'l', password: 'long enough' };
       for (const group of [ROOT_ID, '65a0000000000000000000ff', 'x', 5]) {
@@ -283,7 +283,7 @@ describe('groups', () => {
     expect(await service.client.db().collection('objects').countDocuments({ id: 'x' })).toBe(0);
   });
 
-  test('what is not visible is as if it did not exist, whatever is asked', async () => {
+  test('hide invisible entities in every request', async () => {
     const { _id, id } = await create();
     await send(id, { speed: 1 });
     await heard();
@@ -311,7 +311,7 @@ describe('groups', () => {
     ).toBe(0);
   });
 
-  test('a group belongs to itself, and its members see it', async () => {
+  test('belong to themselves, and are visible to their members', async () => {
     expect(entityOf(await member('GET', `groups/${outer}`))).toMatchObject({ group: outer, branch: [ROOT_ID, outer] });
     expect(entityOf(await member('GET', `groups/${inner}`))).toMatchObject({
       group: inner,
@@ -320,7 +320,7 @@ describe('groups', () => {
     expectRefusal(await member('GET', `groups/${ROOT_ID}`), 404);
   });
 
-  test('built-in models and roles are read by everyone and changed by nobody', async () => {
+  test('leave built-in models and roles readable by everyone and unchangeable', async () => {
     for (const path of [`models/${MODEL_ID}`, 'roles/000000000000000000000020', 'roles/000000000000000000000022']) {
       for (const call of [service.admin, member]) {
         const before = entityOf(await call('GET', path));

@@ -25,7 +25,7 @@ test.each(NAMELESS)('refuses %j for a new object, and for one that is there', as
 });
 
 test.each(['a+b', '+', '**', 'a*', 'Wagen 7', ':object', HEX.slice(1), `${HEX}0`, '@home', '車'])(
-  'takes %j, and finds the object by it',
+  'accepts %j, and finds the object by it',
   async (id) => {
     const { _id } = await create(id);
     const path = `objects/${encodeURIComponent(id)}`;
@@ -38,7 +38,7 @@ test.each(['a+b', '+', '**', 'a*', 'Wagen 7', ':object', HEX.slice(1), `${HEX}0`
   },
 );
 
-describe('an id that a former version took', () => {
+describe('an id that only a former version accepted', () => {
   let victim: { _id: string };
   /** By the own id of each: its `_id`, and the user of its device. */
   const former = new Map<string, { _id: string; device: Person }>();
@@ -75,7 +75,7 @@ describe('an id that a former version took', () => {
     expect((await service.admin('GET', `objects/${victim._id}`)).body).toMatchObject({ _id: victim._id, id: 'victim' });
   });
 
-  test('gives the user of its device no other object, to read, to hear or to command', async () => {
+  test('gives its device no access to another object: no reads, events or commands', async () => {
     for (const [id, { _id, device }] of former) {
       const listener = await service.listen(device.token);
       for (const name of [id, 'victim', victim._id]) {
@@ -95,7 +95,7 @@ describe('an id that a former version took', () => {
     }
   });
 
-  test('lets no device in over MQTT, but its `_id` does', async () => {
+  test('is refused over MQTT, where the `_id` is accepted', async () => {
     const url = service.service.mqttUrl as string;
     for (const [id, { _id }] of former) {
       if (id !== victim._id) await expect(connectDevice(url, id)).rejects.toThrow();
@@ -107,19 +107,19 @@ describe('an id that a former version took', () => {
     }
   });
 
-  test('is told of at the next start, in the log and to those who administer the owner', async () => {
+  test('is reported at the next start, in the log and as a security event', async () => {
     const second = await startTestService({}, service.mongodbUri);
     const ids = [...former.values()].map(({ _id }) => _id);
     const told = async () => (await service.admin('GET', 'audit?where.action=unusable%20id')).body;
     await until(async () => (await told()).length >= ids.length, 'they are told of');
     expect((await told()).map(({ entity }: { entity: string }) => entity).toSorted()).toEqual(ids.toSorted());
-    const line = second.logLines.find((one) => one.includes('names nobody'));
+    const line = second.logLines.find((one) => one.includes('invalid id'));
     for (const _id of ids) expect(line).toContain(_id);
     await second.service.stop();
     await second.client.close();
   });
 
-  test('is changed through the `_id`, and the new one names the object at once', async () => {
+  test('is replaced through the `_id`, and the new id works at once', async () => {
     const { _id, device } = former.get('*') as { _id: string; device: Person };
     expect((await service.admin('PATCH', `objects/${_id}`, { status: 'as it is' })).body.status).toBe('as it is');
     expect((await service.admin('PATCH', `objects/${_id}`, { id: 'named again' })).body.id).toBe('named again');
@@ -128,7 +128,7 @@ describe('an id that a former version took', () => {
   });
 });
 
-describe('the user of a device', () => {
+describe('the device of an object', () => {
   let other: TestService;
   beforeAll(async () => {
     other = await startTestService({}, service.mongodbUri);
@@ -138,7 +138,7 @@ describe('the user of a device', () => {
     await other.client.close();
   });
 
-  test('reaches its own object by the id that another one took over meanwhile, and never that one', async () => {
+  test('reaches its own object by an id that another object has taken over, and never that one', async () => {
     const own = await create('handed-over');
     const person = await deviceOf(own._id);
     expect((await person.call('GET', 'objects/handed-over')).body._id).toBe(own._id);
@@ -154,7 +154,7 @@ describe('the user of a device', () => {
     expect((await person.call('GET', 'objects/given%20up')).body._id).toBe(own._id);
   });
 
-  test('without an object may nothing, though an object is called `:object`', async () => {
+  test('has no permissions without an object, even if one is called `:object`', async () => {
     const [found] = (await service.admin('GET', 'objects?where.id=:object')).body;
     const { _id } = found ?? (await create(':object'));
     const nobody = await deviceOf(null);

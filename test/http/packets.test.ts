@@ -61,7 +61,7 @@ describe('a packet', () => {
       { _ts: 1, _oid: 'x', _gid: 'y', id: 'z', success: false, _x: 1, a: 1 },
       { time: NOW, a: 1 },
     ],
-  ])('%s is stored whole, answered, heard once and read back', async (_, sent, shown) => {
+  ])('is stored, returned, published once and read back: %s', async (_, sent, shown) => {
     const object = await create();
     const packet = entityOf(await post(object.id, sent));
     expect(packet).toEqual({
@@ -76,7 +76,7 @@ describe('a packet', () => {
     expect(entityOf(await service.admin('GET', `objects/${object.id}/packets/${packet._id}`))).toEqual(packet);
   });
 
-  test('is no change of its object', async () => {
+  test('changes no field of its object', async () => {
     const object = await create();
     await post(object.id, { speed: 1 });
     const { state, ...after } = entityOf(await service.admin('GET', `objects/${object.id}`));
@@ -84,7 +84,7 @@ describe('a packet', () => {
     expect((await heard()).map((one) => (one as { name: string }).name)).toEqual(['object-packet']);
   });
 
-  test('is stamped later than every one before it, also when many come at the same time', async () => {
+  test('gets a later stamp than every earlier packet, also concurrently', async () => {
     const object = await create();
     const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => post(object.id, { n })));
     const stamps = answers.map(({ body }) => body._ts);
@@ -96,7 +96,7 @@ describe('a packet', () => {
 });
 
 describe('many packets', () => {
-  test('in one request are counted, and heard each in their order', async () => {
+  test('are counted in one request, and published in order', async () => {
     const object = await create();
     const answer = await post(object.id, [
       { speed: 1, time: 10 },
@@ -110,7 +110,7 @@ describe('many packets', () => {
     expect(speeds(await list(object.id))).toEqual([1, 3, 2]);
   });
 
-  test('may be none, and may be ten thousand', async () => {
+  test('are accepted from none to ten thousand', async () => {
     const object = await create();
     expect((await post(object.id, [])).body).toEqual({ success: true, count: 0 });
     const many = Array.from({ length: 10_000 }, (_, speed) => ({ speed, time: speed }));
@@ -122,7 +122,7 @@ describe('many packets', () => {
     expect(await heard()).toHaveLength(10_000);
   });
 
-  test('are all stored or, when one is wrong, none', async () => {
+  test('are all stored, or none if one is invalid', async () => {
     const object = await create({ model });
     for (const wrong of [{ speed: 'x' }, { time: 'x' }, { _id: 'x' }, 5, null, [], { $a: 1 }]) {
       expectRefusal(await post(object.id, [{ speed: 1 }, wrong, { speed: 2 }]), 400, '[1]');
@@ -133,7 +133,7 @@ describe('many packets', () => {
 });
 
 describe('a packet with an _id of the device', () => {
-  test('that is sent again is acknowledged as it is stored, and stored and heard once', async () => {
+  test('is stored and published once when it is sent again', async () => {
     const object = await create();
     const sent = { _id: `${OWN}A`, speed: 1 };
     const first = entityOf(await post(object.id, sent));
@@ -148,7 +148,7 @@ describe('a packet with an _id of the device', () => {
     expect(speeds((await heard()).map((one) => (one as { payload: { speed: number } }).payload))).toEqual([1, 3]);
   });
 
-  test('that is sent many times at the same time is stored once', async () => {
+  test('is stored once when it is sent many times concurrently', async () => {
     const object = await create();
     const answers = await Promise.all(Array.from({ length: 12 }, () => post(object.id, { _id: `${OWN}c`, speed: 1 })));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
@@ -156,7 +156,7 @@ describe('a packet with an _id of the device', () => {
     expect(await heard()).toHaveLength(1);
   });
 
-  test('stores it all the same where a packet of another object has it, and finds both', async () => {
+  test('is independent of the same _id in another object', async () => {
     const [mine, other] = [await create(), await create()];
     const _id = `${OWN}d`;
     const theirs = entityOf(await post(other.id, { _id, speed: 1 }));
@@ -191,7 +191,7 @@ describe('a parameter that the model declares', () => {
     [{ list: 1 }, 'list: expected number[]'],
     [{ list: [1, '2'] }, 'list: expected number[]'],
     [{ list: [null] }, 'list: expected number[]'],
-  ])('is held to its type: %j', async (packet, wrong) => {
+  ])('is checked by its type: %j', async (packet, wrong) => {
     const object = await create({ model });
     const answer = await post(object.id, packet);
     if (wrong === null) expect(entityOf(answer)).toMatchObject(packet);
@@ -200,7 +200,7 @@ describe('a parameter that the model declares', () => {
     expect(await heard()).toHaveLength(wrong === null ? 1 : 0);
   });
 
-  test('is held to it from the change of the model on, and of the object', async () => {
+  test('is checked by a new type as soon as the model, or that of the object, changes', async () => {
     const changing = entityOf(await service.admin('POST', 'models', { name: 'changing' }))._id;
     const object = await create({ model: changing });
     entityOf(await post(object.id, { speed: 'x' }));
@@ -214,7 +214,7 @@ describe('a parameter that the model declares', () => {
   });
 });
 
-describe('a packet is refused', () => {
+describe('an invalid packet', () => {
   test.each<[what: string, body: unknown, mention: string]>([
     ['that is text', '"text"', 'JSON'],
     ['that is null', 'null', 'JSON'],
@@ -225,7 +225,7 @@ describe('a packet is refused', () => {
     ['with a day that is not', { time: '2023-02-29' }, 'time: expected'],
     ['of more than a day ahead', { time: NOW + DAY + 1 }, 'time: more than a day in the future'],
     ['that is online by word', { online: 'yes' }, 'online: expected a boolean'],
-  ])('%s, and nothing is stored or heard', async (_, body, mention) => {
+  ])('is neither stored nor published: %s', async (_, body, mention) => {
     const object = await create();
     expectRefusal(await post(object.id, body), 400, mention);
     expect(await list(object.id)).toEqual([]);
@@ -233,23 +233,26 @@ describe('a packet is refused', () => {
   });
 });
 
-describe('a packet over its size', () => {
+describe('the maximum size of a packet', () => {
   // Bytes of BSON, not of JSON: no one string of it is over the limit of strings.
   const sized = (bytes: number) => ({ a: 'x'.repeat(bytes / 2), b: 'x'.repeat(bytes / 2) });
 
-  test.each([0, 1, 2])('is refused, and nothing of what came with it is stored, at whatever place (%i)', async (at) => {
-    const { id } = await create();
-    await heard();
-    const packets = [{ n: 1 }, { n: 2 }, { n: 3 }].map((packet, place) =>
-      place === at ? sized(LIMITS.packetBytes) : packet,
-    );
-    expectRefusal(await post(id, packets), 413, `[${at}]`);
-    expectRefusal(await post(id, packets[at]), 413, String(LIMITS.packetBytes));
-    expect([await list(id), await heard()]).toEqual([[], []]);
-    expect(entityOf(await service.admin('GET', `objects/${id}`))).not.toHaveProperty('state');
-  });
+  test.each([0, 1, 2])(
+    'applies to every packet of a request, of which then nothing is stored (place %i)',
+    async (at) => {
+      const { id } = await create();
+      await heard();
+      const packets = [{ n: 1 }, { n: 2 }, { n: 3 }].map((packet, place) =>
+        place === at ? sized(LIMITS.packetBytes) : packet,
+      );
+      expectRefusal(await post(id, packets), 413, `[${at}]`);
+      expectRefusal(await post(id, packets[at]), 413, String(LIMITS.packetBytes));
+      expect([await list(id), await heard()]).toEqual([[], []]);
+      expect(entityOf(await service.admin('GET', `objects/${id}`))).not.toHaveProperty('state');
+    },
+  );
 
-  test('one that is almost so is stored', async () => {
+  test('accepts a packet just below it', async () => {
     const { id } = await create();
     const stored = entityOf(await post(id, sized(LIMITS.packetBytes - 1_000)));
     expect(await list(id)).toEqual([stored]);
@@ -294,11 +297,11 @@ describe('the history of packets', () => {
     ['sortBy=speed', [0, 1, 2, 3, 4, 5, 6, 7]],
     ['sortBy=-_ts&limit=2', [7, 6]],
     ['colour=red', [4, 1, 6, 2, 3, 5, 7, 0]],
-  ])('is read by time, then by arrival: %s', async (query, expected) => {
+  ])('is sorted by time, then by arrival: %s', async (query, expected) => {
     expect(speeds((await ask(query)).body)).toEqual(expected);
   });
 
-  test.each([1, 2, 3, 4, 8, 9])('is walked by Link with %d a page, each packet once', async (limit) => {
+  test.each([1, 2, 3, 4, 8, 9])('is read by Link with %d a page, each packet once', async (limit) => {
     const found: number[] = [];
     let path: string | undefined = `/api/v1/objects/${key}/packets?limit=${limit}`;
     while (path !== undefined) {
@@ -309,7 +312,7 @@ describe('the history of packets', () => {
     expect(found).toEqual([4, 1, 6, 2, 3, 5, 7, 0]);
   });
 
-  test('is read on after a packet of this object alone', async () => {
+  test('continues only after a packet of this object', async () => {
     expect(speeds((await ask(`after=${sent[3]?._id}`)).body)).toEqual([3, 5, 7, 0]);
     expect(speeds((await ask(`after=${sent[7]?._id}`)).body)).toEqual([]);
     const other = entityOf(await post((await create()).id, {}));
@@ -318,7 +321,7 @@ describe('the history of packets', () => {
     }
   });
 
-  test('is counted, with the first and the last of them', async () => {
+  test('supports `meta`, with the first and the last packet', async () => {
     expect((await ask('meta=true')).body).toEqual({ count: 8, first: sent[0], last: sent[7] });
     expect((await ask(`meta=true&begin=${T + 60_000}&end=${T + 120_000}`)).body).toMatchObject({
       count: 2,
@@ -329,7 +332,7 @@ describe('the history of packets', () => {
     expectRefusal(await ask('meta=true&limit=1'), 400, 'limit');
   });
 
-  test('and one packet of it are narrowed by only', async () => {
+  test('respects `only`, also for a single packet', async () => {
     expect((await ask('limit=1&only=speed%2Ctime')).body).toEqual([{ _id: sent[0]?._id, speed: 4, time: T }]);
     expect(entityOf(await service.admin('GET', `objects/${key}/packets/${sent[0]?._id}?only=speed`))).toEqual({
       _id: sent[0]?._id,
@@ -337,7 +340,7 @@ describe('the history of packets', () => {
     });
   });
 
-  test('has no packet of another object, nor one that is none', async () => {
+  test('contains no packet of another object, and none for an invalid id', async () => {
     const other = entityOf(await post((await create()).id, {}));
     for (const id of [other._id, '65a0000000000000000000ff', 'x', '1', '%24ne']) {
       expectRefusal(await service.admin('GET', `objects/${key}/packets/${id}`), 404);
@@ -351,10 +354,9 @@ describe('the history of packets', () => {
     }
   });
 
-  test('is not changed by anyone', async () => {
+  test('accepts no changes', async () => {
     for (const [method, path, allow] of [
-      ['PUT', '', 'GET, POST, HEAD'],
-      ['DELETE', '', 'GET, POST, HEAD'],
+      ['PUT', '', 'GET, POST, DELETE, HEAD'],
       ['PATCH', `/${sent[0]?._id}`, 'GET, HEAD'],
       ['DELETE', `/${sent[0]?._id}`, 'GET, HEAD'],
       ['POST', `/${sent[0]?._id}`, 'GET, HEAD'],
@@ -363,10 +365,15 @@ describe('the history of packets', () => {
       expectRefusal(answer, 405);
       expect(answer.headers.allow).toBe(allow);
     }
+    expectRefusal(
+      await service.admin('DELETE', `objects/${key}/packets`),
+      400,
+      'from, to: at least one of them is required',
+    );
     expect(await list(key)).toEqual(sent);
   });
 
-  test('goes with its object', async () => {
+  test('disappears with its object', async () => {
     const object = await create();
     const packet = entityOf(await post(object.id, {}));
     await service.admin('DELETE', `objects/${object._id}`);
@@ -376,7 +383,7 @@ describe('the history of packets', () => {
   });
 });
 
-test('an acknowledged packet is in the database at once, its references as ids', async () => {
+test('stores packets before it acknowledges them, with references as ids', async () => {
   const object = await create();
   const packet = entityOf(await post(object.id, { speed: 1 }));
   const stored = await service.client

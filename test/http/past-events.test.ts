@@ -39,6 +39,7 @@ beforeAll(async () => {
 });
 
 const ALL = [
+  'object-created',
   'object-packet',
   'object-offline',
   'object-online',
@@ -47,12 +48,13 @@ const ALL = [
   'object-command-res',
 ];
 
-describe('an interval', () => {
-  test('holds packets, presence, changes, commands and their ends, by time', async () => {
+describe('an interval of events', () => {
+  test('contains packets, presence, changes, commands and their results, by time', async () => {
     const told = await ask(`events?from=${START}&to=${Date.now()}&objects=past-1`);
     expect(namesOf(told)).toEqual(ALL);
     expect(told.map(({ time }) => time)).toEqual(told.map(({ time }) => time).sort((a, b) => a - b));
-    const [packet, offline, , update, request, end] = told as [Told, Told, Told, Told, Told, Told];
+    const [created, packet, offline, , update, request, end] = told as [Told, Told, Told, Told, Told, Told, Told];
+    expect(created.data).toMatchObject({ id: truck, object: { _id: truck, id: 'past-1', status: '' } });
     expect(packet.data).toMatchObject({ _oid: truck, id: 'past-1', speed: 1, time: packet.time });
     expect(offline.data).toMatchObject({ _oid: truck, online: false });
     expect(update.data).toEqual({ id: truck, before: { status: '' }, after: { status: 'moved' } });
@@ -74,7 +76,7 @@ describe('an interval', () => {
     ['events=&events!=', ALL],
     ['limit=2', ALL.slice(0, 2)],
     ['limit=0', []],
-  ])('holds just what is asked for with %s', async (query, names) => {
+  ])('contains exactly the requested events with %s', async (query, names) => {
     expect(namesOf(await ask(`objects/past-1/events?from=${START}&${query}`))).toEqual(names);
   });
 
@@ -86,10 +88,10 @@ describe('an interval', () => {
       path = /^<(.*)>; rel="next"$/.exec(headers.link ?? '')?.[1] ?? '';
     }
     expect(found).toEqual(await ask(`events?from=${START}&objects=past-1,past-2`));
-    expect(found).toHaveLength(ALL.length + 1);
+    expect(found).toHaveLength(ALL.length + 2);
   });
 
-  test('is laid out as every list, and may be empty or left out', async () => {
+  test('has the form of every list, and may be empty or open', async () => {
     const { text, body } = await service.admin('GET', `objects/${truck}/events`);
     expect(namesOf(body)).toEqual(ALL);
     expect(text).toBe(`[\n${body.map((one: Told) => JSON.stringify(one)).join('\n,\n')}\n]\n`);
@@ -103,7 +105,7 @@ describe('an interval', () => {
   });
 });
 
-test('tells nobody of objects that they do not see, or may not get', async () => {
+test('contains no events of objects that the caller does not see or may not read', async () => {
   const group = (await service.admin('POST', 'groups', { name: 'past' })).body._id;
   await service.admin('POST', 'users', { login: 'past', password: PASSWORD, group });
   const call = service.as(await service.tokenOf('past', PASSWORD));
@@ -114,13 +116,32 @@ test('tells nobody of objects that they do not see, or may not get', async () =>
   expect(narrow.body.map(({ data }: Told) => data._oid)).toEqual([other]);
 });
 
-test('names the events that there are', async () => {
+test('lists the known events in an error', async () => {
   const { body } = await service.admin('GET', 'events/org');
   expect(body).toEqual({ unique: expect.arrayContaining([...ALL, 'object-command-err']), noModel: [] });
 });
 
-test('gives the model of an object, and what it declares as lists', async () => {
+test('returns the model of an object with its declarations as lists', async () => {
   const { body } = await service.admin('GET', 'objects/past-1/model?only=model');
   expect(body).toMatchObject({ _id: model, name: 'Truck', success: true, _configs: [] });
   expect([body._arguments, body._actions]).toMatchObject([[{ id: 'speed' }], [{ id: 'open' }]]);
+});
+
+test('is read page by page, though everything happened within one second', async () => {
+  const from = Date.now();
+  await Promise.all(
+    Array.from({ length: 6 }, (_, at) => service.admin('PATCH', `objects/past-${1 + (at % 2)}`, { at })),
+  );
+  await service.settled();
+  const ofUpdates = `from=${from}&objects=past-1,past-2&events=object-update`;
+  const found: Told[] = [];
+  for (let path = `events?${ofUpdates}&limit=1`; path !== '' && found.length < 10; ) {
+    const { body, headers } = await service.admin('GET', path);
+    found.push(...body);
+    path = /^<(.*)>; rel="next"$/.exec(headers.link ?? '')?.[1] ?? '';
+  }
+  expect(found.map(({ position }) => position)).toEqual(
+    (await ask(`events?${ofUpdates}`)).map(({ position }) => position),
+  );
+  expect(found).toHaveLength(6);
 });

@@ -1,4 +1,4 @@
-/** Who may do what to what: every caller, every route, every place an entity can be in, held to the rule of contract 6. */
+/** Who may do what to what: every caller, every route, every place an entity can be in, held to what docs/reference/permissions.md promises. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
@@ -31,9 +31,12 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'PATCH', path: 'objects/:id', body: { status: 'x' }, may: ['operator'] },
   { method: 'DELETE', path: 'objects/:id', may: ['scoped'] },
   { method: 'GET', path: 'objects/:id/events', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/series?params=speed', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/model', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets?meta=true', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/packets?format=csv', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/packets?format=geojson', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/packets', body: { speed: 1 }, may: [] },
   { method: 'GET', path: 'objects/:id/packets/:packet', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/commands/stop', body: {}, may: ['operator', 'scoped'] },
@@ -51,7 +54,11 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'DELETE', path: 'objects/:id/access/:stranger', may: ['scoped'] },
   { method: 'PUT', path: 'objects/:id', body: {}, may: [], known: false },
   { method: 'POST', path: 'objects/:id', body: {}, may: [], known: false },
-  { method: 'DELETE', path: 'objects/:id/packets', may: ['scoped'], known: false },
+  { method: 'GET', path: 'objects/:id/track?stops=true', may: [...READERS, 'scoped'] },
+  { method: 'DELETE', path: 'objects/:id/track', may: ['scoped'], known: false },
+  { method: 'DELETE', path: 'objects/:id/packets?from=1&to=2', may: ['scoped'] },
+  { method: 'DELETE', path: 'objects/:id/packets?from=1&dryRun=true', may: ['scoped'] },
+  { method: 'PATCH', path: 'objects/:id/packets', body: {}, may: ['operator'], known: false },
   { method: 'PATCH', path: 'objects/:id/packets/:packet', body: {}, may: ['operator'], known: false },
   { method: 'GET', path: 'objects/:id/commands/stop', may: [...READERS, 'scoped'], known: false },
   { method: 'DELETE', path: 'objects/:id/commands', may: ['scoped'], known: false },
@@ -66,6 +73,23 @@ const STORE_ROUTES = (store: string): readonly Route[] => [
   { method: 'DELETE', path: `${store}/:id`, may: [] },
   { method: 'POST', path: `${store}/:id/access`, body: { user: ':self' }, may: [] },
   { method: 'DELETE', path: `${store}/:id/access/:stranger`, may: [] },
+];
+
+/** What handlers have beside. */
+const HANDLER_ROUTES: readonly Route[] = [
+  { method: 'GET', path: 'handlers/:id/deliveries', may: READERS },
+  { method: 'GET', path: 'handlers/:id/deliveries?meta=true', may: READERS },
+  { method: 'POST', path: 'handlers/:id/deliveries/:delivery/retry', body: {}, may: [] },
+  { method: 'POST', path: 'handlers/:id/test', body: {}, may: [] },
+  { method: 'POST', path: 'handlers/:id/replay', body: { from: 1, to: 2 }, may: [] },
+  { method: 'POST', path: 'handlers/:id/secret', body: {}, may: [] },
+  { method: 'DELETE', path: 'handlers/:id/deliveries', may: [], known: false },
+];
+
+const USER_ROUTES: readonly Route[] = [
+  { method: 'GET', path: 'users/:id/permissions', may: READERS },
+  { method: 'GET', path: 'users/:id/permissions?method=GET&path=/objects', may: READERS },
+  { method: 'POST', path: 'users/:id/permissions', body: {}, may: [], known: false },
 ];
 
 /** The same for a journal, which the service alone writes. */
@@ -84,7 +108,7 @@ const PLAIN_ROUTES: readonly (readonly [
   path: string,
   body: object | undefined,
   status: number,
-  also: 'nobody else' | 'readers' | 'callers' | 'everyone',
+  also: 'nobody else' | 'readers' | 'users' | 'callers' | 'everyone',
 ])[] = [
   ['GET', '/', undefined, 200, 'everyone'],
   ['GET', '/api/v1', undefined, 200, 'everyone'],
@@ -96,10 +120,20 @@ const PLAIN_ROUTES: readonly (readonly [
   ['POST', 'auth/token', {}, 400, 'everyone'],
   ['GET', 'auth', undefined, 200, 'callers'],
   ['PATCH', 'auth', {}, 405, 'callers'],
+  ['GET', 'account', undefined, 200, 'users'],
+  ['PATCH', 'account', { name: 'x' }, 200, 'users'],
+  ['GET', 'account/tokens', undefined, 200, 'users'],
+  ['POST', 'account/tokens', { name: 'x' }, 200, 'users'],
+  ['GET', 'account/sessions', undefined, 200, 'users'],
+  ['DELETE', 'account/sessions', undefined, 200, 'users'],
+  ['PUT', 'account', {}, 405, 'users'],
+  ['GET', 'account/nothing', undefined, 404, 'users'],
   ['GET', 'events', undefined, 200, 'callers'],
   ['GET', 'events?from=1&to=2', undefined, 200, 'callers'],
   ['GET', 'events/org', undefined, 200, 'callers'],
   ['POST', 'events', {}, 405, 'callers'],
+  ['GET', 'series?objects=nothing&params=speed', undefined, 200, 'callers'],
+  ['POST', 'series', {}, 405, 'callers'],
   ['DELETE', 'auth/token', undefined, 405, 'callers'],
   ['GET', 'auth/nothing', undefined, 404, 'callers'],
   ['GET', ':store', undefined, 200, 'readers'],
@@ -111,6 +145,12 @@ const PLAIN_ROUTES: readonly (readonly [
   ['POST', 'tokens', { name: 'x' }, 200, 'nobody else'],
   ['POST', 'stores', { name: ':unique' }, 200, 'nobody else'],
   ['POST', 'users', { login: ':unique', password: 'long enough' }, 200, 'nobody else'],
+  ['PATCH', 'labels?where.name=nobody', { name: 'y' }, 200, 'nobody else'],
+  ['DELETE', 'labels?where.name=nobody', undefined, 200, 'nobody else'],
+  ['DELETE', 'labels', undefined, 400, 'nobody else'],
+  ['PATCH', 'roles?where.name=nobody', { name: 'y' }, 405, 'nobody else'],
+  ['DELETE', 'users?where.login=nobody', undefined, 405, 'nobody else'],
+  ['DELETE', 'commands?where.name=nobody', undefined, 405, 'nobody else'],
   ['POST', 'commands', { name: 'x' }, 405, 'nobody else'],
   ['POST', 'audit', { name: 'x' }, 405, 'nobody else'],
   ['GET', 'audit', undefined, 200, 'nobody else'],
@@ -138,6 +178,11 @@ async function place(store: string, player: Player): Promise<Record<Place, strin
     player,
     fields: () => ({ ...FIELDS[store], ...uniqueOf(store) }),
   });
+  if (store === 'handlers') {
+    const message = { state: 'dead', partition: 0, body: '{}', attempts: 1, time: 1 };
+    const rows = PLACES.map((at) => ({ _id: besideOf(ids[at]), handler: new ObjectId(ids[at]), ...message }));
+    await service.client.db().collection('deliveries').insertMany(rows);
+  }
   if (store !== 'objects') return ids;
   const stamp = { time: Date.now(), _ts: Date.now() * 1_000, online: true };
   const [packets, commands] = [
@@ -172,7 +217,7 @@ async function judge(store: string, route: Route, player: Player): Promise<void>
     PLACES.map((at) => {
       const path = route.path
         .replace(':id', ids[at])
-        .replace(/:packet|:sent/, besideOf(ids[at]).toHexString())
+        .replace(/:packet|:sent|:delivery/, besideOf(ids[at]).toHexString())
         .replace(':stranger', STRANGER);
       const isShared = route.body !== undefined && route.path.endsWith('/access');
       return cast.calls[player](route.method, path, isShared ? { user: cast.ids[player] } : route.body);
@@ -200,6 +245,8 @@ const FIELDS: Readonly<Record<string, object>> = {
   objects: { name: 'x', model: new ObjectId(DEFAULT_MODEL_ID), models: { id: new ObjectId(DEFAULT_MODEL_ID) } },
   users: { active: true, role: new ObjectId(VIEWER_ROLE_ID), _password: 'none' },
   roles: { name: 'x', credentials: ['GET /labels'] },
+  // Of an address to which nothing is sent.
+  handlers: { url: 'http://127.0.0.1:9/', objects: [], _secrets: [{ secret: 'whsec_AAAA', until: null }] },
   tokens: { name: 'x', user: new ObjectId(), scopes: null },
 };
 
@@ -210,25 +257,35 @@ function bare({ status, body, headers }: Answer): object {
 }
 
 describe.each(PLAYERS)('%s', (player) => {
-  test.each(OBJECT_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) =>
-    judge('objects', route, player),
+  test.each(OBJECT_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    'may or may not use %s',
+    (_, route) => judge('objects', route, player),
   );
+
+  test.each(HANDLER_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    'may or may not use %s',
+    (_, route) => judge('handlers', route, player),
+  );
+
+  test('explains what a user may do', async () => {
+    for (const route of USER_ROUTES) await judge('users', route, player);
+  });
 
   // Every store for one who may and one who may only read; for the others those that decide about rights.
   const all = ['geofences', 'handlers', 'models', 'groups', 'stores'];
   const stores = ['labels', 'users', 'roles', 'tokens', ...(['groupAdmin', 'viewer'].includes(player) ? all : [])];
-  test.each(stores)('every method on an entity of %s', async (store) => {
+  test.each(stores)('checks every method on an entity of %s', async (store) => {
     for (const route of STORE_ROUTES(store)) await judge(store, route, player);
   });
 
   test.each([
     ['commands', READERS],
     ['audit', []],
-  ] as const)('every method on an entry of %s', async (store, may) => {
+  ] as const)('checks every method on an entry of %s', async (store, may) => {
     for (const route of JOURNAL_ROUTES(store, may)) await judge(store, route, player);
   });
 
-  test('lists, their count and their ends hold just what single reads give', async () => {
+  test('lists exactly what single reads return', async () => {
     for (const store of ['objects', 'labels', 'users', 'roles', 'tokens', 'commands', 'audit', 'groups']) {
       const mark = `${player}-${new ObjectId()}`;
       const fields = () => ({ ...FIELDS[store], ...uniqueOf(store), mark });
@@ -245,33 +302,36 @@ describe.each(PLAYERS)('%s', (player) => {
     }
   });
 
-  test('creation, lists, logins, and paths that there are not', async () => {
+  test('checks creation, lists, logins and unknown paths', async () => {
     for (const [method, path, body, status, also] of PLAIN_ROUTES) {
       const text = body && JSON.stringify(body).replace(':unique', `made-${new ObjectId()}`);
       const isAllowed =
-        ADMINS.includes(player) || also === 'callers' || (also === 'readers' && READERS.includes(player));
+        ADMINS.includes(player) ||
+        also === 'callers' ||
+        (also === 'users' && player !== 'scoped') ||
+        (also === 'readers' && READERS.includes(player));
       const expected = also === 'everyone' ? status : player === 'nobody' ? 401 : isAllowed ? status : 403;
       const answer = await cast.calls[player](method, path.replace(':store', 'labels'), text && JSON.parse(text));
       expect([method, path, answer.status]).toEqual([method, path, expected]);
     }
   });
 
-  test('leaving', async () => {
+  test('checks the logout', async () => {
     const call = await cast.enter(player);
     const status = player === 'nobody' ? 401 : 200;
     expect([(await call('DELETE', 'auth')).status, (await call('GET', 'auth')).status]).toEqual([status, 401]);
   });
 });
 
-test('every route of the service has a row here', () => {
+test('covers every route of the service', () => {
   const rows = [
-    ...[...OBJECT_ROUTES, ...STORE_ROUTES('labels'), ...JOURNAL_ROUTES('audit', [])]
+    ...[...OBJECT_ROUTES, ...HANDLER_ROUTES, ...USER_ROUTES, ...STORE_ROUTES('labels'), ...JOURNAL_ROUTES('audit', [])]
       .filter(({ known }) => known !== false)
       .map(({ method, path }) => `${method} ${path}`),
     ...PLAIN_ROUTES.filter(([, , , status]) => status !== 404 && status !== 405).map(
       ([method, path]) => `${method} ${path}`,
     ),
-    'DELETE auth',
+    ...['DELETE auth', 'DELETE account/tokens/:id', 'DELETE account/sessions/:id'],
   ].map((row) =>
     row
       .replace(/\?.*/, '')
@@ -279,6 +339,7 @@ test('every route of the service has a row here', () => {
       .replace(':packet', ':packetID')
       .replace('commands/stop', 'commands/:command')
       .replace(':sent', ':commandID')
+      .replace(':delivery', ':deliveryID')
       .replace(':stranger', ':user'),
   );
   // A generic route has its row where it is asked of objects, too.
@@ -289,7 +350,7 @@ test('every route of the service has a row here', () => {
   expect(routes()).toEqual(expect.arrayContaining(['POST /objects/:id/commands/:command', 'GET /api/v1/:store']));
 });
 
-test('an object is not found by the packet of another, nor a packet under another object', async () => {
+test('finds no packet under another object', async () => {
   const make = async (id: string) => (await service.admin('POST', 'objects', { id, name: id })).body._id as string;
   const [one, two] = [await make('packets-1'), await make('packets-2')];
   const { body: packet } = await service.admin('POST', `objects/${one}/packets`, { speed: 1 });

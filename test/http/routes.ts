@@ -1,5 +1,5 @@
 /** Which routes the service has, as its routers themselves tell. */
-import { type AppParts, createApp } from '../../src/http/app.js';
+import { type AppDeps, createApp } from '../../src/http/app.js';
 
 interface Layer {
   readonly handle: { readonly stack?: Layer[] };
@@ -7,12 +7,20 @@ interface Layer {
   match(path: string): false | { readonly path: string };
 }
 
+const NO_MAP = { styleUrl: null, origins: [], tilesFile: null };
+
 /** `METHOD /path`, each once. */
 export function routes(): string[] {
   const middleware = () => undefined;
   // Nothing is called: the app is only asked which routes it has.
-  const parts = { sessions: { middleware }, corsOrigins: [], trustProxy: 0 } as unknown as AppParts;
-  const { router } = createApp(parts) as unknown as { router: { stack: Layer[] } };
+  const deps = {
+    sessions: { middleware },
+    corsOrigins: [],
+    trustProxy: 0,
+    mqtt: null,
+    map: NO_MAP,
+  } as unknown as AppDeps;
+  const { router } = createApp(deps) as unknown as { router: { stack: Layer[] } };
   return [...new Set(routesOf(router.stack))];
 }
 

@@ -9,7 +9,7 @@ const SECRET = `${CANARY}-signs-0123456789-abcdefghij`;
 const PASSWORDS = { admin: `${CANARY} of the admin`, user: `${CANARY} of a user`, next: `${CANARY} of later` };
 const service = useService({ env: { ADMIN_PASSWORD: PASSWORDS.admin, SECRET, LOG_LEVEL: 'trace' } });
 
-test('no secret is in the log, and none in an answer but the two that give a token and the one that gives a cookie', async () => {
+test('keeps secrets out of the log and of all answers, except those that issue them', async () => {
   const answers: Answer[] = [];
   const ask = async (...[method, path, body, headers]: Parameters<typeof service.admin>): Promise<Answer> => {
     const answer = await service.as(null)(method, path, body, headers);

@@ -20,7 +20,7 @@ const send = async (id: string, body: object): Promise<void> => {
 // biome-ignore lint/suspicious/noExplicitAny: states of every shape
 const stateOf = async (id: string): Promise<any> => (await service.admin('GET', `objects/${id}`)).body.state;
 
-describe('a packet that tells presence alone', () => {
+describe('a packet with only presence', () => {
   test.each<[how: string, ask: (object: { _id: string; id: string }) => Promise<unknown>]>([
     ['by _id', async ({ _id }) => stateOf(_id)],
     ['by its own id', async ({ id }) => stateOf(id)],
@@ -35,7 +35,7 @@ describe('a packet that tells presence alone', () => {
       async ({ id }) => (await service.admin('PATCH', `objects/${id}`, { status: 'x' })).body.state,
     ],
     ['in the answer to its removal', async ({ id }) => (await service.admin('DELETE', `objects/${id}`)).body.state],
-  ])('leaves what was sent before in the state, asked for %s', async (_, ask) => {
+  ])('keeps earlier values in the state, requested %s', async (_, ask) => {
     const object = await create();
     await send(object.id, [
       { time: NOW, lat: 1, lon: 2 },
@@ -51,7 +51,7 @@ describe('a packet that tells presence alone', () => {
     ['state.lat,state.online', { lat: 3, online: false }],
     ['state.time,state.pos.x', { time: NOW, pos: { x: 1 } }],
     ['state.nothing', {}],
-  ])('leaves it, of %s, in lists and single reads', async (only, state) => {
+  ])('keeps them, of %s, in lists and single reads', async (only, state) => {
     const [object, other] = [await create(), await create()];
     const packet = { time: NOW, lat: 3, pos: { x: 1, y: 2 } };
     for (const { id } of [object, other]) await send(id, [packet, { time: NOW + 1, online: false }]);
@@ -61,7 +61,7 @@ describe('a packet that tells presence alone', () => {
     expect(list.body.map((one: { state: object }) => one.state)).toEqual([expected, expected]);
   });
 
-  test('stays in the history, and is told live', async () => {
+  test('remains in the history, and is published', async () => {
     const object = await create();
     const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
     await send(object.id, { time: NOW, lat: 1 });
@@ -76,7 +76,7 @@ describe('a packet that tells presence alone', () => {
     expect(body.map(({ online }: { online: boolean }) => online)).toEqual([true, false]);
   });
 
-  test('is the state where there is no other packet', async () => {
+  test('is the state if there is no other packet', async () => {
     const object = await create();
     await send(object.id, { time: NOW, online: true });
     await send(object.id, { time: NOW + 1, online: false });
@@ -87,7 +87,7 @@ describe('a packet that tells presence alone', () => {
     [10, true],
     [LIMITS.statePackets - 1, true],
     [LIMITS.statePackets, false],
-  ])('leaves the state after %i in a row: %p', async (times, isLeft) => {
+  ])('keeps the state after %i in a row: %p', async (times, isLeft) => {
     const [object, other] = [await create(), await create()];
     const presences = Array.from({ length: times }, (_, at) => ({ time: NOW + 1 + at, online: at % 2 === 1 }));
     for (const { id } of [object, other]) {
@@ -103,7 +103,7 @@ describe('a packet that tells presence alone', () => {
 });
 
 describe('a packet with data', () => {
-  test('that is later than presence is the state, as it was sent', async () => {
+  test('is the state if it is later than presence', async () => {
     const object = await create();
     await send(object.id, [
       { time: NOW, lat: 1 },
@@ -114,7 +114,7 @@ describe('a packet with data', () => {
     expect([state, Object.hasOwn(state, 'lat')]).toMatchObject([{ time: NOW + 2, speed: 5, online: true }, false]);
   });
 
-  test('that comes late is the state where no other with data is later', async () => {
+  test('is the state if it arrives late and no other one with data is later', async () => {
     const object = await create();
     await send(object.id, [
       { time: NOW, lat: 1 },
@@ -126,14 +126,14 @@ describe('a packet with data', () => {
     expect(await stateOf(object.id)).toMatchObject({ time: NOW + 500, lat: 2 });
   });
 
-  test('says itself that the object is offline', async () => {
+  test('sets the object offline if it contains that', async () => {
     const object = await create();
     await send(object.id, { time: NOW, lat: 1, online: false });
     expect(await stateOf(object.id)).toMatchObject({ lat: 1, online: false });
   });
 });
 
-test('shows the position of a device that went, as offline, and as online when it is back', async () => {
+test('shows the position of a disconnected device as offline, and as online when it is back', async () => {
   const id = nextId();
   await createObject(service.admin, id);
   const url = service.service.mqttUrl as string;
@@ -150,7 +150,7 @@ test('shows the position of a device that went, as offline, and as online when i
   await back.endAsync();
 });
 
-test('shows the states of many objects in one list, of each its own', async () => {
+test('belongs to its own object in a list of many', async () => {
   const objects = await Promise.all(Array.from({ length: 12 }, () => create({ status: 'many' })));
   await Promise.all(
     objects.map(({ id }, at) => {

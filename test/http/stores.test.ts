@@ -39,7 +39,7 @@ beforeAll(async () => {
   storeId = entityOf(await service.admin('POST', 'stores', { name: 'trucks', schema: SCHEMA, shared: true }))._id;
 });
 
-describe('a store that was added', () => {
+describe('an added store', () => {
   test('has the whole generic interface at once', async () => {
     expect(await service.admin('GET', 'trucks')).toMatchObject({ status: 200, body: [] });
     const created = entityOf(await service.admin('POST', 'trucks', { ...TRUCK, tank: { litres: 80 }, free: ['x'] }));
@@ -67,7 +67,7 @@ describe('a store that was added', () => {
     [{ tank: { litres: 1, more: 1 } }, 'tank: must NOT have additional properties'],
     [{ kind: 'bus' }, 'kind: must be equal to one of the allowed values'],
     [{ tank: null }, 'tank: must be object'],
-  ])('refuses %j on creation, and in a change by the whole it would make', async (wrong, mention) => {
+  ])('refuses %j on creation, and a change by its result', async (wrong, mention) => {
     expectRefusal(await service.admin('POST', 'trucks', { ...TRUCK, ...wrong }), 400, mention);
     const truck = entityOf(await service.admin('POST', 'trucks', { ...TRUCK, tank: { litres: 1 } }));
     const given = JSON.parse(JSON.stringify(wrong));
@@ -80,7 +80,7 @@ describe('a store that was added', () => {
     expect(present).toEqual(truck);
   });
 
-  test('judges a change by what is there at that time, also when many come at once', async () => {
+  test('checks concurrent changes against the current entity', async () => {
     const schema = { type: 'object', properties: { a: {}, b: {} }, not: { required: ['a', 'b'] } };
     entityOf(await service.admin('POST', 'stores', { name: 'either', schema }));
     const { _id } = entityOf(await service.admin('POST', 'either', {}));
@@ -94,7 +94,7 @@ describe('a store that was added', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 400, 400]);
   });
 
-  test('follows a change of its schema from then on', async () => {
+  test('applies a changed schema at once', async () => {
     const { _id } = entityOf(await service.admin('POST', 'stores', { name: 'drafts' }));
     entityOf(await service.admin('POST', 'drafts', { anything: 'goes' }));
     entityOf(await service.admin('PATCH', `stores/${_id}`, { schema: { required: ['title'] } }));
@@ -102,7 +102,7 @@ describe('a store that was added', () => {
     entityOf(await service.admin('POST', 'drafts', { title: 't' }));
   });
 
-  test('keeps its name, and is removed only when it is empty', async () => {
+  test('keeps its name, and is removed only if it is empty', async () => {
     expect(entityOf(await service.admin('PATCH', `stores/${storeId}`, { name: 'objects' })).name).toBe('trucks');
     const { _id, name } = entityOf(await service.admin('POST', 'stores', { name: 'short-lived' }));
     const inside = entityOf(await service.admin('POST', name, {}));
@@ -113,7 +113,7 @@ describe('a store that was added', () => {
     expectRefusal(await service.admin('POST', name, {}), 404);
   });
 
-  test('shows a caller what the caller may see, and asks for the right', async () => {
+  test('shows only visible entities, and requires the permission', async () => {
     const [mine] = (await member('GET', 'users')).body;
     const shared = entityOf(await service.admin('POST', 'trucks', { ...TRUCK, group: mine.group }));
     const hidden = entityOf(await service.admin('POST', 'trucks', TRUCK));
@@ -124,7 +124,7 @@ describe('a store that was added', () => {
   });
 });
 
-describe('a store cannot be added', () => {
+describe('an invalid store', () => {
   test.each<[name: unknown, status: number]>([
     ...['objects', 'users', 'commands', 'stores', 'trucks', 'auth', 'packets', 'sessions'].map(
       (name): [string, number] => [name, 409],
@@ -145,7 +145,7 @@ describe('a store cannot be added', () => {
       'x'.repeat(65),
     ].map((name): [string, number] => [name, 400]),
     ...[5, null, ['x'], { $ne: '' }].map((name): [unknown, number] => [name, 400]),
-  ])('under the name %j', async (name, status) => {
+  ])('is refused with the name %j', async (name, status) => {
     const before = (await service.client.db().listCollections().toArray()).length;
     expectRefusal(await service.admin('POST', 'stores', { name }), status, 'name');
     expect(await service.client.db().listCollections().toArray()).toHaveLength(before);
@@ -161,14 +161,14 @@ describe('a store cannot be added', () => {
     ['that points nowhere', { $ref: '#/definitions/none' }],
     ['that points elsewhere', { $ref: 'http://127.0.0.1/schema.json' }],
     ['that is too large', { description: 'x'.repeat(65_000), title: 'x'.repeat(1_000) }],
-  ])('with a schema %s', async (_, schema) => {
+  ])('is refused with a schema %s', async (_, schema) => {
     expectRefusal(await service.admin('POST', 'stores', { name: 'wrong', schema }), 400);
     expectRefusal(await service.admin('PATCH', `stores/${storeId}`, { schema }), 400);
     expectRefusal(await service.admin('GET', 'wrong'), 404);
     expectRefusal(await service.admin('POST', 'trucks', { plate: 'AB12' }), 400, 'axles');
   });
 
-  test('so that its pattern stalls the service', async () => {
+  test('never stalls the service with a pattern', async () => {
     const schema = { properties: { text: { pattern: '^(a+)+$' } } };
     entityOf(await service.admin('POST', 'stores', { name: 'evil', schema }));
     const startMs = performance.now();
@@ -176,7 +176,7 @@ describe('a store cannot be added', () => {
     expect(performance.now() - startMs).toBeLessThan(5_000);
   });
 
-  test('with a schema that costs too much: so many parts and patterns, and no more', async () => {
+  test('is refused with too many parts or patterns', async () => {
     const patterns = (count: number, key: (at: number) => object) => ({
       allOf: Array.from({ length: count }, (_, at) => key(at)),
     });
@@ -204,7 +204,7 @@ describe('a store cannot be added', () => {
     }
   });
 
-  test('so that an entity is checked without end: one that would take too long is refused, and names the field', async () => {
+  test('limits the time of a check, and names the field', async () => {
     const allOf = Array.from({ length: 900 }, () => ({ type: 'number', minimum: 0 }));
     entityOf(
       await service.admin('POST', 'stores', {
@@ -213,13 +213,13 @@ describe('a store cannot be added', () => {
       }),
     );
     const items = Array.from({ length: LIMITS.jsonArrayItems }, (_, at) => at);
-    expectRefusal(await service.admin('POST', 'costly', { items }), 400, 'takes too long to be checked');
+    expectRefusal(await service.admin('POST', 'costly', { items }), 400, 'the check takes too long');
     const { _id } = entityOf(await service.admin('POST', 'costly', { items: [1, 2] }));
-    expectRefusal(await service.admin('PATCH', `costly/${_id}`, { items }), 400, 'takes too long to be checked');
+    expectRefusal(await service.admin('PATCH', `costly/${_id}`, { items }), 400, 'the check takes too long');
     expectRefusal(await service.admin('POST', 'costly', { items: [1, -1] }), 400, 'items.1: must be >= 0');
   });
 
-  test('so that its check of unique items takes the square of them', async () => {
+  test('checks unique items in linear time', async () => {
     const schema = { properties: { items: { type: 'array', uniqueItems: true } } };
     entityOf(await service.admin('POST', 'stores', { name: 'unique', schema }));
     const items = Array.from({ length: LIMITS.jsonArrayItems }, (_, at) => ({ at, same: 'x' }));

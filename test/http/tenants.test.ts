@@ -22,7 +22,7 @@ beforeAll(async () => {
   operator = await createPerson(service, { role: OPERATOR_ROLE_ID, group: elsewhere });
 });
 
-test('lets a device wait for its commands while ten viewers wait for the same', async () => {
+test('lets a device wait for commands beside ten waiting viewers', async () => {
   const object = await objectIn(here);
   const device = await createPerson(service, { role: DEVICE_ROLE_ID, object: object._id, group: here });
   const path = `objects/${object._id}/commands`;
@@ -43,7 +43,7 @@ test('lets a device wait for its commands while ten viewers wait for the same', 
   expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 200));
 });
 
-describe('who gave a command to an object that was shared', () => {
+describe('the creator of a command to a shared object', () => {
   const give = async (call: Call, objectId: string): Promise<string> => {
     const answer = await call('POST', `objects/${objectId}/commands/open`);
     expect(answer.status).toBe(200);
@@ -54,7 +54,7 @@ describe('who gave a command to an object that was shared', () => {
       await service.admin('POST', `objects/${objectId}/commands/${id}/result`, { status: 'done', result: 'secret' }),
     );
 
-  test('reads its result while it is shared, and neither it nor the command after that', async () => {
+  test('reads the result while the object is shared, and nothing afterwards', async () => {
     const { _id } = await objectIn(here);
     entityOf(await service.admin('POST', `objects/${_id}/access`, { user: operator.id }));
     const [first, second] = [await give(operator.call, _id), await give(operator.call, _id)];
@@ -71,7 +71,7 @@ describe('who gave a command to an object that was shared', () => {
     expect(shown.filter((name) => name.startsWith('_'))).toEqual(['_id']);
   });
 
-  test('reads no result after the group that the object is in has moved away', async () => {
+  test('reads no result after the group of the object has moved away', async () => {
     const parent = (await make('groups', { name: 'parent' }))._id;
     const child = (await make('groups', { name: 'child', parent }))._id;
     const above = await createPerson(service, { role: OPERATOR_ROLE_ID, group: parent });
@@ -83,7 +83,7 @@ describe('who gave a command to an object that was shared', () => {
     expectRefusal(await above.call('GET', `commands/${id}`), 404);
   });
 
-  test('reads it for as long as the object is theirs, whatever group that is in', async () => {
+  test('reads the result of an own object, whatever its group is', async () => {
     const { _id } = await objectIn(
       elsewhere,
       (await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: elsewhere })).call,
@@ -96,10 +96,10 @@ describe('who gave a command to an object that was shared', () => {
   });
 });
 
-describe('a token that was made with another one', () => {
+describe('a token created with another token', () => {
   const issue = async (call: Call, fields: object = {}) => make('tokens', { name: 'x', ...fields }, call);
 
-  test('expires no later, however long a life is asked for', async () => {
+  test('expires no later than its parent', async () => {
     const parent = await issue(service.admin, { expiresIn: '1h' });
     const call = service.as(parent.token);
     expect((await issue(call, { expiresIn: '90 days' })).expiresAt).toBe(parent.expiresAt);
@@ -108,7 +108,7 @@ describe('a token that was made with another one', () => {
   });
 
   test.each(['DELETE tokens/:id', 'DELETE auth'])(
-    'is revoked with it, and those made with that, by %s',
+    'is revoked with its parent and all descendants, by %s',
     async (how) => {
       const parent = await issue(service.admin);
       const child = await issue(service.as(parent.token));
@@ -125,7 +125,7 @@ describe('a token that was made with another one', () => {
     },
   );
 
-  test('outlives its own child that is revoked', async () => {
+  test('outlives its revoked child', async () => {
     const parent = await issue(service.admin);
     const child = await issue(service.as(parent.token));
     entityOf(await service.as(parent.token)('DELETE', `tokens/${child._id}`));
@@ -133,7 +133,7 @@ describe('a token that was made with another one', () => {
     expectRefusal(await service.as(child.token)('GET', 'auth'), 401);
   });
 
-  test('shows nothing of that, and a chain of them ends', async () => {
+  test('hides its ancestors, and has a limited chain of them', async () => {
     let call = service.admin;
     let shown: string[] = [];
     for (let depth = 0; depth < LIMITS.tokenLineage - 1; depth++) {
@@ -147,8 +147,8 @@ describe('a token that was made with another one', () => {
   });
 });
 
-describe('an entity is shared', () => {
-  test('with users whom the sharer sees, and with nobody else: who is not seen is not told from who is not there', async () => {
+describe('the sharing of an entity', () => {
+  test('accepts only users that the caller sees; others look like missing ones', async () => {
     const admin = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: here });
     const beside = await createPerson(service, { group: here });
     const label = await make('labels', { name: 'x' }, admin.call);
@@ -162,7 +162,7 @@ describe('an entity is shared', () => {
     expectRefusal(await operator.call('GET', `labels/${label._id}`), 404);
   });
 
-  test('not at all where the caller does not see it, whoever it would be shared with', async () => {
+  test('requires that the caller sees the entity', async () => {
     const admin = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: here });
     const foreign = await make('labels', { name: 'x', group: elsewhere });
     for (const user of [admin.id, operator.id, 'f'.repeat(24)]) {
@@ -171,7 +171,7 @@ describe('an entity is shared', () => {
   });
 });
 
-describe('a store that was added', () => {
+describe('an added store', () => {
   let north: Person;
   let below: Person;
   let south: Person;
@@ -182,7 +182,7 @@ describe('a store that was added', () => {
     south = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group: elsewhere });
   });
 
-  test('is there for its group, those below and those above, and for nobody else', async () => {
+  test('exists for its group and those below and above, and for no other', async () => {
     await make('stores', { name: 'of-north' }, north.call);
     const { _id } = await make('of-north', { x: 1 }, north.call);
     await make('of-north', { x: 2 }, below.call);
@@ -202,12 +202,12 @@ describe('a store that was added', () => {
     }
   });
 
-  test('is there for everybody when it is of the root group and says so', async () => {
+  test('exists for everyone if it is a shared one of the root group', async () => {
     await make('stores', { name: 'of-all', shared: true });
     for (const { call } of [north, below, south]) await make('of-all', { x: 1 }, call);
   });
 
-  test('is removed whole, and its name begins anew', async () => {
+  test('is removed completely, so that its name can be reused', async () => {
     const { _id } = await make('stores', { name: 'passing' }, north.call);
     const collections = async () => (await service.client.db().listCollections().toArray()).map(({ name }) => name);
     expect(await collections()).toContain(`custom.passing.${_id}`);
@@ -217,7 +217,7 @@ describe('a store that was added', () => {
     await make('passing', { x: 1 }, south.call);
   });
 
-  test('is judged by the schema that a change would make of it', async () => {
+  test('is checked with the schema as a change would leave it', async () => {
     const patterns = (from: number) =>
       Object.fromEntries(Array.from({ length: 15 }, (_, at) => [`p${from + at}`, { pattern: '^a' }]));
     const { _id } = await make('stores', { name: 'merged', schema: { properties: patterns(0) } });
@@ -227,7 +227,7 @@ describe('a store that was added', () => {
   });
 });
 
-test('refuses a socket that subscribes again and again without waiting, and goes on with it after that', async () => {
+test('refuses a socket that subscribes too often, and continues with it afterwards', async () => {
   const listener = await service.listen(operator.token);
   const objects = Array.from({ length: LIMITS.subscribedObjects / 2 }, () => String(new ObjectId()).slice(12));
   const asked = Array.from({ length: 40 }, () => listener.subscribe({ objects }));

@@ -90,7 +90,7 @@ async function place({ parents, people, things }: World, mark: string) {
 
 type Placed = Awaited<ReturnType<typeof place>>[number];
 
-/** contract, "Visibility", in words of its own. */
+/** Who sees what (docs/reference/permissions.md), in words of its own. */
 const sees = (at: number, { people }: World, thing: Placed, branches: Map<number, string>): boolean =>
   thing.branch.map(String).includes(branches.get(people[at] as number) as string) ||
   thing.owner === at ||
@@ -109,7 +109,7 @@ async function readPages(call: Call, path: string, limit: number): Promise<strin
   return pages;
 }
 
-test(`list, count, pages and single reads are the rule (${RUNS} worlds)`, async () => {
+test(`follows the rule in lists, counts, pages and single reads (${RUNS} worlds)`, async () => {
   let [shown, hidden] = [0, 0];
   await fc.assert(
     fc.asyncProperty(world, async (drawn) => {

@@ -1,4 +1,4 @@
-/** Requests that wait for a command: woken by any instance, bounded, and ended with whatever they depend on. */
+/** Requests that wait for a command: woken by any instance, limited, and ended with the access that they depend on. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
@@ -47,7 +47,7 @@ const send = async (command = 'go') => entityOf(await service.admin('GET', await
 const sendTo = async (call: Call, command: string) =>
   (await call('POST', path(`/${command}`))).headers.location as string;
 
-test('who waits is answered as soon as there is a command, on every instance', async () => {
+test('answers waiting requests on every instance as soon as there is a command', async () => {
   const waiting = [
     ...(await fill(times(ROOM, device.call))),
     ...(await fill(times(ROOM, there.as(device.token)), there)),
@@ -58,14 +58,14 @@ test('who waits is answered as soon as there is a command, on every instance', a
   }
 });
 
-test('there is a command already: at once; there is none: an empty list at the end', async () => {
+test('answers at once if a command is queued, and with an empty list after the timeout', async () => {
   expect((await wait(device.call, 0.02)).body).toEqual([]);
   expect((await device.call('GET', path('?status=queued&wait=60&limit=0'))).body).toEqual([]);
   const command = await send();
   expect((await wait(device.call)).body).toEqual([command]);
 });
 
-test('a command of another object, or of another status, is waited past', async () => {
+test('keeps waiting at commands of other objects or other statuses', async () => {
   const [waiting] = await fill(times(ROOM, device.call));
   const other = entityOf(await service.admin('POST', 'objects', { id: `other-${new ObjectId()}`, name: 'x' }));
   await service.admin('POST', `objects/${other._id}/commands/go`);
@@ -76,7 +76,7 @@ test('a command of another object, or of another status, is waited past', async 
   expect((await waiting)?.body).toEqual([command]);
 });
 
-test('room is made by those who go away', async () => {
+test('stops counting requests of disconnected clients', async () => {
   const going = new AbortController();
   const url = new URL(`/api/v1/${path('?status=queued&wait=60')}`, service.url);
   const headers = { Authorization: `Bearer ${device.token}` };
@@ -91,7 +91,7 @@ test('room is made by those who go away', async () => {
 test.each<[what: string, status: number, change: (role: string) => object]>([
   ['is disabled', 401, () => ({ active: false })],
   ['gets another role', 403, (role) => ({ role })],
-])('a user who %s while waiting gets nothing any more', async (_, status, change) => {
+])('answers without commands to a user who %s while waiting', async (_, status, change) => {
   const { _id: role } = entityOf(await service.admin('POST', 'roles', { name: 'none', credentials: ['GET /labels'] }));
   const own = await fill(times(ROOM, device.call));
   const others = await fill(times(ROOM, service.admin));
@@ -101,7 +101,7 @@ test.each<[what: string, status: number, change: (role: string) => object]>([
   for (const answer of await Promise.all(others)) expect(answer.body).toEqual([command]);
 });
 
-test('the object goes while somebody waits for its commands: not found', async () => {
+test('answers 404 if the object is removed during the wait', async () => {
   const waiting = await fill(times(ROOM, service.admin));
   await service.client
     .db()
@@ -112,7 +112,7 @@ test('the object goes while somebody waits for its commands: not found', async (
   for (const answer of await Promise.all(waiting)) expectRefusal(answer, 404);
 });
 
-test('an instance that stops answers those who wait', async () => {
+test('answers waiting requests when the instance stops', async () => {
   const ending = await startTestService({}, service.mongodbUri);
   const waiting = await fill(times(ROOM, ending.as(device.token)), ending);
   await ending.service.stop();

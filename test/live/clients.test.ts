@@ -1,4 +1,4 @@
-/** Real clients of three generations, as they come from the registry: each hears what it may see, and nothing else. */
+/** Published Socket.IO clients of three generations receive exactly the events of visible objects. */
 import { createRequire } from 'node:module';
 import { afterEach, expect, test } from '@jest/globals';
 import { io as io4 } from 'socket.io-client';
@@ -70,50 +70,54 @@ const cases = Object.keys(CLIENTS).flatMap((client) =>
 
 let made = 0;
 
-test.each(cases)('$client, $transports, $proof', async ({ client, transports, proof }) => {
-  const connect = CLIENTS[client] as Connect;
-  const extraHeaders =
-    proof === 'cookie'
-      ? { Cookie: await cookieOf(service, ADMIN) }
-      : { Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` };
-  const { heard, transport } = await listen(connect, { transports: TRANSPORTS[transports], extraHeaders });
-  const wanted = TRANSPORTS[transports]?.at(-1);
-  await until(() => transport() === wanted, `the transport ${wanted}`);
-  const outsider = await listen(connect, {
-    transports: TRANSPORTS[transports],
-    extraHeaders: { Authorization: `Bearer ${await makeStranger()}` },
-  });
+test.each(cases)(
+  'sends $client only events of visible objects ($transports, $proof)',
+  async ({ client, transports, proof }) => {
+    const connect = CLIENTS[client] as Connect;
+    const extraHeaders =
+      proof === 'cookie'
+        ? { Cookie: await cookieOf(service, ADMIN) }
+        : { Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` };
+    const { heard, transport } = await listen(connect, { transports: TRANSPORTS[transports], extraHeaders });
+    const wanted = TRANSPORTS[transports]?.at(-1);
+    await until(() => transport() === wanted, `the transport ${wanted}`);
+    const outsider = await listen(connect, {
+      transports: TRANSPORTS[transports],
+      extraHeaders: { Authorization: `Bearer ${await makeStranger()}` },
+    });
 
-  const id = `client-${++made}`;
-  const { body: object } = await service.admin('POST', 'objects', { id, name: 'Ünï ☂ 𝄞' });
-  const packets = [];
-  for (const speed of [1, 2, 3]) {
-    const { success, ...packet } = (await service.admin('POST', `objects/${id}/packets`, { speed, note: '☂ 𝄞' })).body;
-    packets.push(packet);
-  }
-  await service.admin('PATCH', `objects/${id}`, { status: 'ü ☂ 𝄞' });
-  const position = { position: expect.stringMatching(/^[\w-]+$/) };
-  const update = { id: object._id, before: { status: '' }, after: { status: 'ü ☂ 𝄞' } };
-  await until(() => heard.length >= 4);
-  expect(heard).toEqual([
-    ...packets.map((packet) => ['object-packet', packet, position]),
-    ['object-update', update, position],
-  ]);
+    const id = `client-${++made}`;
+    const { body: object } = await service.admin('POST', 'objects', { id, name: 'Ünï ☂ 𝄞' });
+    const packets = [];
+    for (const speed of [1, 2, 3]) {
+      const { success, ...packet } = (await service.admin('POST', `objects/${id}/packets`, { speed, note: '☂ 𝄞' }))
+        .body;
+      packets.push(packet);
+    }
+    await service.admin('PATCH', `objects/${id}`, { status: 'ü ☂ 𝄞' });
+    const position = { position: expect.stringMatching(/^[\w-]+$/) };
+    const update = { id: object._id, before: { status: '' }, after: { status: 'ü ☂ 𝄞' } };
+    await until(() => heard.length >= 4);
+    expect(heard).toEqual([
+      ...packets.map((packet) => ['object-packet', packet, position]),
+      ['object-update', update, position],
+    ]);
 
-  // The outsider hears of its own object, which came later: so nothing of the other is still on its way to it.
-  const own = service.as(await service.tokenOf(stranger.login, stranger.password));
-  await own('POST', 'objects', { id: `${id}-own`, name: 'own' });
-  const { body: last } = await own('POST', `objects/${id}-own/packets`, {});
-  await until(() => outsider.heard.length > 0);
-  expect(outsider.heard).toEqual([['object-packet', expect.objectContaining({ _id: last._id }), position]]);
-});
+    // The outsider hears of its own object, which came later: so nothing of the other is still on its way to it.
+    const own = service.as(await service.tokenOf(stranger.login, stranger.password));
+    await own('POST', 'objects', { id: `${id}-own`, name: 'own' });
+    const { body: last } = await own('POST', `objects/${id}-own/packets`, {});
+    await until(() => outsider.heard.length > 0);
+    expect(outsider.heard).toEqual([['object-packet', expect.objectContaining({ _id: last._id }), position]]);
+  },
+);
 
-test.each(Object.keys(CLIENTS))('%s without proof hears Unauthorized', async (client) => {
+test.each(Object.keys(CLIENTS))('refuses %s without credentials with Unauthorized', async (client) => {
   const attempt = listen(CLIENTS[client] as Connect, { transports: ['websocket'] });
   await expect(attempt).rejects.toThrow('Unauthorized');
 });
 
-test('socket.io-client 4 may give its token as auth', async () => {
+test('accepts the token of socket.io-client 4 in auth', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const { heard } = await listen(CLIENTS['socket.io-client 4'] as Connect, { auth: { token } });
   await service.admin('POST', 'objects', { id: 'auth', name: 'auth' });

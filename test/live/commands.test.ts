@@ -1,4 +1,4 @@
-/** What sockets hear of commands: that one was given, and how it ended; those who see the object, and who comes back. */
+/** Command events of sockets: creation and result, live and after a reconnect. */
 import { expect, test } from '@jest/globals';
 import { DEVICE_ROLE_ID, OPERATOR_ROLE_ID } from '../../src/model/builtin.js';
 import { entityOf, eventsOf } from '../support/answers.js';
@@ -19,7 +19,7 @@ const shown = ({ _id, command, params, status, times, expires, result }: Record<
   ...(result !== undefined && { result }),
 });
 
-test('those who see the object hear of its commands, whoever gave them; nobody else does', async () => {
+test('sends command events to all clients that see the object, and to no others', async () => {
   const [north, south] = [await make('groups', { name: 'north' }), await make('groups', { name: 'south' })];
   const [near, far] = [
     await make('objects', { id: 'near', name: 'x', group: north._id }),
@@ -61,7 +61,7 @@ test('those who see the object hear of its commands, whoever gave them; nobody e
   for (const one of Object.values(listeners)) one.close();
 });
 
-test('a client narrows to them by name', async () => {
+test('filters command events by name', async () => {
   await make('objects', { id: 'narrow', name: 'x' });
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   expect(await listener.subscribe({ objects: ['narrow'], events: ['object-command-res'] })).toMatchObject({
@@ -77,7 +77,7 @@ test('a client narrows to them by name', async () => {
   listener.close();
 });
 
-test('who comes back is told what became of commands meanwhile, in order', async () => {
+test('sends missed command events in order after a reconnect', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const first = await service.listen(token);
   await make('objects', { id: 'car', name: 'x' });

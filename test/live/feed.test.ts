@@ -1,4 +1,4 @@
-/** The feed without Socket.IO: as a stream of server-sent events and page by page; what is heard is the same. */
+/** The feed without Socket.IO: server-sent events and polled pages have the same events. */
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { EventSource } from 'eventsource';
 import { LIMITS } from '../../src/model/limits.js';
@@ -80,7 +80,7 @@ const poll = (query: string, as = service.admin): Promise<Answer> => as('GET', `
 const post = async (id: string, n: number) =>
   expect((await service.admin('POST', `objects/${id}/packets`, { n })).status).toBe(200);
 
-test('a stream hears what a socket hears: same events, same order, same positions', async () => {
+test('sends a stream the same events, order and positions as a socket', async () => {
   const [stream, socket] = [await open(), await service.listen(token)];
   await post('car', 1);
   await service.admin('PATCH', 'objects/car', { status: 'grün\n"1"' });
@@ -92,7 +92,7 @@ test('a stream hears what a socket hears: same events, same order, same position
   expect(told.map(({ name, data }) => data.n ?? name)).toEqual([1, 'object-update', 2]);
 });
 
-test('a stream that comes back with its last id misses nothing and hears nothing twice, on any instance', async () => {
+test('resumes a stream at its last id on any instance without loss or duplicates', async () => {
   const other = await startTestService({}, service.mongodbUri);
   endings.push(() => void other.service.stop());
   const first = await open();
@@ -108,7 +108,7 @@ test('a stream that comes back with its last id misses nothing and hears nothing
   await other.client.close();
 });
 
-test('a quiet stream gets an id from time to time: from there nothing is told again', async () => {
+test('sends an idle stream current ids, from which it resumes without duplicates', async () => {
   const stream = await open('?objects=bus');
   const before = stream.position();
   await post('car', 1);
@@ -121,7 +121,7 @@ test('a quiet stream gets an id from time to time: from there nothing is told ag
   expect([stream.heard, back.heard.map(({ data }) => data.n)]).toEqual([[], [2]]);
 });
 
-test('objects and events narrow, by the rights of whoever asks', async () => {
+test('filters by objects and events within the permissions of the caller', async () => {
   const narrow = await open('?objects=bus,nothing&events=object-packet');
   const foreign = await open('?objects=bus', { bearer: await service.tokenOf(outsider.login, outsider.password) });
   const all = await open();
@@ -133,7 +133,7 @@ test('objects and events narrow, by the rights of whoever asks', async () => {
   expect(foreign.heard).toEqual([]);
 });
 
-test('a stream ends when its token is revoked', async () => {
+test('ends a stream when its token is revoked', async () => {
   const { body } = await service.as(null)('POST', 'auth/token', ADMIN);
   const stream = await open('', { bearer: body.token });
   const errors: unknown[] = [];
@@ -146,7 +146,7 @@ test('a stream ends when its token is revoked', async () => {
   expect(stream.heard).toEqual([]);
 });
 
-test('a page: nothing yet, then what came, then what comes while it waits', async () => {
+test('returns an empty page, then missed events, then events during the wait', async () => {
   const { body: now } = await poll('');
   expect(now).toEqual({ events: [], position: expect.stringMatching(/^[\w-]+$/) });
   await post('car', 1);
@@ -164,7 +164,7 @@ test('a page: nothing yet, then what came, then what comes while it waits', asyn
   expect((await waiting).body.events.map(({ data }: { data: { n: number } }) => data.n)).toEqual([3]);
 });
 
-test('pages are bounded, and page after page everything is told once', async () => {
+test('limits pages, and returns each event once over all pages', async () => {
   const { body: start } = await poll('');
   const packets = Array.from({ length: 180 }, (_, n) => ({ n }));
   await service.admin('POST', 'objects/car/packets', packets);
@@ -180,7 +180,7 @@ test('pages are bounded, and page after page everything is told once', async () 
   expect(told).toEqual(packets.map(({ n }) => n));
 });
 
-test('a position that nobody knows is a gap, and where to go on', async () => {
+test('answers an unknown position with a gap and a position to continue from', async () => {
   const { status, body } = await poll('since=Z0FBQUFBQUFBQUFB&wait=30');
   expect([status, body.events, body.gap]).toEqual([200, [], { reason: 'history gone', from: 'Z0FBQUFBQUFBQUFB' }]);
   await post('car', 7);
@@ -188,7 +188,7 @@ test('a position that nobody knows is a gap, and where to go on', async () => {
   expect((await poll(`since=${body.position}`)).body.events).toHaveLength(1);
 });
 
-test('ignores names of events that are none, and hears nothing where only such are asked for', async () => {
+test('ignores unknown event names, and sends nothing if all names are unknown', async () => {
   const { position } = (await poll('')).body;
   await post('car', 8);
   await service.settled();
@@ -204,12 +204,12 @@ test.each([
   [`events=${Array(1_001).fill('object-packet').join(',')}`, 'events: expected a list'],
   [`objects=${Array(1_001).fill('x').join(',')}`, 'objects: expected a list'],
   ['since=a&since=b', 'since: '],
-])('%s is refused', async (query, message) => {
+])('refuses %s', async (query, message) => {
   const { status, body } = await poll(query);
   expect([status, body.helper.message]).toEqual([400, expect.stringContaining(message)]);
 });
 
-test('one listener too many is refused with 429, of a user and of an address; one that leaves makes room', async () => {
+test('limits listeners per user and per address with 429, until one disconnects', async () => {
   const env = { LIVE_CONNECTIONS_PER_USER: '2', LIVE_CONNECTIONS_PER_ADDRESS: '3' };
   const small = await startTestService({ env }, testUri());
   endings.push(() => void small.stop());

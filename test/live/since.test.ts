@@ -1,11 +1,11 @@
-/** Whoever comes back with a position hears what came after it, once and in order, and then goes on live. */
+/** A client that reconnects with a position receives the later events once, in order, and then live events. */
 import { expect, test } from '@jest/globals';
 import { ADMIN, openListener, startTestService, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
 const service = useService();
 
-test('what came while a client was away is told when it comes back, then the present', async () => {
+test('sends missed events after a reconnect, then live events', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const first = await service.listen(token);
   await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
@@ -29,7 +29,7 @@ test('what came while a client was away is told when it comes back, then the pre
 test.each([
   ['malformed', 'no position!', 'unknown position'],
   ['of nowhere', 'Z0FBQUFBQUFBQUFB', 'history gone'],
-])('a position that is %s is a gap, and then the present', async (_, since, reason) => {
+])('reports a gap for a position that is %s, and continues live', async (_, since, reason) => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const listener = await openListener(service.url, token, { since });
   for (let tries = 0; tries < 200 && listener.heard().length === 0; tries++) await listener.subscribe({});
@@ -43,7 +43,7 @@ test.each([
   listener.close();
 });
 
-test('what was missed is told by the rights of today: what is shared now is told, what is taken back is not', async () => {
+test('replays missed events with the current permissions', async () => {
   const admin = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   const { body: group } = await service.admin('POST', 'groups', { name: 'Tenant' });
   const login = { login: 'guest', password: 'guest-password' };
@@ -60,12 +60,14 @@ test('what was missed is told by the rights of today: what is shared now is told
   await service.admin('DELETE', `objects/taken/access/${guest._id}`);
   await service.admin('POST', 'objects/given/access', { user: guest._id });
   await service.settled();
-  const back = await openListener(service.url, await service.tokenOf(login.login, login.password), { since });
-  await until(async () => (await back.subscribe({})) && back.heard().length >= 3);
+  const token = await service.tokenOf(login.login, login.password);
+  const back = await openListener(service.url, token, { since }, 'everything');
+  await until(async () => (await back.subscribe({})) && back.heard().length >= 4);
   expect(back.take().map(({ name, payload }) => [name, payload._oid ?? payload.id])).toEqual([
     ['object-packet', objects.kept],
     ['object-packet', objects.given],
-    ['object-update', objects.given],
+    ['object-removed', objects.taken],
+    ['object-created', objects.given],
   ]);
   back.close();
 });
@@ -77,19 +79,16 @@ const SILENT: [store: string, write: () => Promise<unknown>][] = [
   ['sessions', () => service.as(null)('POST', 'auth', ADMIN)],
 ];
 
-test.each(SILENT)(
-  'a position after a change of %s: another instance, which only has the log, goes on from it',
-  async (store, write) => {
-    const id = `after-${store}`;
-    await service.admin('POST', 'objects', { id, name: id });
-    await write();
-    await until(() => service.changes.at(-1)?.store === store);
-    const { body: before } = await service.admin('GET', 'events');
-    await service.admin('POST', `objects/${id}/packets`, { n: 1 });
-    const other = await startTestService({}, service.mongodbUri);
-    const { body: page } = await other.admin('GET', `events?since=${before.position}`);
-    expect([page.gap, page.events.map(({ data }: { data: { n: number } }) => data.n)]).toEqual([undefined, [1]]);
-    await other.service.stop();
-    await other.client.close();
-  },
-);
+test.each(SILENT)('continues on another instance from a position after a change of %s', async (store, write) => {
+  const id = `after-${store}`;
+  await service.admin('POST', 'objects', { id, name: id });
+  await write();
+  await until(() => service.changes.at(-1)?.store === store);
+  const { body: before } = await service.admin('GET', 'events');
+  await service.admin('POST', `objects/${id}/packets`, { n: 1 });
+  const other = await startTestService({}, service.mongodbUri);
+  const { body: page } = await other.admin('GET', `events?since=${before.position}`);
+  expect([page.gap, page.events.map(({ data }: { data: { n: number } }) => data.n)]).toEqual([undefined, [1]]);
+  await other.service.stop();
+  await other.client.close();
+});

@@ -1,4 +1,4 @@
-/** A client narrows what it hears: acknowledged, within its rights, from the next event on. */
+/** A client sets its filter: acknowledged, within its permissions, from the next event on. */
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { ADMIN, type Heard, type Listener, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
@@ -64,7 +64,7 @@ const ROWS: [name: string, ask: () => object, objects: () => string[] | undefine
   ['what does not exist', () => ({ objects: ['third', 'f'.repeat(24), '*', ''] }), () => [], []],
 ];
 
-test.each(ROWS)('%s', async (_name, ask, objects, hears) => {
+test.each(ROWS)('is answered: %s', async (_name, ask, objects, hears) => {
   const listener = await listen();
   const answer = await listener.subscribe(ask());
   expect(answer).toEqual({ success: true, ...(objects() && { objects: expect.arrayContaining(objects() ?? []) }) });
@@ -72,7 +72,7 @@ test.each(ROWS)('%s', async (_name, ask, objects, hears) => {
   expect(await heardBy(listener)).toEqual([hears]);
 });
 
-test('the last one holds, and {} takes all back', async () => {
+test('replaces the filter, and removes it with {}', async () => {
   const listener = await listen();
   await listener.subscribe({ objects: ['first'] });
   await listener.subscribe({ objects: ['second'], events: ['object-packet'] });
@@ -81,13 +81,13 @@ test('the last one holds, and {} takes all back', async () => {
   expect(await heardBy(listener)).toEqual([ALL]);
 });
 
-test('one socket narrows for itself alone', async () => {
+test('applies the filter only to its own socket', async () => {
   const [narrow, wide] = [await listen(), await listen()];
   await narrow.subscribe({ objects: ['first'] });
   expect(await heardBy(narrow, wide)).toEqual([ALL.slice(0, 2), ALL]);
 });
 
-test('foreign objects cannot be subscribed to, and are not told from those that do not exist', async () => {
+test('treats invisible objects like unknown ones', async () => {
   const listener = await listen(outsider);
   const foreign = await listener.subscribe({ objects: [first._id, 'second'] });
   expect(foreign).toEqual({ success: true, objects: [] });
@@ -95,7 +95,7 @@ test('foreign objects cannot be subscribed to, and are not told from those that 
   expect(await heardBy(listener)).toEqual([[]]);
 });
 
-test('an object that was shared and is no longer is not heard, subscribed to or not', async () => {
+test('sends no events of an object that is no longer shared', async () => {
   const listener = await listen(outsider);
   const { body: users } = await service.admin('GET', `users?where.login=${outsider.login}`);
   await service.admin('POST', 'objects/first/access', { user: users[0]._id });
@@ -106,7 +106,7 @@ test('an object that was shared and is no longer is not heard, subscribed to or 
   expect(await heardBy(listener)).toEqual([[]]);
 });
 
-test('a token for one object cannot subscribe to another', async () => {
+test('refuses other objects to a token for one object', async () => {
   const { body } = await service.as(null)('POST', 'auth/token', { ...ADMIN, scopes: ['GET /objects/first'] });
   const listener = await service.listen(body.token);
   listeners.push(listener);
@@ -124,7 +124,7 @@ test.each([
   ['objects', { objects: 'first' }],
   ['objects', { objects: [{ $ne: null }] }],
   ['objects', { objects: Array(1_001).fill('x') }],
-  ['events', { events: ['object-created'] }],
+  ['events', { events: ['object-renamed'] }],
 ])('bad input is refused with the name of the %s, and changes nothing', async (field, request) => {
   const listener = await listen();
   await listener.subscribe({ objects: ['first'] });
@@ -136,7 +136,7 @@ test.each([
   expect(await heardBy(listener)).toEqual([ALL.slice(0, 2)]);
 });
 
-test('without an acknowledgement asked for, it narrows all the same', async () => {
+test('sets the filter without an acknowledgement callback', async () => {
   const listener = await listen();
   const heard: Heard[] = [];
   const narrowed = { objects: ['second'], events: ['object-packet'] };

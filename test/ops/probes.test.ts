@@ -35,25 +35,25 @@ async function valuesOf(name: string): Promise<Record<string, number>> {
   );
 }
 
-test('a service that works is healthy and ready', async () => {
+test('reports a working service as healthy and ready', async () => {
   expect(await ask('/health')).toEqual({ status: 200, text: '{"status":"up"}' });
   expect(await ask('/ready')).toEqual({ status: 200, text: '{"status":"ready"}' });
   expect((await ask('/ready?verbose', 'HEAD')).status).toBe(200);
 });
 
-test('nothing else is there, and nothing can be done', async () => {
+test('refuses other paths and methods', async () => {
   expect((await ask('/')).status).toBe(404);
   expect((await ask('/api/v1')).status).toBe(404);
   expect((await ask('/ready', 'POST')).status).toBe(405);
 });
 
-test('the public listener shows none of it', async () => {
+test('hides probes and metrics on the public port', async () => {
   for (const path of ['/health', '/ready', '/metrics']) {
     expect((await service.as(null)('GET', path)).status).toBe(404);
   }
 });
 
-test('nothing tells a version, a host, an address or a path that a client asked for', async () => {
+test('reveals no versions, hosts, addresses or requested paths', async () => {
   await service.admin('GET', '/api/v1/objects/who-is-asked-for');
   await service.admin('GET', '/nowhere/at-all');
   const texts = await Promise.all(['/health', '/ready', '/metrics'].map((path) => ask(path)));
@@ -62,7 +62,7 @@ test('nothing tells a version, a host, an address or a path that a client asked 
   expect(all).not.toContain(process.version);
 });
 
-test('requests, packets, events, sockets and commands are counted', async () => {
+test('counts requests, packets, events, sockets and commands', async () => {
   entityOf(await service.admin('POST', 'objects', { id: 'lorry', name: 'Lorry' }));
   const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
   const routes = await valuesOf('vigil_http_requests_total');
@@ -90,7 +90,7 @@ test('requests, packets, events, sockets and commands are counted', async () => 
   await until(async () => (await valuesOf('vigil_sockets'))[''] === 0, 'the socket is gone');
 });
 
-test('without its database it is healthy, not ready, and says why; then it is ready again', async () => {
+test('reports not ready, with the reason, until its database is available again', async () => {
   await line.cut();
   await until(async () => (await ask('/ready')).status === 503, 'it is not ready');
   const { reasons } = JSON.parse((await ask('/ready')).text);
@@ -101,7 +101,7 @@ test('without its database it is healthy, not ready, and says why; then it is re
   await until(async () => (await ask('/ready')).status === 200, 'it is ready');
 });
 
-test('many may ask at once', async () => {
+test('answers many concurrent probes', async () => {
   const ask50 = () => Promise.all(Array.from({ length: 50 }, () => ask('/ready')));
   // The database has only just come back.
   await until(async () => (await ask50()).every(({ status }) => status === 200), 'everyone is told that it is ready');

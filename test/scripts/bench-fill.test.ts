@@ -5,7 +5,7 @@ import { newObject, newPacket, objectId, sizeOf } from '../../scripts/bench/data
 import { fill } from '../../scripts/bench/fill.js';
 import { startTestService, testUri } from '../support/fixture.js';
 
-test('what is filled in has the form of what the service stores', async () => {
+test('fills in documents of the form that the service stores', async () => {
   const uri = testUri();
   const name = new URL(uri).pathname.slice(1);
   await fill(uri, [name], sizeOf(0.01));
@@ -27,7 +27,7 @@ test('what is filled in has the form of what the service stores', async () => {
   }
 });
 
-test('what is filled in lies as a fleet sends it: packets of one object beside those of others', async () => {
+test('interleaves the packets of objects, as a fleet sends them', async () => {
   const uri = testUri();
   const size = sizeOf(0.01);
   await fill(uri, [new URL(uri).pathname.slice(1)], size);

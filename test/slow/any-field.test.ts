@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 
 afterEach(() => {
-  expect(service.logLines.filter((line) => line.includes('a fault of ours'))).toEqual([]);
+  expect(service.logLines.filter((line) => line.includes('internal error'))).toEqual([]);
 });
 
 function expectNoFault(answer: Answer, what: string): void {

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EventSource } from 'eventsource';
-import { readConfig } from '../../src/config.js';
-import { startService } from '../../src/service.js';
+import { startService } from '../../src/app.js';
+import { parseConfig } from '../../src/config.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { TEST_SECRET } from '../support/callers.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
@@ -90,7 +90,7 @@ test('lets an EventSource that came while the database was away hear everything 
 });
 
 test('ends the connection of an EventSource without a word while the service waits for its database', async () => {
-  const config = readConfig({
+  const config = parseConfig({
     PORT: '0',
     MONGODB_URI: 'mongodb://127.0.0.1:1/vigil',
     SECRET: TEST_SECRET,

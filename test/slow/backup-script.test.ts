@@ -86,7 +86,7 @@ test.each([
   ['backup', [], '--to is missing'],
   ['backup', ['--to', 'x'], 'There is no data in'],
   ['restore', [], '--from is missing'],
-  ['restore', ['--from', 'nothing'], 'is no backup'],
+  ['restore', ['--from', 'nothing'], 'is not a complete backup'],
   ['restore', ['--unknown'], "Unknown option '--unknown'"],
 ])('%s %p says what is wrong', async (name, args, why) => {
   const { code, said } = await runScript(name, args as string[], join(base, 'none'));

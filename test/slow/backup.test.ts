@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Db, MongoClient, ObjectId } from 'mongodb';
-import { writeBackup } from '../../src/db/backup.js';
-import { readManifest } from '../../src/db/manifest.js';
-import { restoreBackup } from '../../src/db/restore.js';
+import { writeBackup } from '../../src/db/backup/backup.js';
+import { readManifest } from '../../src/db/backup/manifest.js';
+import { restoreBackup } from '../../src/db/backup/restore.js';
 import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
@@ -187,7 +187,7 @@ describe('what is not a backup is not restored, and changes nothing', () => {
   const spoiled: [string, (folder: string) => Promise<unknown>, string][] = [
     ['without its manifest', (folder) => rm(join(folder, 'manifest.json')), 'it has no manifest.json'],
     ['with a file missing', (folder) => rm(join(folder, 'users.bson.gz')), 'users.bson.gz is missing'],
-    ['with a byte more', (folder) => appendFile(join(folder, 'users.bson.gz'), 'x'), 'not as it was written'],
+    ['with a byte more', (folder) => appendFile(join(folder, 'users.bson.gz'), 'x'), 'is damaged'],
     ['of another format', (folder) => change(folder, { format: 2 }), 'has the format 2'],
     ['of a newer version', (folder) => change(folder, { schema: 99 }), 'a newer Vigil'],
   ];
@@ -212,7 +212,7 @@ describe('what is not a backup is not restored, and changes nothing', () => {
     await change(folder, { files });
     const uri = testUri();
     await expect(restoreBackup(uri, folder, false)).rejects.toThrow('not 9999');
-    await expect(startTestService({}, uri)).rejects.toThrow('was not finished');
+    await expect(startTestService({}, uri)).rejects.toThrow('is unfinished');
     await expect(restoreBackup(uri, folder, false)).rejects.toThrow('not empty');
     await change(folder, { files: manifest.files });
     await restoreBackup(uri, folder, true);
@@ -234,7 +234,7 @@ test('a folder is not written over; what holds secrets is for its owner alone', 
 
 test('of a database that nobody has used there is none', async () => {
   await connectTo(testUri(), async (client) => {
-    await expect(writeBackup(client, join(base, 'nothing'), 0)).rejects.toThrow('nobody has started');
+    await expect(writeBackup(client, join(base, 'nothing'), 0)).rejects.toThrow('no Vigil has used it');
   });
   expect(await readdir(base)).not.toContain('nothing');
 });

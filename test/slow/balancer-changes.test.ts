@@ -86,7 +86,7 @@ async function answerToEventSource(url: string): Promise<string> {
     rmSync(join(secretsOf(balancer), 'key.pem'));
     const other = await start();
     copyFileSync(join(secretsOf(other), 'key.pem'), join(secretsOf(balancer), 'key.pem'));
-    await until(() => /everything stays as it is/.test(balancer.said()), 'it says so');
+    await until(() => /nginx keeps the old one/.test(balancer.said()), 'it says so');
     expect(await nameOf(balancer)).toBe('vigil.example');
     certify(secretsOf(balancer), 'mended.example');
     await until(async () => (await nameOf(balancer)) === 'mended.example', 'a pair that fits is taken');
@@ -111,7 +111,7 @@ async function answerToEventSource(url: string): Promise<string> {
     };
     const balancer = await start({ prepare });
     expect((await fetch(`${balancer.url}/api/v1`)).status).toBe(200);
-    expect(balancer.said()).toContain('There is no TLS: the certificate or its key cannot be used');
+    expect(balancer.said()).toContain('TLS is off: the certificate or its key is invalid');
   });
 
   test('ends when it is asked to, though WebSockets would stay', async () => {

@@ -30,3 +30,11 @@ test('every workload runs', async () => {
     await rm(folder, { recursive: true, force: true });
   }
 }, 180_000);
+
+test('webhooks are measured, and every event arrives', async () => {
+  const given = ['--only', 'H', '--rounds', '1', '--seconds', '0.4', '--scale', '0.01'];
+  const mongodb = ['--mongodb', process.env.TEST_MONGODB_URI as string];
+  const { stdout } = await promisify(execFile)(process.execPath, ['dist/scripts/bench/main.js', ...given, ...mongodb]);
+  for (const id of ['H1', 'H2', 'H3', 'H4', 'W6', 'W6b']) expect(stdout).toContain(`| ${id} |`);
+  expect(stdout).toContain('| 1,000 events at once |');
+}, 180_000);

@@ -3,10 +3,10 @@ import { createRequire } from 'node:module';
 import { afterEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { io as io4 } from 'socket.io-client';
-import { createHub, type Hub } from '../../src/live/hub.js';
+import { createFeed, type Feed } from '../../src/live/feed.js';
 import type { Caller } from '../../src/model/access.js';
 import type { Change } from '../../src/model/change.js';
-import { type Batch, EVERYTHING } from '../../src/model/feed.js';
+import { type EventBatch, NO_FILTER } from '../../src/model/feed.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
@@ -69,23 +69,24 @@ test('polling becomes a WebSocket in the middle of a burst: nothing is lost, dou
 });
 
 /** A feed without a database: whoever asks sees the group `g`, in which every object is. */
-function createFeed(): Hub {
+function createLiveFeed(): Feed {
   const caller = { userId: 'u', groupId: 'g', roleId: null, credentials: ['* /*'], scopes: null } as unknown as Caller;
-  const hub = createHub({
+  const feed = createFeed({
     identify: async () => ({ ...caller, session: null, token: null }),
     findObjects: async () => [],
+    findGroups: async () => [],
     openHistory: async () => null,
-    findReaders: () => ['group:g'],
-    prepareReaders: async () => undefined,
-    most: { perUser: 1, perAddress: 1 },
+    findAudience: () => ['group:g'],
+    prepareAudiences: async () => undefined,
+    maxSubscribers: { perUser: 1, perAddress: 1 },
     log: pino({ enabled: false }),
     now: () => 0,
   });
-  endings.push(hub.stop);
-  return hub;
+  endings.push(feed.stop);
+  return feed;
 }
 
-const ASKED = { proof: {}, address: 'a', wanted: EVERYTHING, since: null };
+const ASKED = { credentials: {}, address: 'a', filter: NO_FILTER, since: null };
 const SILENT = {
   write: () => undefined,
   isDrained: () => true,
@@ -95,28 +96,28 @@ const SILENT = {
 };
 
 test('a feed that has to begin anew ends its listeners at the position they have, not at the new one', async () => {
-  const hub = createFeed();
+  const feed = createLiveFeed();
   const [before, after] = ['AAAAAAAAAA', 'BBBBBBBBBB'];
-  hub.begin(before);
+  feed.begin(before);
   const endedAt: string[] = [];
   const sink = { ...SILENT, end: () => void endedAt.push(listening.position()) };
-  const listening = await hub.listen({ ...ASKED, sink });
+  const listening = await feed.listen({ ...ASKED, sink });
   listening.start();
-  hub.begin(after);
-  expect([endedAt, hub.stats().listeners]).toEqual([[before], 0]);
+  feed.begin(after);
+  expect([endedAt, feed.stats().listeners]).toEqual([[before], 0]);
 });
 
 test('what the database tells in one go is written in one go', async () => {
-  const hub = createFeed();
-  hub.begin('AAAAAAAAAA');
+  const feed = createLiveFeed();
+  feed.begin('AAAAAAAAAA');
   const written: string[][] = [];
-  const write = (batch: Batch) => void written.push(batch.pieces('frame').map(({ position }) => position));
-  (await hub.listen({ ...ASKED, sink: { ...SILENT, write } })).start();
+  const write = (batch: EventBatch) => void written.push(batch.pieces('frame').map(({ position }) => position));
+  (await feed.listen({ ...ASKED, sink: { ...SILENT, write } })).start();
   const changes = Array.from({ length: 10 }, (_, nth) => {
     const about = { store: 'packets', kind: 'created', id: String(nth), objectId: 'o', position: `AAAAAAAAB${nth}` };
     return { ...about, json: Buffer.from('{}') } as unknown as Change;
   });
-  for (const change of changes) await hub.tell(change);
+  for (const change of changes) await feed.publish(change);
   await until(() => written.flat().length === changes.length, 'everything to be written');
   expect(written).toEqual([changes.map(({ position }) => position)]);
 });

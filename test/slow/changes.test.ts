@@ -1,8 +1,9 @@
 /** The watcher alone, on a real change stream: every change once and in order, whatever happens to its cursor. */
 import { afterEach, expect, test } from '@jest/globals';
 import { Decimal128, type Document, type MongoClient, ObjectId } from 'mongodb';
-import { startWatcher, type Watcher } from '../../src/db/changes.js';
-import { connectDatabase, createWatcherClient, type Database } from '../../src/db/connect.js';
+import { startWatcher, type Watcher } from '../../src/db/changes/watcher.js';
+import { createWatcherClient, type Database } from '../../src/db/driver/client.js';
+import { connectDatabase } from '../../src/db/schema/connect.js';
 import { unavailable } from '../../src/errors.js';
 import type { Change } from '../../src/model/change.js';
 import { testUri } from '../support/fixture.js';
@@ -191,7 +192,7 @@ test('a change that never can be told is left out, and does not keep back the ot
   await packets.insertMany([1, 2, 3].map((_id) => ({ _id })));
   await until(() => watched.changes.length === 2);
   expect(watched.changes.map(({ id }) => id)).toEqual(['1', '3']);
-  expect(watched.said).toEqual(['a change could not be told: it is left out']);
+  expect(watched.said).toEqual(['skipped a change that could not be delivered']);
 });
 
 test('the database dropped: one gap is reported when the watcher hears again, and what follows is told', async () => {
@@ -253,7 +254,7 @@ test('a change too large to be told with its images is left out and counted, and
     'packets created 3',
   ]);
   expect(watched.watcher.stats()).toMatchObject({ restarts: 0, gaps: 0, skipped: 1 });
-  expect(watched.said).toEqual(['changes larger than the database can tell are left out']);
+  expect(watched.said).toEqual(['skipped changes that are too large for the database to report']);
   // A stream that is opened after the pieces goes on there.
   while (!(await killCursor(watched)));
   await packets.insertOne({ _id: 4 });
@@ -265,12 +266,15 @@ test('a change too large to be told with its images is left out and counted, and
 test('what happened to it is counted', async () => {
   const watched = await watch();
   const packets = watched.database.db.collection<{ _id: number }>('packets');
-  expect(watched.watcher.stats()).toEqual({ restarts: 0, gaps: 0, skipped: 0, lagMs: null, heardAtMs: 1_000_000 });
+  expect(watched.watcher.stats()).toEqual({ restarts: 0, gaps: 0, skipped: 0, lagMs: null, lastReplyAtMs: 1_000_000 });
   watched.nowMs = Date.now() + 60_000;
   await packets.insertOne({ _id: 1 });
   await until(() => watched.watcher.stats().lagMs !== null);
-  const { lagMs, heardAtMs } = watched.watcher.stats();
-  expect({ lagMs: Math.round((lagMs ?? 0) / 20_000), heardAtMs }).toEqual({ lagMs: 3, heardAtMs: watched.nowMs });
+  const { lagMs, lastReplyAtMs } = watched.watcher.stats();
+  expect({ lagMs: Math.round((lagMs ?? 0) / 20_000), lastReplyAtMs }).toEqual({
+    lagMs: 3,
+    lastReplyAtMs: watched.nowMs,
+  });
   while (!(await killCursor(watched)));
   await until(() => watched.watcher.stats().restarts > 0);
   await watched.database.db.dropDatabase();

@@ -167,7 +167,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
       certifyInto(folder, 'other.example', { cert: 'other.pem', key: 'key.pem' });
       expect(await docker.stack.shell(renew)).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('TLS_CERT and TLS_KEY: the key is that of another certificate'),
+        stderr: expect.stringContaining('TLS_CERT and TLS_KEY: the key belongs to another certificate'),
       });
       await docker.stack.configure({ ...settings, TLS_CERT: join(folder, 'mistyped.pem') });
       expect((await docker.stack.shell('docker compose up -d')).code).not.toBe(0);

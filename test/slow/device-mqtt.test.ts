@@ -1,4 +1,4 @@
-// The device for trials over MQTT, as a process of its own: a recording is stored, and commands are carried out.
+/** The device for trials over MQTT, as a process of its own: a recording is stored, and commands are carried out. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

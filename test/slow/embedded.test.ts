@@ -10,8 +10,8 @@ import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
 import { isFreePort, pathsOf } from '../../src/db/embedded/instance.js';
 import { findMongod } from '../../src/db/embedded/mongod.js';
+import { type Embedded, startEmbedded } from '../../src/db/embedded/start.js';
 import { startReady, supervise } from '../../src/db/embedded/supervise.js';
-import { type Embedded, startEmbedded } from '../../src/db/embedded.js';
 
 const searchPath = process.env.PATH ?? '';
 const cacheFolder = defaultCacheFolder(process.env, homedir(), process.platform);
@@ -55,7 +55,7 @@ async function processOf(dataFolder: string): Promise<number> {
 async function startInChild(dataFolder: string) {
   const options = { dataFolder, mongodBinary: null, searchPath, cacheFolder, cacheSizeMb: 256 };
   const code = `
-    import { startEmbedded } from ${JSON.stringify(resolve('src/db/embedded.ts'))};
+    import { startEmbedded } from ${JSON.stringify(resolve('src/db/embedded/start.ts'))};
     const log = { info() {}, warn() {} };
     console.log((await startEmbedded({ ...${JSON.stringify(options)}, log })).uri);
   `;
@@ -131,7 +131,7 @@ test('mongod killed: it runs again at the same address, with every acknowledged 
     process.kill(await processOf(folder), 'SIGKILL');
     await write(10);
   }
-  expect(said.filter((message) => message === 'MongoDB runs again')).toHaveLength(2);
+  expect(said.filter((message) => message === 'MongoDB restarted')).toHaveLength(2);
   expect(await idsIn(uri)).toEqual(expect.arrayContaining(acknowledged));
 });
 
@@ -144,7 +144,7 @@ test('a mongod that outlived its service is shut down, and its data taken over',
   process.kill(orphan, 0);
 
   const taken = await start(folder);
-  expect(taken.said[0]).toMatch(/service that was killed still runs/);
+  expect(taken.said[0]).toMatch(/killed service still runs/);
   expect(taken.uri).toBe(uri);
   expect(await processOf(folder)).not.toBe(orphan);
   expect(await idsIn(taken.uri)).toEqual([1]);
@@ -219,8 +219,8 @@ test('files that mongod refuses: the failed start says why, and frees the folder
   await (await start(folder)).stop();
   const { data } = pathsOf(join(folder, 'mongodb'));
   await writeFile(join(data, 'storage.bson'), 'not BSON');
-  await expect(start(folder)).rejects.toThrow(/mongod ended \(.*\): .*(storage\.bson|metadata)/);
-  await expect(start(folder)).rejects.toThrow(/mongod ended/);
+  await expect(start(folder)).rejects.toThrow(/mongod exited \(.*\): .*(storage\.bson|metadata)/);
+  await expect(start(folder)).rejects.toThrow(/mongod exited/);
 });
 
 test('a mongod that starts no more is given up, with the reason', async () => {

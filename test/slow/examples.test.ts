@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 /** The arguments of the device in examples/README.md, with the addresses of this service. */
-function readArguments(file: string): string[] {
+function parseArguments(file: string): string[] {
   const line = readSection('examples/README.md', 'Run a device')
     .split('\n')
     .find((one) => one.includes(file)) as string;
@@ -55,7 +55,7 @@ const DEVICES = [
 test.each(DEVICES)('runs %s, which stores packets and carries out a command', async (file, command) => {
   const path = command === 'node' ? process.execPath : command;
   const env = { PATH: process.env.PATH, VIGIL_TOKEN: token };
-  const program = startProgram([`examples/${file}`, ...readArguments(file)], env, path);
+  const program = startProgram([`examples/${file}`, ...parseArguments(file)], env, path);
   programs.add(program);
   await waitForOutput(program, /^(stored)/m);
   const { headers } = await service.admin('POST', 'objects/sensor-1/commands/blink', { times: 3 });

@@ -1,4 +1,4 @@
-/** interface, "Connection keep-alive": the frames themselves, as a client without any library sees them. */
+/** Connections that are kept alive (docs/reference/live-events.md): the frames themselves, as a client without any library sees them. */
 import { afterEach, expect, test } from '@jest/globals';
 import { ADMIN, useService } from '../support/fixture.js';
 import { cookieOf, openRaw, type Raw, toEvent } from '../support/raw-socket.js';
@@ -38,11 +38,14 @@ async function expectHears(raw: Raw): Promise<void> {
 test('0, then 40, then 42: connection parameters, the namespace, events with their position', async () => {
   const raw = await open({ Cookie: await cookieOf(service, ADMIN) });
   await raw.next('40');
-  await service.admin('POST', 'objects', { id: 'wire', name: 'Wire' });
+  const { body: object } = await service.admin('POST', 'objects', { id: 'wire', name: 'Wire' });
   const { body } = await service.admin('POST', 'objects/wire/packets', { speed: 1 });
   const { success, ...packet } = body;
-  const frame = await raw.next('42');
-  expect(toEvent(frame)).toEqual(['object-packet', packet, { position: expect.stringMatching(/^[\w-]+$/) }]);
+  const detail = { position: expect.stringMatching(/^[\w-]+$/) };
+  const { success: _, ...created } = object;
+  const payload = { id: created._id, object: created };
+  expect(toEvent(await raw.next('42'))).toEqual(['object-created', payload, detail]);
+  expect(toEvent(await raw.next('42'))).toEqual(['object-packet', packet, detail]);
 });
 
 test('the first frame holds what old clients read, and the second is 40', async () => {
@@ -214,8 +217,10 @@ test('the polling handshake offers the WebSocket, and delivers events itself', a
   expect(said).toContain('2:40');
   const next = poll(sid);
   await service.admin('POST', 'objects', { id: 'polled', name: 'Polled' });
+  expect(await next).toMatch(/^\d+:42\["object-created",\{"id":"[0-9a-f]{24}","object":\{/);
+  const after = poll(sid);
   await service.admin('PATCH', 'objects/polled', { status: 'seen' });
-  expect(await next).toMatch(/^\d+:42\["object-update",\{"id":"[0-9a-f]{24}","before":\{"status":""\},/);
+  expect(await after).toMatch(/^\d+:42\["object-update",\{"id":"[0-9a-f]{24}","before":\{"status":""\},/);
 });
 
 test('a polling handshake without proof is told Unauthorized', async () => {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { io } from 'socket.io-client';
-import { readConfig } from '../../src/config.js';
-import { type Service, startService } from '../../src/service.js';
+import { type Service, startService } from '../../src/app.js';
+import { parseConfig } from '../../src/config.js';
 import { type ApiAnswer, callApi, logIn } from '../support/api-call.js';
 import { ADMIN, type Heard, type Listener, openListener } from '../support/fixture.js';
 import { type Program, startProgram, waitForOutput } from '../support/program.js';
@@ -110,7 +110,7 @@ async function expectHeard(listener: Listener, stored: { _id: string; _oid: stri
 
 async function startEmbeddedService(): Promise<{ service: Service; folder: string; token: string }> {
   const env = await makeEnvironment();
-  const service = await startService(readConfig(env), { logTo: { write: () => undefined } });
+  const service = await startService(parseConfig(env), { logTo: { write: () => undefined } });
   endings.push(() => service.stop());
   return { service, folder: env.DATA_DIR, token: await logIn(service.url, ADMIN) };
 }

@@ -7,7 +7,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import fc from 'fast-check';
 import { toApiError } from '../../src/errors.js';
 import { createFairness } from '../../src/fairness/fairness.js';
-import { jsonBody, parseJson } from '../../src/http/body.js';
+import { jsonBody, parseJson } from '../../src/http/middleware/body.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
-import { readConfig } from '../../src/config.js';
+import { parseConfig } from '../../src/config.js';
 import { startTestService, type TestService } from '../support/fixture.js';
 import { CONNECT, connectDevice, connectRaw, createObject, PUBLISH } from '../support/mqtt-device.js';
 import { runsOf } from '../support/runs.js';
@@ -60,9 +60,9 @@ test('nowhere, where the port is given as empty', async () => {
 });
 
 test('a key without its certificate is refused, and by default it is as open as HTTP is', () => {
-  expect(() => readConfig({ MQTT_TLS_KEY: 'x' })).toThrow('MQTT_TLS_KEY, MQTT_TLS_CERT');
-  expect(readConfig({}).mqtt).toEqual({ port: 1_883, host: '127.0.0.1', tls: null });
-  expect(readConfig({ HOST: '0.0.0.0' }).mqtt?.host).toBe('0.0.0.0');
+  expect(() => parseConfig({ MQTT_TLS_KEY: 'x' })).toThrow('MQTT_TLS_KEY, MQTT_TLS_CERT');
+  expect(parseConfig({}).mqtt).toEqual({ port: 1_883, host: '127.0.0.1', tls: null });
+  expect(parseConfig({ HOST: '0.0.0.0' }).mqtt?.host).toBe('0.0.0.0');
 });
 
 test(`${STORM} devices that come at once are all let in, and what they say is stored`, async () => {

@@ -63,7 +63,7 @@ test('refuses further clients of a user of whom many come back at once, by socke
   const since = (await first.call('GET', 'events')).body.position;
   await post(0, 1);
   await service.settled();
-  const why = 'too many clients of this user come back from long ago at once';
+  const why = 'too many clients of this user resume from an old position at the same time';
   expectRefusal(await first.call('GET', `events?since=${since}`), 429, why);
   await expect(comeBack(first, since)).rejects.toThrow('Too Many Requests');
   // An EventSource would take an answer as final, and never come back.

@@ -2,13 +2,14 @@
 import { readdirSync } from 'node:fs';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { readConfig } from '../../src/config.js';
-import { connectDatabase, type Database } from '../../src/db/connect.js';
-import { takeLease } from '../../src/db/lease.js';
-import type { Migration } from '../../src/db/migrations/migration.js';
-import { MIGRATIONS, migrate } from '../../src/db/migrations.js';
+import { startService } from '../../src/app.js';
+import { parseConfig } from '../../src/config.js';
+import type { Database } from '../../src/db/driver/client.js';
+import { acquireLease } from '../../src/db/driver/lease.js';
+import { connectDatabase } from '../../src/db/schema/connect.js';
+import type { Migration } from '../../src/db/schema/migrations/migration.js';
+import { MIGRATIONS, migrate } from '../../src/db/schema/migrations.js';
 import { toApiError } from '../../src/errors.js';
-import { startService } from '../../src/service.js';
 import { readCode, readSection, readTable } from '../support/docs/markdown.js';
 import { ADMIN, startTestService, testUri } from '../support/fixture.js';
 import { OLDER, writeOlderData } from '../support/older.js';
@@ -49,7 +50,7 @@ async function insist(attempt: () => Promise<unknown>): Promise<void> {
 }
 
 test('each is a file, in the order of their numbers', () => {
-  const files = readdirSync('src/db/migrations').filter((name) => name !== 'migration.ts');
+  const files = readdirSync('src/db/schema/migrations').filter((name) => name !== 'migration.ts');
   expect(MIGRATIONS.map(({ name }) => `${name}.ts`)).toEqual(files.sort());
   expect(files.map((name) => Number(name.slice(0, 4)))).toEqual(files.map((_, at) => at + 1));
 });
@@ -76,7 +77,7 @@ describe('the data of an older version', () => {
     expect(recorded).toEqual({ _id: 'schema', ...record });
     await service.service.stop();
     const again = await startService(
-      readConfig({
+      parseConfig({
         PORT: '0',
         MONGODB_URI: uri,
         SECRET: 'test-secret-0123456789-abcdefghijklmnop',
@@ -160,15 +161,15 @@ describe('instances that start at once', () => {
 
 test('a lease is held by one, renewed while it is held, and given back', async () => {
   const database = await connect();
-  const lease = await takeLease(database, 'test', 300);
+  const lease = await acquireLease(database, 'test', 300);
   expect(lease).not.toBeNull();
   const leases = database.db.collection<{ _id: string; until: Date }>('installation');
   const untilOf = async () => (await leases.findOne({ _id: 'lease: test' }))?.until.getTime() ?? 0;
   const first = await untilOf();
   await until(async () => (await untilOf()) > first + 300, 'it was renewed');
-  expect([await takeLease(database, 'test', 300), lease?.lost.aborted]).toEqual([null, false]);
+  expect([await acquireLease(database, 'test', 300), lease?.lost.aborted]).toEqual([null, false]);
   await lease?.release();
-  const other = await takeLease(database, 'test', 300);
+  const other = await acquireLease(database, 'test', 300);
   expect(other).not.toBeNull();
   await other?.release();
 });
@@ -181,14 +182,14 @@ describe('a start is refused', () => {
 
   test.each([
     ['where a newer version has been', { _id: 'schema', version: 99, applied: [] }, 'used by a newer Vigil'],
-    ['where a restore was not finished', { _id: 'restoring' }, 'run it again, with --replace'],
+    ['where a restore was not finished', { _id: 'restoring' }, 'run it again with --replace'],
   ])('%s', async (_, mark, why) => {
     const uri = testUri();
     const { db } = await connectToOlder(uri);
     await db.collection<{ _id: string }>('installation').insertOne(mark);
     const before = await db.collection('installation').find().toArray();
     const secret = 'test-secret-0123456789-abcdefghijklmnop';
-    const config = readConfig({
+    const config = parseConfig({
       PORT: '0',
       MONGODB_URI: uri,
       SECRET: secret,

@@ -31,8 +31,8 @@ test('live events go on past it, and so does what is told to those who come back
   const back = await openListener(service.url, token, { since });
   await until(() => back.heard().length >= 4);
   expect(numbers(back.take())).toEqual([2, 3, 3, 'object-update']);
-  expect(service.logLines.filter((line) => line.includes('larger than the database can tell')).length).toBeGreaterThan(
-    0,
-  );
+  expect(
+    service.logLines.filter((line) => line.includes('too large for the database to report')).length,
+  ).toBeGreaterThan(0);
   back.close();
 });

@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createMemory } from '../../src/db/memory.js';
+import { createBufferPool } from '../../src/db/bson/buffer-pool.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
@@ -60,25 +60,25 @@ test('each page holds what was asked for', async () => {
 });
 
 describe('memory that is kept', () => {
-  const memory = createMemory();
+  const memory = createBufferPool();
   const { memoryStepBytes: step, memoriesKept, memoryKeptBytes } = LIMITS;
 
   test('serves again what fits into it, and nobody else meanwhile', () => {
-    const first = memory.lend(step + 1);
+    const first = memory.acquire(step + 1);
     expect(first.length).toBe(2 * step);
-    memory.takeBack(first);
-    const [again, other] = [memory.lend(2 * step), memory.lend(2 * step)];
+    memory.release(first);
+    const [again, other] = [memory.acquire(2 * step), memory.acquire(2 * step)];
     expect([again, other].filter((one) => one === first)).toHaveLength(1);
     expect(other).not.toBe(again);
   });
 
   test('is bounded, in number and in size', () => {
-    const lent = Array.from({ length: 2 * memoriesKept }, () => memory.lend(3 * step));
-    for (const one of lent) memory.takeBack(one);
-    const again = Array.from({ length: 2 * memoriesKept }, () => memory.lend(3 * step));
+    const lent = Array.from({ length: 2 * memoriesKept }, () => memory.acquire(3 * step));
+    for (const one of lent) memory.release(one);
+    const again = Array.from({ length: 2 * memoriesKept }, () => memory.acquire(3 * step));
     expect(again.filter((one) => lent.includes(one)).length).toBeLessThanOrEqual(memoriesKept);
-    const large = memory.lend(memoryKeptBytes + 1);
-    memory.takeBack(large);
-    expect(memory.lend(memoryKeptBytes + 1)).not.toBe(large);
+    const large = memory.acquire(memoryKeptBytes + 1);
+    memory.release(large);
+    expect(memory.acquire(memoryKeptBytes + 1)).not.toBe(large);
   });
 });

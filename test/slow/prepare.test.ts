@@ -44,7 +44,7 @@ beforeAll(async () => {
     compilerOptions: { module: 'nodenext', strict: true, rootDir: '.', noEmit: true, types: [] },
   });
   await write('src/main.ts', 'export const one: number = 1;\n');
-  await write('src/console/index.html', '<p>page</p>\n');
+  await write('src/pages/index.html', '<p>page</p>\n');
 });
 
 afterAll(() => rm(base, { recursive: true, force: true }));
@@ -52,7 +52,7 @@ afterAll(() => rm(base, { recursive: true, force: true }));
 test('a fresh clone is installed and compiled, and then left alone', async () => {
   const first = await prepare();
   expect(first).toEqual({ code: 0, said: 'Installing dependencies (first start only) …\nCompiling …\n' });
-  expect(await built()).toEqual(['.stamp', 'src', 'src/console', 'src/console/index.html', 'src/main.js']);
+  expect(await built()).toEqual(['.stamp', 'src', 'src/main.js', 'src/pages', 'src/pages/index.html']);
   const stamp = await readFile(join(base, 'dist', '.stamp'), 'utf8');
   expect(await prepare()).toEqual({ code: 0, said: '' });
   expect(await readFile(join(base, 'dist', '.stamp'), 'utf8')).toBe(stamp);
@@ -63,7 +63,7 @@ test('a change is compiled, by one of many that start at once, and nothing old r
   await rm(join(base, 'src', 'main.ts'));
   const runs = await Promise.all([prepare('--quiet'), prepare('--quiet'), prepare('--quiet')]);
   expect(runs).toEqual(Array(3).fill({ code: 0, said: '' }));
-  expect(await built('dist/src')).toEqual(['console', 'console/index.html', 'other.js']);
+  expect(await built('dist/src')).toEqual(['other.js', 'pages', 'pages/index.html']);
 });
 
 test('a source that does not compile stops the start with what the compiler says, until it is mended', async () => {

@@ -1,7 +1,7 @@
 /** Whether a device is there: `state.online` is right soon after it comes and goes, also with the instance that held it. */
 import { afterEach, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
-import { ADMIN, startTestService, type TestService, useService } from '../support/fixture.js';
+import { ADMIN, startSecond, useService } from '../support/fixture.js';
 import { CONNECT, connectDevice, connectRaw, createObject } from '../support/mqtt-device.js';
 import { type Program, startProgram, waitForOutput } from '../support/program.js';
 import { until } from '../support/until.js';
@@ -35,15 +35,7 @@ async function onlinesOf(id: string): Promise<boolean[]> {
   return body.map(({ online }: { online: boolean }) => online);
 }
 
-/** Another instance on the same database. */
-async function startOther(): Promise<TestService> {
-  const other = await startTestService({}, service.mongodbUri);
-  endings.push(
-    () => other.client.close(),
-    () => other.service.stop(),
-  );
-  return other;
-}
+const startOther = () => startSecond(service, endings);
 
 test('it is online as soon as it is connected, and offline soon after it took its leave; listeners hear both', async () => {
   const id = await create();

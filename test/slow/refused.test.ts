@@ -145,7 +145,7 @@ describe.each(WAYS)('%s', (_, connect) => {
       { numRuns: runsOf(100) },
     );
     const ofIt = service.logLines.filter((text) => text.includes(objectId));
-    expect(ofIt.filter((text) => text.includes('a fault of ours'))).toEqual([]);
+    expect(ofIt.filter((text) => text.includes('internal error'))).toEqual([]);
   });
 
   test('what the database takes for no reason of its own is refused once, acknowledged and noted', async () => {

@@ -1,7 +1,7 @@
 /** What a device sends again, for want of an acknowledgement or for good measure, is stored once and heard once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createDigest, formerDigest, packetIdOf } from '../../src/gateway/packet-id.js';
+import { createDigest, formerDigest, packetIdOf } from '../../src/mqtt/dedup-id.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';

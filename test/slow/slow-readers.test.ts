@@ -5,7 +5,8 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { cutStalled } from '../../src/http/stalled.js';
+import { createExpressClasses } from '../../src/http/server/express-classes.js';
+import { cutStalledReaders } from '../../src/http/server/stalled-readers.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
@@ -15,7 +16,7 @@ const MIB = 1_024 * 1_024;
 
 describe('an answer', () => {
   const body = Buffer.alloc(24 * MIB);
-  const server = createServer((_req, res) => void res.end(body));
+  const server = createServer(createExpressClasses(), (_req, res) => void res.end(body));
   const sockets = new Set<Socket>();
   const limits = { stallMs: 1_500, checkMs: 20, progressBytes: 64 * 1_024 };
   let port: number;
@@ -25,7 +26,7 @@ describe('an answer', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     port = (server.address() as AddressInfo).port;
-    server.once('close', cutStalled(sockets, limits));
+    server.once('close', cutStalledReaders(sockets, limits));
   });
 
   afterAll(() => {

@@ -1,22 +1,33 @@
 /** The embedded database on a small disk. Needs the right to mount a disk in memory. */
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { startEmbedded } from '../../src/db/embedded.js';
+import { pathsOf, uriOf } from '../../src/db/embedded/instance.js';
+import { findMongod } from '../../src/db/embedded/mongod.js';
+import { startEmbedded } from '../../src/db/embedded/start.js';
+import { startReady, supervise } from '../../src/db/embedded/supervise.js';
+import { until } from '../support/until.js';
 
 let folder: string;
 let isMounted = false;
-const start = () =>
-  startEmbedded({
-    dataFolder: folder,
-    mongodBinary: process.env.MONGOD_BINARY || null,
-    searchPath: process.env.PATH ?? '',
-    cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
-    log: { info: () => undefined, warn: () => undefined },
-  });
+const search = {
+  binary: process.env.MONGOD_BINARY || null,
+  searchPath: process.env.PATH ?? '',
+  cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
+  log: { info: () => undefined, warn: () => undefined },
+};
+const start = () => startEmbedded({ ...search, dataFolder: folder, mongodBinary: search.binary });
+
+/** Leaves no byte free, until the file is removed: also none of those that mongod gave back since. */
+function fillDisk(): string {
+  const file = join(folder, 'filler');
+  spawnSync('dd', ['if=/dev/zero', `of=${file}`, 'bs=64k', 'oflag=append', 'conv=notrunc']);
+  return file;
+}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'vigil-small-'));
@@ -32,10 +43,63 @@ test('says how much room a new database needs where there is too little, and tak
   if (!isMounted) return;
   const filler = join(folder, 'filler');
   await writeFile(filler, Buffer.alloc(300 * 1024 ** 2));
-  await expect(start()).rejects.toThrow(/Too little room .* MiB .*DATA_DIR/);
+  await expect(start()).rejects.toThrow(/Too little disk space .* MiB .*DATA_DIR/);
   await rm(filler);
   await (await start()).stop();
   // A database that is there is started with whatever room is left.
   await writeFile(filler, Buffer.alloc(200 * 1024 ** 2));
   await (await start()).stop();
+}, 120_000);
+
+test('waits for room while the disk is full, however often mongod fails meanwhile, and goes on by itself with all it had', async () => {
+  if (!isMounted) return;
+  const ours = join(folder, 'mongodb');
+  const [key, port] = [await readFile(pathsOf(ours).key, 'utf8'), Number(await readFile(pathsOf(ours).port, 'utf8'))];
+  const settings = { mongod: await findMongod(search), folder: ours, port, key, cacheSizeMb: 256 };
+  const instance = await startReady(settings);
+  const reports: string[] = [];
+  const log = { info: () => undefined, warn: (_: object, message: string) => void reports.push(message) };
+  const patience = { failedStarts: 1, longestPauseMs: 50 };
+  const supervised = supervise(instance, settings, log, patience);
+  let exited = '';
+  void supervised.whenExited.then((reason) => {
+    exited = reason;
+  });
+  const stored = async () => {
+    const client = new MongoClient(uriOf(key, port), { serverSelectionTimeoutMS: 60_000 });
+    const count = await client.db('trial').collection('kept').countDocuments();
+    await client.close();
+    return count;
+  };
+  const client = new MongoClient(uriOf(key, port));
+  await client
+    .db('trial')
+    .collection('kept')
+    .insertOne({}, { writeConcern: { w: 'majority' } });
+  await client.close();
+
+  const filler = fillDisk();
+  instance.child.kill('SIGKILL');
+  await instance.ended;
+  // A mongod that comes up on the full disk notices when it writes.
+  const makeWrite = async () => {
+    const writer = new MongoClient(uriOf(key, port), { serverSelectionTimeoutMS: 200, socketTimeoutMS: 2_000 });
+    const large = { text: 'x'.repeat(1_000_000) };
+    await Promise.allSettled([writer.db('trial').collection('more').insertOne(large)]);
+    await Promise.allSettled([writer.db('admin').command({ fsync: 1 })]);
+    await writer.close(true);
+  };
+  const isReported = async () => {
+    fillDisk();
+    await makeWrite();
+    return reports.some((report) => report.startsWith('The disk is full: '));
+  };
+  await until(isReported, 'a report of the full disk', 60_000, 50);
+  expect(exited).toBe('');
+  await rm(filler);
+  expect([await stored(), exited]).toEqual([1, '']);
+
+  await supervised.stop();
+  fillDisk();
+  await expect(start()).rejects.toThrow(/^The disk is full: .* has \d+ MiB free.*Free some space/);
 }, 120_000);

@@ -49,7 +49,7 @@ test('with a configuration that cannot be: every problem is told', async () => {
   const { code, said } = await start({ PORT: '99999', LOG_LEVEL: 'loud', SECRET: 'short' });
   expect(code).toBe(1);
   expect(said.split('\n').map((line) => line.trim().split(':')[0])).toEqual([
-    'The configuration is not usable',
+    'The configuration is invalid',
     'PORT',
     'SECRET',
     'LOG_LEVEL',

@@ -1,8 +1,8 @@
 /** A start before the database: the process stays, says what it waits for, and opens by itself. */
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { readConfig } from '../../src/config.js';
-import { type Service, startService } from '../../src/service.js';
+import { type Service, startService } from '../../src/app.js';
+import { parseConfig } from '../../src/config.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 async function start(uri: string, env: Record<string, string> = {}): Promise<Service> {
   const common = { PORT: '0', OPS_PORT: '0', STOP_DELAY: '0', SECRET: 'test-secret-0123456789-abcdefghijklmnop' };
-  const config = readConfig({ ...common, MONGODB_URI: uri, LOG_FORMAT: 'json', ...env });
+  const config = parseConfig({ ...common, MONGODB_URI: uri, LOG_FORMAT: 'json', ...env });
   service = await startService(config, { logTo: { write: (text: string) => void logLines.push(text) } });
   return service;
 }
@@ -41,12 +41,12 @@ test('503 with the time to come again, health 200, ready 503; and all is well wh
   expect(await statusOf(`${opsUrl}/health`)).toBe(200);
   const ready = await fetch(`${opsUrl}/ready`);
   expect(ready.status).toBe(503);
-  expect(await ready.json()).toMatchObject({ reasons: [expect.stringContaining('the database is awaited')] });
+  expect(await ready.json()).toMatchObject({ reasons: [expect.stringContaining('it waits for the database')] });
   expect(await statusOf(`${opsUrl}/metrics`)).toBe(200);
   await line.mend();
   await until(async () => (await statusOf(`${opsUrl}/ready`)) === 200, 'it is ready');
   await until(async () => (await statusOf(`${url}/api/v1/auth/token`, login)) === 200, 'a login');
-  expect(logLines.some((text) => text.includes('the database is away'))).toBe(true);
+  expect(logLines.some((text) => text.includes('database unavailable'))).toBe(true);
 });
 
 test('it stops while it waits', async () => {
@@ -94,7 +94,7 @@ test('a user with the role readWrite on the one database is enough; one that may
   await make('reader', 'read');
   await make('app', 'readWrite');
   try {
-    await expect(start(as('reader'))).rejects.toThrow('may not do what is needed');
+    await expect(start(as('reader'))).rejects.toThrow('lacks permissions (role readWrite is needed)');
     const { opsUrl, isWaiting } = await start(as('app'), { ADMIN_PASSWORD: ADMIN.password });
     expect(isWaiting).toBe(false);
     expect(await statusOf(`${opsUrl}/ready`)).toBe(200);

@@ -1,7 +1,8 @@
 /** The watcher on a database that answers wrongly, late, or not at all: each kind of failure takes its own way, none ends it. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { startWatcher, type Watcher } from '../../src/db/changes.js';
-import { connectDatabase, createWatcherClient, type Database } from '../../src/db/connect.js';
+import { startWatcher, type Watcher } from '../../src/db/changes/watcher.js';
+import { createWatcherClient, type Database } from '../../src/db/driver/client.js';
+import { connectDatabase } from '../../src/db/schema/connect.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';

@@ -1,4 +1,4 @@
-/** Random writes of two tenants: each socket hears exactly what a model of the contract says, and nothing else. */
+/** Random writes of two tenants: each socket hears exactly what a model of the rights says, and nothing else. */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Call, type Heard, type Listener, useService } from '../support/fixture.js';
@@ -53,13 +53,13 @@ async function makePeople(): Promise<Person[]> {
         group,
         branch: user.branch,
         call: service.as(token),
-        listener: await service.listen(token),
+        listener: await service.listen(token, 'everything'),
       };
     }),
   );
 }
 
-/** contract, "Visibility", in words of its own. */
+/** Who sees what (docs/reference/permissions.md), in words of its own. */
 const sees = ({ _id, group }: Person, thing: Thing): boolean =>
   thing.branch.includes(group) || thing.owner === _id || thing.access.includes(_id);
 
@@ -98,7 +98,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 type Told = Pick<Heard, 'name' | 'payload'>;
 
-/** What the contract predicts: every call of the model is made to the service as well. */
+/** What the model predicts: every call of the model is made to the service as well. */
 function createWorld(people: readonly Person[], run: string) {
   const things: Thing[] = [];
   const predicted = new Map<Person, Told[]>(people.map((person) => [person, []]));
@@ -107,6 +107,13 @@ function createWorld(people: readonly Person[], run: string) {
   };
   const update = (thing: Thing, before: object, after: object): void =>
     tell(thing, { name: 'object-update', payload: { id: thing._id, before, after } });
+  const appear = (thing: Thing, person: Person): void => {
+    const { success, state, _at, ...object } = thing as unknown as Record<string, unknown>;
+    const payload = { id: thing._id, object: expect.objectContaining(object) };
+    predicted.get(person)?.push({ name: 'object-created', payload });
+  };
+  const disappear = (thing: Thing, person: Person): void =>
+    void predicted.get(person)?.push({ name: 'object-removed', payload: { id: thing._id } });
   const packetsOf = async (thing: Thing, by: Person, count: number): Promise<number> => {
     const messages = Array.from({ length: count }, (_, n) => ({ n }));
     const { status } = await by.call('POST', `objects/${thing._id}/packets`, count === 1 ? messages[0] : messages);
@@ -130,7 +137,9 @@ function createWorld(people: readonly Person[], run: string) {
       (await by.call('PATCH', `objects/${thing._id}`, { status: thing.status, access: [by._id] })).status,
     async remove(thing: Thing, by: Person) {
       const { status } = await by.call('DELETE', `objects/${thing._id}`);
-      if (status === 200) things.splice(things.indexOf(thing), 1);
+      if (status !== 200) return status;
+      things.splice(things.indexOf(thing), 1);
+      for (const person of people) if (sees(person, thing)) disappear(thing, person);
       return status;
     },
   };
@@ -143,7 +152,13 @@ function createWorld(people: readonly Person[], run: string) {
     if (status !== 200 || held === shared) return status;
     const before = { access: thing.access };
     thing.access = shared ? [...thing.access, friend._id] : thing.access.filter((_id) => _id !== friend._id);
-    update(thing, before, { access: thing.access });
+    const payload = { id: thing._id, before, after: { access: thing.access } };
+    for (const person of people) {
+      const [wasSeen, isSeen] = [sees(person, { ...thing, ...before }), sees(person, thing)];
+      if (wasSeen && isSeen) predicted.get(person)?.push({ name: 'object-update', payload });
+      else if (isSeen) appear(thing, person);
+      else if (wasSeen) disappear(thing, person);
+    }
     return status;
   };
   return {
@@ -152,7 +167,9 @@ function createWorld(people: readonly Person[], run: string) {
       const by = people[one.by] as Person;
       if (one.kind === 'create') {
         const wanted = { id: `${run}-${things.length}-${performance.now()}`, name: 'O' };
-        things.push({ ...(await by.call('POST', 'objects', wanted)).body });
+        const thing: Thing = { ...(await by.call('POST', 'objects', wanted)).body };
+        things.push(thing);
+        for (const person of people) if (sees(person, thing)) appear(thing, person);
         return;
       }
       const thing = things[one.thing % Math.max(1, things.length)];

@@ -2,8 +2,8 @@
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { createOpenApi } from '../../src/documents/openapi.js';
 import { STORES } from '../../src/model/stores.js';
+import { createOpenApi } from '../../src/openapi/openapi.js';
 
 export interface Seen {
   readonly method: string;

@@ -1,4 +1,4 @@
-/** What answers are held to: the error table of the contract, written out, and the form of a single entity. */
+/** What answers are held to: the table of errors (docs/reference/errors.md), written out, and the form of a single entity. */
 import { expect } from '@jest/globals';
 import type { Answer, Heard } from './fixture.js';
 

@@ -3,13 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { io, type Socket } from 'socket.io-client';
-import { type Config, readConfig } from '../../src/config.js';
+import type { Service, ServiceOptions, startService } from '../../src/app.js';
+import { type Config, parseConfig } from '../../src/config.js';
 import type { Change } from '../../src/model/change.js';
-import { type Service, type ServiceOptions, startService } from '../../src/service.js';
 import { checkAgreement } from './agreement.js';
 import { type Answer, sendHttp } from './http-call.js';
 
 export const ADMIN = { login: 'admin', password: 'correct horse battery' };
+
+/** The compiled service (environment.mjs). */
+const { compiled } = globalThis as unknown as { compiled: { startService: typeof startService } };
 
 const CLOCK_BEHIND_MS = 60_000;
 
@@ -56,7 +59,8 @@ export interface TestService {
   as(token: string | null): Call;
   /** A token of a user. */
   tokenOf(login: string, password: string): Promise<string>;
-  listen(token: string): Promise<Listener>;
+  /** `everything`: also that objects were created or removed, which most tests do before they look at events. */
+  listen(token: string, everything?: 'everything'): Promise<Listener>;
   /** Returns when everything written before has been told to every listener: what has not come will not come. */
   settled(): Promise<void>;
   stop(): Promise<void>;
@@ -70,6 +74,20 @@ export function useService(options: TestOptions = {}): TestService {
   });
   afterAll(() => holder.stop?.());
   return holder;
+}
+
+/** Another instance on the same database, which ends with the others of the list. */
+export async function startSecond(
+  { mongodbUri }: TestService,
+  endings: (() => unknown)[],
+  options: TestOptions = {},
+): Promise<TestService> {
+  const other = await startTestService(options, mongodbUri);
+  endings.push(
+    () => other.client.close(),
+    () => other.service.stop(),
+  );
+  return other;
 }
 
 export function testUri(name = `test-${randomBytes(6).toString('hex')}`): string {
@@ -94,7 +112,7 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
     OVERLOAD_DELAY: '0',
     ...options.env,
   };
-  const service = await startWithDatabase(readConfig(env), logLines, {
+  const service = await startWithDatabase(parseConfig(env), logLines, {
     ...(options.now && { now: options.now }),
     logTo: { write: (line: string) => void logLines.push(line) },
     onChange(change) {
@@ -109,8 +127,8 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
     ...{ url: service.url, mongodbUri, service, logLines, changes, client, as },
     admin: as(null),
     tokenOf: (login, password) => openToken(service.url, { login, password }),
-    async listen(token) {
-      const listener = await openListener(service.url, token);
+    async listen(token, everything) {
+      const listener = await openListener(service.url, token, {}, everything);
       listeners.add(listener);
       return listener;
     },
@@ -143,7 +161,7 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
  */
 async function startWithDatabase(config: Config, logLines: string[], options: ServiceOptions): Promise<Service> {
   for (let triesLeft = 5; ; triesLeft--) {
-    const service = await startService(config, options);
+    const service = await compiled.startService(config, options);
     if (!service.isWaiting) return service;
     await service.stop();
     const said = logLines.splice(0).join('');
@@ -190,7 +208,12 @@ async function openToken(url: string, credentials: { login: string; password: st
   return body.token;
 }
 
-export function openListener(url: string, token: string, query: Record<string, string> = {}): Promise<Listener> {
+export function openListener(
+  url: string,
+  token: string,
+  query: Record<string, string> = {},
+  everything?: 'everything',
+): Promise<Listener> {
   const socket = io(url, {
     transports: ['websocket'],
     extraHeaders: { authorization: `Bearer ${token}` },
@@ -199,7 +222,11 @@ export function openListener(url: string, token: string, query: Record<string, s
     forceNew: true,
   });
   let heard: Heard[] = [];
-  socket.onAny((name, payload, detail) => heard.push({ name, payload, position: detail?.position }));
+  socket.onAny((name, payload, detail) => {
+    if (everything || !['object-created', 'object-removed'].includes(name)) {
+      heard.push({ name, payload, position: detail?.position });
+    }
+  });
   const listener: Listener = {
     socket,
     take: () => heard.splice(0),

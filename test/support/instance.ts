@@ -27,8 +27,17 @@ export interface Instance {
   stop(): Promise<void>;
 }
 
+export interface InstanceOptions {
+  readonly mqtt?: boolean;
+  /** Variables of the environment beside those that every instance has. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Starts the service on a database of somebody's, with or without MQTT, and returns when it answers. */
-export async function startInstance(mongodbUri: string, { mqtt = false } = {}): Promise<Instance> {
+export async function startInstance(
+  mongodbUri: string,
+  { mqtt = false, env: given = {} }: InstanceOptions = {},
+): Promise<Instance> {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-instance-'));
   const [port, mqttPort] = [await findFreePort(), await findFreePort()];
   const url = `http://127.0.0.1:${port}`;
@@ -37,7 +46,7 @@ export async function startInstance(mongodbUri: string, { mqtt = false } = {}): 
     ...{ ...process.env, PORT: String(port), MONGODB_URI: mongodbUri, DATA_DIR: folder },
     MQTT_PORT: mqtt ? String(mqttPort) : '',
     ...{ SECRET: 'test-secret-0123456789-abcdefghijklmnop', LOG_FORMAT: 'json', LOG_LEVEL: 'warn' },
-    ...{ ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password },
+    ...{ ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password, ...given },
   };
   let child: ChildProcess;
   const isUp = () => child.exitCode === null && child.signalCode === null;

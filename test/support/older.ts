@@ -1,8 +1,8 @@
 /** The data of Vigil as it was before it kept a record of migrations: written straight into the database. */
 import { type Db, ObjectId } from 'mongodb';
-import { createPasswords } from '../../src/auth/password.js';
+import { createPasswords } from '../../src/auth/passwords.js';
 import { BUILT_IN_MODELS, BUILT_IN_ROLES, DEFAULT_MODEL_ID } from '../../src/model/builtin.js';
-import { ADMIN } from '../support/fixture.js';
+import { ADMIN } from './fixture.js';
 
 export const OLDER = {
   object: '5f0000000000000000000001',

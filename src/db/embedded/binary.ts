@@ -1,21 +1,20 @@
-/** One mongod program: where it lies, which libraries it needs, and the proof that it runs here. */
+/** Mongod programs: location, libraries, and the check that they run on this machine. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** A mongod that was seen to run. */
+/** A mongod that runs on this machine. */
 export type Mongod = {
   file: string;
-  /** Libraries that only this program is to see; null when it needs none. */
+  /** Libraries for this program only; null when it needs none. */
   libraryFolder: string | null;
   version: string;
-  /** For the log: where it came from. */
+  /** The source of the program, for the log. */
   origin: string;
 };
 
-/** The machine that a program is for. */
+/** The target machine of a program. */
 export type Machine = { platform: NodeJS.Platform; arch: string };
 
-/** The part of the logger that the embedded server uses. */
 export type ServerLog = { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 
 /** The oldest MongoDB the service works with. */
@@ -23,7 +22,7 @@ export const oldestMongo = '8.0';
 
 const answerTimeoutMs = 20_000;
 
-/** Runs `mongod --version` and gives the version; throws with what the program said when it does not run. */
+/** Runs `mongod --version` and returns the version; throws an error with the program's message when it does not run. */
 export async function readVersion(file: string, libraryFolder: string | null): Promise<string> {
   const options = { timeout: answerTimeoutMs, windowsHide: true, ...libraryEnvironment(libraryFolder) };
   const { stdout } = await promisify(execFile)(file, ['--version'], options).catch(
@@ -36,12 +35,11 @@ export async function readVersion(file: string, libraryFolder: string | null): P
   return version;
 }
 
-/** The environment for a mongod with libraries of its own: nothing else on this machine may load those. */
+/** The environment for a mongod with its own libraries, which no other program may load. */
 export function libraryEnvironment(libraryFolder: string | null): { env?: NodeJS.ProcessEnv } {
   return libraryFolder ? { env: { LD_LIBRARY_PATH: libraryFolder } } : {};
 }
 
-/** Whether the version is new enough for the service. */
 export function isNewEnough(version: string): boolean {
   return version.localeCompare(oldestMongo, 'en', { numeric: true }) >= 0;
 }

@@ -1,6 +1,6 @@
 /**
- * The user's cache of fetched mongod programs, one folder per build. A folder appears there only complete: it is filled under
- * another name, tried, and renamed.
+ * The user's cache of fetched mongod programs, one folder per build. A folder appears only when it is complete: it is filled under
+ * another name, tested, and renamed.
  */
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,12 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Mongod, readVersion, type ServerLog } from './binary.js';
 import { type FolderLock, lockFolder } from './lock.js';
 
-/** One build that can be fetched: its folder in the cache, where it comes from, and how to fill the folder. */
+/** A build that can be fetched: the name of its folder, its source, and a function that fills the folder. */
 export type Build = {
   name: string;
   origin: string;
-  /** Puts `mongod` (`mongod.exe`), and the libraries it needs, into the folder. */
-  bring(folder: string): Promise<void>;
+  /** Writes `mongod` (`mongod.exe`) and its libraries into the folder. */
+  fetchTo(folder: string): Promise<void>;
 };
 
 const receipt = 'complete.json';
@@ -34,26 +34,26 @@ export async function findCached(cacheFolder: string, name: string, origin: stri
   }
 }
 
-/** Fetches a build into the cache and gives it; when another process fetches, waits for it and takes what it brought. */
+/** Fetches a build into the cache. If another process is fetching it, waits and uses the result. */
 export async function fillCache(cacheFolder: string, build: Build, log: ServerLog): Promise<Mongod> {
   await mkdir(cacheFolder, { recursive: true, mode: 0o700 });
   const lock = await waitForLock(cacheFolder, log);
   try {
-    const brought = await findCached(cacheFolder, build.name, build.origin);
-    if (brought) return brought;
+    const cached = await findCached(cacheFolder, build.name, build.origin);
+    if (cached) return cached;
     await removeUnfinished(cacheFolder);
-    return await bringIn(cacheFolder, build);
+    return await fetchBuild(cacheFolder, build);
   } finally {
     await lock.release();
   }
 }
 
-async function bringIn(cacheFolder: string, build: Build): Promise<Mongod> {
+async function fetchBuild(cacheFolder: string, build: Build): Promise<Mongod> {
   const folder = join(cacheFolder, `${unfinished}${build.name}`);
   const target = join(cacheFolder, build.name);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await build.bring(folder);
+    await build.fetchTo(folder);
     const files = await readdir(folder);
     for (const file of files) await chmod(join(folder, file), 0o755);
     await tryFolder(folder, files, build.origin);
@@ -69,7 +69,7 @@ async function bringIn(cacheFolder: string, build: Build): Promise<Mongod> {
 
 async function tryFolder(folder: string, files: string[], origin: string): Promise<Mongod> {
   const program = files.find((file) => /^mongod(\.exe)?$/.test(file));
-  if (!program) throw new Error('there is no mongod in it');
+  if (!program) throw new Error('the build contains no mongod');
   const file = join(folder, program);
   const libraryFolder = files.some((name) => name.includes('.so')) ? folder : null;
   return { file, libraryFolder, version: await readVersion(file, libraryFolder), origin };

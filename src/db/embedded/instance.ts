@@ -1,4 +1,4 @@
-/** One run of mongod: how it is started, how its log is kept, and how it is brought to the state of a writable primary. */
+/** One run of mongod: starts it, rotates its log, and waits until it is a writable primary. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { copyFile, readFile, stat, truncate } from 'node:fs/promises';
@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoClient, MongoNetworkError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { libraryEnvironment, type Mongod } from './binary.js';
 
-/** What a run needs to know. */
 export type InstanceSettings = {
   mongod: Mongod;
   /** Our folder inside the data folder. */
@@ -18,21 +17,21 @@ export type InstanceSettings = {
   cacheSizeMb: number;
 };
 
-/** A mongod that runs; `ended` gives the reason when it does not any more. */
+/** A running mongod; `ended` resolves with the reason when it exits. */
 export type Instance = { child: ChildProcess; processId: number; ended: Promise<string> };
 
 const replicaSet = 'vigil';
 const oplogMb = 2_048;
 const slowQueryMs = 1_000;
-// The oldest release of which every later one can read the files: an operator may install an older 8 than the one fetched.
+// Files of this release are readable by every later one: an operator may install an older 8 than the fetched one.
 const compatibleVersion = '8.0';
 const startTimeoutMs = 600_000;
 const pollMs = 10;
 const selectionTimeoutMs = 5_000;
 const largestLogBytes = 32 * 1024 * 1024;
-// AlreadyInitialized (its set is still being loaded), NotYetInitialized, PrimarySteppedDown, NotWritablePrimary,
+// AlreadyInitialized (while its set is loading), NotYetInitialized, PrimarySteppedDown, NotWritablePrimary,
 // InterruptedAtShutdown, InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
-const passingCodes = new Set([23, 94, 189, 10107, 11600, 11602, 13435, 13436]);
+const transientCodes = new Set([23, 94, 189, 10107, 11600, 11602, 13435, 13436]);
 const endOfLogBytes = 64 * 1024;
 
 /** The paths inside our folder. */
@@ -45,24 +44,24 @@ export function pathsOf(folder: string) {
   };
 }
 
-/** The address for clients. The name `__system` is MongoDB's internal user, whose password is the key file. */
+/** The URI for clients. `__system` is MongoDB's internal user, whose password is the key file. */
 export function uriOf(key: string, port: number): string {
   return `mongodb://__system:${key}@127.0.0.1:${port}/vigil?directConnection=true&authSource=local&authMechanism=SCRAM-SHA-256`;
 }
 
-/** Starts mongod; it is not ready yet. */
+/** Starts mongod without waiting until it is ready. */
 export function startInstance(settings: InstanceSettings): Instance {
   const { mongod, folder } = settings;
   const log = openSync(pathsOf(folder).log, 'a', 0o600);
-  // Detached: a terminal's Ctrl-C must reach the service alone, which then stops the two in order.
+  // Detached: Ctrl-C in a terminal must reach only the service, which then stops mongod in order.
   const options = { detached: true, windowsHide: true, cwd: folder, ...libraryEnvironment(mongod.libraryFolder) };
   const child = spawn(mongod.file, argumentsOf(settings), { ...options, stdio: ['ignore', log, log] });
   closeSync(log);
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
     child.once('exit', async (code, signal) => {
-      const said = await readEndOfLog(folder).catch(() => '');
-      resolve(`mongod ended (${signal ?? `exit code ${code}`})${said && !signal ? `: ${said}` : ''}`);
+      const message = await readEndOfLog(folder).catch(() => '');
+      resolve(`mongod exited (${signal ?? `exit code ${code}`})${message && !signal ? `: ${message}` : ''}`);
     });
   });
   return { child, processId: child.pid ?? 0, ended };
@@ -77,14 +76,14 @@ function argumentsOf({ folder, port, cacheSizeMb }: InstanceSettings): string[] 
     ...['--networkMessageCompressors', 'disabled'],
     ...['--wiredTigerCacheSizeGB', String(cacheSizeMb / 1024), '--oplogSize', String(oplogMb)],
     ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
-    // While it has no users, mongod would let anyone on this machine make one; and look for users at every command.
+    // Without users, mongod would let anyone on this machine create one, and would look for users at every command.
     ...['--setParameter', 'enableLocalhostAuthBypass=false'],
     ...['--quiet', '--noscripting', '--slowms', String(slowQueryMs)],
     ...(process.platform === 'win32' ? [] : ['--nounixsocket']),
   ];
 }
 
-/** Waits until the instance is a writable primary, setting up its replica set of one when it is new or has moved. */
+/** Waits until the instance is a writable primary. Sets up its single-member replica set when it is new or its port changed. */
 export async function bringUp({ ended }: Instance, { key, port }: InstanceSettings): Promise<void> {
   const client = new MongoClient(uriOf(key, port), { serverSelectionTimeoutMS: selectionTimeoutMs, maxPoolSize: 1 });
   const admin = client.db('admin');
@@ -99,8 +98,8 @@ export async function bringUp({ ended }: Instance, { key, port }: InstanceSettin
     await until(async () => (await admin.command({ hello: 1 })).isWritablePrimary, isOver.signal);
     await until(() => keepFilesReadable(admin, isNew), isOver.signal);
   };
-  const failed = ended.then((why) => {
-    throw new Error(why);
+  const failed = ended.then((reason) => {
+    throw new Error(reason);
   });
   try {
     await Promise.race([steps(), failed]);
@@ -120,7 +119,7 @@ async function setUpReplicaSet(admin: Db, port: number, noteNew: () => void): Pr
     await admin.command({ replSetInitiate: { _id: replicaSet, members: [member] } });
     noteNew();
   } else if (found.config.members[0].host !== member.host) {
-    // The port has changed, so the member does not find itself in its own set, and nobody but us can tell it.
+    // After a change of port the member does not find itself in its set, and needs a forced reconfiguration.
     const { config } = found;
     const members = [{ ...config.members[0], ...member }];
     await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true });
@@ -128,7 +127,7 @@ async function setUpReplicaSet(admin: Db, port: number, noteNew: () => void): Pr
   return true;
 }
 
-/** Sets the format of new files, and finishes a change of format that was cut off. A format that somebody chose stays. */
+/** Sets the format of new files and finishes an interrupted change of format. Keeps a format that an operator chose. */
 async function keepFilesReadable(admin: Db, isNew: boolean): Promise<true> {
   const { featureCompatibilityVersion: format } = await admin.command({
     getParameter: 1,
@@ -137,28 +136,28 @@ async function keepFilesReadable(admin: Db, isNew: boolean): Promise<true> {
   const wanted = format.targetVersion ?? (isNew && format.version !== compatibleVersion ? compatibleVersion : null);
   if (!wanted) return true;
   await admin.command({ setFeatureCompatibilityVersion: wanted, confirm: true }).catch((error: unknown) => {
-    // A MongoDB to come may refuse so old a format: then its own will do.
-    if (isPassing(error)) throw error;
+    // A future MongoDB may refuse this old format; then its own format stays.
+    if (isTransient(error)) throw error;
   });
   return true;
 }
 
 async function until(isTrue: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + startTimeoutMs;
-  while (!signal.aborted && !(await isTrue().catch(refuseLasting))) {
+  while (!signal.aborted && !(await isTrue().catch(refusePermanent))) {
     if (Date.now() > deadline) throw new Error(`mongod is not ready after ${startTimeoutMs / 1000} s`);
     await sleep(pollMs);
   }
 }
 
-/** A member that becomes something else closes its connections and interrupts what runs: the next try finds it ready. */
-function isPassing(error: unknown): boolean {
+/** A member that changes its state closes connections and interrupts operations: a retry succeeds. */
+function isTransient(error: unknown): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
-  return error instanceof MongoServerError && passingCodes.has(Number(error.code));
+  return error instanceof MongoServerError && transientCodes.has(Number(error.code));
 }
 
-function refuseLasting(error: unknown): boolean {
-  if (!isPassing(error)) throw error;
+function refusePermanent(error: unknown): boolean {
+  if (!isTransient(error)) throw error;
   return false;
 }
 
@@ -172,7 +171,7 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
-/** Whether nobody listens at the port of this machine. */
+/** Whether the port is free on this machine. */
 export function isFreePort(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -181,7 +180,7 @@ export function isFreePort(port: number): Promise<boolean> {
   });
 }
 
-/** Keeps the log bounded: when it has grown over the limit it becomes the one old log, and begins anew. */
+/** Bounds the log: beyond the limit it becomes the only old log, and a new one begins. */
 export async function rotateLog(folder: string, limitBytes = largestLogBytes): Promise<void> {
   const { log } = pathsOf(folder);
   const size = await stat(log).then(
@@ -189,7 +188,7 @@ export async function rotateLog(folder: string, limitBytes = largestLogBytes): P
     () => 0,
   );
   if (size <= limitBytes) return;
-  // Copied and cut, not renamed: mongod holds the file open and goes on writing at its new end.
+  // Copied and truncated instead of renamed: mongod keeps the file open and appends to it.
   await copyFile(log, `${log}.1`);
   await truncate(log);
 }

@@ -1,6 +1,6 @@
 /**
- * One process per folder. The lock is a listening local socket: the operating system takes it away when its process ends,
- * however it ends, and nothing depends on process numbers, which a container hands out again.
+ * Locks a folder for one process. The lock is a listening local socket: the operating system releases it whenever its process ends,
+ * and it does not depend on process ids, which containers reuse.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, realpath, rmdir, stat, unlink } from 'node:fs/promises';
@@ -9,10 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A folder that is held; `release` gives it up. */
 export type FolderLock = { release(): Promise<void> };
 
-/** Who holds the folder: `'nobody'`, or the process that answered (null: it holds the folder but does not answer). */
+/** The holder of a folder: `'nobody'`, or a process, with a null id if it does not answer. */
 type Holder = 'nobody' | { processId: number | null };
 
 const longestSocketPath = 100;
@@ -21,14 +20,14 @@ const attempts = 200;
 const pollMs = 20;
 const guardStaleMs = 2_000;
 
-/** Takes the folder for this process. Gives the process id of the holder (null when it does not answer) if it is taken. */
+/** Locks the folder for this process. If it is locked, returns the process id of the holder; null if that does not answer. */
 export async function lockFolder(folder: string): Promise<FolderLock | { heldBy: number | null }> {
   const real = await realpath(folder);
   for (const address of addressesOf(real)) {
     const taken = await takeAddress(address);
     if (taken !== 'unsupported') return taken;
   }
-  throw new Error(`No lock can be made for ${folder}: neither it nor ${tmpdir()} accepts a local socket`);
+  throw new Error(`Cannot lock ${folder}: neither it nor ${tmpdir()} accepts a local socket`);
 }
 
 function addressesOf(folder: string): string[] {
@@ -52,8 +51,8 @@ async function takeAddress(address: string): Promise<FolderLock | { heldBy: numb
 }
 
 /**
- * Deletes the socket of a dead holder, asking once more under a guard: of two that find the same dead socket, the slower one
- * would otherwise delete the lock that the faster one has just made. False when another is at it.
+ * Deletes the socket of a dead holder, after a second check under a guard. Without the guard, the slower of two processes that find
+ * the same dead socket would delete the new lock of the faster one. Returns false while another process has the guard.
  */
 async function removeStale(address: string): Promise<boolean> {
   const guard = `${address}.guard`;
@@ -103,7 +102,7 @@ function askHolder(address: string): Promise<Holder> {
       answer += bytes.toString();
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      // A holder with a full queue refuses with EAGAIN: it is there.
+      // A live holder with a full queue refuses with EAGAIN.
       if (error.code === 'EAGAIN' || error.code === 'EACCES') connected = true;
       done();
     });

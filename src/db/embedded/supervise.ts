@@ -1,36 +1,45 @@
-/** Keeps mongod running: starts it again, at the same address, when it dies, until it is told to stop. */
+/**
+ * Keeps mongod running: restarts it on the same port when it exits, until it is stopped. While the disk is full, it waits for space
+ * however long that takes.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerLog } from './binary.js';
+import { describeFullDisk } from './disk.js';
 import { bringUp, type Instance, type InstanceSettings, rotateLog, startInstance } from './instance.js';
 
-/** A mongod that is looked after. */
 export type Supervised = {
-  /** Resolves, with the reason, when mongod is gone for good: stopped, or not to be started again. */
+  /** Resolves with the reason when mongod is stopped, or cannot be restarted. */
   whenExited: Promise<string>;
   stop(): Promise<void>;
 };
 
-/** How long a mongod that does not start is tried again. */
+/** How often a failing start is retried. Starts that fail while the disk is full do not count. */
 export type Patience = { failedStarts: number; longestPauseMs: number };
 
-type Watch = {
+type Supervision = {
   current: Instance;
   settings: InstanceSettings;
   log: ServerLog;
   patience: Patience;
   stopping: AbortSignal;
+  fullDiskReportedAt: number;
 };
 
 const stopTimeoutMs = 10_000;
 const defaultPatience: Patience = { failedStarts: 10, longestPauseMs: 5_000 };
 const firstPauseMs = 100;
 const shortRunMs = 2_000;
+const fullDiskCheckMs = 2_000;
+const fullDiskReportMs = 60_000;
 const logCheckMs = 3_600_000;
 
-/** Starts mongod and waits until it can be written to; `seen` is told of it before that. */
-export async function startReady(settings: InstanceSettings, seen?: (instance: Instance) => void): Promise<Instance> {
+/** Starts mongod and waits until it is writable; calls `onSpawn` before that. */
+export async function startReady(
+  settings: InstanceSettings,
+  onSpawn?: (instance: Instance) => void,
+): Promise<Instance> {
   const instance = startInstance(settings);
-  seen?.(instance);
+  onSpawn?.(instance);
   try {
     await bringUp(instance, settings);
     return instance;
@@ -41,7 +50,6 @@ export async function startReady(settings: InstanceSettings, seen?: (instance: I
   }
 }
 
-/** Looks after a mongod that is ready. */
 export function supervise(
   first: Instance,
   settings: InstanceSettings,
@@ -49,18 +57,25 @@ export function supervise(
   patience: Patience = defaultPatience,
 ): Supervised {
   const stopping = new AbortController();
-  const watch: Watch = { current: first, settings, log, patience, stopping: stopping.signal };
-  const endWithUs = () => watch.current.child.kill('SIGTERM');
-  process.once('exit', endWithUs);
+  const supervision: Supervision = {
+    current: first,
+    settings,
+    log,
+    patience,
+    stopping: stopping.signal,
+    fullDiskReportedAt: 0,
+  };
+  const killWithUs = () => supervision.current.child.kill('SIGTERM');
+  process.once('exit', killWithUs);
   const logTimer = setInterval(() => rotateLog(settings.folder).catch(() => {}), logCheckMs).unref();
-  const whenExited = keepRunning(watch);
+  const whenExited = keepRunning(supervision);
   let stopped: Promise<void> | null = null;
   const stop = async () => {
     stopping.abort();
-    await endInstance(watch.current);
+    await endInstance(supervision.current);
     await whenExited;
     clearInterval(logTimer);
-    process.off('exit', endWithUs);
+    process.off('exit', killWithUs);
   };
   return {
     whenExited,
@@ -71,41 +86,73 @@ export function supervise(
   };
 }
 
-async function keepRunning(watch: Watch): Promise<string> {
+async function keepRunning(supervision: Supervision): Promise<string> {
   for (let pauseMs = 0; ; ) {
     const startedAt = Date.now();
-    const why = await watch.current.ended;
-    if (watch.stopping.aborted) return 'stopped';
-    watch.log.warn({ why }, 'MongoDB ended; starting it again');
-    // A crash loop must not fill the processor, but a single death is mended at once.
-    pauseMs = Date.now() - startedAt < shortRunMs ? longer(watch, pauseMs) : 0;
-    const failure = await startAgain(watch, pauseMs);
+    const reason = await supervision.current.ended;
+    if (supervision.stopping.aborted) return 'stopped';
+    supervision.log.warn({ reason }, 'MongoDB exited; restarting it');
+    // A crash loop must not occupy the processor, but a single crash is repaired at once.
+    pauseMs = Date.now() - startedAt < shortRunMs ? longer(supervision, pauseMs) : 0;
+    const failure = await startAgain(supervision, pauseMs);
     if (failure) return failure;
   }
 }
 
-async function startAgain(watch: Watch, soonestMs: number): Promise<string | null> {
+async function startAgain(supervision: Supervision, firstWaitMs: number): Promise<string | null> {
   let failure = '';
-  let pauseMs = soonestMs;
-  for (let failures = 0; failures < watch.patience.failedStarts; failures += 1) {
-    await sleep(pauseMs, null, { signal: watch.stopping }).catch(() => {});
-    if (watch.stopping.aborted) return 'stopped';
+  let pauseMs = firstWaitMs;
+  for (let failures = 0; failures < supervision.patience.failedStarts; ) {
+    await sleep(pauseMs, null, { signal: supervision.stopping }).catch(() => {});
+    if (supervision.stopping.aborted) return 'stopped';
+    const disk = watchDisk(supervision);
     try {
-      const { processId } = await startReady(watch.settings, (instance) => {
-        watch.current = instance;
+      const { processId } = await startReady(supervision.settings, (instance) => {
+        supervision.current = instance;
       });
-      watch.log.info({ processId }, 'MongoDB runs again');
+      supervision.log.info({ processId }, 'MongoDB restarted');
       return null;
     } catch (error) {
       failure = (error as Error).message;
-      watch.log.warn({ why: failure }, 'MongoDB did not start');
+      if (!(await disk.wasFull())) {
+        failures += 1;
+        supervision.log.warn({ reason: failure }, 'MongoDB did not start');
+      }
+    } finally {
+      disk.stop();
     }
-    pauseMs = longer(watch, pauseMs);
+    pauseMs = longer(supervision, pauseMs);
   }
   return failure;
 }
 
-function longer({ patience }: Watch, pauseMs: number): number {
+/** Whether the disk is full at any time from now on: a mongod without space either exits, or runs and does not become writable. */
+function watchDisk(supervision: Supervision): { wasFull(): Promise<boolean>; stop(): void } {
+  let isSeenFull = false;
+  const look = async (): Promise<boolean> => {
+    isSeenFull = (await reportFullDisk(supervision)) || isSeenFull;
+    return isSeenFull;
+  };
+  const first = look();
+  const timer = setInterval(look, fullDiskCheckMs);
+  return {
+    // There may be space again by the time when the start has failed.
+    wasFull: async () => (await first) || look(),
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** Returns whether the disk is full, and logs it at most once a minute. */
+async function reportFullDisk(supervision: Supervision): Promise<boolean> {
+  const advice = await describeFullDisk(supervision.settings.folder);
+  if (advice !== null && Date.now() - supervision.fullDiskReportedAt >= fullDiskReportMs) {
+    supervision.fullDiskReportedAt = Date.now();
+    supervision.log.warn({}, advice);
+  }
+  return advice !== null;
+}
+
+function longer({ patience }: Supervision, pauseMs: number): number {
   return Math.min(patience.longestPauseMs, pauseMs * 2 + firstPauseMs);
 }
 

@@ -1,4 +1,4 @@
-/** The formats that a JSON Schema may name. Each pattern takes time linear to the text, which is short. */
+/** The formats of JSON Schema. Each pattern runs in time linear to the text, whose length is bounded. */
 
 import type { Json } from '../json.js';
 import { LIMITS } from '../limits.js';
@@ -14,16 +14,16 @@ const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1
 const HOSTNAME = new RegExp(`^${LABEL}(?:\\.${LABEL})*\\.?$`, 'i');
 
 const text =
-  (fits: (value: string) => boolean): IsOfFormat =>
+  (isMatch: (value: string) => boolean): IsOfFormat =>
   (value) =>
-    typeof value !== 'string' || fits(value);
-const short = (fits: (value: string) => boolean): IsOfFormat =>
-  text((value) => value.length <= LIMITS.schemaFormatCharacters && fits(value));
-const matching = (pattern: RegExp): IsOfFormat => short((value) => pattern.test(value));
+    typeof value !== 'string' || isMatch(value);
+const boundedText = (isMatch: (value: string) => boolean): IsOfFormat =>
+  text((value) => value.length <= LIMITS.schemaFormatCharacters && isMatch(value));
+const matching = (pattern: RegExp): IsOfFormat => boundedText((value) => pattern.test(value));
 const number =
-  (fits: (value: number) => boolean): IsOfFormat =>
+  (isMatch: (value: number) => boolean): IsOfFormat =>
   (value) =>
-    typeof value !== 'number' || fits(value);
+    typeof value !== 'number' || isMatch(value);
 
 const FORMATS: ReadonlyMap<string, IsOfFormat> = new Map([
   ['date', matching(new RegExp(`^${DATE}$`))],
@@ -31,7 +31,7 @@ const FORMATS: ReadonlyMap<string, IsOfFormat> = new Map([
   ['date-time', matching(new RegExp(`^${DATE}t${TIME}${ZONE}$`, 'i'))],
   ['iso-time', matching(new RegExp(`^${TIME}${ZONE}?$`, 'i'))],
   ['iso-date-time', matching(new RegExp(`^${DATE}[t\\s]${TIME}${ZONE}?$`, 'i'))],
-  ['duration', short(isDuration)],
+  ['duration', boundedText(isDuration)],
   ['uri', matching(/^[a-z][a-z0-9+\-.]*:[^\s]*$/i)],
   ['uri-reference', matching(/^(?:(?:[a-z][a-z0-9+\-.]*:)?\/?\/)?(?:[^\\\s#][^\s#]*)?(?:#[^\\\s]*)?$/i)],
   [
@@ -40,12 +40,12 @@ const FORMATS: ReadonlyMap<string, IsOfFormat> = new Map([
       /^(?:[^\0-\x20"'<>%\\^`{|}]|%[0-9a-f]{2}|\{[+#./;?&=,!@|]?(?:[a-z0-9_]|%[0-9a-f]{2})+(?::[1-9][0-9]{0,3}|\*)?(?:,(?:[a-z0-9_]|%[0-9a-f]{2})+(?::[1-9][0-9]{0,3}|\*)?)*\})*$/i,
     ),
   ],
-  ['url', short(isUrl)],
+  ['url', boundedText(isUrl)],
   ['email', matching(new RegExp(`^[a-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})*$`, 'i'))],
-  ['hostname', short((value) => value.length <= 254 && HOSTNAME.test(value))],
+  ['hostname', boundedText((value) => value.length <= 254 && HOSTNAME.test(value))],
   ['ipv4', matching(IPV4)],
-  ['ipv6', short((value) => /^[0-9a-f:.]{2,45}$/i.test(value) && URL.canParse(`http://[${value}]/`))],
-  ['regex', short(isRegExp)],
+  ['ipv6', boundedText((value) => /^[0-9a-f:.]{2,45}$/i.test(value) && URL.canParse(`http://[${value}]/`))],
+  ['regex', boundedText(isRegExp)],
   ['uuid', matching(/^(?:urn:uuid:)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i)],
   ['json-pointer', matching(/^(?:\/(?:[^~/]|~0|~1)*)*$/)],
   ['json-pointer-uri-fragment', matching(/^#(?:\/(?:[a-z0-9_\-.!$&'()*+,;:=@]|%[0-9a-f]{2}|~0|~1)*)*$/i)],
@@ -55,7 +55,7 @@ const FORMATS: ReadonlyMap<string, IsOfFormat> = new Map([
   ['int64', number(Number.isInteger)],
 ]);
 
-// Only what begins as a week may hold nothing but weeks; and each letter wants something behind it.
+// Weeks stand alone, and neither `P` nor `T` may end the text.
 function isDuration(value: string): boolean {
   const pattern = /^P(?:\d+W|(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$/;
   return pattern.test(value) && !value.endsWith('P') && !value.endsWith('T');
@@ -73,7 +73,7 @@ function isRegExp(value: string): boolean {
   }
 }
 
-/** Whether a value is of the format, or of a kind that the format says nothing of; nobody knows the format: it is. */
+/** Whether a value matches the format. Unknown formats, and values of types that a format does not cover, always match. */
 export function isOfFormat(format: string, value: Json, budget: StepBudget): boolean {
   if (typeof value === 'string') budget.spend(Math.min(value.length, LIMITS.schemaFormatCharacters));
   return FORMATS.get(format)?.(value) ?? true;

@@ -1,32 +1,32 @@
-/** What a JSON Schema (draft-07) demands, as one check of a value; the messages are those that Ajv has. */
+/** Compiles a JSON Schema (draft-07) to one check of a value. The messages are those of Ajv. */
 import { badRequest } from '../../errors.js';
 import { isObject, type Json } from '../json.js';
 import { ITEM_KEYWORDS, MEMBER_KEYWORDS } from './members.js';
-import { type Check, createPatterns, faultHere, type Keyword, type Part, readChecks } from './part.js';
+import { type Check, createPatterns, faultHere, type Keyword, type Part, parseChecks } from './part.js';
 import { VALUE_KEYWORDS } from './values.js';
 
-const FITS: Check = () => null;
-/** They would make of a schema something that is not read from top to bottom. */
-const NOT_TAKEN = ['$ref', '$dynamicRef', '$recursiveRef', '$async'];
+const VALID: Check = () => null;
+/** Unsupported, because a schema is read only from top to bottom. */
+const UNSUPPORTED = ['$ref', '$dynamicRef', '$recursiveRef', '$async'];
 
-/** Reads what a schema demands. Throws a 400 that names the place at fault. */
-export function readSchema(schema: Json, place: string): Check {
+/** Throws a 400 that names the invalid place of the schema. */
+export function parseSchema(schema: Json, place: string): Check {
   const pattern = createPatterns();
-  const read: Part['read'] = (part, at) => {
-    if (part === true) return FITS;
+  const parse: Part['parse'] = (part, partPlace) => {
+    if (part === true) return VALID;
     if (part === false) return () => faultHere('must not be given');
-    if (!isObject(part)) throw badRequest(`${at}: expected a schema: an object, true or false`);
-    const refused = NOT_TAKEN.find((name) => Object.hasOwn(part, name));
-    if (refused !== undefined) throw badRequest(`${at}: ${refused} is not taken`);
+    if (!isObject(part)) throw badRequest(`${partPlace}: expected a schema: an object, true or false`);
+    const refused = UNSUPPORTED.find((name) => Object.hasOwn(part, name));
+    if (refused !== undefined) throw badRequest(`${partPlace}: ${refused} is not supported`);
     const checks: Check[] = [];
     for (const [name, keyword] of KEYWORDS) {
       if (!Object.hasOwn(part, name)) continue;
-      const check = keyword({ value: part[name] as Json, schema: part, place: `${at}.${name}`, read, pattern });
+      const check = keyword({ value: part[name] as Json, schema: part, place: `${partPlace}.${name}`, parse, pattern });
       if (check !== null) checks.push(check);
     }
-    return checks.length === 0 ? FITS : all(checks);
+    return checks.length === 0 ? VALID : all(checks);
   };
-  return read(schema, place);
+  return parse(schema, place);
 }
 
 function all(checks: readonly Check[]): Check {
@@ -40,35 +40,35 @@ function all(checks: readonly Check[]): Check {
   };
 }
 
-const allOf: Keyword = (part) => all(readChecks(part));
+const allOf: Keyword = (part) => all(parseChecks(part));
 
-/** How many of the schemas have to fit; `isSettled` says when there is no need to ask more of them. */
+/** Counts matching schemas; `isSettled` ends the count early. */
 const someOf =
-  (isFit: (count: number) => boolean, isSettled: (count: number) => boolean, why: string): Keyword =>
+  (isValidCount: (count: number) => boolean, isSettled: (count: number) => boolean, reason: string): Keyword =>
   (part) => {
-    const checks = readChecks(part);
+    const checks = parseChecks(part);
     return (value, budget) => {
       let count = 0;
       for (const check of checks) {
         if (check(value, budget) === null) count++;
         if (isSettled(count)) break;
       }
-      return isFit(count) ? null : faultHere(why);
+      return isValidCount(count) ? null : faultHere(reason);
     };
   };
 
-const not: Keyword = ({ value, place, read }) => {
-  const check = read(value, place);
+const not: Keyword = ({ value, place, parse }) => {
+  const check = parse(value, place);
   return (given, budget) => (check(given, budget) === null ? faultHere('must NOT be valid') : null);
 };
 
-const condition: Keyword = ({ value, schema, place, read }) => {
-  const check = read(value, place);
-  const [then, otherwise] = [read(schema.then ?? true, place), read(schema.else ?? true, place)];
+const condition: Keyword = ({ value, schema, place, parse }) => {
+  const check = parse(value, place);
+  const [then, otherwise] = [parse(schema.then ?? true, place), parse(schema.else ?? true, place)];
   return (given, budget) => (check(given, budget) === null ? then : otherwise)(given, budget);
 };
 
-/** In the order in which they are asked. */
+/** In the order of evaluation. */
 const KEYWORDS: readonly (readonly [string, Keyword])[] = [
   ...VALUE_KEYWORDS,
   ...ITEM_KEYWORDS,

@@ -1,4 +1,4 @@
-/** The keywords of JSON Schema (draft-07) that speak of the items of lists and the members of objects. */
+/** The keywords of JSON Schema (draft-07) for items of lists and members of objects. */
 import { badRequest } from '../../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import {
@@ -9,22 +9,26 @@ import {
   faultHere,
   type Keyword,
   type Part,
-  readSize,
-  readTexts,
+  parseSize,
+  parseTextList,
 } from './part.js';
 import type { Pattern } from './pattern.js';
 import type { StepBudget } from './step-budget.js';
 
-/** How many a list has, or an object. */
+/** Bounds the number of items or members. */
 const ofSize =
-  (sizeOf: (value: Json) => number | null, fits: (size: number, bound: number) => boolean, why: string): Keyword =>
+  (
+    sizeOf: (value: Json) => number | null,
+    isValid: (size: number, bound: number) => boolean,
+    reason: string,
+  ): Keyword =>
   (part) => {
-    const bound = readSize(part);
-    const fault = faultHere(`must NOT have ${why.replace('N', String(bound))}`);
+    const bound = parseSize(part);
+    const fault = faultHere(`must NOT have ${reason.replace('N', String(bound))}`);
     return (value, budget) => {
       const size = sizeOf(value);
       if (size !== null && isObject(value)) budget.spend(size);
-      return size === null || fits(size, bound) ? null : fault;
+      return size === null || isValid(size, bound) ? null : fault;
     };
   };
 
@@ -33,23 +37,23 @@ const membersIn = (value: Json): number | null => (isObject(value) ? Object.keys
 const atMost = (size: number, bound: number): boolean => size <= bound;
 const atLeast = (size: number, bound: number): boolean => size >= bound;
 
-/** One schema for all items; or a list of them for the first ones, and `additionalItems` for those after. */
-const items: Keyword = ({ value, schema, place, read }) => {
+/** One schema for all items; or a list of schemas for the first items, and `additionalItems` for the rest. */
+const items: Keyword = ({ value, schema, place, parse }) => {
   const isList = Array.isArray(value);
-  const first = isList ? value.map((one, at) => read(one, `${place}.${at}`)) : [];
-  const others = isList ? read(schema.additionalItems ?? true, `${place}, additionalItems`) : read(value, place);
+  const first = isList ? value.map((one, index) => parse(one, `${place}.${index}`)) : [];
+  const others = isList ? parse(schema.additionalItems ?? true, `${place}, additionalItems`) : parse(value, place);
   return (given, budget) => {
     if (!Array.isArray(given)) return null;
-    for (let at = 0; at < given.length; at++) {
-      const fault = checkBelow(at, first[at] ?? others, given[at] as Json, budget);
+    for (let index = 0; index < given.length; index++) {
+      const fault = checkBelow(index, first[index] ?? others, given[index] as Json, budget);
       if (fault !== null) return fault;
     }
     return null;
   };
 };
 
-const contains: Keyword = ({ value, place, read }) => {
-  const check = read(value, place);
+const contains: Keyword = ({ value, place, parse }) => {
+  const check = parse(value, place);
   const fault = faultHere('must contain at least 1 valid item(s)');
   return (given, budget) =>
     !Array.isArray(given) || given.some((item) => check(item, budget) === null) ? null : fault;
@@ -67,7 +71,7 @@ const uniqueItems: Keyword = ({ value, place }) => {
   };
 };
 
-/** A text that equal values have in common, and others have not. */
+/** A canonical text: equal for equal values only. */
 function textOf(value: Json, budget: StepBudget): string {
   budget.spend(3);
   if (typeof value === 'string') budget.spend(value.length >> 3);
@@ -78,7 +82,7 @@ function textOf(value: Json, budget: StepBudget): string {
 }
 
 const required: Keyword = (part) => {
-  const names = readTexts(part);
+  const names = parseTextList(part);
   return (value, budget) => {
     if (!isObject(value)) return null;
     budget.spend(names.length);
@@ -87,13 +91,13 @@ const required: Keyword = (part) => {
   };
 };
 
-function readMembers({ value, place, read }: Part): [name: string, check: Check][] {
+function parseMembers({ value, place, parse }: Part): [name: string, check: Check][] {
   if (!isObject(value)) throw badRequest(`${place}: expected an object of schemas`);
-  return Object.entries(value).map(([name, schema]) => [name, read(schema, `${place}.${name}`)]);
+  return Object.entries(value).map(([name, schema]) => [name, parse(schema, `${place}.${name}`)]);
 }
 
 const properties: Keyword = (part) => {
-  const members = readMembers(part);
+  const members = parseMembers(part);
   return (value, budget) => {
     if (!isObject(value)) return null;
     budget.spend(2 * members.length);
@@ -107,7 +111,7 @@ const properties: Keyword = (part) => {
 };
 
 const patternProperties: Keyword = (part) => {
-  const members = readMembers(part).map(([source, check]) => [part.pattern(source, part.place), check] as const);
+  const members = parseMembers(part).map(([source, check]) => [part.pattern(source, part.place), check] as const);
   return (value, budget) => {
     if (!isObject(value)) return null;
     for (const name of Object.keys(value)) {
@@ -120,9 +124,9 @@ const patternProperties: Keyword = (part) => {
   };
 };
 
-/** Those of which neither `properties` nor `patternProperties` speaks. */
-const additionalProperties: Keyword = ({ value, schema, place, read, pattern: compile }) => {
-  const check = read(value, place);
+/** Checks the members that neither `properties` nor `patternProperties` covers. */
+const additionalProperties: Keyword = ({ value, schema, place, parse, pattern: compile }) => {
+  const check = parse(value, place);
   const named = new Set(Object.keys(isObject(schema.properties) ? schema.properties : {}));
   const sources = Object.keys(isObject(schema.patternProperties) ? schema.patternProperties : {});
   const patterns: Pattern[] = sources.map((source) => compile(source, place));
@@ -140,21 +144,23 @@ const additionalProperties: Keyword = ({ value, schema, place, read, pattern: co
   };
 };
 
-const propertyNames: Keyword = ({ value, place, read }) => {
-  const check = read(value, place);
+const propertyNames: Keyword = ({ value, place, parse }) => {
+  const check = parse(value, place);
   return (given, budget) => {
     if (!isObject(given)) return null;
     const wrong = Object.keys(given).find((name) => check(name, budget) !== null);
-    return wrong === undefined ? null : faultBelow(wrong, faultHere('is not a name that is allowed'));
+    return wrong === undefined ? null : faultBelow(wrong, faultHere('is not an allowed name'));
   };
 };
 
-/** What has to be there, or to fit, where a member is given. */
-const dependencies: Keyword = ({ value, place, read }) => {
+/** Requires other members, or another schema, when a member is present. */
+const dependencies: Keyword = ({ value, place, parse }) => {
   if (!isObject(value)) throw badRequest(`${place}: expected an object`);
   const conditions = Object.entries(value).map(([name, wanted]): [string, Check] => [
     name,
-    Array.isArray(wanted) ? presence(name, readTexts({ value: wanted, place })) : read(wanted, `${place}.${name}`),
+    Array.isArray(wanted)
+      ? requireAlso(name, parseTextList({ value: wanted, place }))
+      : parse(wanted, `${place}.${name}`),
   ]);
   return (given, budget) => {
     if (!isObject(given)) return null;
@@ -167,7 +173,7 @@ const dependencies: Keyword = ({ value, place, read }) => {
   };
 };
 
-const presence =
+const requireAlso =
   (given: string, names: readonly string[]): Check =>
   (value, budget): Fault | null => {
     budget.spend(names.length);

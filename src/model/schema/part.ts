@@ -1,34 +1,34 @@
-/** What a keyword of a JSON Schema is read from, and what it becomes. */
+/** The input and the output of keyword compilers: a part of a schema, and a check. */
 import { badRequest } from '../../errors.js';
 import type { Json, JsonObject } from '../json.js';
 import { compilePattern, type Pattern } from './pattern.js';
 import { Overrun, type StepBudget } from './step-budget.js';
 
-/** What does not fit, and where: steps from the value down to the place. */
+/** What is wrong with a value, and the path from the value down to the fault. */
 export interface Fault {
   readonly steps: readonly string[];
-  readonly why: string;
+  readonly reason: string;
 }
 
-/** Null where the value fits. */
+/** Returns null for a valid value. */
 export type Check = (value: Json, budget: StepBudget) => Fault | null;
 
-/** A keyword of a schema: its value, the schema that has it, and where that stands. */
+/** A keyword: its value, the schema that contains it, and its place for error messages. */
 export interface Part {
   readonly value: Json;
   readonly schema: JsonObject;
   readonly place: string;
-  readonly read: (schema: Json | undefined, place: string) => Check;
+  readonly parse: (schema: Json | undefined, place: string) => Check;
   readonly pattern: (source: string, place: string) => Pattern;
 }
 
-/** Gives null for a keyword that another one of the same schema takes into account. */
+/** Returns null for a keyword that needs no check of its own. */
 export type Keyword = (part: Part) => Check | null;
 
-export const faultHere = (why: string): Fault => ({ steps: [], why });
-export const faultBelow = (step: string, { steps, why }: Fault): Fault => ({ steps: [step, ...steps], why });
+export const faultHere = (reason: string): Fault => ({ steps: [], reason });
+export const faultBelow = (step: string, { steps, reason }: Fault): Fault => ({ steps: [step, ...steps], reason });
 
-/** Checks an item or a member; a fault names it. */
+/** Checks an item or a member; the fault includes its name. */
 export function checkBelow(step: string | number, check: Check, value: Json, budget: StepBudget): Fault | null {
   try {
     const fault = check(value, budget);
@@ -39,25 +39,25 @@ export function checkBelow(step: string | number, check: Check, value: Json, bud
   }
 }
 
-export function readNumber({ value, place }: Part, isFit: (value: number) => boolean = () => true): number {
-  if (typeof value === 'number' && isFit(value)) return value;
-  throw badRequest(`${place}: not a number that this can be`);
+export function parseNumber({ value, place }: Part, isValid: (value: number) => boolean = () => true): number {
+  if (typeof value === 'number' && isValid(value)) return value;
+  throw badRequest(`${place}: not a valid number here`);
 }
 
-export const readSize = (part: Part): number => readNumber(part, (size) => Number.isInteger(size) && size >= 0);
+export const parseSize = (part: Part): number => parseNumber(part, (size) => Number.isInteger(size) && size >= 0);
 
-export function readTexts({ value, place }: Pick<Part, 'value' | 'place'>): string[] {
+export function parseTextList({ value, place }: Pick<Part, 'value' | 'place'>): string[] {
   const isText = (item: Json): item is string => typeof item === 'string';
   if (Array.isArray(value) && value.every(isText)) return value;
-  throw badRequest(`${place}: expected a list of texts`);
+  throw badRequest(`${place}: expected a list of strings`);
 }
 
-export function readChecks({ value, place, read }: Part): Check[] {
+export function parseChecks({ value, place, parse }: Part): Check[] {
   if (!Array.isArray(value) || value.length === 0) throw badRequest(`${place}: expected a list of schemas`);
-  return value.map((schema, at) => read(schema, `${place}.${at}`));
+  return value.map((schema, index) => parse(schema, `${place}.${index}`));
 }
 
-/** Compiles each pattern of a schema once. Throws a 400 for what is none. */
+/** Compiles each pattern of a schema once. Throws a 400 for an invalid pattern. */
 export function createPatterns(): Part['pattern'] {
   const compiled = new Map<string, Pattern>();
   return (source, place) => {
@@ -66,7 +66,7 @@ export function createPatterns(): Part['pattern'] {
       compiled.set(source, pattern);
       return pattern;
     } catch (error) {
-      throw badRequest(`${place}: ${error instanceof Error ? error.message.slice(0, 300) : 'no pattern'}`);
+      throw badRequest(`${place}: ${error instanceof Error ? error.message.slice(0, 300) : 'not a pattern'}`);
     }
   };
 }

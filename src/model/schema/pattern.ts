@@ -1,15 +1,15 @@
 /**
- * Regular expressions of clients. RE2JS parses them, and what it compiles is run here: its own matcher can be neither
- * interrupted nor bounded in memory (8 MiB for each pattern), and took 0.7 s for 64 KiB of text.
+ * Runs regular expressions of clients. RE2JS compiles them; this module runs the compiled program, because the matcher of RE2JS
+ * can be neither interrupted nor bounded in memory (8 MiB for each pattern), and took 0.7 s for 64 KiB of text.
  *
- * This reaches beneath RE2JS's public interface: `re2Input.prog`, a program as RE2 has it. test/unit/model/pattern.test.ts holds
- * it to RE2JS's own answers.
+ * It uses a private field of RE2JS: `re2Input.prog`, a program in the form of RE2. test/unit/model/pattern.test.ts compares the
+ * results with those of RE2JS.
  */
 import { RE2JS } from 're2js';
 import type { StepBudget } from './step-budget.js';
 
 export interface Pattern {
-  /** Estimates what compiling takes and keeps: instructions, more or less. */
+  /** Estimates the cost of compiling and keeping the pattern, roughly in instructions. */
   readonly size: number;
   /** Whether the text contains a match. */
   test(text: string, budget: StepBudget): boolean;
@@ -26,8 +26,8 @@ const OP = {
   rune: 8,
   runeAnyNotNewline: 11,
 } as const;
-/** The conditions of an instruction that consumes nothing. */
-const AT = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, wordBoundary: 16, noWordBoundary: 32 } as const;
+/** The conditions of an instruction that consumes no character. */
+const CONDITION = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, wordBoundary: 16, noWordBoundary: 32 } as const;
 const NEWLINE = 10;
 const NONE = -1;
 
@@ -43,7 +43,7 @@ interface Program {
   readonly inst: readonly Instruction[];
 }
 
-/** Throws an Error for what is no pattern. Ask `patternSize` first: compiling takes about 10 µs for each unit of it. */
+/** Throws an Error for an invalid pattern. Check `patternSize` first: compiling takes about 10 µs for each unit of it. */
 export function compilePattern(source: string): Pattern {
   const program = RE2JS.compile(source).re2Input.prog as Program;
   const matcher = {
@@ -54,15 +54,15 @@ export function compilePattern(source: string): Pattern {
   return { size: patternSize(source), test: (text, budget) => find(matcher, text, budget) };
 }
 
-/** A set of instructions: a list, and for each when it was put there last. */
+/** A set of instructions that clears in constant time: each mark holds the generation in which its instruction was added. */
 class Threads {
   readonly #program: Program;
   readonly #marks: Uint32Array;
   readonly #stack: number[] = [];
   #generation = 0;
-  /** How many were put there. */
+  /** How many instructions were added. */
   added = 0;
-  /** Those that consume a character. */
+  /** The instructions that consume a character. */
   readonly waiting: Instruction[] = [];
 
   constructor(program: Program) {
@@ -78,13 +78,13 @@ class Threads {
     this.#generation ||= 1;
   }
 
-  /** Puts the start of the program there. Whether that leads to a match at once. */
-  addStart(at: number): boolean {
-    return this.add(this.#program.start, at);
+  /** Adds the start of the program. Returns whether it matches without a character. */
+  addStart(met: number): boolean {
+    return this.add(this.#program.start, met);
   }
 
-  /** Puts there what can be reached without a character under the conditions `at`. Whether a match can. */
-  add(first: number, at: number): boolean {
+  /** Adds the instructions that are reachable without a character under the conditions `met`. Returns whether a match is. */
+  add(first: number, met: number): boolean {
     const stack = this.#stack;
     stack.length = 0;
     stack.push(first);
@@ -98,71 +98,72 @@ class Threads {
       if (op === OP.alt || op === OP.altMatch) stack.push(one.out, one.arg);
       else if (op === OP.capture || op === OP.nop) stack.push(one.out);
       else if (op === OP.emptyWidth) {
-        if ((one.arg & ~at) === 0) stack.push(one.out);
+        if ((one.arg & ~met) === 0) stack.push(one.out);
       } else if (op >= OP.rune && op <= OP.runeAnyNotNewline) this.waiting.push(one);
     }
     return false;
   }
 }
 
-/** Whether a match can only begin where the text does. */
+/** Whether a match can begin only at the start of the text. */
 function isAnchored({ start, inst }: Program): boolean {
   let one = inst[start];
   while (one?.op === OP.capture || one?.op === OP.nop) one = inst[one.out];
-  return one?.op === OP.emptyWidth && (one.arg & AT.beginText) !== 0;
+  return one?.op === OP.emptyWidth && (one.arg & CONDITION.beginText) !== 0;
 }
 
 interface Matcher {
   readonly threads: readonly [Threads, Threads];
   readonly isAnchored: boolean;
-  /** Whether it looks at what stands around a place. */
+  /** Whether it has conditions on the characters around a position. */
   readonly isConditional: boolean;
 }
 
 function find({ threads, isAnchored, isConditional }: Matcher, text: string, budget: StepBudget): boolean {
   let [here, next] = threads;
   here.clear();
-  let [before, place] = [NONE, 0];
+  let [before, index] = [NONE, 0];
   let rune = runeAt(text, 0);
   if (here.addStart(conditions(before, rune))) return true;
   while (rune !== NONE && !(isAnchored && here.waiting.length === 0)) {
-    place += rune > 0xffff ? 2 : 1;
+    index += rune > 0xffff ? 2 : 1;
     before = rune;
-    rune = runeAt(text, place);
-    const at = isConditional ? conditions(before, rune) : 0;
+    rune = runeAt(text, index);
+    const met = isConditional ? conditions(before, rune) : 0;
     next.clear();
     budget.spend(1 + here.added);
     for (const waiting of here.waiting) {
-      if (waiting.matchRune(before) && next.add(waiting.out, at)) return true;
+      if (waiting.matchRune(before) && next.add(waiting.out, met)) return true;
     }
-    if (!isAnchored && next.addStart(at)) return true;
+    if (!isAnchored && next.addStart(met)) return true;
     [here, next] = [next, here];
   }
   return false;
 }
 
-const runeAt = (text: string, place: number): number => text.codePointAt(place) ?? NONE;
+const runeAt = (text: string, index: number): number => text.codePointAt(index) ?? NONE;
 
 function conditions(before: number, after: number): number {
-  const begin = before === NONE ? AT.beginText | AT.beginLine : before === NEWLINE ? AT.beginLine : 0;
-  const end = after === NONE ? AT.endText | AT.endLine : after === NEWLINE ? AT.endLine : 0;
-  return begin | end | (isWord(before) === isWord(after) ? AT.noWordBoundary : AT.wordBoundary);
+  const begin =
+    before === NONE ? CONDITION.beginText | CONDITION.beginLine : before === NEWLINE ? CONDITION.beginLine : 0;
+  const end = after === NONE ? CONDITION.endText | CONDITION.endLine : after === NEWLINE ? CONDITION.endLine : 0;
+  return begin | end | (isWord(before) === isWord(after) ? CONDITION.noWordBoundary : CONDITION.wordBoundary);
 }
 
 const isWord = (rune: number): boolean =>
   (rune >= 97 && rune <= 122) || (rune >= 65 && rune <= 90) || (rune >= 48 && rune <= 57) || rune === 95;
 
-// Classes of Unicode are tables of hundreds of ranges; a range that is folded is gone through character by character.
+// Unicode classes are tables of hundreds of ranges; RE2JS folds a case-insensitive range character by character.
 const CLASS_SIZE = 30;
 const FOLDED_RANGE_SIZE = 2_000;
 
-/** How large a pattern becomes at most, before it is compiled: characters, repetitions, and what classes cost. */
+/** An upper bound of the compiled size of a pattern: characters, repetitions, and the cost of classes. */
 export function patternSize(source: string): number {
   let size = source.length + CLASS_SIZE * countOf(source, /\\[pP]|\[:/g);
   if (/\(\?[a-zA-Z]*i/.test(source)) size += FOLDED_RANGE_SIZE * countOf(source, /-(?:\\|[^\0-\x7f])/g);
   let times = 1;
-  for (const [, group, least, most] of source.matchAll(/(\)?)\{(\d+)(?:,(\d*))?\}/g)) {
-    const count = Math.max(Number(least), Number(most ?? 0)) + 1;
+  for (const [, group, min, max] of source.matchAll(/(\)?)\{(\d+)(?:,(\d*))?\}/g)) {
+    const count = Math.max(Number(min), Number(max ?? 0)) + 1;
     if (group === ')') times *= count;
     else size += count;
   }

@@ -1,39 +1,39 @@
 /**
- * JSON Schemas (draft-07) of the stores that administrators add. They are walked, not compiled to JavaScript: that took Ajv
- * 0.5 s for a schema of a thousand parts, and minutes for one of references to a large part. Every step of a check is paid
- * for from a `StepBudget`, so that no schema and no entity keeps the process busy.
+ * JSON Schemas (draft-07) of the stores that administrators add. They are interpreted, not compiled to JavaScript: Ajv took
+ * 0.5 s for a schema of a thousand parts, and minutes for references to a large part. A `StepBudget` bounds every check, so
+ * that no schema and no entity can block the process.
  */
 import { ApiError, badRequest } from '../../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import { LIMITS } from '../limits.js';
-import { readSchema } from './keywords.js';
+import { parseSchema } from './keywords.js';
 import type { Check, Fault } from './part.js';
 import { patternSize } from './pattern.js';
 import { Overrun, StepBudget } from './step-budget.js';
 
 export interface Schema {
-  /** How much memory it keeps, roughly. */
+  /** The approximate memory of the compiled schema. */
   readonly bytes: number;
-  /** Throws a 400 that names the field that does not fit. */
+  /** Throws a 400 that names the invalid field. */
   check(fields: JsonObject): void;
 }
 
-/** A pattern that is compiled keeps its instructions and their tables. */
+/** A compiled pattern keeps its instructions and their tables. */
 const BYTES_OF_PATTERN_SIZE = 300;
-/** What is read from a schema is larger than its text. */
+/** A compiled schema is larger than its text. */
 const BYTES_OF_CHARACTER = 10;
 
-/** Reads a schema; a 400 says what is wrong with it. `nowMs` reads a monotonic clock. */
+/** Throws a 400 that says what is wrong with the schema. `nowMs` reads a monotonic clock. */
 export function compileSchema(schema: JsonObject, nowMs: () => number): Schema {
   const characters = JSON.stringify(schema).length;
   if (characters > LIMITS.schemaBytes) throw badRequest(`schema: larger than ${LIMITS.schemaBytes} bytes`);
   const patternsSize = checkCost(schema);
-  const check = read(schema);
+  const check = parse(schema);
   return {
     bytes: characters * BYTES_OF_CHARACTER + patternsSize * BYTES_OF_PATTERN_SIZE,
     check(fields) {
       const fault = faultOf(check, fields, new StepBudget(nowMs));
-      if (fault !== null) throw badRequest(`${fault.steps.join('.') || 'the entity'}: ${fault.why}`);
+      if (fault !== null) throw badRequest(`${fault.steps.join('.') || 'the entity'}: ${fault.reason}`);
     },
   };
 }
@@ -42,21 +42,21 @@ function faultOf(check: Check, fields: JsonObject, budget: StepBudget): Fault | 
   try {
     return check(fields, budget);
   } catch (error) {
-    if (error instanceof Overrun) return { steps: error.steps, why: error.message };
+    if (error instanceof Overrun) return { steps: error.steps, reason: error.message };
     throw error;
   }
 }
 
-function read(schema: JsonObject): Check {
+function parse(schema: JsonObject): Check {
   try {
-    return readSchema(schema, 'schema');
+    return parseSchema(schema, 'schema');
   } catch (error) {
     if (error instanceof ApiError) throw error;
     throw badRequest(`schema: ${error instanceof Error ? error.message.slice(0, 500) : 'not a JSON Schema'}`);
   }
 }
 
-/** Counts before anything is read; gives the size of all patterns together. */
+/** Checks the limits before the schema is compiled; returns the total size of its patterns. */
 function checkCost(schema: JsonObject): number {
   const patterns: string[] = [];
   let parts = 0;
@@ -83,6 +83,6 @@ function checkCost(schema: JsonObject): number {
     );
   }
   const all = sizes.reduce((sum, size) => sum + size, 0);
-  if (all > LIMITS.schemaPatternsSize) throw badRequest('schema: its patterns are too large all together');
+  if (all > LIMITS.schemaPatternsSize) throw badRequest('schema: its patterns are too large in total');
   return all;
 }

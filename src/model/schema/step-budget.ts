@@ -1,7 +1,7 @@
-/** Bounds the work of one check: a number of steps is free, after that the time counts. */
+/** Bounds the work of one check: a number of steps is free, then the duration is limited. */
 import { LIMITS } from '../limits.js';
 
-/** The check took too long; `steps` lead from the value down to what it was looking at. */
+/** The check took too long; `steps` lead from the value down to the place it had reached. */
 export class Overrun extends Error {
   readonly steps: string[] = [];
 }
@@ -16,15 +16,15 @@ export class StepBudget {
     this.#nowMs = nowMs;
   }
 
-  /** A step takes about 20 ns. Throws `Overrun` when the time is over; a cheap check is never ended, however busy the machine is. */
+  /** A step takes about 20 ns. Throws `Overrun` after the time limit; cheap checks never overrun, however busy the machine is. */
   spend(steps: number): void {
     this.#left -= steps;
-    if (this.#left < 0) this.#look();
+    if (this.#left < 0) this.#checkTime();
   }
 
-  #look(): void {
+  #checkTime(): void {
     this.#left = LIMITS.schemaStepsBetween;
     this.#endMs ??= this.#nowMs() + LIMITS.schemaCheckMs;
-    if (this.#nowMs() > this.#endMs) throw new Overrun('takes too long to be checked');
+    if (this.#nowMs() > this.#endMs) throw new Overrun('the check takes too long');
   }
 }

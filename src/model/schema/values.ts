@@ -1,8 +1,8 @@
-/** The keywords of JSON Schema (draft-07) that speak of a value itself. */
+/** The keywords of JSON Schema (draft-07) for single values. */
 import { badRequest } from '../../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { isOfFormat } from './formats.js';
-import { type Check, faultHere, type Keyword, readNumber, readSize, readTexts } from './part.js';
+import { type Check, faultHere, type Keyword, parseNumber, parseSize, parseTextList } from './part.js';
 import type { StepBudget } from './step-budget.js';
 
 const TYPES: Readonly<Record<string, (value: Json) => boolean>> = {
@@ -16,26 +16,26 @@ const TYPES: Readonly<Record<string, (value: Json) => boolean>> = {
 };
 
 const type: Keyword = ({ value, schema, place }) => {
-  const names = readTexts({ value: typeof value === 'string' ? [value] : value, place });
+  const names = parseTextList({ value: typeof value === 'string' ? [value] : value, place });
   const wrong = names.find((name) => !Object.hasOwn(TYPES, name));
   if (names.length === 0 || wrong !== undefined)
     throw badRequest(`${place}: expected ${Object.keys(TYPES).join(', ')}`);
   if (schema.nullable === true) names.push('null');
   const all = [...new Set(names)];
-  const why = `must be ${all.join(',')}`;
+  const reason = `must be ${all.join(',')}`;
   const isOne = all.map((name) => TYPES[name] as (value: Json) => boolean);
-  return (given) => (isOne.some((is) => is(given)) ? null : faultHere(why));
+  return (given) => (isOne.some((is) => is(given)) ? null : faultHere(reason));
 };
 
 const isPlain = (value: Json): boolean => typeof value !== 'object' || value === null;
 
-/** Whether two values are the same JSON; the order of members means nothing. */
+/** Whether two values are equal JSON, whatever the order of members. */
 export function isEqual(one: Json, other: Json, budget: StepBudget): boolean {
   budget.spend(1);
   if (isPlain(one) || isPlain(other)) return one === other;
   if (Array.isArray(one) || Array.isArray(other)) {
     if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
-    return one.every((item, at) => isEqual(item, other[at] as Json, budget));
+    return one.every((item, index) => isEqual(item, other[index] as Json, budget));
   }
   const [mine, theirs] = [one as JsonObject, other as JsonObject];
   const names = Object.keys(mine);
@@ -46,12 +46,12 @@ export function isEqual(one: Json, other: Json, budget: StepBudget): boolean {
   );
 }
 
-function oneOfThese(options: readonly Json[], why: string): Check {
+function oneOfThese(options: readonly Json[], reason: string): Check {
   const plain = new Set(options.filter(isPlain));
   const others = options.filter((option) => !isPlain(option));
   return (value, budget) => {
-    const fits = isPlain(value) ? plain.has(value) : others.some((option) => isEqual(option, value, budget));
-    return fits ? null : faultHere(why);
+    const isValid = isPlain(value) ? plain.has(value) : others.some((option) => isEqual(option, value, budget));
+    return isValid ? null : faultHere(reason);
   };
 }
 
@@ -61,41 +61,42 @@ const enumeration: Keyword = ({ value, place }) => {
 };
 
 const ofNumber =
-  (fits: (value: number, bound: number) => boolean, why: string, isBound?: (bound: number) => boolean): Keyword =>
+  (isValid: (value: number, bound: number) => boolean, reason: string, isBound?: (bound: number) => boolean): Keyword =>
   (part) => {
-    const bound = readNumber(part, isBound);
-    return (value) => (typeof value !== 'number' || fits(value, bound) ? null : faultHere(`must be ${why} ${bound}`));
+    const bound = parseNumber(part, isBound);
+    return (value) =>
+      typeof value !== 'number' || isValid(value, bound) ? null : faultHere(`must be ${reason} ${bound}`);
   };
 
-/** Characters are code points; how many units of UTF-16 there are says it without counting, but for a few. */
+/** The length is in code points. The length in UTF-16 units mostly decides without counting them. */
 const ofLength =
-  (fits: (length: number, bound: number) => boolean, why: string): Keyword =>
+  (isValid: (length: number, bound: number) => boolean, reason: string): Keyword =>
   (part) => {
-    const bound = readSize(part);
+    const bound = parseSize(part);
     return (value, budget) => {
       if (typeof value !== 'string') return null;
-      const [least, most] = [value.length / 2, value.length];
-      const isKnown = fits(least, bound) === fits(most, bound);
+      const [min, max] = [value.length / 2, value.length];
+      const isKnown = isValid(min, bound) === isValid(max, bound);
       if (!isKnown) budget.spend(value.length);
-      const fitting = isKnown ? fits(most, bound) : fits(Array.from(value).length, bound);
-      return fitting ? null : faultHere(`must NOT have ${why} than ${bound} characters`);
+      const isMatch = isKnown ? isValid(max, bound) : isValid(Array.from(value).length, bound);
+      return isMatch ? null : faultHere(`must NOT have ${reason} than ${bound} characters`);
     };
   };
 
 const pattern: Keyword = ({ value, place, pattern: compile }) => {
-  if (typeof value !== 'string') throw badRequest(`${place}: expected a text`);
+  if (typeof value !== 'string') throw badRequest(`${place}: expected a string`);
   const compiled = compile(value, place);
   const fault = faultHere(`must match pattern "${value}"`);
   return (given, budget) => (typeof given !== 'string' || compiled.test(given, budget) ? null : fault);
 };
 
 const format: Keyword = ({ value, place }) => {
-  if (typeof value !== 'string') throw badRequest(`${place}: expected a text`);
+  if (typeof value !== 'string') throw badRequest(`${place}: expected a string`);
   const fault = faultHere(`must match format "${value}"`);
   return (given, budget) => (isOfFormat(value, given, budget) ? null : fault);
 };
 
-/** In the order in which they are asked. */
+/** In the order of evaluation. */
 export const VALUE_KEYWORDS: readonly (readonly [string, Keyword])[] = [
   ['type', type],
   ['const', ({ value }) => oneOfThese([value], 'must be equal to constant')],

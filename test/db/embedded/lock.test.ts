@@ -43,7 +43,7 @@ async function holdInChild(folder: string) {
 test.each([
   ['a short path', ['short']],
   ['a path too long for a socket', ['long', 'x'.repeat(90), 'y'.repeat(90)]],
-])('%s is held once, and free after its release', async (_name, parts) => {
+])('locks %s once, until its release', async (_name, parts) => {
   const folder = await makeFolder(...parts);
   const lock = await take(folder);
   expect(await lockFolder(folder)).toEqual({ heldBy: process.pid });
@@ -52,7 +52,7 @@ test.each([
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('of many that want the folder at once, one gets it', async () => {
+test('gives the lock to one of many concurrent processes', async () => {
   const folder = await makeFolder('many');
   const results = await Promise.all(Array.from({ length: 20 }, () => lockFolder(folder)));
   const locks = results.filter((result) => 'release' in result);
@@ -60,7 +60,7 @@ test('of many that want the folder at once, one gets it', async () => {
   await locks[0]?.release();
 });
 
-test('the lock of another process is seen, and ends with it however it ends', async () => {
+test('detects the lock of another process until that process ends in any way', async () => {
   const folder = await makeFolder('killed');
   const child = await holdInChild(folder);
   expect(await lockFolder(folder)).toEqual({ heldBy: child.pid });
@@ -72,7 +72,7 @@ test('the lock of another process is seen, and ends with it however it ends', as
   await locks[0]?.release();
 });
 
-test('a holder that does not answer still holds', async () => {
+test('respects a holder that does not answer', async () => {
   const folder = await makeFolder('frozen');
   const child = await holdInChild(folder);
   child.kill('SIGSTOP');

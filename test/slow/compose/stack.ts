@@ -1,12 +1,17 @@
 /** The files of an installation in a folder of their own, as an operator has them, and the commands that README gives. */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Program, startProgram } from '../../support/program.js';
 import type { Engine, Outcome } from './engine.js';
 import { IMAGES, readFileLimit } from './images.js';
 
-const PARTS = ['Dockerfile', '.dockerignore', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts', 'src'];
+/** What the image is built from, as .dockerignore lists it. */
+const BUILD_CONTEXT = [...readFileSync('.dockerignore', 'utf8').matchAll(/^!(.+)$/gm)].map(
+  ([, name]) => name as string,
+);
+const PARTS = ['Dockerfile', '.dockerignore', ...BUILD_CONTEXT];
 const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.replicas.yml'];
 const OVERLAY = 'stand-ins.json';
 const WANTED_FILES = 64_000;

@@ -30,7 +30,12 @@ export interface Writers {
 }
 
 /** Starts one writer for each object; each takes one of the instances at random for each thing it writes. */
-export function startWriters(urls: readonly string[], token: string, objects: readonly string[]): Writers {
+export function startWriters(
+  urls: readonly string[],
+  token: string,
+  objects: readonly string[],
+  paceMs = PACE_MS,
+): Writers {
   const sent: Sent[] = [];
   const acknowledged: Sent[] = [];
   const counts = new Map<string, number>();
@@ -45,7 +50,7 @@ export function startWriters(urls: readonly string[], token: string, objects: re
       });
       sent.push(done);
       if (done.status === 200) acknowledged.push(done);
-      await wait(done.status === 200 ? PACE_MS : AFTER_FAILURE_MS);
+      await wait(done.status === 200 ? paceMs : AFTER_FAILURE_MS);
     }
   };
   return {

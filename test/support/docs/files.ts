@@ -17,7 +17,7 @@ export interface Node {
 }
 
 // What .gitignore names, and what is not ours.
-const IGNORED = new Set(['node_modules', 'dist', 'data', 'coverage', '.git', '.env']);
+const IGNORED = new Set(['node_modules', 'dist', 'data', 'coverage', 'generated', '.git', '.env']);
 const LARGEST_BYTES = 2_000_000;
 
 /** Every file below a folder that belongs to the repository. */
@@ -33,14 +33,16 @@ export function filesUnder(folder: string): File[] {
 
 /** Every TypeScript file below `src/`. */
 export function sourceFiles(folder = 'src'): File[] {
-  return filesUnder(folder).filter(({ path }) => path.endsWith('.ts'));
+  return filesUnder(folder).filter(({ path }) => /\.tsx?$/.test(path));
 }
 
 const parsed = new WeakMap<File, Module>();
 
 /** The syntax tree of a file. */
 export function parse(file: File): Module {
-  const module = parsed.get(file) ?? parseSync(file.text, { syntax: 'typescript', target: 'es2022' });
+  const module =
+    parsed.get(file) ??
+    parseSync(file.text, { syntax: 'typescript', tsx: file.path.endsWith('.tsx'), target: 'es2022' });
   parsed.set(file, module);
   return module;
 }

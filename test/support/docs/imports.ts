@@ -1,4 +1,5 @@
 /** Who imports whom in src/, and who may: the table of src/README.md. */
+import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { type File, nodesOf, parse } from './files.js';
 import { readCode, readSection, readTable } from './markdown.js';
@@ -12,9 +13,9 @@ export interface Import {
   readonly isTypeOnly: boolean;
 }
 
-/** What a room may import. */
-export interface Law {
-  readonly rooms: readonly string[];
+/** What a module may import. */
+export interface ImportRule {
+  readonly modules: readonly string[];
   /** Packages; `node:*` stands for all of Node's modules. */
   readonly packages: readonly string[];
   /** Packages of which only types may be imported. */
@@ -45,8 +46,10 @@ function isTypeOnly({ typeOnly, specifiers }: { readonly [field: string]: unknow
   return typeOnly === true || (named.length > 0 && named.every((specifier) => specifier.isTypeOnly === true));
 }
 
-const resolveOurs = (path: string, spelled: string): string =>
-  posix.join(posix.dirname(path), spelled.replace(/\.js$/, '.ts'));
+function resolveOurs(path: string, spelled: string): string {
+  const file = posix.join(posix.dirname(path), spelled.replace(/\.js$/, '.ts'));
+  return existsSync(`${file}x`) ? `${file}x` : file;
+}
 
 function toPackage(spelled: string): string {
   if (spelled.startsWith('node:')) return spelled;
@@ -56,33 +59,39 @@ function toPackage(spelled: string): string {
     .join('/');
 }
 
-/** The room of a file: its folder below src/ (`model/`), or the file itself (`main.ts`). */
-export function roomOf(path: string): string {
-  const [first, ...rest] = path.replace(/^src\//, '').split('/');
-  return rest.length > 0 ? `${first}/` : (first as string);
+/** The module of a file: its folder below src/ (`db/driver/`), or the file itself (`main.ts`). */
+export function moduleOf(path: string): string {
+  const folder = posix.dirname(path.replace(/^src\//, ''));
+  return folder === '.' ? posix.basename(path) : `${folder}/`;
 }
 
 /** The table "Import rules". */
-export function readLaw(): ReadonlyMap<string, Law> {
+export function readImportRules(): ReadonlyMap<string, ImportRule> {
   const rows = readTable(readSection('src/README.md', 'Import rules'));
   return new Map(
-    rows.map(([room, ours, outside]) => {
+    rows.map(([module, ours, outside]) => {
       const [values, types] = (outside as string).split('types of');
       return [
-        readCode(room)[0] as string,
-        { rooms: readCode(ours), packages: readCode(values), types: readCode(types) },
+        readCode(module)[0] as string,
+        { modules: readCode(ours), packages: readCode(values), types: readCode(types) },
       ];
     }),
   );
 }
 
-/** Whether the law of a room lets the import pass. */
-export function isLawful(law: Law | undefined, room: string, { to, isOurs, isTypeOnly }: Import): boolean {
-  if (law === undefined) return false;
-  if (isOurs) return roomOf(to) === room || law.rooms.includes(roomOf(to));
-  if (to.startsWith('node:') && law.packages.includes('node:*')) return true;
-  return law.packages.includes(to) || (isTypeOnly && law.types.includes(to));
+/** Whether the rule of a module permits the import. */
+export function isPermitted(rule: ImportRule | undefined, module: string, { to, isOurs, isTypeOnly }: Import): boolean {
+  if (rule === undefined) return false;
+  if (isOurs) return moduleOf(to) === module || rule.modules.includes(moduleOf(to));
+  if (to.startsWith('node:') && rule.packages.includes('node:*')) return true;
+  return rule.packages.includes(to) || (isTypeOnly && rule.types.includes(to));
 }
+
+/** The imports among the folders below a folder of src/, as edges between them. */
+export const folderEdges = (imports: readonly Import[], below: string): Import[] =>
+  imports
+    .map((one) => ({ ...one, from: moduleOf(one.from), to: moduleOf(one.to) }))
+    .filter(({ from, to, isOurs }) => isOurs && from !== to && [from, to].every((name) => name.startsWith(below)));
 
 /** A ring of files that import each other, the first one found; null when there is none. */
 export function findCycle(imports: readonly Import[]): string[] | null {

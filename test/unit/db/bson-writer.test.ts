@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Binary, BSON, type Document, ObjectId } from 'mongodb';
-import { toBson } from '../../../src/db/bson-writer.js';
-import { NewPacketKey, toPacketKey } from '../../../src/db/packet-key.js';
+import { NewPacketKey, toPacketKey } from '../../../src/db/bson/packet-key.js';
+import { toBson } from '../../../src/db/bson/writer.js';
 import { runsOf } from '../../support/runs.js';
 
 const MOST = 16 * 1_024 * 1_024;
@@ -38,7 +38,7 @@ const { document } = fc.letrec<{ document: Document; value: unknown }>((tie) => 
   ),
 }));
 
-test('any document has the bytes that the driver gives it', () => {
+test('writes the same bytes as the driver for any document', () => {
   fc.assert(
     fc.property(document, (given) => {
       expect(toBson(given, MOST)?.toString('hex')).toBe(Buffer.from(BSON.serialize(given)).toString('hex'));
@@ -47,21 +47,21 @@ test('any document has the bytes that the driver gives it', () => {
   );
 });
 
-test('writes the key of a packet as the value that it is looked for by', () => {
+test('writes the key of a packet as queries need it', () => {
   const [own, object] = [new ObjectId(), new ObjectId()];
   const wanted = BSON.serialize({ a: 1, _id: toPacketKey(own.toHexString(), object), b: 2 });
   expect(toBson({ a: 1, _id: new NewPacketKey(own, object), b: 2 }, MOST)).toEqual(Buffer.from(wanted));
 });
 
 test.each<unknown>([1, 'ObjectId', 'Binary', 'Long', 'Code', 'nothing', {}, [], true])(
-  'a member named _bsontype, here %j, is stored as any other',
+  'stores a member named _bsontype, such as %j, like any other',
   (_bsontype) => {
     const given = { a: { _bsontype, id: 'x', list: [{ _bsontype }] } };
     expect(BSON.deserialize(toBson(given, MOST) as Buffer)).toEqual(given);
   },
 );
 
-describe('a document larger than it may be', () => {
+describe('a document above the maximum size', () => {
   const documents: [what: string, given: Document][] = [
     ['a text', { text: 'x'.repeat(1_000) }],
     ['a text of other letters', { text: '車'.repeat(400) }],
@@ -89,7 +89,7 @@ describe('refuses, and writes the next one all the same,', () => {
     ['bytes', { a: Buffer.from('x') }],
     ['binary data that is no key of a packet', { a: new Binary(Buffer.alloc(24)) }],
     ["another of the driver's types", { a: BSON.Long.fromNumber(1) }],
-  ])('%s', (_, given) => {
+  ])('is refused: %s', (_, given) => {
     expect(() => toBson(given, MOST)).toThrow(TypeError);
     expect(BSON.deserialize(toBson({ a: [1] }, MOST) as Buffer)).toEqual({ a: [1] });
   });

@@ -1,6 +1,6 @@
 /** Consumers of changes: the failure of one keeps no change from the others. */
 import { expect, test } from '@jest/globals';
-import { createChangeConsumers } from '../../../src/db/change-consumers.js';
+import { createChangeConsumers } from '../../../src/db/changes/consumers.js';
 import { unavailable } from '../../../src/errors.js';
 import type { Change } from '../../../src/model/change.js';
 
@@ -17,21 +17,21 @@ function setUp(failures: Error[]) {
   return { got, pass: createChangeConsumers(consumers) };
 }
 
-test('passes each change to all, in their order', async () => {
+test('passes each change to all consumers, in their order', async () => {
   const { got, pass } = setUp([]);
   await pass(changeAt('a'));
   await pass(changeAt('b'));
   expect(got).toEqual(['first a', 'second a', 'third a', 'first b', 'second b', 'third b']);
 });
 
-test('passes a change to the others where one has a fault of its own, and all of the next one', async () => {
+test('passes a change to the other consumers when one fails, and the next change to all', async () => {
   const { got, pass } = setUp([new Error('a fault')]);
   await expect(pass(changeAt('a'))).rejects.toThrow('a fault');
   await pass(changeAt('b'));
   expect(got).toEqual(['first a', 'third a', 'first b', 'second b', 'third b']);
 });
 
-test('passes a change again only to those that have not had it', async () => {
+test('passes a repeated change only to consumers that did not receive it', async () => {
   const { got, pass } = setUp([unavailable('the database is away'), unavailable('the database is away')]);
   await expect(pass(changeAt('a'))).rejects.toMatchObject({ status: 503 });
   await expect(pass(changeAt('a'))).rejects.toMatchObject({ status: 503 });
@@ -39,7 +39,7 @@ test('passes a change again only to those that have not had it', async () => {
   expect(got).toEqual(['first a', 'third a', 'second a']);
 });
 
-test('throws the fault of the database where there are others besides, so that the change comes again', async () => {
+test('throws the transient error of several, so that the change is delivered again', async () => {
   const pass = createChangeConsumers([
     () => {
       throw new Error('a fault');

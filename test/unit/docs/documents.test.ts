@@ -19,12 +19,12 @@ const relativeLinks = documents.flatMap(({ path, text }) =>
     .map((target) => ({ path, target })),
 );
 
-test('every relative link names a file of the repository', () => {
+test('finds the file of every relative link', () => {
   const broken = relativeLinks.filter(({ path, target }) => !existsSync(fileOf(path, target)));
   expect(broken).toEqual([]);
 });
 
-test('every anchor names a heading of its document', () => {
+test('finds the heading of every anchor', () => {
   const anchored = relativeLinks.filter(({ target }) => target.includes('#'));
   const broken = anchored.filter(({ path, target }) => {
     const file = fileOf(path, target);
@@ -34,7 +34,7 @@ test('every anchor names a heading of its document', () => {
   expect(broken).toEqual([]);
 });
 
-test('every path of the repository in backquotes names a file or a folder', () => {
+test('finds every path in backquotes', () => {
   const broken = documents.flatMap(({ path, text }) =>
     readPaths(text)
       .filter((one) => !existsSync(one))
@@ -43,7 +43,7 @@ test('every path of the repository in backquotes names a file or a folder', () =
   expect(broken).toEqual([]);
 });
 
-test('every table has a head, and as many cells in each row', () => {
+test('finds a head in every table, and the same number of cells in each row', () => {
   const broken = documents.flatMap(({ path, text }) =>
     readRawTables(text)
       .filter(([head, line, ...rows]) => !isRuler(line) || rows.some(({ length }) => length !== head?.length))
@@ -56,7 +56,7 @@ test('every table has a head, and as many cells in each row', () => {
   }
 });
 
-test('every npm script that a document names is in package.json', () => {
+test('finds every named npm script in package.json', () => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
   const named = documents.flatMap(({ path, text }) =>
     [...text.matchAll(/\bnpm run (?:--silent )?([a-z:]+)/g)].map(([, name]) => ({ path, name: name as string })),
@@ -65,11 +65,12 @@ test('every npm script that a document names is in package.json', () => {
   expect(named.filter(({ name }) => !(name in scripts))).toEqual([]);
 });
 
-test('every block of commands is one that a test runs, or starts Vigil or its tests', () => {
+test('knows every block of commands: a test runs it, or it starts Vigil or its tests', () => {
   const run = [
     ['README.md', 'Tour'],
     ['docs/tutorial.md', 'Tour'],
     ['examples/README.md', 'Prepare'],
+    ['docs/reference/command-line.md', 'Examples'],
   ].flatMap(([file, title]) => readBlocks(readSection(file as string, title as string)));
   const known = new Set([...run.map(({ body }) => body), 'npm start\n', 'npm test\n']);
   const others = documents.flatMap(({ path, text }) =>
@@ -80,7 +81,7 @@ test('every block of commands is one that a test runs, or starts Vigil or its te
   expect(others).toEqual([]);
 });
 
-test('every document under docs/ can be reached from README.md', () => {
+test('reaches every document under docs/ from README.md', () => {
   const reached = new Set<string>();
   const visit = (path: string): void => {
     if (reached.has(path)) return;

@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import type { Router } from 'express';
-import { CONFIG_NAMES, readConfig } from '../../../src/config.js';
+import { CONFIG_NAMES, parseConfig } from '../../../src/config.js';
 import { ERROR_KINDS } from '../../../src/errors.js';
-import { type AppParts, createApp } from '../../../src/http/app.js';
+import { type AppDeps, createApp } from '../../../src/http/app.js';
 import { BUILT_IN_ROLES } from '../../../src/model/builtin.js';
 import { LIMITS } from '../../../src/model/limits.js';
 import { STORES, type Store } from '../../../src/model/stores.js';
-import { sourceFiles } from '../../support/docs/files.js';
+import { filesUnder, sourceFiles } from '../../support/docs/files.js';
 import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -17,7 +17,7 @@ const DEVELOPMENT = 'docs/development.md';
 const tableOf = (file: string, title: string): string[][] => readTable(readSection(file, title));
 const firstCodes = (rows: string[][]): string[] => rows.map(([cell]) => readCode(cell)[0] as string);
 
-test('Errors', () => {
+test('lists every error', () => {
   const shown = tableOf(`${REFERENCE}/errors.md`, 'Errors').map(([status, message, , tags]) => [
     status,
     message,
@@ -64,8 +64,25 @@ describe('Limits', () => {
       'moveSettleMs',
       'moveRecheckMs',
     ],
-    ...['auditPending', 'auditDelayMs', 'auditActors', 'expiryBatch', 'awayPauseMaxMs', 'probeConnections', 'leaseMs'],
-    ...['stopLetInMs', 'stopQuietTurns', 'loadWindowMs', 'loadWindows', 'loadResolutionMs', 'bigBodyBytes'],
+    ...[
+      'auditPending',
+      'auditDelayMs',
+      'auditActors',
+      'expiryBatch',
+      'retryPauseMs',
+      'awayPauseMaxMs',
+      'probeConnections',
+      'leaseMs',
+    ],
+    ...[
+      'stopLetInMs',
+      'stopUnusedMs',
+      'stopQuietTurns',
+      'loadWindowMs',
+      'loadWindows',
+      'loadResolutionMs',
+      'bigBodyBytes',
+    ],
     ...[
       'mqttThrottleMs',
       'mqttDevicesRemembered',
@@ -94,8 +111,20 @@ describe('Limits', () => {
     ...['letGoAtOnce', 'letGoPieces', 'letGoPauseMs'],
     ...['gatherMs', 'gatherAheadMs', 'turnMs', 'watcherPage'],
     ...['recentChanges', 'recentBytes', 'recentPage', 'recentUnheardMs'],
-    ...['pastStepMs', 'pastTries', 'pastFarMs'],
+    ...['pastStepMs', 'pastTries', 'pastFarMs', 'latestBatchPackets'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
+    ...['partitions', 'partitionTickMs', 'partitionMarginMs', 'partitionTasks', 'commitTasks', 'commitBytes'],
+    ...['webhookWindow', 'webhookBufferBytes', 'webhookBufferUnderLoadBytes', 'webhookAckDelayMs', 'webhookIdleMs'],
+    ...['webhookResolveMs', 'webhookNameTryMs', 'webhookNameTries', 'webhookOtherFamilyMs'],
+    ...['partitionTaskBytes', 'taskBytes'],
+    ...[
+      'cachedObjectFacts',
+      'webhookSweepMs',
+      'webhookCountedRows',
+      'webhookSweepBatch',
+      'pastObjectsBatch',
+      'webhookReplayCheckMs',
+    ],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
   ];
   const code = sourceFiles()
@@ -104,7 +133,7 @@ describe('Limits', () => {
     .join('\n');
   const isHeld = (name: string): boolean => new RegExp(`\\bLIMITS\\.${name}\\b`).test(code);
 
-  test('each that a user can meet is listed with its value', () => {
+  test('lists every limit of users with its value', () => {
     const rows = readTables(readSection(`${REFERENCE}/limits.md`, 'Limits')).flat();
     const shown = rows.map(([, value, constant]) => [readCode(constant)[0], toNumber(value as string)]);
     const met = Object.entries(LIMITS).filter(([name]) => !INTERNAL.includes(name) && isHeld(name));
@@ -112,7 +141,7 @@ describe('Limits', () => {
     expect(shown).toHaveLength(met.length);
   });
 
-  test('the internal ones are constants that are there', () => {
+  test('names only existing internal limits', () => {
     expect(INTERNAL.filter((name) => !(name in LIMITS))).toEqual([]);
   });
 
@@ -133,17 +162,17 @@ describe('Configuration', () => {
     return name === undefined ? [] : [[name, value === '' ? undefined : value]];
   });
 
-  test('every variable, in docs/reference/configuration.md and in .env.example, with the same default', () => {
+  test('lists every variable in docs/reference/configuration.md and .env.example with its default', () => {
     // NODE_ENV belongs to Node; the service only looks at it.
     expect(rows.map(([name]) => name).sort()).toEqual([...CONFIG_NAMES, 'NODE_ENV'].sort());
     expect(inExample).toEqual(rows);
   });
 
-  test.each(rows.filter(([, preset]) => preset !== undefined))('%s is %s where nothing is given', (name, preset) => {
-    expect(readConfig({ [name as string]: preset })).toEqual(readConfig({}));
+  test.each(rows.filter(([, preset]) => preset !== undefined))('names the default of %s: %s', (name, preset) => {
+    expect(parseConfig({ [name as string]: preset })).toEqual(parseConfig({}));
   });
 
-  test('.env.example sets nothing', () => {
+  test('finds no values in .env.example', () => {
     expect(example.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
   });
 });
@@ -152,7 +181,7 @@ describe('Dependencies and npm scripts', () => {
   test.each([
     ['dependencies', 'To run'],
     ['devDependencies', 'To develop'],
-  ])('%s', (group, title) =>
+  ])('lists %s', (group, title) =>
     expect(firstCodes(tableOf(DEVELOPMENT, title)).sort()).toEqual(Object.keys(manifest[group]).sort()),
   );
 
@@ -186,11 +215,17 @@ describe('Interface', () => {
     return taken === false ? '' : taken.path;
   }
 
-  test('every route', () => {
+  test('lists every route', () => {
     const middleware = () => undefined;
     // Nothing is called: the app is only asked which routes it has.
-    const parts = { sessions: { middleware }, corsOrigins: [], trustProxy: 0 } as unknown as AppParts;
-    const { router } = createApp(parts) as unknown as { router: Router };
+    const deps = {
+      sessions: { middleware },
+      corsOrigins: [],
+      trustProxy: 0,
+      mqtt: null,
+      map: { styleUrl: null, origins: [], tilesFile: null },
+    } as unknown as AppDeps;
+    const { router } = createApp(deps) as unknown as { router: Router };
     const shown = tableOf(`${REFERENCE}/http-api.md`, 'Routes').map(
       ([method, path]) => `${method} ${readCode(path)[0]}`,
     );
@@ -205,9 +240,9 @@ describe('Stores', () => {
   const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_withoutOwner'];
   const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [] };
 
-  test('the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));
+  test('lists the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));
 
-  test.each(rows)('%s: required %s, unique %s, fixed %s, never returned %s', (name, ...cells) => {
+  test.each(rows)('describes %s: required %s, unique %s, fixed %s, never returned %s', (name, ...cells) => {
     const store = STORES.get(readCode(name)[0] as string) as Store;
     const [required, unique, fixed, hidden] = cells.map(readCode) as [string[], string[], string[], string[]];
     const fields = Object.fromEntries(Object.entries(SAMPLES).filter(([field]) => required.includes(field)));
@@ -225,10 +260,26 @@ describe('Stores', () => {
   });
 });
 
-test('Rights: the built-in roles', () => {
+test('lists the built-in roles', () => {
   const shown = tableOf(`${REFERENCE}/permissions.md`, 'Built-in roles').map(([name, credentials]) => ({
     name: readCode(name)[0],
     credentials: readCode(credentials),
   }));
   expect(shown).toEqual(BUILT_IN_ROLES.map(({ name, credentials }) => ({ name, credentials })));
+});
+
+test('quotes messages in Troubleshooting as the source has them', () => {
+  const source = [...sourceFiles(), ...filesUnder('scripts')].map(({ text }) => text).join('\n');
+  const messages = readTable(readFileSync('docs/operations/troubleshooting.md', 'utf8'))
+    .map(([symptom]) => /^`([^`]+)`/.exec(symptom ?? '')?.[1])
+    .filter((message) => message !== undefined);
+  expect(messages.length).toBeGreaterThan(10);
+  // Parts of a message may be filled in: three words in a row have to be those of the source.
+  const isQuoted = (message: string): boolean =>
+    message.split('…').some((part) => {
+      const words = part.trim().split(' ');
+      const runs = words.slice(2).map((word, at) => `${words[at]} ${words[at + 1]} ${word}`);
+      return (runs.length > 0 ? runs : [part.trim()]).some((run) => run !== '' && source.includes(run));
+    });
+  expect(messages.filter((message) => !isQuoted(message))).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { LIMITS } from '../../../src/model/limits.js';
 const LIMIT = { perCaller: 60, inAll: 100, little: 10, reserve: 20 };
 
 describe('a budget', () => {
-  test('refuses a caller more than one may have with 429, until some is given back', () => {
+  test('refuses bytes beyond the bound of a caller with 429 until some are released', () => {
     const budget = createBudget('answers', LIMIT);
     expect(budget.take('a', 60)).toBeNull();
     expect(budget.take('a', 1)).toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
@@ -15,7 +15,7 @@ describe('a budget', () => {
     expect(budget.of('a')).toBe(60);
   });
 
-  test('refuses more than there may be in all with 503', () => {
+  test('refuses bytes beyond the total with 503', () => {
     const budget = createBudget('answers', LIMIT);
     budget.take('a', 50);
     budget.take('b', 50);
@@ -24,7 +24,7 @@ describe('a budget', () => {
     expect(budget.take('c', 11)).toBeNull();
   });
 
-  test('has a reserve for callers who take little', () => {
+  test('keeps a reserve for callers that hold few bytes', () => {
     const budget = createBudget('answers', LIMIT);
     budget.take('a', 50);
     budget.take('b', 50);
@@ -33,13 +33,13 @@ describe('a budget', () => {
     expect(budget.take('e', 1)).toMatchObject({ status: 503 });
   });
 
-  test('counts what cannot be refused any more', () => {
+  test('counts bytes that can no longer be refused', () => {
     const budget = createBudget('answers', LIMIT);
     budget.add('a', 70);
     expect(budget.take('a', 1)).toMatchObject({ status: 429 });
   });
 
-  test('tells when somebody has less', () => {
+  test('calls back when bytes are released', () => {
     let told = 0;
     const budget = createBudget('answers', LIMIT, () => told++);
     budget.take('a', 5);
@@ -48,7 +48,7 @@ describe('a budget', () => {
     expect(told).toBe(1);
   });
 
-  test('remembers who has something when it drops those who have nothing', () => {
+  test('keeps the accounts of callers that hold bytes when it drops idle ones', () => {
     const budget = createBudget('answers', LIMIT);
     budget.take('a', 60);
     for (let nth = 0; nth < 3 * LIMITS.idleCallers; nth++) {

@@ -41,8 +41,8 @@ function createEndless(queue: FairQueue) {
   };
 }
 
-describe('turns', () => {
-  test('begins at once what the limits permit', () => {
+describe('the order of work', () => {
+  test('starts work at once within the limits', () => {
     const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 3, perCaller: 2 }));
     void work.begin('a', 'a1');
     void work.begin('a', 'a2');
@@ -52,7 +52,7 @@ describe('turns', () => {
     expect(work.begun).toEqual(['a1', 'a2', 'b1']);
   });
 
-  test('lets a caller who came last pass the waiting work of another', async () => {
+  test('serves a new caller before further waiting work of another one', async () => {
     const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
     for (const name of ['a1', 'a2', 'a3', 'a4']) void work.begin('a', name);
     void work.begin('b', 'b1');
@@ -61,7 +61,7 @@ describe('turns', () => {
     expect(work.begun).toEqual(['a1', 'a2', 'b1', 'a3', 'b2', 'a4']);
   });
 
-  test('begins what another caller waits for when the first one may have no more', async () => {
+  test('starts work of another caller when the first one is at its limit', async () => {
     const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 2, perCaller: 1 }));
     for (const name of ['a1', 'a2']) void work.begin('a', name);
     for (const name of ['b1', 'b2']) void work.begin('b', name);
@@ -72,14 +72,14 @@ describe('turns', () => {
     expect(work.begun).toEqual(['a1', 'b1', 'b2', 'a2']);
   });
 
-  test('gives the result of the work, or what it threw, and makes room', async () => {
+  test('returns the result or the error of the work and frees its slot', async () => {
     const queue = createFairQueue('lists', { ...AMPLE, atOnce: 1 });
     expect(await queue.run('a', async () => 1)).toBe(1);
     await expect(queue.run('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     expect(await queue.run('b', async () => 2)).toBe(2);
   });
 
-  test('remembers who is busy when it drops those who are not', async () => {
+  test('keeps the accounts of busy callers when it drops idle ones', async () => {
     const queue = createFairQueue('lists', { ...AMPLE, perCaller: 1 });
     const work = createWork(queue);
     void work.begin('busy', 'first');
@@ -92,7 +92,7 @@ describe('turns', () => {
 });
 
 describe('refusals', () => {
-  test('are 429 for a caller with too much that waits, and nobody else', async () => {
+  test('answers 429 only to the caller with too much waiting work', async () => {
     const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 2, perCaller: 1, waitingPerCaller: 1 }));
     void work.begin('a', 'a1');
     void work.begin('a', 'a2');
@@ -101,14 +101,14 @@ describe('refusals', () => {
     expect(work.begun).toEqual(['a1', 'b1']);
   });
 
-  test('are 503 where too much waits in all', async () => {
+  test('answers 503 when too much work waits in total', async () => {
     const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1, waiting: 1 }));
     void work.begin('a', 'a1');
     void work.begin('b', 'b1');
     await expect(work.begin('c', 'c1')).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
   });
 
-  test('come after the time: 429 where the own work is in the way, 503 where that of others is', async () => {
+  test('answers 429 or 503 after the time limit, depending on whose work blocks', async () => {
     const own = createWork(createFairQueue('lists', { ...AMPLE, perCaller: 1, waitMs: 5 }));
     void own.begin('a', 'a1');
     await expect(own.begin('a', 'a2')).rejects.toMatchObject({ status: 429 });
@@ -122,8 +122,8 @@ describe('refusals', () => {
   });
 });
 
-describe('work whose caller leaves', () => {
-  test('is not begun, and keeps nobody waiting', async () => {
+describe('work of a caller that leaves', () => {
+  test('never starts and blocks no other work', async () => {
     const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
     const leaving = new AbortController();
     void work.begin('a', 'a1');
@@ -135,14 +135,14 @@ describe('work whose caller leaves', () => {
     expect(work.begun).toEqual(['a1', 'c1']);
   });
 
-  test('is refused where the caller had left before it would wait', async () => {
+  test('rejects work of a caller that left before it was queued', async () => {
     const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
     void work.begin('a', 'a1');
     await expect(work.begin('b', 'b1', AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
   });
 });
 
-test('begins what had to wait for another reason as soon as that is gone', () => {
+test('starts work that mayStart held back as soon as it permits it', () => {
   let isPermitted = false;
   const queue = createFairQueue('lists', AMPLE, (caller) => caller !== 'a' || isPermitted);
   const work = createWork(queue);

@@ -1,5 +1,5 @@
-/** Users take turns in being brought up to the present, however many clients each has and however often they come. */
-import { expect, test } from '@jest/globals';
+/** The fair queue of users whose clients resume. */
+import { expect, jest, test } from '@jest/globals';
 import { createBackfillQueue } from '../../../src/live/backfill-queue.js';
 import { until } from '../../support/until.js';
 
@@ -32,7 +32,7 @@ test('serves all clients of one user together, and users one after the other', a
   expect(served()).toEqual(['aaa', 'b', 'c']);
 });
 
-test('leaves a place to others while a user who is served comes again', async () => {
+test('serves other users while a served user reconnects', async () => {
   const { groups, add, served, queue } = createTried();
   add('a');
   await until(() => groups.length === 1);
@@ -50,7 +50,7 @@ test('leaves a place to others while a user who is served comes again', async ()
   expect(served().slice(2).sort()).toEqual(['aa', 'c']);
 });
 
-test('lets a user rest for as long as the process was busy with the last clients of that user', async () => {
+test('pauses a user for the busy time of its last group', async () => {
   const { groups, add, served } = createTried({ groupsAtOnce: 1 });
   add('a');
   await until(() => groups.length === 1);
@@ -64,7 +64,7 @@ test('lets a user rest for as long as the process was busy with the last clients
   expect(served()).toEqual(['a', 'b', 'a']);
 });
 
-test('serves users together where their clients share one reading, save for those who rest', async () => {
+test('serves users together if they share one read, except pausing users', async () => {
   const { groups, add, served } = createTried({ groupsAtOnce: 1, isShared: true });
   add('a', 'b');
   await until(() => groups.length === 1);
@@ -74,4 +74,23 @@ test('serves users together where their clients share one reading, save for thos
   groups[1]?.end();
   await until(() => groups.length === 3);
   expect(served()).toEqual(['ab', 'c', 'a']);
+});
+
+test('serves a user whose pause ends while the queue looks for who is next', async () => {
+  const read = performance.now.bind(performance);
+  let readings = 0;
+  // However short a pause is, it ends between some two readings of this clock.
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => read() + ++readings);
+  try {
+    for (let busyMs = 0.5; busyMs < 8; busyMs++) {
+      const { groups, add } = createTried({ groupsAtOnce: 1 });
+      add('a');
+      await until(() => groups.length === 1);
+      add('a');
+      groups[0]?.end(busyMs);
+      await until(() => groups.length === 2, `again after a pause of ${busyMs} ms`, 2_000);
+    }
+  } finally {
+    clock.mockRestore();
+  }
 });

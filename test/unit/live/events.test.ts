@@ -1,17 +1,17 @@
-/** Pure: a change becomes events, and readers and narrowings become rooms. */
+/** Changes become events, and audiences and filters become rooms. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isOfObject, type LiveEvent, toEvents } from '../../../src/live/events.js';
-import { narrow, roomsFor, roomsOf } from '../../../src/live/rooms.js';
-import { addressesOf, type Guarded, readersOf, scopeOf } from '../../../src/model/access.js';
+import { isOfObject, type LiveEvent, toEvents, toPastEvents } from '../../../src/live/events.js';
+import { createAudienceTest, restrictFilter, roomsOf } from '../../../src/live/rooms.js';
+import { type AccessFields, addressesOf, audienceOf, scopeOf } from '../../../src/model/access.js';
 import type { Change } from '../../../src/model/change.js';
-import { EVENT_NAMES, EVERYTHING, type EventName, type Narrowing, readNarrowing } from '../../../src/model/feed.js';
+import { EVENT_NAMES, type EventFilter, type EventName, NO_FILTER, parseEventFilter } from '../../../src/model/feed.js';
 import type { JsonObject } from '../../../src/model/json.js';
 
 const id = 'a'.repeat(24);
-const guard = { owner: 'u1', branch: ['g0', 'g1'], access: ['u2'] };
-const readers = ['group:g0', 'group:g1', 'user:u1', 'user:u2'];
-const image = (fields: JsonObject): JsonObject => ({ _id: id, id: 'own', ...guard, ...fields });
+const accessFields = { owner: 'u1', branch: ['g0', 'g1'], access: ['u2'] };
+const audience = ['group:g0', 'group:g1', 'user:u1', 'user:u2'];
+const image = (fields: JsonObject): JsonObject => ({ _id: id, id: 'own', ...accessFields, ...fields });
 
 function change(fields: Partial<Change>): Change {
   return {
@@ -21,7 +21,8 @@ function change(fields: Partial<Change>): Change {
     before: null,
     after: null,
     changed: differing(fields),
-    guard: fields.after ? (fields.after as unknown as Guarded) : null,
+    accessFields: fields.after ? (fields.after as unknown as AccessFields) : null,
+    accessFieldsBefore: fields.before ? (fields.before as unknown as AccessFields) : null,
     json: null,
     bytes: 0,
     objectId: id,
@@ -69,15 +70,9 @@ describe('toEvents: object-update', () => {
       ],
     ],
     ['names of JavaScript', { toString: 1 }, { toString: 2 }, [{ toString: 1 }, { toString: 2 }]],
-    [
-      'who it is shared with',
-      { access: ['u2'] },
-      { access: ['u2', 'u3'] },
-      [{ access: ['u2'] }, { access: ['u2', 'u3'] }],
-    ],
   ];
 
-  test.each(rows)('%s', (_name, before, after, said) => {
+  test.each(rows)('converts a change: %s', (_name, before, after, said) => {
     const events = toEvents(change({ before: image(before), after: image(after) }), null);
     if (said === null) {
       expect(events).toEqual([]);
@@ -88,12 +83,14 @@ describe('toEvents: object-update', () => {
     expect(payloadOf(events[0])).toEqual({ id, before: said[0], after: said[1] });
   });
 
-  test('goes to those who may see the object after the change', () => {
+  test('goes to clients that see the object before and after the change', () => {
     const [before, after] = [image({ access: ['u2', 'u3'] }), image({ access: ['u2'] })];
-    expect(toEvents(change({ before, after }), null)[0]?.readers).toEqual(readers);
+    const [update] = toEvents(change({ before, after }), null);
+    expect(payloadOf(update)).toEqual({ id, before: { access: ['u2', 'u3'] }, after: { access: ['u2'] } });
+    expect([update?.audience, update?.limits]).toEqual([audience, { except: [], within: [[...audience, 'user:u3']] }]);
   });
 
-  test('applying `after` to a mirror gives the object, and `before` is what the mirror had', () => {
+  test('updates a mirror of the object with `after`, whose old values are `before`', () => {
     const field = fc.dictionary(fc.constantFrom('a', 'b', 'c', '_at'), fc.jsonValue(), { maxKeys: 4 });
     fc.assert(
       fc.property(field, field, (first, second) => {
@@ -116,19 +113,19 @@ describe('toEvents: object-update', () => {
 describe('toEvents: everything else', () => {
   const packet = { _id: 'p', _oid: id, id: 'own', speed: 1 };
 
-  test('a packet', () => {
-    const events = toEvents(change({ store: 'packets', kind: 'created', id: 'p', after: packet }), readers);
-    expect(events).toMatchObject([{ name: 'object-packet', objectId: id, readers, position: 'p' }]);
+  test('publishes a packet', () => {
+    const events = toEvents(change({ store: 'packets', kind: 'created', id: 'p', after: packet }), audience);
+    expect(events).toMatchObject([{ name: 'object-packet', objectId: id, audience, position: 'p' }]);
     expect(payloadOf(events[0])).toEqual(packet);
   });
 
   const silent: [name: string, change: Partial<Change>, packetReaders: string[] | null][] = [
     ['a packet of an object that is gone', { store: 'packets', kind: 'created', after: packet }, null],
-    ['a packet removed', { store: 'packets', kind: 'removed', before: packet }, readers],
-    ['a packet changed', { store: 'packets', kind: 'changed', before: packet, after: { ...packet, a: 1 } }, readers],
-    ['an object created', { kind: 'created', after: image({}) }, null],
-    ['an object removed', { kind: 'removed', before: image({}) }, null],
+    ['a packet removed', { store: 'packets', kind: 'removed', before: packet }, audience],
+    ['a packet changed', { store: 'packets', kind: 'changed', before: packet, after: { ...packet, a: 1 } }, audience],
+    ['an object removed whose image is gone', { kind: 'removed' }, null],
     ['an update whose images are gone', { kind: 'changed' }, null],
+    ['an update whose former state is gone', { kind: 'changed', after: image({ s: 2 }) }, null],
     ...['models', 'users', 'groups', 'tokens', 'sessions', 'handlers'].map((store): [string, Partial<Change>, null] => [
       `a change in ${store}`,
       { store, before: image({ a: 1 }), after: image({ a: 2 }) },
@@ -136,8 +133,66 @@ describe('toEvents: everything else', () => {
     ]),
   ];
 
-  test.each(silent)('%s is no event', (_name, fields, packetReaders) => {
+  test.each(silent)('creates no event for %s', (_name, fields, packetReaders) => {
     expect(toEvents(change(fields), packetReaders)).toEqual([]);
+  });
+});
+
+describe('toEvents: an object appears and disappears', () => {
+  const users = ['u1', 'u2', 'u3', 'u4'];
+  const guards = fc.record({
+    owner: fc.constantFrom(...users),
+    access: fc.uniqueArray(fc.constantFrom(...users)),
+    branch: fc.uniqueArray(fc.constantFrom('g1', 'g2', 'g3'), { minLength: 1 }),
+  });
+  const callers = users.flatMap((userId) => ['g1', 'g2', 'g3'].map((groupId) => ({ userId, groupId })));
+  const seenBy = (at: readonly string[], of: AccessFields | null): boolean =>
+    of !== null && audienceOf(of).some((reader) => at.includes(reader));
+  const toldTo = (at: readonly string[], events: readonly LiveEvent[]): string[] => {
+    const rooms = new Set(roomsOf(at, NO_FILTER));
+    return events.filter((event) => createAudienceTest(event)({ rooms, gate: null })).map(({ name }) => name);
+  };
+  const changeOf = (before: AccessFields | null, after: AccessFields | null): Change =>
+    change({
+      kind: before === null ? 'created' : after === null ? 'removed' : 'changed',
+      before: before && image({ ...before } as unknown as JsonObject),
+      after: after && image({ ...after, s: 1 } as unknown as JsonObject),
+    });
+
+  test('sends each caller at most one event, the correct one', () => {
+    fc.assert(
+      fc.property(fc.option(guards), fc.option(guards), (before, after) => {
+        const events = toEvents(changeOf(before, after), null);
+        for (const caller of callers) {
+          const at = addressesOf(scopeOf(caller));
+          const [saw, sees] = [seenBy(at, before), seenBy(at, after)];
+          const expected = saw && sees ? ['object-update'] : sees ? ['object-created'] : saw ? ['object-removed'] : [];
+          expect([caller, toldTo(at, events)]).toEqual([caller, expected]);
+        }
+      }),
+    );
+  });
+
+  test('sends data of past changes only to the current audience', () => {
+    fc.assert(
+      fc.property(fc.option(guards), fc.option(guards), fc.option(guards), (before, after, today) => {
+        const events = toPastEvents(changeOf(before, after), today && audienceOf(today));
+        for (const caller of callers) {
+          const at = addressesOf(scopeOf(caller));
+          const told = toldTo(at, events);
+          const [saw, sees, still] = [seenBy(at, before), seenBy(at, after), seenBy(at, today)];
+          expect(told.length).toBeLessThanOrEqual(1);
+          expect([caller, told.includes('object-removed')]).toEqual([caller, saw && !sees]);
+          expect([caller, told.includes('object-created')]).toEqual([caller, !saw && sees && still]);
+          if (told.includes('object-update')) expect(still).toBe(true);
+        }
+      }),
+    );
+  });
+
+  test('contains only the _id of an object that is no longer visible', () => {
+    const [event] = toEvents(changeOf({ owner: 'u1', access: [], branch: ['g1'] }, null), null);
+    expect(payloadOf(event)).toEqual({ id });
   });
 });
 
@@ -176,9 +231,9 @@ describe('toEvents: a command', () => {
       told('failed', { result: 'no' }),
     ],
     ['expired', of(command('delivered'), command('expired')), 'object-command-err', told('expired')],
-  ])('%s', (_, one, name, payload) => {
-    const events = toEvents(one, readers);
-    expect(events).toMatchObject([{ name, objectId: id, readers, position: 'p' }]);
+  ])('converts a change: %s', (_, one, name, payload) => {
+    const events = toEvents(one, audience);
+    expect(events).toMatchObject([{ name, objectId: id, audience, position: 'p' }]);
     expect(payloadOf(events[0])).toEqual(payload);
     // Of an object that is gone nobody hears.
     expect(toEvents(one, null)).toEqual([]);
@@ -192,9 +247,9 @@ describe('toEvents: a command', () => {
     ['shared after it ended', of(command('done'), command('done', { access: ['u1'] }))],
     ['changed, nobody knows from what', of(null, command('done'))],
     ['removed', of(command('done'), null, 'removed')],
-  ])('%s is no event', (_, one) => expect(toEvents(one, readers)).toEqual([]));
+  ])('creates no event for %s', (_, one) => expect(toEvents(one, audience)).toEqual([]));
 
-  test('is told to those who see its object, as a packet is', () => {
+  test('goes to the audience of its object, like a packet', () => {
     expect(isOfObject({ store: 'commands', kind: 'created' })).toBe(true);
     expect(isOfObject({ store: 'packets', kind: 'created' })).toBe(true);
     for (const store of ['objects', 'users', 'labels']) expect(isOfObject({ store, kind: 'changed' })).toBe(false);
@@ -208,59 +263,77 @@ describe('rooms', () => {
   const some = <T>(from: readonly T[]) => fc.subarray([...from]);
   const narrowing = fc.record({
     objects: fc.option(some(objects)),
+    groups: fc.option(some(groups)),
     events: fc.option(some<EventName>(EVENT_NAMES)),
   });
   const caller = fc.record({ userId: fc.constantFrom(...users), groupId: fc.constantFrom(...groups) });
   const guarded = fc.record({ owner: fc.constantFrom(...users), branch: some(groups), access: some(users) });
   const event = fc.record({ name: fc.constantFrom(...EVENT_NAMES), objectId: fc.constantFrom('o1', 'o2', 'o3') });
 
-  test('a socket is in a room that an event goes to exactly when its readers and its narrowing agree', () => {
+  test('matches a socket and an event exactly if permissions and filter match', () => {
     let agreed = 0;
     fc.assert(
-      fc.property(caller, guarded, narrowing, event, (who, entity: Guarded, wanted: Narrowing, { name, objectId }) => {
-        const sees =
-          entity.branch.includes(who.groupId) || entity.owner === who.userId || entity.access.includes(who.userId);
-        // No `_id` of an object is `*`; who asks for it must not get everything.
-        const asked = wanted.objects?.filter((one) => one !== '*') ?? null;
-        const wants = (asked?.includes(objectId) ?? true) && (wanted.events?.includes(name) ?? true);
-        const inRooms = new Set(roomsOf(addressesOf(scopeOf(who)), { ...wanted, objects: asked }));
-        const hears = roomsFor({ name, objectId, readers: readersOf(entity) }).some((room) => inRooms.has(room));
-        if (hears) agreed++;
-        expect(hears).toBe(sees && wants);
-      }),
+      fc.property(
+        caller,
+        guarded,
+        narrowing,
+        event,
+        (who, entity: AccessFields, wanted: EventFilter, { name, objectId }) => {
+          const sees =
+            entity.branch.includes(who.groupId) || entity.owner === who.userId || entity.access.includes(who.userId);
+          // No `_id` of an object is `*`; who asks for it must not get everything.
+          const asked = wanted.objects?.filter((one) => one !== '*') ?? null;
+          const isWithin = wanted.groups?.some((group) => entity.branch.includes(group)) ?? true;
+          const wants = isWithin && (asked?.includes(objectId) ?? true) && (wanted.events?.includes(name) ?? true);
+          const at = addressesOf(scopeOf(who));
+          const rooms = new Set(roomsOf(at, { ...wanted, objects: asked }));
+          const audience = audienceOf(entity);
+          const event = { name, objectId, audience, sight: audience, limits: null, position: 'p', encoded: {} };
+          const isMeant = createAudienceTest({ ...event, toJson: () => Buffer.of() });
+          const hears = isMeant({ rooms, gate: wanted.groups && new Set(at) });
+          if (hears) agreed++;
+          expect(hears).toBe(sees && wants);
+        },
+      ),
       { numRuns: 2_000 },
     );
     expect(agreed).toBeGreaterThan(50);
   });
 
   test.each([
-    [EVERYTHING, null, EVERYTHING],
-    [EVERYTHING, ['o1'], { objects: ['o1'], events: null }],
-    [EVERYTHING, [], { objects: [], events: null }],
-    [{ objects: ['o1', 'o2'], events: null }, ['o2', 'o3'], { objects: ['o2'], events: null }],
-    [{ objects: ['o1'], events: ['object-packet' as const] }, null, { objects: ['o1'], events: ['object-packet'] }],
-    [{ objects: [], events: null }, ['o2'], { objects: [], events: null }],
-  ])('%j held to %j is %j', (wanted, permitted, held) => {
-    expect(narrow(wanted, permitted)).toEqual(held);
+    [NO_FILTER, null, NO_FILTER],
+    [NO_FILTER, ['o1'], { ...NO_FILTER, objects: ['o1'] }],
+    [NO_FILTER, [], { ...NO_FILTER, objects: [] }],
+    [{ ...NO_FILTER, objects: ['o1', 'o2'] }, ['o2', 'o3'], { ...NO_FILTER, objects: ['o2'] }],
+    [{ ...NO_FILTER, groups: ['g'] }, ['o2'], { ...NO_FILTER, groups: ['g'], objects: ['o2'] }],
+    [
+      { groups: null, objects: ['o1'], events: ['object-packet' as const] },
+      null,
+      { groups: null, objects: ['o1'], events: ['object-packet'] },
+    ],
+    [{ ...NO_FILTER, objects: [] }, ['o2'], { ...NO_FILTER, objects: [] }],
+  ])('restricts %j to %j: %j', (wanted, permitted, held) => {
+    expect(restrictFilter(wanted, permitted)).toEqual(held);
   });
 
-  test('who may hear no object is in no room', () => {
-    expect(roomsOf(['group:g', 'user:u'], narrow(EVERYTHING, []))).toEqual([]);
+  test('gives no rooms without permitted objects', () => {
+    expect(roomsOf(['group:g', 'user:u'], restrictFilter(NO_FILTER, []))).toEqual([]);
   });
 });
 
-describe('readNarrowing', () => {
+describe('parseEventFilter', () => {
   test.each([
-    [{}, EVERYTHING],
-    [{ objects: null, events: null }, EVERYTHING],
-    [{ objects: [] }, { objects: [], events: null }],
+    [{}, NO_FILTER],
+    [{ objects: null, events: null }, NO_FILTER],
+    [{ objects: [] }, { ...NO_FILTER, objects: [] }],
+    [{ groups: ['A'.repeat(24)] }, { ...NO_FILTER, groups: ['a'.repeat(24)] }],
     [
       { objects: ['a'], events: ['object-update'] },
-      { objects: ['a'], events: ['object-update'] },
+      { groups: null, objects: ['a'], events: ['object-update'] },
     ],
-    [{ more: 1 }, EVERYTHING],
-  ])('%j', (request, narrowing) => {
-    expect(readNarrowing(request)).toEqual(narrowing);
+    [{ more: 1 }, NO_FILTER],
+  ])('parses %j', (request, narrowing) => {
+    expect(parseEventFilter(request)).toEqual(narrowing);
   });
 
   test.each([
@@ -268,6 +341,9 @@ describe('readNarrowing', () => {
     [null, 'subscribe'],
     ['all', 'subscribe'],
     [[], 'subscribe'],
+    [{ groups: ['north'] }, 'groups'],
+    [{ groups: Array(21).fill('a'.repeat(24)) }, 'groups'],
+    [{ groups: ['a'.repeat(24)], objects: [] }, 'groups'],
     [{ objects: 'a' }, 'objects'],
     [{ objects: [1] }, 'objects'],
     [{ objects: [{ $ne: null }] }, 'objects'],
@@ -275,7 +351,7 @@ describe('readNarrowing', () => {
     [{ events: ['object-packets'] }, 'events'],
     [{ events: 'object-packet' }, 'events'],
     [{ events: ['toString'] }, 'events'],
-  ])('%j is refused, and the field is named', (request, field) => {
-    expect(() => readNarrowing(request)).toThrow(new RegExp(`^${field}: expected`));
+  ])('refuses %j, and names the field', (request, field) => {
+    expect(() => parseEventFilter(request)).toThrow(new RegExp(`^${field}: expected`));
   });
 });

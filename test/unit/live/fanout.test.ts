@@ -1,26 +1,28 @@
-/** What is told while others are still being written to: each hears everything once and in order, and equal news is one buffer. */
+/** Publishing during a round of writing: each member receives all events once and in order, and equal batches share one buffer. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import type { LiveEvent } from '../../../src/live/events.js';
 import { createFanOut, createMember } from '../../../src/live/fanout.js';
-import type { Batch } from '../../../src/model/feed.js';
+import type { EventBatch } from '../../../src/model/feed.js';
 import { until } from '../../support/until.js';
 
 const READER = 'group:1';
 const ROOMS = new Set([`${READER}|*|*`]);
 
 const createEvent = (nth: number): LiveEvent => ({
-  ...{ name: 'object-packet', objectId: 'o', readers: [READER], position: String(nth), encoded: {} },
+  limits: null,
+  sight: [],
+  ...{ name: 'object-packet', objectId: 'o', audience: [READER], position: String(nth), encoded: {} },
   toJson: () => Buffer.from(`{"nth":${nth}}`),
 });
 
-test('events told during a long round of writing go to all in the next one, made once for all', async () => {
+test('writes events of a long round to all members in the next one, encoded once', async () => {
   const [members, events] = [200, 400];
   const fanOut = createFanOut();
   const heard = Array.from({ length: members }, () => [] as string[]);
   const buffers = new Set<Buffer>();
   let writes = 0;
-  const write = (to: string[], batch: Batch): void => {
+  const write = (to: string[], batch: EventBatch): void => {
     writes++;
     buffers.add(batch.bytes('frame'));
     to.push(...batch.pieces('frame').map(({ position }) => position));
@@ -29,12 +31,12 @@ test('events told during a long round of writing go to all in the next one, made
     while (performance.now() < untilMs);
   };
   for (const to of heard)
-    fanOut.enter(
+    fanOut.setRooms(
       createMember((batch) => write(to, batch)),
-      ROOMS,
+      { rooms: ROOMS, gate: null },
     );
   for (let nth = 0; nth < events; nth++) {
-    fanOut.tell(createEvent(nth));
+    fanOut.publish(createEvent(nth));
     await turn();
   }
   const told = Array.from({ length: events }, (_, nth) => String(nth));
@@ -46,7 +48,7 @@ test('events told during a long round of writing go to all in the next one, made
   fanOut.stop();
 });
 
-test('who enters, or is flushed, during a round hears what comes after and nothing twice', async () => {
+test('sends later events without duplicates to a member that joins or is flushed during a round', async () => {
   const fanOut = createFanOut();
   const heard: string[][] = [];
   const enter = () => {
@@ -57,12 +59,12 @@ test('who enters, or is flushed, during a round hears what comes after and nothi
       const untilMs = performance.now() + 1;
       while (performance.now() < untilMs);
     });
-    fanOut.enter(member, ROOMS);
+    fanOut.setRooms(member, { rooms: ROOMS, gate: null });
     return member;
   };
   const early = Array.from({ length: 30 }, enter);
   for (let nth = 0; nth < 60; nth++) {
-    fanOut.tell(createEvent(nth));
+    fanOut.publish(createEvent(nth));
     if (nth % 3 === 0) fanOut.flush(early[nth % early.length] as (typeof early)[number]);
     if (nth === 29) enter();
     await turn();

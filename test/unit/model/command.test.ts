@@ -2,13 +2,13 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   COMMAND_STATUSES,
-  endedSo,
+  type CommandOutcome,
+  hasOutcome,
   newCommand,
   OPEN_STATUSES,
-  type Outcome,
-  readCommand,
-  readOutcome,
-  readTtl,
+  parseCommand,
+  parseOutcome,
+  parseTtl,
   statusesBefore,
   toDelivery,
 } from '../../../src/model/command.js';
@@ -23,7 +23,7 @@ const DECLARED = declarationsOf({
   ],
 });
 
-describe('a command is read', () => {
+describe('a valid command', () => {
   test.each<[name: string, body: unknown, declared: typeof NONE, params: object]>([
     ['anything', undefined, NONE, {}],
     ['anything', {}, NONE, {}],
@@ -34,12 +34,12 @@ describe('a command is read', () => {
     ['open', { fast: true, more: 1 }, DECLARED, { door: 1, fast: true, nested: { a: 1, b: 2 }, more: 1 }],
     ['open', { nested: { a: 5 } }, DECLARED, { door: 1, fast: false, nested: { a: 5 } }],
     ['close', undefined, DECLARED, {}],
-  ])('%s %j', (name, body, declared, params) => {
-    expect(readCommand(name, body, declared)).toEqual({ command: name, params });
+  ])('accepts %s %j', (name, body, declared, params) => {
+    expect(parseCommand(name, body, declared)).toEqual({ command: name, params });
   });
 });
 
-describe('a command is refused', () => {
+describe('an invalid command', () => {
   test.each<[name: string, body: unknown, declared: typeof NONE, status: number]>([
     ['start', {}, DECLARED, 404],
     ['constructor', {}, DECLARED, 404],
@@ -55,12 +55,12 @@ describe('a command is refused', () => {
     ['a', 'text', NONE, 400],
     ['a', { $x: 1 }, NONE, 400],
     ['open', { 'a.b': 1 }, DECLARED, 400],
-  ])('%j %j', (name, body, declared, status) => {
-    expect(() => readCommand(name, body, declared)).toThrow(expect.objectContaining({ status }));
+  ])('is refused: %j %j', (name, body, declared, status) => {
+    expect(() => parseCommand(name, body, declared)).toThrow(expect.objectContaining({ status }));
   });
 });
 
-test('a new command is queued, and says since when, and until when', () => {
+test('creates commands as queued, with their creation and expiry times', () => {
   expect(newCommand('o', { command: 'open', params: { a: 1 }, ttlMs: 10 }, 5)).toEqual({
     object: 'o',
     command: 'open',
@@ -72,7 +72,7 @@ test('a new command is queued, and says since when, and until when', () => {
   expect(COMMAND_STATUSES).toEqual(['queued', 'sent', 'delivered', 'done', 'failed', 'expired']);
 });
 
-test('the states: where each comes from; an end is no beginning', () => {
+test('permits each status only after its predecessors, and none after a final one', () => {
   const table = Object.fromEntries(COMMAND_STATUSES.map((status) => [status, statusesBefore(status)]));
   const open = ['queued', 'sent', 'delivered'];
   expect(table).toEqual({
@@ -84,7 +84,7 @@ test('the states: where each comes from; an end is no beginning', () => {
   expect(OPEN_STATUSES).toEqual(open);
 });
 
-describe('how long a command may take', () => {
+describe('the lifetime of a command', () => {
   const [day, hour] = [86_400_000, 3_600_000];
   test.each<[text: string | null, ttlMs: number]>([
     [null, day],
@@ -94,19 +94,19 @@ describe('how long a command may take', () => {
     ['1.5h', 1.5 * hour],
     ['90 days', 90 * day],
     [String(90 * day), 90 * day],
-  ])('%j', (text, ttlMs) => expect(readTtl(text)).toBe(ttlMs));
+  ])('is parsed: %j', (text, ttlMs) => expect(parseTtl(text)).toBe(ttlMs));
 
   test.each(['', '0', '999', '-5', '91 days', '1e9', 'soon', '5 parsecs', 'NaN', String(90 * day + 1)])(
-    '%j is refused',
+    'refuses %j',
     (text) => {
-      expect(() => readTtl(text)).toThrow(
+      expect(() => parseTtl(text)).toThrow(
         expect.objectContaining({ status: 400, message: expect.stringMatching(/^ttl: .*1 s to 90 days/) }),
       );
     },
   );
 });
 
-describe('an outcome', () => {
+describe('the result of a command', () => {
   test.each<[body: object, outcome: object]>([
     [{ status: 'done' }, { status: 'done', result: undefined }],
     [
@@ -121,7 +121,7 @@ describe('an outcome', () => {
       { status: 'done', result: null },
       { status: 'done', result: null },
     ],
-  ])('%j', (body, outcome) => expect(readOutcome(body)).toEqual(outcome));
+  ])('is parsed: %j', (body, outcome) => expect(parseOutcome(body)).toEqual(outcome));
 
   test.each<[body: unknown, named: string]>([
     [undefined, 'body'],
@@ -136,22 +136,24 @@ describe('an outcome', () => {
     [{ status: ['done'] }, 'status'],
     [{ status: 'done', result: { $set: 1 } }, 'result.$set'],
     [{ status: 'done', result: Array(10_000).fill('x'.repeat(10)) }, 'result'],
-  ])('%j is refused by name', (body, named) => {
+  ])('is refused by name: %j', (body, named) => {
     const refused = expect.objectContaining({ status: 400, message: expect.stringContaining(named) });
-    expect(() => readOutcome(body)).toThrow(refused);
+    expect(() => parseOutcome(body)).toThrow(refused);
   });
 
-  test.each<[command: Parameters<typeof endedSo>[0], outcome: Outcome, same: boolean]>([
+  test.each<[command: Parameters<typeof hasOutcome>[0], outcome: CommandOutcome, same: boolean]>([
     [{ status: 'done' }, { status: 'done', result: undefined }, true],
     [{ status: 'done', result: { a: 1 } }, { status: 'done', result: { a: 1 } }, true],
     [{ status: 'done', result: { a: 1 } }, { status: 'done', result: { a: 2 } }, false],
     [{ status: 'done', result: null }, { status: 'done', result: undefined }, false],
     [{ status: 'done' }, { status: 'failed', result: undefined }, false],
     [{ status: 'expired' }, { status: 'done', result: undefined }, false],
-  ])('%j is as it ended before: %j', (command, outcome, same) => expect(endedSo(command, outcome)).toBe(same));
+  ])('compares %j with the earlier result: %j', (command, outcome, same) =>
+    expect(hasOutcome(command, outcome)).toBe(same),
+  );
 });
 
-describe('what the device gets', () => {
+describe('the payload for the device', () => {
   const sent = (params: JsonObject = { a: 1 }) => ({ _id: 'c', command: 'open', params });
   const whole = '{"_id":"c","command":"open","params":{"a":1}}';
   test.each<[params: JsonObject, action: JsonObject | undefined, topic: string | null, payload: string]>([
@@ -183,7 +185,7 @@ describe('what the device gets', () => {
       5,
       null,
     ].map((topic): [JsonObject, JsonObject, null, string] => [{ a: 1 }, { topic }, null, whole]),
-  ])('%j, where the action says %j', (params, action, topic, payload) => {
+  ])("replaces %j by the action's template %j", (params, action, topic, payload) => {
     expect(toDelivery(sent(params), action)).toEqual({ topic, payload });
   });
 });

@@ -1,7 +1,7 @@
 /** How a body becomes the fields of an entity, and how a patch merges. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isId, merge, ownFields, readNew, readPatch } from '../../../src/model/entity.js';
+import { isId, merge, ownFields, parseNewEntity, parsePatch } from '../../../src/model/entity.js';
 import type { JsonObject } from '../../../src/model/json.js';
 import { builtInStore } from '../../../src/model/stores.js';
 
@@ -19,7 +19,7 @@ const SERVICE = {
   state: { speed: 1 },
 };
 
-describe('an _id is', () => {
+describe('an _id', () => {
   test.each<[text: unknown, is: boolean]>([
     [ID, true],
     [ID.toUpperCase(), true],
@@ -32,10 +32,10 @@ describe('an _id is', () => {
     [123456789012, false],
     [null, false],
     [{ $gt: '' }, false],
-  ])('%p: %p', (text, is) => expect(isId(text)).toBe(is));
+  ])('is recognized: %p, %p', (text, is) => expect(isId(text)).toBe(is));
 });
 
-describe('merging', () => {
+describe('a merge', () => {
   test.each<[what: string, before: JsonObject, patch: JsonObject, after: JsonObject]>([
     ['nothing changes nothing', { a: 1 }, {}, { a: 1 }],
     ['a scalar replaces', { a: 1 }, { a: 2 }, { a: 2 }],
@@ -56,13 +56,13 @@ describe('merging', () => {
     ['an empty object keeps what is there', { a: { b: 1 } }, { a: {} }, { a: { b: 1 } }],
     ['an empty object replaces a scalar', { a: 1 }, { a: {} }, { a: {} }],
     ['an empty array empties', { a: [1] }, { a: [] }, { a: [] }],
-  ])('%s', (_, before, patch, after) => {
+  ])('follows the rule: %s', (_, before, patch, after) => {
     const untouched = structuredClone({ before, patch });
     expect(JSON.stringify(merge(before, patch))).toBe(JSON.stringify(after));
     expect({ before, patch }).toEqual(untouched);
   });
 
-  test('twice the same is the same as once', () => {
+  test('is idempotent', () => {
     const json = fc.object({
       key: fc.constantFrom('a', 'b', 'c'),
       values: [fc.integer(), fc.constant(null), fc.string()],
@@ -76,38 +76,42 @@ describe('merging', () => {
   });
 });
 
-describe('of a body', () => {
-  test('whatever only the service sets is left out, and every name with a leading underscore', () => {
+describe('the fields of a body', () => {
+  test('exclude those of the service, and names with a leading underscore', () => {
     expect(ownFields(OBJECTS, { ...SERVICE, group: ID, _builtin: true, _x: 1, id: 'a', name: 'b' })).toEqual({
       id: 'a',
       name: 'b',
     });
   });
 
-  test('a new entity takes its own fields, over the defaults, and the group it names', () => {
-    expect(readNew(OBJECTS, { ...SERVICE, group: ID.toUpperCase(), id: 'a', name: 'b', active: false })).toEqual({
-      fields: { status: '', active: false, id: 'a', name: 'b' },
-      group: ID,
-    });
-    expect(readNew(OBJECTS, { id: 'a', name: 'b' }).group).toBeNull();
-    expect(readNew(OBJECTS, { id: 'a', name: 'b', group: null }).group).toBeNull();
+  test('become those of a new entity, over the defaults, with the named group', () => {
+    expect(parseNewEntity(OBJECTS, { ...SERVICE, group: ID.toUpperCase(), id: 'a', name: 'b', active: false })).toEqual(
+      {
+        fields: { status: '', active: false, id: 'a', name: 'b' },
+        group: ID,
+      },
+    );
+    expect(parseNewEntity(OBJECTS, { id: 'a', name: 'b' }).group).toBeNull();
+    expect(parseNewEntity(OBJECTS, { id: 'a', name: 'b', group: null }).group).toBeNull();
   });
 
   test.each<[group: JsonObject[string]]>([['x'], [1], [{ ne: 1 }], [[]], [''], [false]])(
-    'a group of %j is refused',
+    'refuses the group %j',
     (group) => {
-      expect(() => readNew(OBJECTS, { id: 'a', name: 'b', group })).toThrow('group: expected the _id of a group');
+      expect(() => parseNewEntity(OBJECTS, { id: 'a', name: 'b', group })).toThrow(
+        'group: expected the _id of a group',
+      );
     },
   );
 
-  test('a patch takes what may change, and what is fixed from creation on is left out', () => {
-    expect(readPatch(OBJECTS, { ...SERVICE, group: ID, status: 's', config: { a: null } })).toEqual({
+  test('become a patch without fields that are fixed at creation', () => {
+    expect(parsePatch(OBJECTS, { ...SERVICE, group: ID, status: 's', config: { a: null } })).toEqual({
       status: 's',
       config: { a: null },
     });
-    expect(readPatch(builtInStore('stores'), { name: 'other', schema: {} })).toEqual({ schema: {} });
+    expect(parsePatch(builtInStore('stores'), { name: 'other', schema: {} })).toEqual({ schema: {} });
     expect(
-      readPatch(builtInStore('tokens'), {
+      parsePatch(builtInStore('tokens'), {
         name: 'n',
         scopes: ['* /*'],
         expiresIn: '1h',
@@ -151,8 +155,8 @@ describe('of a body', () => {
     ['stores', {}, 'name: required'],
     ['stores', { name: 'Upper' }, 'name: expected lower-case letters'],
     ['stores', { name: 'a.b' }, 'name: expected lower-case letters'],
-  ])('%s refuses %j', (store, body, why) => {
-    expect(() => readNew(builtInStore(store), body)).toThrow(
+  ])('are refused for %s: %j', (store, body, why) => {
+    expect(() => parseNewEntity(builtInStore(store), body)).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
     );
   });

@@ -19,7 +19,7 @@ const repeated = (item: string, count: number): string => `[${Array(count).fill(
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const fields = (count: number): string => `{${Array.from({ length: count }, (_, nth) => `"f${nth}":1`).join(',')}}`;
 
-describe('what a text may hold', () => {
+describe('the limits of a JSON text', () => {
   const { jsonDepth, jsonArrayItems, jsonKeys, bodyContainers, bodyValues, bodyItemValues } = LIMITS;
   const long = repeated('1', jsonArrayItems);
   const wide = (values: number): string =>
@@ -39,17 +39,17 @@ describe('what a text may hold', () => {
     ],
     ['many values in all', repeated(long, 90), repeated(long, bodyValues / jsonArrayItems + 1), 'values'],
     ['many values in one object', wide(bodyItemValues - 9_000), wide(bodyItemValues + 9_000), 'in one object'],
-  ])('%s, and not one more', (_, most, more, why) => {
+  ])('allow %s, but not one more', (_, most, more, why) => {
     expect(scan(most).fault).toBeNull();
     expect(scan(more).fault).toContain(why);
   });
 
-  test('says so before the whole text is there', () => {
+  test('are checked while the text arrives', () => {
     const scanner = new JsonScan();
     expect(scanner.take(Buffer.from('['.repeat(jsonDepth + 2)))).toContain('deep');
   });
 
-  test('whatever is in texts does not count', () => {
+  test('ignore the content of strings', () => {
     const text = JSON.stringify(Array(100).fill('[{,"\\'.repeat(500)));
     for (const chunkBytes of [1, 7, 1_000]) expect(scan(text, chunkBytes).fault).toBeNull();
   });
@@ -64,7 +64,7 @@ describe('the pieces of a list', () => {
     return JSON.stringify([...items, filler, ...items, filler, filler, ...items, filler, filler, filler], null, indent);
   });
 
-  test('property: hold all of it, in order', () => {
+  test('contain all of it, in order', () => {
     fc.assert(
       fc.property(list, (text) => {
         const bytes = Buffer.from(text);
@@ -78,7 +78,7 @@ describe('the pieces of a list', () => {
     );
   });
 
-  test.each(['{"a":[1,2]}', '1', '', '[1,2', '[1}', '[1,2][3]', '{}[1]', '[1],[2]'])('there are none of %j', (text) => {
+  test.each(['{"a":[1,2]}', '1', '', '[1,2', '[1}', '[1,2][3]', '{}[1]', '[1],[2]'])('do not exist for %j', (text) => {
     expect(scan(text).scan.pieces()).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 /** Which JSON a client may hand in. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { checkJson, isObject, type Json, readObject } from '../../../src/model/json.js';
+import { checkJson, isObject, type Json, parseObject } from '../../../src/model/json.js';
 import { LIMITS } from '../../../src/model/limits.js';
 
 function nested(depth: number, leaf: Json = 1): Json {
@@ -10,7 +10,7 @@ function nested(depth: number, leaf: Json = 1): Json {
 const listed = (depth: number): Json => (depth === 0 ? 1 : [listed(depth - 1)]);
 const fields = (count: number): Json => Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, 1]));
 
-describe('is taken and given back as it is', () => {
+describe('a valid value', () => {
   test.each<[what: string, value: Json]>([
     ['null', null],
     ['every scalar', [null, true, false, 0, -0.5, 1e308, '', 'text']],
@@ -22,9 +22,9 @@ describe('is taken and given back as it is', () => {
     ['the longest text', 'x'.repeat(LIMITS.jsonStringCharacters)],
     ['the most items', Array.from({ length: LIMITS.jsonArrayItems }, () => 0)],
     ['the longest name', { ['k'.repeat(LIMITS.keyCharacters)]: 1 }],
-  ])('%s', (_, value) => expect(checkJson(value, '')).toBe(value));
+  ])('is returned unchanged: %s', (_, value) => expect(checkJson(value, '')).toBe(value));
 
-  test('whatever JSON holds, if its names are plain', () => {
+  test('is any JSON with plain names', () => {
     const names = fc
       .stringMatching(/^[a-z][a-z0-9_]{0,8}$/)
       .filter((name) => name !== 'constructor' && name !== 'prototype');
@@ -66,14 +66,14 @@ const HOSTILE: [what: string, text: string, why: string][] = [
   ['too deep lists', JSON.stringify({ a: listed(LIMITS.jsonDepth) }), 'nested more than 20 deep'],
 ];
 
-describe('is refused, with its place', () => {
-  test.each(HOSTILE)('%s', (_, text, why) => {
+describe('an invalid value', () => {
+  test.each(HOSTILE)('is refused with its path: %s', (_, text, why) => {
     expect(() => checkJson(JSON.parse(text), '')).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
     );
   });
 
-  test.each(HOSTILE.slice(0, 11))('%s, within an object in a list', (_, text, why) => {
+  test.each(HOSTILE.slice(0, 11))('is refused within an object in a list: %s', (_, text, why) => {
     const wrapped = JSON.parse(`{"list":[0,{"inner":${text}}]}`);
     const place = '"list[1].inner.';
     expect(() => checkJson(wrapped, '')).toThrow(
@@ -82,7 +82,7 @@ describe('is refused, with its place', () => {
     expect(() => checkJson(wrapped, '')).toThrow(place);
   });
 
-  test('under the name that the caller gives the whole', () => {
+  test("is named with the caller's prefix", () => {
     expect(() => checkJson({ a: [Number.POSITIVE_INFINITY] }, '[7]')).toThrow('"[7].a[0]": the number is too large');
   });
 });
@@ -96,14 +96,14 @@ describe('a body', () => {
     [undefined, false],
     ['{}', false],
     [1, false],
-  ])('%p is an object: %p', (value, is) => {
+  ])('is an object or not: %p, %p', (value, is) => {
     expect(isObject(value)).toBe(is);
-    if (is) expect(readObject(value)).toBe(value);
-    else expect(() => readObject(value)).toThrow('the body must be a JSON object');
+    if (is) expect(parseObject(value)).toBe(value);
+    else expect(() => parseObject(value)).toThrow('the body must be a JSON object');
   });
 
-  test('that names __proto__ leaves every other object as it was', () => {
-    expect(() => readObject(JSON.parse('{"__proto__":{"polluted":1}}'))).toThrow();
+  test('pollutes no prototype with __proto__', () => {
+    expect(() => parseObject(JSON.parse('{"__proto__":{"polluted":1}}'))).toThrow();
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 });

@@ -22,15 +22,15 @@ const TREE: JsonObject = {
   ],
 };
 
-describe('a tree declares', () => {
-  test('arguments with a type as parameters and actions as commands, however deep they stand', () => {
+describe('the declarations of a tree', () => {
+  test('contain typed arguments as parameters and actions as commands, at any depth', () => {
     const { parameters, actions } = declarationsOf(TREE);
     expect(Object.fromEntries(parameters)).toEqual({ speed: 'number', on: 'boolean' });
     expect(Object.fromEntries(actions)).toEqual({ 'engine.stop': { force: false }, reset: {} });
   });
 
   test.each([[null], [undefined], ['text'], [[]], [{}], [{ children: 'x' }], [{ children: [null, 1, []] }]])(
-    'nothing, when it is %j',
+    'are empty for %j',
     (data) => {
       const { parameters, actions } = declarationsOf(data);
       expect([parameters.size, actions.size]).toEqual([0, 0]);
@@ -38,7 +38,7 @@ describe('a tree declares', () => {
   );
 });
 
-describe('a tree may be', () => {
+describe('a tree', () => {
   test.each<[what: string, data: unknown, fits: boolean]>([
     ['the example', TREE, true],
     ['empty', {}, true],
@@ -58,10 +58,10 @@ describe('a tree may be', () => {
     ['an action whose parameters are a list', { children: [{ type: 'action', id: 'a', params: [] }] }, false],
     ['children that are no list', { children: {} }, false],
     ['a child that is no object', { children: [1] }, false],
-  ])('%s: %s', (_, data, fits) => expect(modelData.safeParse(data).success).toBe(fits));
+  ])('is accepted or refused: %s, %s', (_, data, fits) => expect(modelData.safeParse(data).success).toBe(fits));
 });
 
-describe('a value fits its declared type', () => {
+describe('a value', () => {
   const values: [value: unknown, types: DataType[]][] = [
     [1.5, ['number']],
     [true, ['boolean']],
@@ -79,7 +79,7 @@ describe('a value fits its declared type', () => {
     [null, ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]']],
   ];
   const all: DataType[] = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'];
-  test.each(values)('%j: only %j', (value, types) => {
+  test.each(values)('has its types: %j, %j', (value, types) => {
     expect(all.filter((type) => isOfType(value, type))).toEqual(types);
   });
 });
@@ -106,10 +106,10 @@ test.each<[value: Json, type: DataType, result: Json | undefined]>([
   ['true', 'boolean', undefined],
 ])('reads %j, declared as %s, as %j', (value, type, result) => expect(toType(value, type)).toEqual(result));
 
-describe('a tree as it is exported elsewhere', () => {
+describe('a tree exported by another platform', () => {
   const argument = (id: string, more: object = {}) => ({ id, type: 'argument', dataType: 'number', ...more });
 
-  test('declares that packets tell the last message, and no topics called so', () => {
+  test('declares the last message without topics', () => {
     const of = (folder: string) => ({
       children: [{ id: folder, children: [argument('topic', { reference: 'topic' }), argument('payload')] }],
     });
@@ -118,7 +118,7 @@ describe('a tree as it is exported elsewhere', () => {
     expect([other.keepsLastMessage, other.references.size, other.parameters.size]).toEqual([false, 1, 2]);
   });
 
-  test('is read whatever the ids of its nodes are', () => {
+  test('accepts any ids of nodes', () => {
     const children = [{ id: { toString: 1 }, children: [argument('speed')] }];
     expect([...declarationsOf({ id: [], children }).parameters.keys()]).toEqual(['speed']);
   });

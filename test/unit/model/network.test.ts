@@ -1,3 +1,4 @@
+/** What counts as one address of a stranger: an IPv4 address, or a /64 of IPv6. */
 import { isIPv6 } from 'node:net';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LIMITS } from '../../../src/model/limits.js';
 import { declarationsOf } from '../../../src/model/model.js';
-import { createStampClock, readMessages, toPacket } from '../../../src/model/packet.js';
+import { createStampClock, parseMessages, toPacket } from '../../../src/model/packet.js';
 
 const NOW = 1_750_000_000_000;
 const ID = '65a00000000000000000000a';
@@ -16,7 +16,7 @@ const DECLARED = declarationsOf({
 });
 const SOURCE = { objectId: '65a000000000000000000001', ownId: 'car', groupId: '65a000000000000000000002' };
 
-describe('a message is read', () => {
+describe('a valid message', () => {
   test.each<[what: string, body: object, message: object]>([
     ['empty', {}, { id: null, formerId: null, timeMs: null, online: true, parameters: {} }],
     [
@@ -68,20 +68,20 @@ describe('a message is read', () => {
       { speed: null },
       { id: null, formerId: null, timeMs: null, online: true, parameters: { speed: null } },
     ],
-  ])('%s', (_, body, message) => expect(readMessages(body, DECLARED, NOW)).toEqual([message]));
+  ])('is parsed: %s', (_, body, message) => expect(parseMessages(body, DECLARED, NOW)).toEqual([message]));
 
-  test('of a list, each', () => {
+  test('is parsed as each item of a list', () => {
     expect(
-      readMessages([{ a: 1 }, { time: 2 }], NONE, NOW).map(({ parameters, timeMs }) => [parameters, timeMs]),
+      parseMessages([{ a: 1 }, { time: 2 }], NONE, NOW).map(({ parameters, timeMs }) => [parameters, timeMs]),
     ).toEqual([
       [{ a: 1 }, null],
       [{}, 2],
     ]);
-    expect(readMessages([], NONE, NOW)).toEqual([]);
+    expect(parseMessages([], NONE, NOW)).toEqual([]);
   });
 });
 
-describe('a message is refused', () => {
+describe('an invalid message', () => {
   test.each<[body: unknown, why: string]>([
     [undefined, 'the body: expected a JSON object'],
     [null, 'the body: expected a JSON object'],
@@ -103,29 +103,29 @@ describe('a message is refused', () => {
     [[{}, { a: { $b: 1 } }], '"[1].a.$b": a field name'],
     [JSON.parse('{"__proto__":1}'), 'a field name'],
     [JSON.parse('{"a":1e999}'), 'the number is too large'],
-  ])('%#: %p', (body, why) => {
-    expect(() => readMessages(body, DECLARED, NOW)).toThrow(
+  ])('is refused: %#, %p', (body, why) => {
+    expect(() => parseMessages(body, DECLARED, NOW)).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
     );
   });
 });
 
-test('more messages than one request may bring are refused', () => {
+test('refuses more messages than the limit of a request', () => {
   const many = Array.from({ length: LIMITS.packetsPerRequest + 1 }, () => ({}));
-  expect(readMessages(many.slice(1), NONE, NOW)).toHaveLength(10_000);
-  expect(() => readMessages(many, NONE, NOW)).toThrow('the body: more than 10000 packets');
+  expect(parseMessages(many.slice(1), NONE, NOW)).toHaveLength(10_000);
+  expect(() => parseMessages(many, NONE, NOW)).toThrow('the body: more than 10000 packets');
 });
 
-test.each(['constructor', '__proto__', '_bsontype', '$lat', 'a.b'])('no member becomes a field called %s', (id) => {
+test.each(['constructor', '__proto__', '_bsontype', '$lat', 'a.b'])('drops a member called %s', (id) => {
   const argument = (name: string, more: object) => ({ id: name, type: 'argument', ...more });
   const children = [argument('gps', { dataType: 'object' }), argument(id, { reference: 'gps.lat' })];
-  const [message] = readMessages({ gps: { lat: 1 } }, declarationsOf({ children }), NOW);
+  const [message] = parseMessages({ gps: { lat: 1 } }, declarationsOf({ children }), NOW);
   expect(message?.parameters).toEqual({ gps: { lat: 1 } });
 });
 
 describe('a packet', () => {
-  test('carries its id, both times, its object and its parameters, in this order', () => {
-    const [message] = readMessages({ speed: 5, time: 7, online: false }, NONE, NOW);
+  test('contains its id, both times, its object and its parameters, in this order', () => {
+    const [message] = parseMessages({ speed: 5, time: 7, online: false }, NONE, NOW);
     expect(JSON.stringify(toPacket(message as NonNullable<typeof message>, ID, SOURCE, 9_000_001))).toBe(
       JSON.stringify({
         _id: ID,
@@ -140,15 +140,15 @@ describe('a packet', () => {
     );
   });
 
-  test("without a time of its own has the server's, from the same clock as its stamp", () => {
-    const [message] = readMessages({}, NONE, NOW);
+  test("uses the server's time, by the clock of its stamp, if it has none", () => {
+    const [message] = parseMessages({}, NONE, NOW);
     expect(toPacket(message as NonNullable<typeof message>, ID, SOURCE, NOW * 1_000 + 999)).toMatchObject({
       time: NOW,
       _ts: NOW * 1_000 + 999,
     });
   });
 
-  test('is stamped later than the one before, whatever the clock does, and never behind the clock', () => {
+  test('gets a later stamp than the previous one, and never behind the clock', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 10 }), { minLength: 2 }), (times) => {
         let at = 0;
@@ -164,7 +164,7 @@ describe('a packet', () => {
     );
   });
 
-  test('goes on with the steady clock after a step back, and with the system clock when that is right again', () => {
+  test('uses the steady clock after a step back of the system clock, until that has caught up', () => {
     let [systemMs, steadyMs] = [1_000_000, 0];
     const stamp = createStampClock(
       () => systemMs,
@@ -183,7 +183,7 @@ describe('a packet', () => {
   });
 });
 
-describe('parameters of models as they are exported elsewhere', () => {
+describe('the parameters of models exported by another platform', () => {
   const children = [
     { type: 'argument', id: 'speed', dataType: 'number' },
     { type: 'argument', id: 'speeds', dataType: 'number[]' },
@@ -196,7 +196,7 @@ describe('parameters of models as they are exported elsewhere', () => {
     { type: 'argument', id: '3303_0_5601', dataType: 'number' },
   ];
   const declared = declarationsOf({ children });
-  const parametersOf = (body: object) => readMessages(body, declared, NOW)[0]?.parameters;
+  const parametersOf = (body: object) => parseMessages(body, declared, NOW)[0]?.parameters;
 
   test.each<[what: string, body: object, parameters: object]>([
     ['a number sent as text', { speed: '21.30' }, { speed: 21.3 }],
@@ -208,14 +208,14 @@ describe('parameters of models as they are exported elsewhere', () => {
     ['the same of another type', { in1: { voltage: 'low' } }, { in1: { voltage: 'low' } }],
     ['one that is sent by itself', { in1: { voltage: 12 }, volts: 5 }, { in1: { voltage: 12 }, volts: 5 }],
     ['one that is not there', { in1: {} }, { in1: {} }],
-  ])('reads %s', (_, body, parameters) => expect(parametersOf(body)).toEqual(parameters));
+  ])('include %s', (_, body, parameters) => expect(parametersOf(body)).toEqual(parameters));
 
   test.each<[body: object, why: string]>([
     [{ speed: 'fast' }, 'speed: expected number'],
     [{ speed: '' }, 'speed: expected number'],
     [{ speeds: ['1', 2] }, 'speeds: expected number[]'],
     [{ 'in1.voltage': 12 }, 'in1.voltage'],
-  ])('refuses %j', (body, why) => {
+  ])('exclude %j', (body, why) => {
     expect(() => parametersOf(body)).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
     );

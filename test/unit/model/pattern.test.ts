@@ -10,7 +10,7 @@ import { runsOf } from '../../support/runs.js';
 const unbounded = () => new StepBudget(() => 0);
 const matches = (source: string, text: string): boolean => compilePattern(source).test(text, unbounded());
 
-describe('a pattern matches what RE2JS says it matches', () => {
+describe('a pattern', () => {
   const PATTERNS = [
     ...['', 'a', '^', '$', '^$', '^a', 'a$', '^a$', '.', '^.$', '(?s)^.$', 'a|b', '^(?:a|b)*$', '(a*)*b', '(a+)+$'],
     ...['[^a]', '[a-c]x', '\\d+', '^\\w+$', '\\bfoo\\b', '\\Boo', '(?i)STRASSE', '(?i)[k-m]', '(?m)^b$', '\\A\\z'],
@@ -63,12 +63,12 @@ describe('a pattern matches what RE2JS says it matches', () => {
     ...['a\nb', '\n', 'b\n', 'a.b', 'axb', '😀', 'é', 'éa', ' ', 'a b', '-', ']', '_', 'ж', 'Aж1', 'l', '.'],
   ];
 
-  test.each(PATTERNS)('%s', (source) => {
+  test.each(PATTERNS)('matches like RE2JS: %s', (source) => {
     const theirs = RE2JS.compile(source);
     for (const text of TEXTS) expect([text, matches(source, text)]).toEqual([text, theirs.matcher(text).find()]);
   });
 
-  test('for patterns and texts that nobody has chosen', () => {
+  test('matches like RE2JS for random patterns and texts', () => {
     const atom = fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '\\w', '\\b', '\\B', '^', '$', '(?:a|b)', '(a)', 'é');
     const repeat = fc.constantFrom('', '', '*', '+', '?', '{2}', '{0,2}', '*?');
     const source = fc
@@ -84,7 +84,7 @@ describe('a pattern matches what RE2JS says it matches', () => {
     );
   });
 
-  test('again and again, whatever came before', () => {
+  test('matches the same when it is used again', () => {
     const pattern = compilePattern('^(?:ab)+$');
     for (const [text, fits] of [
       ['ab', true],
@@ -99,7 +99,7 @@ describe('a pattern matches what RE2JS says it matches', () => {
 });
 
 test.each(['(a)\\1', '(?=a)', '(?<!a)b', '[', 'a{1001}', '(?:a{500}){3}', 'a**', '\\'])(
-  '%s is no pattern',
+  'refuses the pattern %s',
   (source) => {
     expect(() => compilePattern(source)).toThrow();
   },
@@ -116,13 +116,13 @@ test.each([
   ['(x+x+)+y', 'x'.repeat(60_000)],
   ['[ab]*a[ab]{13}c', 'ab'.repeat(30_000)],
   ['(?:a[ab]{30}|b[ab]{40}a){8}$', 'ab'.repeat(30_000)],
-])('a match of %s ends in the middle of the text when its time is over', (source, text) => {
+])('aborts a match of %s within the text after the time limit', (source, text) => {
   const { nowMs, looks } = ticking(1);
   expect(() => compilePattern(source).test(text, new StepBudget(nowMs))).toThrow(Overrun);
   expect(looks()).toBeLessThan(LIMITS.schemaCheckMs + 5);
 });
 
-test('a match that takes few steps is never ended, however slow the machine is', () => {
+test('completes a match of few steps, however slow the machine is', () => {
   const { nowMs, looks } = ticking(1_000_000);
   const uuid = compilePattern('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$');
   const budget = new StepBudget(nowMs);
@@ -130,7 +130,7 @@ test('a match that takes few steps is never ended, however slow the machine is',
   expect(looks()).toBe(0);
 });
 
-describe('the size of a pattern is known before it is compiled', () => {
+describe('the size of a pattern', () => {
   const instructions = (source: string): number => RE2JS.compile(source).programSize();
 
   test.each([
@@ -146,7 +146,7 @@ describe('the size of a pattern is known before it is compiled', () => {
       'x{2,7}y{3,}',
     ],
     ...['[a-z]{1,100}', '(?:a|b|c)*', '(?i)abc', '\\d{4}-\\d{2}', '(?:(?:a?){30}){30}'],
-  ])('%s', (source) => {
+  ])('is known before compilation: %s', (source) => {
     // An atom is up to three instructions: itself, and two for a repetition.
     expect(3 * patternSize(source) + 3).toBeGreaterThanOrEqual(instructions(source));
   });
@@ -157,7 +157,7 @@ describe('the size of a pattern is known before it is compiled', () => {
     ['tables of Unicode', '\\pL?'.repeat(100)],
     ['ranges that are folded', '(?i)[B-\\x{1E000}]'],
     ['the same with flags', '(?si:[B-\u{1E000}])'],
-  ])('%s is too large', (_, source) => {
+  ])('exceeds the limit: %s', (_, source) => {
     expect(patternSize(source)).toBeGreaterThan(LIMITS.schemaPatternSize);
   });
 
@@ -169,7 +169,7 @@ describe('the size of a pattern is known before it is compiled', () => {
     '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(?:\\.\\d{1,9})?Z$',
     '(?i)^[a-zäöüß][a-z0-9äöüß ._-]{0,200}$',
     '^[\\p{L}][\\p{L}\\p{N} ]{0,60}$',
-  ])('%s is not', (source) => {
+  ])('stays within the limit: %s', (source) => {
     expect(patternSize(source)).toBeLessThanOrEqual(LIMITS.schemaPatternSize / 2);
   });
 });

@@ -1,11 +1,11 @@
 /** Times and durations as clients write them. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isTimeMs, readDuration, readTime } from '../../../src/model/time.js';
+import { isTimeMs, parseDuration, parseTime } from '../../../src/model/time.js';
 
 const NOON = Date.UTC(2024, 1, 29, 12, 30);
 
-describe('a time is read from', () => {
+describe('a valid time', () => {
   test.each<[text: string, ms: number]>([
     ['0', 0],
     ['1709209800000', NOON],
@@ -29,9 +29,9 @@ describe('a time is read from', () => {
     ['2024-02-29T24:00', Date.UTC(2024, 2, 1)],
     ['1970-01-01T00:00', 0],
     ['0001-01-01', Date.parse('0001-01-01')],
-  ])('%s', (text, ms) => expect(readTime(text)).toBe(ms));
+  ])('is parsed: %s', (text, ms) => expect(parseTime(text)).toBe(ms));
 
-  test('every time that JavaScript writes, to the millisecond', () => {
+  test('includes every time that JavaScript formats, to the millisecond', () => {
     const times = fc.date({
       min: new Date('0000-01-01T00:00:00.000Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
@@ -39,14 +39,14 @@ describe('a time is read from', () => {
     });
     fc.assert(
       fc.property(times, (date) => {
-        expect(readTime(date.toISOString())).toBe(date.getTime());
-        expect(readTime(String(date.getTime()))).toBe(date.getTime());
+        expect(parseTime(date.toISOString())).toBe(date.getTime());
+        expect(parseTime(String(date.getTime()))).toBe(date.getTime());
       }),
     );
   });
 });
 
-describe('no time is read from', () => {
+describe('an invalid time', () => {
   test.each([
     '',
     ' ',
@@ -80,10 +80,10 @@ describe('no time is read from', () => {
     '2024-02-29Z',
     'Thu, 29 Feb 2024 12:30:00 GMT',
     '2024-02-29T12:30\n',
-  ])('%j', (text) => expect(readTime(text)).toBeNull());
+  ])('is refused: %j', (text) => expect(parseTime(text)).toBeNull());
 });
 
-describe('a number is a time when it is whole and JavaScript has a date for it', () => {
+describe('a time in milliseconds', () => {
   test.each<[value: unknown, is: boolean]>([
     [0, true],
     [-8.64e15, true],
@@ -95,10 +95,10 @@ describe('a number is a time when it is whole and JavaScript has a date for it',
     ['0', false],
     [null, false],
     [true, false],
-  ])('%p: %p', (value, is) => expect(isTimeMs(value)).toBe(is));
+  ])('is recognized: %p, %p', (value, is) => expect(isTimeMs(value)).toBe(is));
 });
 
-describe('a duration is read from', () => {
+describe('a duration', () => {
   test.each<[text: string | number, ms: number | null]>([
     ['90 days', 90 * 86_400_000],
     ['1 day', 86_400_000],
@@ -126,5 +126,5 @@ describe('a duration is read from', () => {
     [Number.NaN, null],
     [1e300, null],
     ['999999999999999w', null],
-  ])('%p: %p', (text, ms) => expect(readDuration(text)).toBe(ms));
+  ])('is parsed: %p, %p', (text, ms) => expect(parseDuration(text)).toBe(ms));
 });

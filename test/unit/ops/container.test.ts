@@ -49,7 +49,7 @@ const ours = all.filter(([, { image }]) => image === 'vigil');
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 
 describe('docker-compose.yml', () => {
-  test.each(all)('%s has no rights it does not need, and bounds', (name, container) => {
+  test.each(all)('gives %s limits and only the permissions it needs', (name, container) => {
     expect(container).toMatchObject({
       read_only: true,
       cap_drop: ['ALL'],
@@ -65,13 +65,13 @@ describe('docker-compose.yml', () => {
     if (name !== 'secrets' && container.image !== 'vigil') expect(container.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
   });
 
-  test('foreign images are pinned to their bytes', () => {
+  test('pins foreign images by digest', () => {
     const images = all.flatMap(([, { image }]) => (image === undefined || image === 'vigil' ? [] : [image]));
     expect(images.length).toBeGreaterThan(3);
     for (const image of images) expect(image).toMatch(/^([a-z]+\/)?[a-z]+:v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$/);
   });
 
-  test('the database is patched against what is known, asks for passwords, and is reached by the service alone', () => {
+  test('runs a patched database with passwords that only the service can reach', () => {
     const { mongo } = services as { mongo: Container & { command: string[] } };
     const [, patch] = /^mongo:8\.0\.(\d+)@/.exec(mongo.image ?? '') ?? [];
     expect(Number(patch)).toBeGreaterThanOrEqual(21);
@@ -81,7 +81,7 @@ describe('docker-compose.yml', () => {
     expect(networks).toMatchObject({ database: { internal: true }, inside: { internal: true } });
   });
 
-  test('publishes the balancer alone, to everyone with TLS, and to this machine what has none', () => {
+  test('publishes only the balancer, without TLS only to this machine', () => {
     const published = all.flatMap(([name, { ports }]) => (ports ?? []).map((port) => `${name} ${port}`));
     expect(published.map((port) => port.replace(/\$\{\w+:-(\d+)\}/, '$1'))).toEqual([
       'proxy 127.0.0.1:8080:8080',
@@ -92,13 +92,13 @@ describe('docker-compose.yml', () => {
     expect(services.app).not.toHaveProperty('container_name');
   });
 
-  test('no password is in it', () => {
+  test('contains no password', () => {
     expect(readFileSync(COMPOSE, 'utf8')).not.toMatch(/(password|secret|key)[a-z_]*: +["']?(?!\/secrets)[A-Za-z0-9]/i);
   });
 
   test('has one name, wherever the folder is', () => expect(project).toBe('vigil'));
 
-  test('our image is built here and fetched from nowhere, and leaves no volume without a name', () => {
+  test('builds our image locally and leaves no anonymous volume', () => {
     expect(ours.map(([name]) => name)).toEqual(['secrets', 'database', 'app', 'backup']);
     for (const [, container] of ours) {
       expect(container.pull_policy).toBe('never');
@@ -107,11 +107,11 @@ describe('docker-compose.yml', () => {
     expect(ours.filter(([, { build }]) => build !== undefined).map(([name]) => name)).toEqual(['secrets']);
   });
 
-  test('whatever takes a file for each client may open enough of them', () => {
+  test('permits enough open files for one per client', () => {
     for (const name of ['mongo', 'app', 'proxy']) expect(services[name]?.ulimits).toEqual({ nofile: 64_000 });
   });
 
-  test('a path of a certificate that does not exist is refused, and does not become a folder', () => {
+  test('refuses a missing certificate instead of creating a folder', () => {
     const given = (services.secrets?.volumes ?? []).filter((volume) => typeof volume !== 'string');
     expect(given).toMatchObject([
       { type: 'bind', source: expect.stringContaining('TLS_CERT'), read_only: true, bind: { create_host_path: false } },
@@ -119,11 +119,11 @@ describe('docker-compose.yml', () => {
     ]);
   });
 
-  test('the number of instances is a setting, and stays what it is', () => {
+  test('takes the number of instances from a setting', () => {
     expect(services.app?.scale).toBe(`\${APP_INSTANCES:-1}`);
   });
 
-  test('each that stays says whether it is well, often while others wait for it and seldom later', () => {
+  test('checks health often during the start and rarely later', () => {
     for (const name of ['mongo', 'app', 'proxy'])
       expect(services[name]?.healthcheck).toMatchObject({
         start_interval: expect.any(String),
@@ -135,12 +135,12 @@ describe('docker-compose.yml', () => {
     expect(services.proxy?.environment).toMatchObject({ READY_PORT: '9464' });
   });
 
-  test('clients over IPv6 come from addresses of their own', () => {
+  test('keeps the addresses of clients over IPv6', () => {
     expect(networks.outside?.enable_ipv6).toBe(`\${ENABLE_IPV6:-true}`);
     expect(networks.outside?.ipam?.config[0]?.subnet).toMatch(/:-fd[0-9a-f:]+::\/64}$/);
   });
 
-  test('what is not needed for a start is in a profile', () => {
+  test('puts optional services into profiles', () => {
     const profiled = all.filter(([, { profiles }]) => profiles !== undefined);
     expect(profiled.map(([name, { profiles }]) => [name, ...(profiles as string[])])).toEqual([
       ['backup', 'backup'],
@@ -192,7 +192,7 @@ describe('docker-compose.replicas.yml', () => {
   };
   const MEMBERS = 'mongo:27017,mongo2:27017,mongo3:27017';
 
-  test('adds two members like the first, each with data of its own and without users of its own', () => {
+  test('adds two members like the first, with separate data and without users', () => {
     const added = ['mongo2', 'mongo3'].map((name) => overlay.services[name]);
     for (const member of added) {
       expect(member?.extends).toEqual({ file: COMPOSE, service: 'mongo' });
@@ -204,7 +204,7 @@ describe('docker-compose.replicas.yml', () => {
     expect(stored.filter((volume) => (volume as string) in volumes)).toEqual([]);
   });
 
-  test('tells all three to who makes the set and to who makes the address', () => {
+  test('passes all three members to the scripts for the set and the URI', () => {
     for (const name of ['secrets', 'database'])
       expect(overlay.services[name]?.environment).toEqual({ MONGODB_MEMBERS: MEMBERS });
     expect(Object.keys(overlay.services.database?.depends_on ?? {})).toEqual(['mongo2', 'mongo3']);
@@ -214,7 +214,7 @@ describe('docker-compose.replicas.yml', () => {
 describe('profile observe', () => {
   const read = (file: string) => parseYaml(readFileSync(`scripts/ops/${file}`, 'utf8')) as never;
 
-  test('Prometheus asks every instance, by the job and with the rules of alerts.yml', () => {
+  test('scrapes every instance with the rules of alerts.yml', () => {
     const { scrape_configs: jobs, rule_files: rules } = read('prometheus.yml') as {
       scrape_configs: { job_name: string; dns_sd_configs: object[] }[];
       rule_files: string[];
@@ -227,7 +227,7 @@ describe('profile observe', () => {
     expect(services.prometheus?.networks).toEqual(['inside']);
   });
 
-  test('Grafana finds Prometheus and the dashboard, and its password is one of the secrets', () => {
+  test('gives Grafana the data source, the dashboard and a secret password', () => {
     const { datasources } = read('grafana/datasources/prometheus.yml') as { datasources: object[] };
     expect(datasources).toMatchObject([{ type: 'prometheus', url: 'http://prometheus:9090', isDefault: true }]);
     const { providers } = read('grafana/dashboards/vigil.yml') as { providers: object[] };
@@ -244,12 +244,12 @@ describe('Dockerfile', () => {
   const lines = dockerfile.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const last = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM')));
 
-  test('every stage stands on one image, pinned to its bytes, of a Node that is maintained', () => {
+  test('builds every stage on one pinned image of a maintained Node.js', () => {
     expect(lines[0]).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/);
     for (const line of lines) if (line.startsWith('FROM')) expect(line).toMatch(/^FROM \$\{NODE_IMAGE\}( AS [a-z]+)?$/);
   });
 
-  test('packages are those of the lock file, and none runs a script of its own', () => {
+  test('installs the packages of the lock file without their scripts', () => {
     const installs = lines.filter((line) => /npm /.test(line));
     expect(installs).toHaveLength(2);
     for (const line of installs) expect(line).toMatch(/^RUN npm ci .*--ignore-scripts/);
@@ -257,19 +257,19 @@ describe('Dockerfile', () => {
     expect(last.join('\n')).toContain('COPY --from=packages /app/node_modules node_modules');
   });
 
-  test('the image has no package manager, and none of the packages that only trials and tests need', () => {
+  test('leaves package manager and development packages out of the image', () => {
     expect(last[1]).toMatch(/^RUN rm -rf \/usr\/local\/lib\/node_modules .* npm$/);
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
     const tools = ['pacote', 'mongodb-memory-server-core', 'cli-progress', 'csv-parse', 'socket.io-client'];
     expect(tools.filter((name) => name in dependencies)).toEqual([]);
   });
 
-  test('a certificate authority is an argument of the stages that fetch, and no part of the image', () => {
+  test('passes a certificate authority only to the stages that fetch', () => {
     expect(lines.filter((line) => line === 'ARG EXTRA_CA=""')).toHaveLength(2);
     expect(last.join('\n')).not.toContain('CA');
   });
 
-  test('it runs as nobody special, is asked for its health, and is told to end as a process is', () => {
+  test('runs as an unprivileged user with a health check and a stop signal', () => {
     const of = (word: string) => last.filter((line) => line.startsWith(`${word} `));
     expect(of('USER')).toEqual(['USER node']);
     expect(last.indexOf('USER node')).toBeLessThan(last.findIndex((line) => line.startsWith('CMD')));
@@ -279,7 +279,7 @@ describe('Dockerfile', () => {
     expect(of('CMD')[0]).toMatch(/^CMD \["node"/);
   });
 
-  test('what is copied into it is there, and .dockerignore lets nothing else in', () => {
+  test('copies only existing files that .dockerignore admits', () => {
     const copied = lines.flatMap((line) =>
       (/^COPY (?!--from)(.*) \S+$/.exec(line)?.[1] ?? '').split(' ').filter(Boolean),
     );

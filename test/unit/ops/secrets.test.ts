@@ -39,7 +39,7 @@ function certify(cert: string, key: string): void {
 const NAMES = ['mongo/keyfile', 'mongo/root-password', 'mongo/app-password'];
 const OURS = ['app/mongodb-uri', 'app/secret', 'app/admin-password'];
 
-test('makes each once, for its reader alone', async () => {
+test('creates each secret once, readable only by its reader', async () => {
   expect(await make()).toEqual({
     ...Object.fromEntries(NAMES.map((name) => [name, 999])),
     ...Object.fromEntries(OURS.map((name) => [name, 1000])),
@@ -54,7 +54,7 @@ test('makes each once, for its reader alone', async () => {
   expect(files.map(read)).toEqual(before);
 });
 
-test('writes the address anew when the database has other members, with the same password', async () => {
+test('rewrites the URI with the same password when the members of the database change', async () => {
   await make();
   const password = read('mongo/app-password');
   const members = 'mongo:27017,mongo2:27017,mongo3:27017';
@@ -64,7 +64,7 @@ test('writes the address anew when the database has other members, with the same
   );
 });
 
-test('hands a certificate over with its key, renews both, and takes them back when they are no longer given', async () => {
+test('copies a certificate with its key, renews both, and removes them when they are no longer given', async () => {
   certify('cert.pem', 'key.pem');
   expect(await make()).toMatchObject({ 'proxy/cert.pem': 101, 'proxy/key.pem': 101 });
   expect(statSync(join(folder, 'proxy/key.pem')).mode & 0o777).toBe(0o400);
@@ -79,7 +79,7 @@ test('hands a certificate over with its key, renews both, and takes them back wh
 test.each<[what: string, spoil: () => void, complaint: string]>([
   ['a certificate without its key', () => rmSync(given('key.pem')), 'TLS_CERT and TLS_KEY: the key is missing'],
   ['a key without its certificate', () => rmSync(given('cert.pem')), 'the certificate is missing'],
-  ['a key of another certificate', () => certify('other.pem', 'key.pem'), 'the key is that of another certificate'],
+  ['a key of another certificate', () => certify('other.pem', 'key.pem'), 'the key belongs to another certificate'],
   ['a certificate that is none', () => writeFileSync(given('cert.pem'), 'x'), 'TLS_CERT: no certificate in PEM form'],
   ['a key that is none', () => writeFileSync(given('key.pem'), 'x'), 'TLS_KEY: no key in PEM form'],
   ['an empty file', () => writeFileSync(given('key.pem'), ''), 'TLS_KEY names an empty file'],

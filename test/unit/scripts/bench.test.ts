@@ -1,4 +1,4 @@
-// The arithmetic of the measurements.
+/** The arithmetic of the measurements. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createFrameCounter, readSentTimes } from '../../../scripts/bench/live-load.js';
@@ -14,14 +14,14 @@ describe('arithmetic', () => {
     [[4, 1, 3, 2], 2.5],
     [[Number.NaN, 2], 2],
     [[], Number.NaN],
-  ])('the median of %j is %d', (values, middle) => expect(median(values)).toBe(middle));
+  ])('finds the median of %j: %d', (values, middle) => expect(median(values)).toBe(middle));
 
   test.each<[number[], number, number]>([
     [[5, 1, 4, 2, 3], 0.5, 3],
     [[5, 1, 4, 2, 3], 0.99, 5],
     [[7], 0.5, 7],
     [[], 0.5, Number.NaN],
-  ])('of %j at most %d are below', (values, share, found) => expect(percentile(values, share)).toBe(found));
+  ])('finds a percentile of %j, %d', (values, share, found) => expect(percentile(values, share)).toBe(found));
 
   test.each<[number, string]>([
     [12_345.6, '12,346'],
@@ -29,10 +29,10 @@ describe('arithmetic', () => {
     [1.234, '1.23'],
     [0, '0.00'],
     [Number.NaN, '–'],
-  ])('%d is shown as %s', (value, text) => expect(format(value)).toBe(text));
+  ])('formats %d as %s', (value, text) => expect(format(value)).toBe(text));
 });
 
-test('the table has a line for each server, in medians and as the median ratio to the floor', () => {
+test('prints a line for each server with medians and the median ratio to the floor', () => {
   const round = (perSecond: number, more: Partial<Round> = {}): Round => ({
     ...{ perSecond, p50: 1, p99: 2, errors: 0, serverCpuMs: 0.1, mongodCpuMs: 0.2, peakMb: null, readsP99: null },
     ...more,
@@ -65,7 +65,7 @@ describe('frames', () => {
     return [0, ...ends].map((from, at) => bytes.subarray(from, ends[at] ?? bytes.length));
   };
 
-  test('events are counted, and nothing else is, wherever the bytes are cut', () => {
+  test('counts only events, wherever the bytes are split', () => {
     const texts = fc.array(
       fc.oneof(fc.nat(100), fc.nat(1_000), fc.constant(70_000)).map((length) => 'x'.repeat(length)),
     );
@@ -78,7 +78,7 @@ describe('frames', () => {
     fc.assert(property);
   });
 
-  test('every time of departure is read once, wherever the bytes are cut', () => {
+  test('reads each send time once, wherever the bytes are split', () => {
     const times = fc.array(fc.integer({ min: 1, max: 1e9 }).map((us) => us / 1_000));
     const property = fc.property(times, fc.array(fc.nat()), (given, places) => {
       const bytes = Buffer.concat(given.map((time) => frame(`42["object-packet",{"a":1,"sentMs":${time}}]`)));

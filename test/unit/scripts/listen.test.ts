@@ -1,6 +1,7 @@
-// How the listener shows events.
+/** How the listener shows events. */
 import { expect, test } from '@jest/globals';
-import { formatCounts, formatEvent, type LiveEvent, objectOf, toJsonLine } from '../../../scripts/listen.js';
+import { formatCounts, formatEvent, objectOf } from '../../../scripts/event-text.js';
+import { type LiveEvent, toJsonLine } from '../../../scripts/listen.js';
 
 const NOW = new Date(2026, 0, 2, 13, 4, 5);
 const ID = '0123456789abcdef01234567';
@@ -40,9 +41,9 @@ test.each<[string, LiveEvent, string]>([
   ],
   ['a gap', live('gap', {}), '13:04:05  gap: events before this moment are lost {}'],
   ['an unknown event', live('news', { a: 1 }), '13:04:05  news  {"a":1}'],
-])('%s', (_what, event, line) => expect(formatEvent(event, 'car-1', NOW)).toBe(line));
+])('formats %s', (_what, event, line) => expect(formatEvent(event, 'car-1', NOW)).toBe(line));
 
-test('what a device sends cannot steer the terminal', () => {
+test('removes control characters from values of devices', () => {
   const event = live('object-packet', { ...PACKET, 'k\u001b[2J': '\u001b[31m\u009b1m\n' });
   expect(formatEvent(event, 'car\u0007\n', NOW)).not.toMatch(/\p{Cc}/u);
 });
@@ -53,7 +54,7 @@ test('packets and updates name the object alike', () => {
   expect(objectOf(live('gap', {}))).toBe('');
 });
 
-test('a JSON line carries event, data and position', () => {
+test('prints event, data and position as a JSON line', () => {
   expect(JSON.parse(toJsonLine(live('gap', { a: 'b\n' })))).toEqual({
     event: 'gap',
     data: { a: 'b\n' },
@@ -62,7 +63,7 @@ test('a JSON line carries event, data and position', () => {
   expect(toJsonLine(live('gap', { a: '\n' }))).not.toContain('\n');
 });
 
-test('the count names the busiest object first', () => {
+test('counts the busiest object first', () => {
   const counts = new Map(Object.entries({ b: 1, a: 2 }));
   expect(formatCounts(counts)).toBe('3 events\n  a: 2\n  b: 1');
   expect(formatCounts(new Map())).toBe('0 events');

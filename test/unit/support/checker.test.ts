@@ -1,6 +1,6 @@
 /** The checker sees each thing that can go wrong. */
 import { describe, expect, test } from '@jest/globals';
-import { toPosition } from '../../../src/db/stream-changes.js';
+import { toPosition } from '../../../src/db/changes/decoder.js';
 import { checkCounted, checkHeard, checkWritten, type Stored } from '../../slow/rounds/checker.js';
 import type { Client, Heard } from '../../slow/rounds/listeners.js';
 import type { Sent } from '../../slow/rounds/writers.js';
@@ -27,14 +27,14 @@ const GOOD = client(
 );
 const SENT = [packet('a'), patch('m1'), packet('b'), packet('c', { status: 503, retryAfter: 1 }), patch('m2')];
 
-test('nothing is wrong where nothing is', () => {
+test('finds no fault in an empty history', () => {
   expect(checkWritten(SENT, stored(['a', 'b']), RULES)).toEqual([]);
   expect(checkWritten(SENT, stored(['a', 'b', 'c']), RULES)).toEqual([]);
   expect(checkWritten([packet('a', { status: null })], stored([]), { ...RULES, cuts: true })).toEqual([]);
   expect(checkHeard(GOOD, SENT, stored(['a', 'b']))).toEqual([]);
 });
 
-describe('what was written', () => {
+describe('the check of writes', () => {
   test.each<[what: string, sent: Sent[], packets: string[]]>([
     ['acknowledged, not stored', [packet('a')], []],
     ['stored twice', [packet('a')], ['a', 'a']],
@@ -44,14 +44,14 @@ describe('what was written', () => {
     ['answered wrongly', [packet('a', { status: 404 })], []],
     ['answered wrongly', [packet('a', { status: 503, retryAfter: 0 })], []],
     ['answered wrongly', [packet('a', { status: null })], []],
-  ])('%s', (what, sent, packets) => {
+  ])('finds %s', (what, sent, packets) => {
     const found = checkWritten(sent, stored(packets), RULES);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(`1 ${what}: `);
   });
 });
 
-describe('what was heard', () => {
+describe('the check of events', () => {
   const of = (heard: readonly Heard[]): Client => ({ ...GOOD, heard });
   const { heard } = GOOD;
   const [a, m1, b, m2] = heard as [Heard, Heard, Heard, Heard];
@@ -69,12 +69,12 @@ describe('what was heard', () => {
       ['a', 'b'],
       'm2',
     ],
-  ])('%s', (what, events, packets, mark) => {
+  ])('finds %s', (what, events, packets, mark) => {
     const found = checkHeard(of(events), SENT, stored(packets, mark));
     expect(found.join('\n')).toContain(`client: ${what}`);
   });
 
-  test('a chain of changes with one missing in the middle', () => {
+  test('finds a missing change in the middle of a chain', () => {
     const m3: Heard = { ...m2, payload: { id: 'o', before: { mark: 'm2' }, after: { mark: 'm3' } } };
     expect(checkHeard(of([a, m1, b, m3]), [], stored(['a', 'b'], 'm3'))).toEqual([
       'client: 1 a change missed, or told twice: m1, then m2→m3',

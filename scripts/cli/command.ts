@@ -1,0 +1,67 @@
+// The interface of a command of `vigil`.
+import type { ParseArgsConfig } from 'node:util';
+import type { VigilClient } from '../../src/client/client.js';
+import type { Output } from './output.js';
+
+export type Options = NonNullable<ParseArgsConfig['options']>;
+export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+
+/** The context of a running command. */
+export interface Session {
+  readonly url: string;
+  readonly client: VigilClient;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Command {
+  readonly name: string;
+  /** The arguments, as the help shows them. */
+  readonly usage: string;
+  readonly summary: string;
+  /** One line for each option. */
+  readonly help?: string;
+  readonly options?: Options;
+  readonly needsLogin: boolean;
+  /** The minimum and maximum number of positional arguments. */
+  readonly arguments: readonly [number, number];
+  run(session: Session, values: Values, words: readonly string[]): Promise<void>;
+}
+
+/** The value of an option that occurs at most once. */
+export const textOf = (values: Values, name: string): string | undefined => {
+  const value = values[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** The values of an option that may be repeated, or contain a list with commas. */
+export const listOf = (values: Values, name: string): string[] | undefined => {
+  const given = [values[name] ?? []].flat() as string[];
+  const parts = given.flatMap((text) => text.split(',')).filter((part) => part !== '');
+  return parts.length === 0 ? undefined : parts;
+};
+
+/** Parses `name=value` pairs. A value that is valid JSON is parsed as JSON; any other is text. */
+export function parsePairs(words: readonly string[]): Record<string, unknown> {
+  const pairs = words.map((word): [string, unknown] => {
+    const index = word.indexOf('=');
+    if (index <= 0) throw new UsageError(`"${word}" is not of the form name=value`);
+    return [word.slice(0, index), parseValue(word.slice(index + 1))];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Invalid arguments: shown without a stack trace, with a hint to the help. */
+export class UsageError extends Error {}
+
+/** Any other error that is shown as its message only. */
+export class PlainError extends Error {}

@@ -1,0 +1,83 @@
+// Reads the files of `vigil apply`: entities as YAML or JSON, each with its store.
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { LineCounter, parseAllDocuments } from 'yaml';
+import { PlainError } from './command.js';
+
+/** One entity as a file describes it. */
+export interface Wanted {
+  readonly store: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** The field that names it, and its value there. */
+  readonly key: string;
+  readonly name: string;
+  /** The file, for messages. */
+  readonly source: string;
+}
+
+const EXTENSIONS = new Set(['.yaml', '.yml', '.json']);
+/** Stores whose entities are identified by a field other than `name`. */
+const KEYS: Readonly<Record<string, string>> = { objects: 'id', users: 'login' };
+/** The order of creation: referenced entities first. */
+const ORDER = ['stores', 'roles', 'groups', 'models', 'users', 'labels', 'geofences', 'objects', 'handlers'];
+
+export const keyOf = (store: string): string => KEYS[store] ?? 'name';
+
+/** Reads the entities of a file, or of all files below a folder, in the order of their creation. */
+export async function readManifests(path: string): Promise<Wanted[]> {
+  const files = await listFiles(path);
+  if (files.length === 0) throw new PlainError(`${path} contains no .yaml, .yml or .json file`);
+  const found: Wanted[] = [];
+  for (const file of files) found.push(...parseManifest(await readFile(file, 'utf8'), file));
+  const byName = new Map<string, Wanted>();
+  for (const wanted of found) {
+    const name = `${wanted.store}/${wanted.name}`;
+    const other = byName.get(name);
+    if (other !== undefined) throw new PlainError(`${wanted.source}: ${name} is also in ${other.source}`);
+    byName.set(name, wanted);
+  }
+  return found.toSorted((a, b) => rankOf(a) - rankOf(b));
+}
+
+const rankOf = ({ store }: Wanted): number => {
+  const rank = ORDER.indexOf(store);
+  return rank === -1 ? ORDER.length : rank;
+};
+
+async function listFiles(path: string): Promise<string[]> {
+  const found = await stat(path).catch(() => null);
+  if (found === null) throw new PlainError(`There is no file or folder ${path}`);
+  if (!found.isDirectory()) return [path];
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && EXTENSIONS.has(extname(entry.name)))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** Parses a file: an entity, a list of entities, or several YAML documents of either. */
+export function parseManifest(text: string, file: string): Wanted[] {
+  const documents = parseAllDocuments(text, { lineCounter: new LineCounter() });
+  if (!Array.isArray(documents)) return [];
+  return documents.flatMap((document) => {
+    const [error] = document.errors;
+    if (error !== undefined) throw new PlainError(`${file}: ${error.message}`);
+    const value: unknown = document.toJS();
+    if (value === null) return [];
+    return (Array.isArray(value) ? value : [value]).map((one) => toWanted(one, file));
+  });
+}
+
+function toWanted(value: unknown, file: string): Wanted {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new PlainError(`${file}: expected entities, each with "store"`);
+  }
+  const { store, ...fields } = value as Record<string, unknown>;
+  if (typeof store !== 'string' || !/^[a-z][a-z0-9-]*$/.test(store)) {
+    throw new PlainError(`${file}: an entity has no "store", such as store: models`);
+  }
+  const key = keyOf(store);
+  const name = fields[key];
+  if (typeof name !== 'string' || name === '') throw new PlainError(`${file}: an entity of ${store} has no "${key}"`);
+  return { store, fields, key, name, source: file };
+}

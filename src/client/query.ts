@@ -1,0 +1,49 @@
+/** Converts paths and queries into the spelling of the interface. */
+import type { WhereValue } from './generated/api.js';
+
+/** What a query parameter may be given as. */
+export type QueryValue =
+  | WhereValue
+  | undefined
+  | Date
+  | readonly WhereValue[]
+  | { readonly [field: string]: WhereValue | readonly WhereValue[] };
+
+export type Query = { readonly [name: string]: QueryValue };
+
+/** A path with its parameters: `/objects/{id}` with `{id: 'a b'}` is `/objects/a%20b`. */
+export function toPath(template: string, parameters: Readonly<Record<string, string>> = {}): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = parameters[name];
+    if (value === undefined || value === '') throw new TypeError(`${template}: ${name} is missing`);
+    // A browser would resolve them as folders.
+    if (value === '.' || value === '..') throw new TypeError(`${template}: ${name} cannot be ${value}`);
+    return encodeURIComponent(value);
+  });
+}
+
+/** A query with its question mark, or nothing. Absent values are left out; `where` becomes one parameter per field. */
+export function toQueryString(query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    if (value instanceof Date) parameters.append(name, String(value.getTime()));
+    else if (isList(value)) parameters.append(name, value.map(String).join(','));
+    else if (typeof value === 'object' && value !== null) {
+      for (const [field, wanted] of Object.entries(value)) parameters.append(`where.${field}`, toWhere(wanted));
+    } else parameters.append(name, String(value));
+  }
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+const isList = (value: unknown): value is readonly WhereValue[] => Array.isArray(value);
+
+function toWhere(wanted: WhereValue | readonly WhereValue[]): string {
+  return isList(wanted) ? wanted.map(toWhereText).join(',') : toWhereText(wanted);
+}
+
+/** Text in quotes is text, whatever it looks like; text that holds quotes cannot stand in them. */
+function toWhereText(value: WhereValue): string {
+  return typeof value === 'string' && !value.includes('"') ? `"${value}"` : String(value);
+}

@@ -1,0 +1,78 @@
+/** The map of the geofences. Its code is loaded after the page is there. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { GeofenceMap } from '../map/geofence-map.js';
+import { Icon } from '../parts/icon.js';
+import { geofences } from '../state/geofences.js';
+import { isDark } from '../state/theme.js';
+import { t } from '../text/language.js';
+import type { Drawing } from './drawing.js';
+
+export function GeofenceStage({ drawing }: { drawing: Drawing }) {
+  const element = useRef<HTMLDivElement>(null);
+  const map = useRef<GeofenceMap | null>(null);
+  const state = useSignal<'loading' | 'ready' | 'impossible'>('loading');
+  useEffect(() => {
+    let isGone = false;
+    void import('../map/geofence-map.js')
+      .then(({ createGeofenceMap }) => {
+        if (isGone || element.current === null) return;
+        map.current = createGeofenceMap(element.current, {
+          ...{ label: t('data.geofences'), isDark: isDark.peek() },
+          onSelect: (id) => selectOn(drawing, id),
+          onShape: drawing.setShape,
+        });
+        state.value = 'ready';
+      })
+      .catch(() => {
+        state.value = 'impossible';
+      });
+    return () => {
+      isGone = true;
+      map.current?.remove();
+    };
+  }, []);
+  useShown(map, drawing, state.value === 'ready');
+  return (
+    <div class="stage framed">
+      <div ref={element} class="map" />
+      {state.value === 'impossible' && <p class="map-note">{t('map.impossible')}</p>}
+      <div class="map-buttons">
+        <button type="button" aria-label={t('map.zoomIn')} onClick={() => map.current?.zoomBy(1)}>
+          <Icon name="plus" />
+        </button>
+        <button type="button" aria-label={t('map.zoomOut')} onClick={() => map.current?.zoomBy(-1)}>
+          <Icon name="minus" />
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function selectOn(drawing: Drawing, id: string): void {
+  const found = geofences.peek()?.find(({ _id }) => _id === id);
+  if (found !== undefined && drawing.edited.peek() === null) drawing.edit(found);
+}
+
+/** Keeps the map in step with the list and the form. */
+function useShown(map: { readonly current: GeofenceMap | null }, drawing: Drawing, isReady: boolean): void {
+  const { edited, shape, mode } = drawing;
+  const all = geofences.value;
+  const isPlaced = useRef(false);
+  useEffect(() => map.current?.setDark(isDark.value), [isDark.value, isReady]);
+  useEffect(() => {
+    const others = (all ?? []).filter((one) => one !== edited.value);
+    map.current?.show(others);
+    if (!isReady || all === null || isPlaced.current) return;
+    isPlaced.current = true;
+    map.current?.goTo(all);
+  }, [all, edited.value, isReady]);
+  useEffect(() => {
+    if (edited.value && edited.value !== 'new') map.current?.goTo([edited.value]);
+  }, [edited.value, isReady]);
+  useEffect(() => {
+    if (edited.value === null) map.current?.stop();
+    else if (mode.value !== null) map.current?.begin(mode.value);
+    else if (shape.value !== undefined) map.current?.edit(shape.value);
+  }, [edited.value, mode.value, shape.value, isReady]);
+}

@@ -1,0 +1,73 @@
+/** The address of the first page: it holds what is shown, so that it can be sent to somebody. */
+
+import { useEffect } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { FILTERS, type Filter, filter, narrowed, place, search, selectedId } from './selection.js';
+
+/** What the address says, by the names of its parameters. */
+interface Address {
+  readonly object: string | null;
+  readonly search: string;
+  readonly show: Filter;
+  readonly group: string | null;
+  readonly model: string | null;
+  readonly label: string | null;
+  /** The middle of the map and its zoom. */
+  readonly at: string | null;
+}
+
+/** Addresses of our own that the router has not reported yet: what they say is shown already, and may be out of date. */
+let written: string[] = [];
+
+function toSearch(shown: Address): string {
+  const parameters = Object.entries(shown).filter(([, value]) => value && value !== 'all') as [string, string][];
+  return new URLSearchParams(parameters).toString();
+}
+
+const read = (): Address => ({
+  ...{ object: selectedId.value, search: search.value, show: filter.value },
+  ...{ ...narrowed.value, at: place.value },
+});
+
+function apply({ object, search: text, show, at, ...rest }: Address): void {
+  selectedId.value = object;
+  search.value = text;
+  filter.value = show;
+  narrowed.value = rest;
+  place.value = at;
+}
+
+/** Shows what the address says. */
+export function useAddress(): void {
+  const { query } = useLocation();
+  const { object = null, search: text = '', group = null, model = null, label = null, at = null } = query;
+  const show = FILTERS.find((one) => one === query.show) ?? 'all';
+  const said: Address = { object, search: text, show, group, model, label, at };
+  useEffect(() => {
+    const index = written.indexOf(toSearch(said));
+    written = written.slice(index + 1);
+    if (index >= 0) return;
+    written = [];
+    apply(said);
+  }, [toSearch(said)]);
+  useEffect(
+    () => () => {
+      written = [];
+    },
+    [],
+  );
+}
+
+/** Shows something else, and says so in the address. */
+export function useShow(): (change: Partial<Address>) => void {
+  const { route } = useLocation();
+  return (change) => {
+    const before = read();
+    const shown = { ...before, ...change };
+    const address = toSearch(shown);
+    if (address === toSearch(before)) return;
+    apply(shown);
+    written.push(address);
+    route(address === '' ? '/' : `/?${address}`, true);
+  };
+}

@@ -1,0 +1,42 @@
+/** The first page: the list of objects, the map, and the selected object. */
+import { Empty } from '../parts/notices.js';
+import { loading, objectRevision, objects } from '../state/fleet.js';
+import { may, pages } from '../state/session.js';
+import { t } from '../text/language.js';
+import { useAddress } from './address.js';
+import { MapPanel } from './map-panel.js';
+import { ObjectCard } from './object-card.js';
+import { ObjectList } from './object-list.js';
+import { selectedId } from './selection.js';
+
+export function Home() {
+  useAddress();
+  objectRevision.value;
+  if (!pages.value.objects) {
+    return <Empty icon="shield" title={t('home.notPermitted')} />;
+  }
+  if (loading.value === 'complete' && objects.size === 0) return <FirstObject />;
+  return (
+    <div class={`home${selectedId.value ? ' has-selection' : ''}`}>
+      <h1 class="visually-hidden">{t('nav.map')}</h1>
+      <ObjectList />
+      <MapPanel />
+      {selectedId.value && <ObjectCard id={selectedId.value} />}
+    </div>
+  );
+}
+
+function FirstObject() {
+  return (
+    <Empty icon="map" title={t('home.empty')}>
+      <p>{t('home.emptyAbout')}</p>
+      {may('POST', '/objects') ? (
+        <a class="button primary" href="/welcome">
+          {t('home.connect')}
+        </a>
+      ) : (
+        <p class="quiet">{t('home.askAdministrator')}</p>
+      )}
+    </Empty>
+  );
+}

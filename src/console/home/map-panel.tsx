@@ -1,0 +1,89 @@
+/** The map beside the list. Its code is loaded after the page is there. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { FleetMap, MapPlace } from '../map/fleet-map.js';
+import { Icon } from '../parts/icon.js';
+import { objectRevision, stateRevision } from '../state/fleet.js';
+import { geofences, loadGeofencesOnce } from '../state/geofences.js';
+import { isDark } from '../state/theme.js';
+import { t } from '../text/language.js';
+import { useShow } from './address.js';
+import { isFiltered, place, selectedId, visible } from './selection.js';
+
+export function MapPanel() {
+  const element = useRef<HTMLDivElement>(null);
+  const map = useRef<FleetMap | null>(null);
+  const state = useSignal<'loading' | 'ready' | 'impossible'>('loading');
+  const show = useShow();
+  const showRef = useRef(show);
+  showRef.current = show;
+  useEffect(() => {
+    let isGone = false;
+    const create = async (): Promise<void> => {
+      const createMap = await loadMap();
+      if (isGone || element.current === null) return;
+      map.current = createMap(element.current, {
+        ...{ label: t('map.label'), isDark: isDark.peek(), place: parsePlace(place.peek()) },
+        onSelect: (id) => showRef.current({ object: id }),
+        onMove: ({ lat, lon, zoom }) =>
+          showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),
+      });
+      state.value = 'ready';
+      void loadGeofencesOnce();
+    };
+    void create().catch(() => {
+      state.value = 'impossible';
+    });
+    return () => {
+      isGone = true;
+      map.current?.remove();
+    };
+  }, []);
+  stateRevision.value;
+  objectRevision.value;
+  const shown = isFiltered.value ? visible.value : null;
+  useEffect(() => map.current?.update(shown));
+  useEffect(() => map.current?.setDark(isDark.value), [isDark.value, state.value]);
+  useEffect(() => map.current?.showGeofences(geofences.value ?? []), [geofences.value, state.value]);
+  useEffect(() => map.current?.select(selectedId.value), [selectedId.value, state.value]);
+  return (
+    <div class="stage">
+      <div ref={element} class="map" />
+      {state.value === 'impossible' && <p class="map-note">{t('map.impossible')}</p>}
+      <MapButtons map={map} />
+      <p class="attribution">Natural Earth, GeoNames · MapLibre</p>
+    </div>
+  );
+}
+
+/** The map that this browser can draw. */
+async function loadMap() {
+  const hasWebGl = document.createElement('canvas').getContext('webgl2') !== null;
+  return hasWebGl
+    ? (await import('../map/fleet-map.js')).createFleetMap
+    : (await import('../map/canvas-map.js')).createCanvasMap;
+}
+
+/** `48.1,11.5,9` as the address says it; null for anything else. */
+function parsePlace(text: string | null): MapPlace | null {
+  const [lat, lon, zoom] = (text ?? '').split(',').map(Number);
+  if (text === null || lat === undefined || lon === undefined || zoom === undefined) return null;
+  const isValid = Math.abs(lat) <= 85 && Math.abs(lon) <= 180 && zoom >= 0 && zoom <= 24;
+  return isValid ? { lat, lon, zoom } : null;
+}
+
+function MapButtons({ map }: { map: { readonly current: FleetMap | null } }) {
+  return (
+    <div class="map-buttons">
+      <button type="button" aria-label={t('map.zoomIn')} onClick={(event) => map.current?.zoomBy(1, event)}>
+        <Icon name="plus" />
+      </button>
+      <button type="button" aria-label={t('map.zoomOut')} onClick={(event) => map.current?.zoomBy(-1, event)}>
+        <Icon name="minus" />
+      </button>
+      <button type="button" aria-label={t('map.fit')} onClick={() => map.current?.showAll()}>
+        <Icon name="fit" />
+      </button>
+    </div>
+  );
+}

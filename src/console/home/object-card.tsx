@@ -1,0 +1,98 @@
+/** The selected object: its values now, and the ways to everything else about it. */
+
+import { Age } from '../parts/age.js';
+import { Icon } from '../parts/icon.js';
+import { type FleetObject, objectRevision, objects, type Packet, positionOf, stateRevision } from '../state/fleet.js';
+import { may } from '../state/session.js';
+import { t } from '../text/language.js';
+import { useShow } from './address.js';
+import { isOnline } from './selection.js';
+import { modelOf, valuesOf } from './values.js';
+
+const SHOWN_VALUES = 6;
+
+export function ObjectCard({ id }: { id: string }) {
+  objectRevision.value;
+  stateRevision.value;
+  const object = objects.get(id);
+  if (object === undefined) return null;
+  return (
+    <aside class="card" aria-label={object.name}>
+      <CardHead object={object} />
+      {object.state === undefined ? (
+        <p class="card-empty quiet">{t('card.noPacket')}</p>
+      ) : (
+        <CardValues object={object} state={object.state} />
+      )}
+      <CardLinks path={`/objects/${object._id}`} />
+    </aside>
+  );
+}
+
+function CardHead({ object }: { object: FleetObject }) {
+  const show = useShow();
+  const { name, state } = object;
+  return (
+    <header class="card-head">
+      <div>
+        <h2>{name}</h2>
+        <p class="quiet">
+          <span class={`dot ${isOnline(object) ? 'online' : 'offline'}`} />
+          {isOnline(object) ? t('state.online') : t('state.offline')}
+          {state && (
+            <>
+              {' · '}
+              <Age ms={state.time} />
+            </>
+          )}
+        </p>
+      </div>
+      <button type="button" class="icon-button" aria-label={t('action.close')} onClick={() => show({ object: null })}>
+        <Icon name="close" />
+      </button>
+    </header>
+  );
+}
+
+function CardValues({ object, state }: { object: FleetObject; state: Packet }) {
+  const position = positionOf(state);
+  const values = valuesOf(state, modelOf(object._id, object.model)).slice(0, SHOWN_VALUES);
+  return (
+    <dl class="values">
+      {values.map(({ name, label, text, unit }) => (
+        <div key={name}>
+          <dt>{label}</dt>
+          <dd>
+            {text} <small>{unit}</small>
+          </dd>
+        </div>
+      ))}
+      {position && (
+        <div class="wide">
+          <dt>{t('card.position')}</dt>
+          <dd>
+            {position.lat.toFixed(5)}, {position.lon.toFixed(5)}
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+function CardLinks({ path }: { path: string }) {
+  return (
+    <footer class="card-links">
+      <a class="button primary" href={`${path}/live`}>
+        {t('card.open')}
+      </a>
+      <a class="button" href={`${path}/history`}>
+        {t('tab.history')}
+      </a>
+      {may('POST', `${path}/commands/any`) && (
+        <a class="button" href={`${path}/commands`}>
+          {t('tab.commands')}
+        </a>
+      )}
+    </footer>
+  );
+}

@@ -1,0 +1,154 @@
+/** The list of objects: search, filter, and a row for each with its most telling value. */
+import { useEffect, useRef } from 'preact/hooks';
+import { Problem } from '../parts/form.js';
+import { Icon } from '../parts/icon.js';
+import { Skeleton } from '../parts/notices.js';
+import { VirtualList } from '../parts/virtual-list.js';
+import { nowMs } from '../state/clock.js';
+import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
+import { may } from '../state/session.js';
+import { formatAge, formatNumber, t, tn } from '../text/language.js';
+import { useShow } from './address.js';
+import { Narrow } from './narrow.js';
+import { counts, FILTERS, filter, isOnline, search, selectedId, visible } from './selection.js';
+import { mainValueOf } from './values.js';
+
+const ROW_PX = 60;
+
+export function ObjectList() {
+  const rows = visible.value;
+  const show = useShow();
+  const shown = selectedId.value === null ? -1 : rows.findIndex(({ _id }) => _id === selectedId.value);
+  return (
+    <section class="side" aria-label={t('list.label')}>
+      <ListHead />
+      {loading.value === 'loading' && rows.length === 0 && <Skeleton rows={9} />}
+      {loadError.value && (
+        <div class="side-note">
+          <Problem error={loadError.value} />
+          <button type="button" class="button small" onClick={() => void loadFleet()}>
+            {t('action.retry')}
+          </button>
+        </div>
+      )}
+      {loading.value === 'complete' && rows.length === 0 && (
+        <p class="side-note quiet">
+          {search.value ? t('list.nothingFound', { text: search.value }) : t('list.nothing')}
+        </p>
+      )}
+      <VirtualList
+        count={rows.length}
+        rowPx={ROW_PX}
+        label={t('list.label')}
+        shown={shown}
+        renderRow={(index) => {
+          const id = rows[index]?._id ?? '';
+          return <Row key={id} id={id} onSelect={() => show({ object: id })} />;
+        }}
+      />
+    </section>
+  );
+}
+
+function ListHead() {
+  return (
+    <div class="side-head">
+      <Search />
+      <Filters />
+      <Narrow />
+      <p class="side-count">
+        <span>
+          {packetsPerSecond.value > 0
+            ? t('list.rate', { rate: formatNumber(packetsPerSecond.value) })
+            : tn('list.count', visible.value.length)}
+        </span>
+        {may('POST', '/objects') && (
+          <a class="link-button" href="/welcome">
+            <Icon name="plus" size={16} /> {t('list.add')}
+          </a>
+        )}
+      </p>
+    </div>
+  );
+}
+
+/** `/` and Ctrl-K lead here from everywhere on the page. */
+function useSearchKeys(focus: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isTyping = event.target instanceof HTMLElement && event.target.matches('input, textarea, select');
+      const isWanted = (event.key === '/' && !isTyping) || (event.key === 'k' && (event.ctrlKey || event.metaKey));
+      if (!isWanted) return;
+      event.preventDefault();
+      focus();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}
+
+function Search() {
+  const input = useRef<HTMLInputElement>(null);
+  const show = useShow();
+  useSearchKeys(() => input.current?.select());
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input
+        ref={input}
+        type="search"
+        aria-label={t('list.search')}
+        placeholder={t('list.search')}
+        value={search.value}
+        onInput={(event) => show({ search: event.currentTarget.value })}
+      />
+      <span class="key">/</span>
+    </div>
+  );
+}
+
+function Filters() {
+  const show = useShow();
+  return (
+    <fieldset class="chips" aria-label={t('list.filter')}>
+      {FILTERS.map((one) => (
+        <button
+          key={one}
+          type="button"
+          class="chip"
+          aria-pressed={filter.value === one}
+          onClick={() => show({ show: one })}
+        >
+          {t(`filter.${one}`)} <span>{formatNumber(counts.value[one])}</span>
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
+  stateRevision.value;
+  const object = objects.get(id);
+  if (object === undefined) return null;
+  const { state } = object;
+  const value = state && mainValueOf(state, object.model);
+  return (
+    <li class="row">
+      <button type="button" aria-pressed={selectedId.value === id} onClick={onSelect}>
+        <span class={`dot ${isOnline(object) ? 'online' : 'offline'}`} />
+        <span class="row-text">
+          <span class="row-name">{object.name}</span>
+          <span class="row-note">
+            <span class="visually-hidden">{isOnline(object) ? t('state.online') : t('state.offline')}</span>
+            {state ? formatAge(state.time, nowMs.value) : t('state.never')}
+          </span>
+        </span>
+        {value && (
+          <span class="row-value">
+            {value.text} <small>{value.unit}</small>
+          </span>
+        )}
+      </button>
+    </li>
+  );
+}

@@ -1,0 +1,103 @@
+/** Which objects the list shows, in which order, and which one is selected. */
+import { computed, signal } from '@preact/signals';
+import { type FleetObject, loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
+import { namedOf } from '../state/references.js';
+
+export type Filter = 'all' | 'online' | 'offline';
+export const FILTERS: readonly Filter[] = ['all', 'online', 'offline'];
+
+export const search = signal('');
+export const filter = signal<Filter>('all');
+/** Only objects of this group and those below it, of this model, with this label. */
+export interface Narrowed {
+  readonly group: string | null;
+  readonly model: string | null;
+  readonly label: string | null;
+}
+export const narrowed = signal<Narrowed>({ group: null, model: null, label: null });
+/** The middle of the map and its zoom: `latitude,longitude,zoom`. */
+export const place = signal<string | null>(null);
+export const selectedId = signal<string | null>(null);
+
+/** Until everything is loaded, more than this many objects stay in the order in which they come. */
+const SORTED_WHILE_LOADING = 2_000;
+const keys = new WeakMap<FleetObject, { sort: string; search: string }>();
+
+/** Plain text comparison of these keys is fifty times faster than a collator, and has `truck 2` before `truck 10`. */
+function keyOf(object: FleetObject): { sort: string; search: string } {
+  const known = keys.get(object);
+  if (known !== undefined) return known;
+  const name = object.name.toLowerCase();
+  const key = {
+    sort: name.replace(/\d+/g, (digits) => digits.padStart(10, '0')),
+    search: `${name}\n${object.id.toLowerCase()}`,
+  };
+  keys.set(object, key);
+  return key;
+}
+
+const ordered = computed(() => {
+  objectRevision.value;
+  const all = [...objects.values()];
+  if (loading.value !== 'complete' && all.length > SORTED_WHILE_LOADING) return all;
+  return all.sort((a, b) => (keyOf(a).sort < keyOf(b).sort ? -1 : 1));
+});
+
+const inScope = computed(() => {
+  const { group, model, label } = narrowed.value;
+  if (group === null && model === null && label === null) return ordered.value;
+  const groups = group === null ? null : groupsBelow(group);
+  return ordered.value.filter(
+    (object) =>
+      (groups === null || groups.has(object.group)) &&
+      (model === null || object.model === model) &&
+      (label === null || labelsOf(object).includes(label)),
+  );
+});
+
+/** A group and all groups below it, as far as the user sees them. */
+function groupsBelow(group: string): Set<string> {
+  const [below, all] = [new Set([group]), namedOf('groups')];
+  for (let size = 0; size !== below.size; ) {
+    size = below.size;
+    for (const { _id, parent } of all) if (parent !== undefined && below.has(parent)) below.add(_id);
+  }
+  return below;
+}
+
+export const labelsOf = ({ labels }: FleetObject): readonly string[] =>
+  Array.isArray(labels) ? labels.filter((one) => typeof one === 'string') : [];
+
+/** Whether some objects are left out, by whatever choice. */
+export const isFiltered = computed(
+  () => search.value !== '' || filter.value !== 'all' || Object.values(narrowed.value).some((one) => one !== null),
+);
+
+const found = computed(() => {
+  const wanted = search.value.trim().toLowerCase();
+  return wanted === '' ? inScope.value : inScope.value.filter((object) => keyOf(object).search.includes(wanted));
+});
+
+export const isOnline = (object: FleetObject): boolean => object.state?.online === true;
+
+export const visible = computed(() => {
+  if (filter.value === 'all') return found.value;
+  stateRevision.value;
+  const wanted = filter.value === 'online';
+  return found.value.filter(({ _id }) => {
+    const object = objects.get(_id);
+    return object !== undefined && isOnline(object) === wanted;
+  });
+});
+
+export const counts = computed(() => {
+  stateRevision.value;
+  objectRevision.value;
+  let online = 0;
+  const all = inScope.value;
+  for (const { _id } of all) {
+    const object = objects.get(_id);
+    if (object !== undefined && isOnline(object)) online++;
+  }
+  return { all: all.length, online, offline: all.length - online };
+});

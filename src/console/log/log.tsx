@@ -1,0 +1,154 @@
+/** Packets and events of everything that the user sees, as they happen. */
+import { type Signal, useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { Icon } from '../parts/icon.js';
+import { Empty, notify } from '../parts/notices.js';
+import { VirtualList } from '../parts/virtual-list.js';
+import { objects } from '../state/fleet.js';
+import { type LiveEvent, onEvent } from '../state/live.js';
+import { write } from '../state/write.js';
+import { formatTime, t } from '../text/language.js';
+
+const KEPT = 2_000;
+const SHOW_EVERY_MS = 250;
+const ROW_PX = 44;
+const KINDS = ['all', 'packets', 'events'] as const;
+type Kind = (typeof KINDS)[number];
+
+interface Line {
+  readonly key: number;
+  readonly atMs: number;
+  readonly event: LiveEvent;
+  readonly about: string;
+  readonly text: string;
+}
+
+let lastKey = 0;
+
+function toLine(event: LiveEvent): Line {
+  const { name, data } = event;
+  const id = String(name === 'object-packet' ? data._oid : data.id);
+  const about = objects.get(id)?.name ?? id;
+  const { _id, _ts, _oid, _gid, id: _own, ...rest } = data;
+  return {
+    key: ++lastKey,
+    atMs: Date.now(),
+    event,
+    about,
+    text: JSON.stringify(name === 'object-packet' ? rest : data),
+  };
+}
+
+interface LogFilter {
+  readonly search: Signal<string>;
+  readonly kind: Signal<Kind>;
+}
+
+function filterLines(lines: readonly Line[], { search, kind }: LogFilter): readonly Line[] {
+  const wanted = search.value.trim().toLowerCase();
+  return lines.filter(({ event, about, text }) => {
+    if (kind.value !== 'all' && (kind.value === 'packets') !== (event.name === 'object-packet')) return false;
+    return wanted === '' || `${about}\n${event.name}\n${text}`.toLowerCase().includes(wanted);
+  });
+}
+
+export function Log() {
+  const { lines, isPaused, clear } = useLines();
+  const filter = { search: useSignal(''), kind: useSignal<Kind>('all') };
+  const shown = filterLines(lines.value, filter);
+  return (
+    <div class="log">
+      <header class="log-head">
+        <h1>{t('nav.log')}</h1>
+        <LogFilterFields {...filter} />
+        <button
+          type="button"
+          class="button small"
+          aria-pressed={isPaused.value}
+          onClick={() => write(isPaused)(!isPaused.value)}
+        >
+          <Icon name={isPaused.value ? 'play' : 'pause'} size={16} /> {t(isPaused.value ? 'log.resume' : 'log.pause')}
+        </button>
+        <button type="button" class="button small" onClick={clear}>
+          {t('log.clear')}
+        </button>
+      </header>
+      {shown.length === 0 ? (
+        <Empty icon="activity" title={t('log.empty')} />
+      ) : (
+        <VirtualList
+          {...{ count: shown.length, rowPx: ROW_PX, label: t('nav.log') }}
+          renderRow={(index) => <LogRow key={shown[index]?.key} line={shown[index] as Line} />}
+        />
+      )}
+    </div>
+  );
+}
+
+function LogFilterFields({ search, kind }: LogFilter) {
+  return (
+    <>
+      <div class="search">
+        <Icon name="search" />
+        <input
+          type="search"
+          aria-label={t('log.filter')}
+          placeholder={t('log.filter')}
+          value={search.value}
+          onInput={(event) => write(search)(event.currentTarget.value)}
+        />
+      </div>
+      <fieldset class="chips" aria-label={t('list.filter')}>
+        {KINDS.map((one) => (
+          <button
+            key={one}
+            type="button"
+            class="chip"
+            aria-pressed={kind.value === one}
+            onClick={() => write(kind)(one)}
+          >
+            {t(`log.${one}`)}
+          </button>
+        ))}
+      </fieldset>
+    </>
+  );
+}
+
+/** Collects what comes, the newest first, and shows it four times a second. */
+function useLines() {
+  const [lines, isPaused] = [useSignal<readonly Line[]>([]), useSignal(false)];
+  const waiting = useRef<Line[]>([]);
+  useEffect(() => {
+    const stop = onEvent((event) => {
+      waiting.current.push(toLine(event));
+      if (waiting.current.length > KEPT) waiting.current.shift();
+    });
+    const timer = setInterval(() => {
+      if (isPaused.peek() || waiting.current.length === 0) return;
+      lines.value = [...waiting.current.reverse(), ...lines.peek()].slice(0, KEPT);
+      waiting.current = [];
+    }, SHOW_EVERY_MS);
+    return () => {
+      stop();
+      clearInterval(timer);
+    };
+  }, []);
+  return { lines, isPaused, clear: () => write(lines)([]) };
+}
+
+function LogRow({ line: { atMs, event, about, text } }: { line: Line }) {
+  const copy = (): void =>
+    void navigator.clipboard?.writeText(JSON.stringify(event.data, null, 2)).then(() => notify(t('action.copied')));
+  return (
+    <li class="log-row">
+      <time>{formatTime(atMs)}</time>
+      <span class={`tag ${event.name === 'object-packet' ? '' : 'good'}`}>{event.name.replace('object-', '')}</span>
+      <strong>{about}</strong>
+      <code>{text}</code>
+      <button type="button" class="icon-button" aria-label={t('log.copy', { name: about })} onClick={copy}>
+        <Icon name="copy" size={16} />
+      </button>
+    </li>
+  );
+}

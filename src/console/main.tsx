@@ -1,0 +1,19 @@
+/** The console: restores the session, then shows the page of the address. */
+import { render } from 'preact';
+import { App } from './shell/app.js';
+import { startClock } from './state/clock.js';
+import { restoreSession } from './state/session.js';
+import { loadTheme } from './state/theme.js';
+import { loadLanguage } from './text/language.js';
+
+async function start(): Promise<void> {
+  loadTheme();
+  startClock();
+  const session = restoreSession().catch(() => undefined);
+  await loadLanguage();
+  const element = document.getElementById('console');
+  if (element !== null) render(<App />, element);
+  await session;
+}
+
+void start();

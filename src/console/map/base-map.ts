@@ -1,0 +1,94 @@
+/** A map in the page: the ground beneath, the way it is moved, and its colours. */
+import { Map as GlMap, setWorkerUrl } from 'maplibre-gl';
+import { colorBasemap, createStyle, loadBasemap } from './basemap.js';
+import { STYLE_URL, TILES_URL } from './own-map.js';
+
+declare const MAP_WORKER: string;
+
+export interface BaseMapOptions {
+  readonly label: string;
+  readonly isDark: boolean;
+}
+
+export interface BaseMap {
+  readonly map: GlMap;
+  /** When layers can be added. */
+  readonly loaded: Promise<void>;
+  setDark(isDark: boolean): void;
+}
+
+/** Throws where the browser cannot draw it. */
+export function createBaseMap(container: HTMLElement, { label, isDark }: BaseMapOptions): BaseMap {
+  setWorkerUrl(MAP_WORKER);
+  const map = new GlMap({
+    ...{ attributionControl: STYLE_URL === null ? false : { compact: true } },
+    ...{ container, style: STYLE_URL ?? createStyle(isDark), renderWorldCopies: false },
+    // What is drawn on it is placed without turning and tilting.
+    ...{ dragRotate: false, pitchWithRotate: false, touchPitch: false, maxPitch: 0 },
+    ...{ center: [11, 49], zoom: 3.5, minZoom: 1, maxZoom: 18, fadeDuration: 0 },
+    locale: { 'Map.Title': label },
+  });
+  map.touchZoomRotate.disableRotation();
+  map.keyboard.disableRotation();
+  container.dataset.style = STYLE_URL === null ? 'own' : 'foreign';
+  let isDarkNow = isDark;
+  const ground = loadGround(map, isDark, container);
+  return {
+    map,
+    loaded: ground.then(() => undefined),
+    setDark(wanted) {
+      if (isDarkNow === wanted) return;
+      isDarkNow = wanted;
+      void ground.then(({ setDark }) => setDark(wanted));
+    },
+  };
+}
+
+interface Ground {
+  readonly setDark: (isDark: boolean) => void;
+}
+
+/** The ground: a style of the operator's, or the own outlines, with the operator's tiles on them. */
+async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): Promise<Ground> {
+  const hasStyle = STYLE_URL !== null && (await isStyleThere(map));
+  if (STYLE_URL !== null && !hasStyle) {
+    container.dataset.style = 'own';
+    map.setStyle(createStyle(isDark));
+    await map.once('styledata');
+  } else if (STYLE_URL === null) await map.once('load');
+  if (hasStyle) {
+    markDrawn(map);
+    return { setDark: () => undefined };
+  }
+  const tiles =
+    TILES_URL === null ? null : import('./tiles-file.js').then((one) => one.addTiles(map, TILES_URL as string, isDark));
+  // Without its ground, the map still shows the objects.
+  const drawn = Promise.all([loadBasemap(map), tiles]);
+  void drawn.then(() => markDrawn(map)).catch(() => undefined);
+  return {
+    setDark(wanted) {
+      colorBasemap(map, wanted);
+      void tiles?.then((layer) => layer.setDark(wanted)).catch(() => undefined);
+    },
+  };
+}
+
+/** Whether the operator's style can be loaded. Errors of single tiles come later. */
+function isStyleThere(map: GlMap): Promise<boolean> {
+  return new Promise((resolve) => {
+    map.once('styledata', () => resolve(true));
+    map.once('error', () => resolve(false));
+  });
+}
+
+/** Marks the map for as long as all of it is drawn. */
+function markDrawn(map: GlMap): void {
+  const { dataset } = map.getContainer();
+  map.on('movestart', () => delete dataset.drawn);
+  map.on('idle', () => {
+    dataset.drawn = 'true';
+  });
+  map.triggerRepaint();
+}
+
+export const isReduced = (): boolean => matchMedia('(prefers-reduced-motion: reduce)').matches;

@@ -1,0 +1,55 @@
+/** Draws geofences beneath the objects of a map. */
+import type { FeatureCollection } from 'geojson';
+import type { GeoJSONSource, Map as GlMap } from 'maplibre-gl';
+import type { Geofence } from '../state/geofences.js';
+import { toFeature } from './geofence-shapes.js';
+
+const COLORS = {
+  light: { line: '#7a3fb8', text: '#5c2f8c', halo: '#ffffff' },
+  dark: { line: '#c79bf2', text: '#d9bdf7', halo: '#141b23' },
+};
+const SOURCE = 'geofences';
+const NAME_ZOOM = 6;
+
+export interface GeofenceLayer {
+  show(shown: readonly Geofence[]): void;
+  setDark(isDark: boolean): void;
+}
+
+export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer {
+  map.addSource(SOURCE, { type: 'geojson', data: toCollection([]) });
+  const color = COLORS[isDark ? 'dark' : 'light'];
+  map.addLayer({
+    ...{ id: 'geofence-areas', type: 'fill', source: SOURCE, filter: ['==', ['geometry-type'], 'Polygon'] },
+    paint: { 'fill-color': color.line, 'fill-opacity': 0.12 },
+  });
+  map.addLayer({
+    ...{ id: 'geofence-lines', type: 'line', source: SOURCE },
+    paint: { 'line-color': color.line, 'line-width': 1.8 },
+  });
+  map.addLayer({
+    ...{ id: 'geofence-places', type: 'circle', source: SOURCE, filter: ['==', ['geometry-type'], 'Point'] },
+    paint: { 'circle-color': color.line, 'circle-radius': 4 },
+  });
+  map.addLayer({
+    ...{ id: 'geofence-names', type: 'symbol', source: SOURCE, minzoom: NAME_ZOOM },
+    layout: { 'text-field': ['get', 'name'], 'text-font': ['sans-serif'], 'text-size': 12, 'text-padding': 4 },
+    paint: { 'text-color': color.text, 'text-halo-color': color.halo, 'text-halo-width': 1.4 },
+  });
+  return {
+    show: (shown) => map.getSource<GeoJSONSource>(SOURCE)?.setData(toCollection(shown)),
+    setDark(wanted) {
+      const { line, text, halo } = COLORS[wanted ? 'dark' : 'light'];
+      map.setPaintProperty('geofence-areas', 'fill-color', line);
+      map.setPaintProperty('geofence-lines', 'line-color', line);
+      map.setPaintProperty('geofence-places', 'circle-color', line);
+      map.setPaintProperty('geofence-names', 'text-color', text);
+      map.setPaintProperty('geofence-names', 'text-halo-color', halo);
+    },
+  };
+}
+
+const toCollection = (shown: readonly Geofence[]): FeatureCollection => ({
+  type: 'FeatureCollection',
+  features: shown.map(toFeature).filter((feature) => feature !== null),
+});

@@ -1,0 +1,143 @@
+/** The tree of a model beside the fields of the selected node; or all of it as JSON. */
+import { type Signal, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { Field } from '../parts/form.js';
+import { Icon } from '../parts/icon.js';
+import { Section } from '../parts/tabs.js';
+import { write } from '../state/write.js';
+import { type TextKey, t } from '../text/language.js';
+import { ModelTree } from './model-tree.js';
+import { NodeForm } from './node-form.js';
+import { addNode, changeNode, moveNode, type Node, nodeAt, type Path, type placeOf, removeNode } from './tree.js';
+
+interface EditorProps {
+  readonly tree: Signal<Node>;
+  readonly selected: Signal<Path | null>;
+  /** The node that the service refused. */
+  readonly refused: ReturnType<typeof placeOf>;
+  /** Why the JSON cannot be stored as it is typed. */
+  readonly problem: Signal<string | null>;
+}
+
+export function ModelEditor(props: EditorProps) {
+  const isJson = useSignal(false);
+  return (
+    <Section
+      title={t('models.tree')}
+      about={t('data.modelsAbout')}
+      action={
+        <div class="segments">
+          {[false, true].map((one) => (
+            <button
+              key={String(one)}
+              type="button"
+              aria-pressed={isJson.value === one}
+              onClick={() => write(isJson)(one)}
+            >
+              {one ? 'JSON' : t('models.form')}
+            </button>
+          ))}
+        </div>
+      }
+    >
+      {isJson.value ? <JsonView {...props} /> : <FormView {...props} />}
+    </Section>
+  );
+}
+
+const ADDED: readonly (readonly [string, TextKey, Node])[] = [
+  ['argument', 'models.addArgument', { type: 'argument', id: '', dataType: 'number' }],
+  ['action', 'models.addAction', { type: 'action', id: '' }],
+  ['subsystem', 'models.addSubsystem', { type: 'subsystem', id: '', children: [] }],
+];
+
+function FormView({ tree, selected, refused }: EditorProps) {
+  const path = selected.value;
+  const node = path === null ? undefined : nodeAt(tree.value, path);
+  const set = ([changed, at]: [Node, Path | null]): void => {
+    tree.value = changed;
+    selected.value = at;
+  };
+  return (
+    <div class="editor">
+      <div>
+        <div class="buttons">
+          {ADDED.map(([type, text, added]) => (
+            <button
+              key={type}
+              type="button"
+              class="button small"
+              onClick={() => set(addNode(tree.value, parentFor(tree.value, path), { ...added }))}
+            >
+              <Icon name="plus" size={16} /> {t(text)}
+            </button>
+          ))}
+        </div>
+        <nav aria-label={t('models.tree')}>
+          <ModelTree node={tree.value} path={[]} selected={path} onSelect={write(selected)} />
+        </nav>
+      </div>
+      {node !== undefined && path !== null && (
+        <section class="node" aria-label={t('models.node')}>
+          <NodeButtons
+            onMove={(by) => set(moveNode(tree.value, path, by))}
+            onRemove={() => set([removeNode(tree.value, path), null])}
+          />
+          <NodeForm
+            key={path.join('.')}
+            node={node}
+            error={refused !== null && refused.path.join('.') === path.join('.') ? refused : null}
+            onChange={(changed) => {
+              tree.value = changeNode(tree.value, path, () => changed);
+            }}
+          />
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** Parameters and commands have no nodes below them: a new one becomes their sibling. */
+function parentFor(tree: Node, path: Path | null): Path {
+  const node = path === null ? undefined : nodeAt(tree, path);
+  if (node === undefined || path === null) return [];
+  return node.type === 'argument' || node.type === 'action' ? path.slice(0, -1) : path;
+}
+
+function NodeButtons({ onMove, onRemove }: { onMove: (by: -1 | 1) => void; onRemove: () => void }) {
+  return (
+    <div class="buttons">
+      <button type="button" class="button small" onClick={() => onMove(-1)}>
+        {t('models.up')}
+      </button>
+      <button type="button" class="button small" onClick={() => onMove(1)}>
+        {t('models.down')}
+      </button>
+      <button type="button" class="button small danger" onClick={onRemove}>
+        {t('action.remove')}
+      </button>
+    </div>
+  );
+}
+
+function JsonView({ tree, problem: error }: EditorProps) {
+  const text = useSignal(JSON.stringify(tree.value, null, 2));
+  useEffect(() => () => write(error)(null), []);
+  const input = (typed: string): void => {
+    text.value = typed;
+    try {
+      const parsed: unknown = JSON.parse(typed);
+      const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+      error.value = isObject ? null : t('models.notObject');
+      if (isObject) tree.value = parsed as Node;
+    } catch (thrown) {
+      error.value = (thrown as Error).message;
+    }
+  };
+  return (
+    <Field
+      {...{ label: t('models.json'), hint: t('models.jsonHint'), value: text.value, rows: 20, error: error.value }}
+      onInput={input}
+    />
+  );
+}

@@ -1,0 +1,82 @@
+/** One model: its tree of parameters and commands, as a form or as JSON. */
+import { useSignal } from '@preact/signals';
+import { useLocation } from 'preact-iso';
+import { isBuiltIn } from '../entities/kinds.js';
+import { forgetModels } from '../home/values.js';
+import { Field, Form, Problem, useWork } from '../parts/form.js';
+import { notify, Skeleton } from '../parts/notices.js';
+import { Section } from '../parts/tabs.js';
+import { call, type Entity, VigilError } from '../state/api.js';
+import { useFetched } from '../state/fetched.js';
+import { forgetNames } from '../state/references.js';
+import { may } from '../state/session.js';
+import { write } from '../state/write.js';
+import { t } from '../text/language.js';
+import { ModelEditor } from './model-editor.js';
+import { type Node, type Path, placeOf, toRootPatch } from './tree.js';
+
+interface Model extends Entity {
+  readonly name: string;
+  readonly data?: Node;
+}
+
+const NEW = 'new';
+
+export function ModelPage({ id = NEW }: { id?: string }) {
+  const { data, error } = useFetched(
+    async (): Promise<Model> => (id === NEW ? { _id: '', name: '' } : call<Model>('GET', `/models/${id}`)),
+    [id],
+  );
+  return (
+    <div class="page">
+      <p>
+        <a href="/models">{t('data.models')}</a>
+      </p>
+      <h1>{id === NEW ? t('models.new') : (data.value?.name ?? '…')}</h1>
+      <Problem error={error.value} />
+      {data.value === null && !error.value && <Skeleton rows={6} />}
+      {data.value && <ModelForm key={data.value._id} model={data.value} />}
+    </div>
+  );
+}
+
+const EMPTY: Node = { children: [] };
+
+function ModelForm({ model }: { model: Model }) {
+  const isNew = model._id === '';
+  const canSave = isNew ? may('POST', '/models') : may('PATCH', `/models/${model._id}`) && !isBuiltIn(model);
+  const stored = useSignal(model.data ?? EMPTY);
+  const [name, tree] = [useSignal(model.name), useSignal(stored.value)];
+  const selected = useSignal<Path | null>(null);
+  const problem = useSignal<string | null>(null);
+  const [work, { route }] = [useWork(), useLocation()];
+  const save = async (): Promise<void> => {
+    const saved = isNew
+      ? await call<Model>('POST', '/models', { name: name.value, data: tree.value })
+      : await call<Model>('PATCH', `/models/${model._id}`, {
+          ...{ name: name.value, data: toRootPatch(stored.value, tree.value) },
+        });
+    stored.value = saved.data ?? EMPTY;
+    forgetNames('models');
+    forgetModels();
+    notify(t('profile.saved'));
+    if (isNew) route(`/models/${saved._id}`, true);
+  };
+  const submit = (): Promise<void> =>
+    save().catch((error: unknown) => {
+      selected.value = refusedAt(error)?.path ?? selected.value;
+      throw error;
+    });
+  return (
+    <Form work={work} submit={t('action.save')} onSubmit={submit} disabled={!canSave || problem.value !== null}>
+      <fieldset class="bare" disabled={!canSave}>
+        <Section title={t('profile.details')} about={canSave ? '' : t('models.readOnly')}>
+          <Field {...{ label: t('entity.name'), value: name.value, required: true }} onInput={write(name)} />
+        </Section>
+        <ModelEditor tree={tree} selected={selected} refused={refusedAt(work.error.value)} problem={problem} />
+      </fieldset>
+    </Form>
+  );
+}
+
+const refusedAt = (error: unknown) => (error instanceof VigilError ? placeOf(error.helper ?? error.message) : null);

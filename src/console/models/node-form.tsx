@@ -1,0 +1,71 @@
+/** The fields of one node of a model. */
+import { Field, Select } from '../parts/form.js';
+import { type TextKey, t } from '../text/language.js';
+import { ParamFields } from './param-fields.js';
+import { type Node, setField } from './tree.js';
+
+const TYPES: readonly (readonly [string, TextKey])[] = [
+  ['argument', 'models.argument'],
+  ['action', 'models.action'],
+  ['subsystem', 'models.subsystem'],
+];
+const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'];
+
+interface NodeFormProps {
+  readonly node: Node;
+  readonly error: { readonly field: string; readonly message: string } | null;
+  readonly onChange: (node: Node) => void;
+}
+
+export function NodeForm({ node, error, onChange }: NodeFormProps) {
+  const type = node.type ?? '';
+  const known = TYPES.map(([value, text]) => [value, t(text)] as const);
+  const types = known.some(([value]) => value === type) ? known : [...known, [type, type || '–'] as const];
+  const text = (name: string, label: TextKey, hint?: TextKey) => (
+    <Field
+      {...{ label: t(label), hint: hint && t(hint), value: textOf(node[name]) }}
+      error={error?.field === name ? error.message : null}
+      onInput={(value) => onChange(setField(node, name, value === '' ? undefined : value))}
+    />
+  );
+  return (
+    <div class="form">
+      <Select
+        label={t('models.type')}
+        value={type}
+        options={types}
+        onChange={(value) => onChange(setField(node, 'type', value || undefined))}
+      />
+      {text('id', 'welcome.id', hintOf(type))}
+      {text('name', 'entity.name')}
+      {type === 'argument' && (
+        <>
+          <DataType node={node} onChange={onChange} />
+          {text('unit', 'models.unit')}
+          {text('reference', 'models.reference', 'models.referenceHint')}
+        </>
+      )}
+      {type === 'action' && <ParamFields node={node} onChange={onChange} />}
+    </div>
+  );
+}
+
+const textOf = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
+
+function hintOf(type: string): TextKey | undefined {
+  if (type === 'argument') return 'models.argumentHint';
+  return type === 'action' ? 'models.actionHint' : undefined;
+}
+
+function DataType({ node, onChange }: Pick<NodeFormProps, 'node' | 'onChange'>) {
+  const value = textOf(node.dataType);
+  const all = ['', ...DATA_TYPES, ...(value === '' || DATA_TYPES.includes(value) ? [] : [value])];
+  return (
+    <Select
+      label={t('models.dataType')}
+      value={value}
+      options={all.map((one) => [one, one || t('models.anyType')] as const)}
+      onChange={(chosen) => onChange(setField(node, 'dataType', chosen || undefined))}
+    />
+  );
+}

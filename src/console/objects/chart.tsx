@@ -1,0 +1,115 @@
+/** A chart of one parameter over time; several on a page share pointer and zoom. */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { isDark } from '../state/theme.js';
+import { formatClock, formatDay, formatNumber } from '../text/language.js';
+
+export interface ChartData {
+  /** In seconds, ascending. */
+  readonly times: readonly number[];
+  readonly values: readonly (number | null)[];
+  /** The least and the greatest value where one point stands for many. */
+  readonly range?: { readonly low: readonly (number | null)[]; readonly high: readonly (number | null)[] };
+}
+
+interface ChartProps {
+  readonly label: string;
+  readonly unit: string;
+  readonly data: ChartData;
+  readonly heightPx?: number;
+  /** Called with the interval in ms that the user chose by dragging. */
+  readonly onZoom?: (fromMs: number, toMs: number) => void;
+}
+
+const SYNC = 'vigil';
+
+function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, widthPx: number): uPlot.Options {
+  const style = getComputedStyle(document.documentElement);
+  const color = (name: string): string => style.getPropertyValue(name).trim();
+  const axis = {
+    ...{ stroke: color('--quiet'), font: `11px ${color('--font')}` },
+    ...{ grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } },
+  };
+  return {
+    ...{ width: widthPx, height: heightPx, legend: { show: false } },
+    cursor: { sync: { key: SYNC }, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
+    axes: [
+      { ...axis, size: 30, space: 80, values: (_plot, times, _axis, _space, step) => toTimes(times, step) },
+      { ...axis, size: 52, values: (_plot, values) => values.map((value) => formatNumber(value)) },
+    ],
+    ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
+    hooks: {
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < 4) return;
+          const [from, to] = [plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')];
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          onZoom?.(from * 1_000, to * 1_000);
+        },
+      ],
+    },
+  };
+}
+
+function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.Options, 'series' | 'bands'> {
+  const line = { label, stroke, width: 1.6, points: { show: false } };
+  const edge = { stroke: 'transparent', points: { show: false } };
+  if (!hasRange) return { series: [{}, { ...line, fill: `${stroke}14` }] };
+  return {
+    series: [{}, line, edge, edge],
+    bands: [{ series: [3, 2], fill: `${stroke}40` }],
+  };
+}
+
+const toColumns = ({ times, values, range }: ChartData): uPlot.AlignedData =>
+  [times, values, ...(range ? [range.low, range.high] : [])] as unknown as uPlot.AlignedData;
+
+const DAY_S = 86_400;
+
+/** In the form of the user's language; the date where a day begins. */
+function toTimes(times: readonly number[], stepS: number): string[] {
+  let before = '';
+  return times.map((second) => {
+    const date = formatDay(second * 1_000);
+    const isNewDay = before !== '' && date !== before;
+    before = date;
+    return isNewDay || stepS >= DAY_S ? date : formatClock(second * 1_000, stepS < 60);
+  });
+}
+
+export function Chart(props: ChartProps) {
+  const element = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const { data, label } = props;
+  const onZoom = useRef(props.onZoom);
+  onZoom.current = props.onZoom;
+  useEffect(() => {
+    const place = element.current;
+    if (place === null) return;
+    const zoom = props.onZoom && ((from: number, to: number) => onZoom.current?.(from, to));
+    const made = new uPlot(
+      optionsOf({ ...props, ...(zoom && { onZoom: zoom }) }, place.clientWidth),
+      toColumns(data),
+      place,
+    );
+    plot.current = made;
+    const observer = new ResizeObserver(() => made.setSize({ width: place.clientWidth, height: made.height }));
+    observer.observe(place);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+    };
+  }, [label, isDark.value]);
+  useEffect(() => plot.current?.setData(toColumns(data)), [data]);
+  return <div ref={element} class="chart" role="img" aria-label={describe(props)} />;
+}
+
+/** What a chart shows, for those who do not see it. */
+function describe({ label, unit, data }: ChartProps): string {
+  const values = data.values.filter((value) => value !== null);
+  if (values.length === 0) return label;
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) [least, most] = [Math.min(least, value), Math.max(most, value)];
+  return `${label}: ${formatNumber(least)} – ${formatNumber(most)} ${unit}`;
+}

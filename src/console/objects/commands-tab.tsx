@@ -1,0 +1,112 @@
+/** Sends commands to an object, and shows what becomes of them. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { modelOf } from '../home/values.js';
+import { Age } from '../parts/age.js';
+import { Problem } from '../parts/form.js';
+import { Empty, Skeleton } from '../parts/notices.js';
+import { Section } from '../parts/tabs.js';
+import { call, type Entity, type Json, toQuery } from '../state/api.js';
+import { nowMs } from '../state/clock.js';
+import { type Fetched, useFetched } from '../state/fetched.js';
+import type { FleetObject } from '../state/fleet.js';
+import { onEvent } from '../state/live.js';
+import { may } from '../state/session.js';
+import { formatTime, t } from '../text/language.js';
+import { SendCommand } from './send-command.js';
+
+interface Command extends Entity {
+  readonly command: string;
+  readonly params: Json;
+  readonly status: 'queued' | 'sent' | 'delivered' | 'done' | 'failed' | 'expired';
+  readonly times: Readonly<Record<string, number>>;
+  readonly time: number;
+  readonly result?: unknown;
+}
+
+const SHOWN = 30;
+const STEPS = ['queued', 'sent', 'delivered', 'done'] as const;
+const ENDED = new Set(['done', 'failed', 'expired']);
+const POLL_S = 3;
+
+export function CommandsTab({ object }: { object: FleetObject }) {
+  const journal = useJournal(object._id);
+  return (
+    <>
+      {may('POST', `/objects/${object._id}/commands/any`) ? (
+        <SendCommand object={object} model={modelOf(object._id, object.model)} onSent={() => void journal.reload()} />
+      ) : (
+        <p class="hint">{t('commands.notPermitted')}</p>
+      )}
+      <Section title={t('commands.journal')}>
+        <Problem error={journal.error.value} />
+        {journal.data.value === null && !journal.error.value && <Skeleton rows={3} />}
+        {journal.data.value?.length === 0 && <Empty icon="zap" title={t('commands.none')} />}
+        <ul class="items">
+          {journal.data.value?.map((command) => (
+            <CommandItem key={command._id} command={command} />
+          ))}
+        </ul>
+      </Section>
+    </>
+  );
+}
+
+/** The newest commands. Events report their beginning and end; the steps in between are polled while a command is open. */
+function useJournal(id: string): Fetched<Command[]> {
+  const journal = useFetched(
+    () => call<Command[]>('GET', `/objects/${id}/commands${toQuery({ sortBy: '-_id', limit: SHOWN })}`),
+    [id],
+  );
+  const askedS = useSignal(0);
+  useEffect(
+    () =>
+      onEvent(({ name, data }) => {
+        if (name.startsWith('object-command-') && data.id === id) void journal.reload();
+      }),
+    [id],
+  );
+  useEffect(() => {
+    const second = Math.floor(nowMs.value / 1_000);
+    const isOpen = journal.data.value?.some(({ status }) => !ENDED.has(status)) ?? false;
+    if (!isOpen || second - askedS.value < POLL_S) return;
+    askedS.value = second;
+    void journal.reload();
+  }, [nowMs.value]);
+  return journal;
+}
+
+function CommandItem({ command }: { command: Command }) {
+  const { status, times, params, result } = command;
+  const end = ENDED.has(status) && status !== 'done' ? status : 'done';
+  const steps = [...STEPS.slice(0, 3), end] as const;
+  return (
+    <li class="item command">
+      <div class="item-text">
+        <h3>
+          {command.command}
+          <span class={`tag ${status === 'done' ? 'good' : status === 'failed' || status === 'expired' ? 'bad' : ''}`}>
+            {t(`command.${status}`)}
+          </span>
+        </h3>
+        {Object.keys(params ?? {}).length > 0 && <code>{JSON.stringify(params)}</code>}
+        <ol class="line">
+          {steps.map((step) => (
+            <li key={step} class={times[step] ? 'reached' : ''}>
+              <span>{t(`command.${step}`)}</span>
+              <small>{times[step] ? formatTime(times[step]) : ''}</small>
+            </li>
+          ))}
+        </ol>
+        {result !== undefined && (
+          <p class="quiet">
+            {t('commands.result')}: <code>{JSON.stringify(result)}</code>
+          </p>
+        )}
+      </div>
+      <small class="quiet">
+        <Age ms={command.time} />
+      </small>
+    </li>
+  );
+}

@@ -1,0 +1,56 @@
+/** Connects the device of an object: a token or an MQTT password, made here and shown once, with the commands that use it. */
+import { useSignal } from '@preact/signals';
+import { deviceScopes } from '../account/token-scopes.js';
+import { CopyBox } from '../parts/copy.js';
+import { Problem, useWork } from '../parts/form.js';
+import { Section } from '../parts/tabs.js';
+import { call } from '../state/api.js';
+import type { FleetObject } from '../state/fleet.js';
+import { may } from '../state/session.js';
+import { t } from '../text/language.js';
+import { Snippets } from '../welcome/snippets.js';
+
+const YEAR_MS = 365 * 86_400_000;
+const PASSWORD_BYTES = 18;
+
+/** The browser's own random source. */
+function createPassword(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(PASSWORD_BYTES));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_');
+}
+
+export function ConnectDevice({ object }: { object: FleetObject }) {
+  const [token, password] = [useSignal<string | null>(null), useSignal<string | null>(null)];
+  const work = useWork();
+  const makeToken = async (): Promise<void> => {
+    const wanted = { name: object.name, scopes: deviceScopes([object.id, object._id]), expiresIn: YEAR_MS };
+    token.value = (await call<{ token: string }>('POST', '/account/tokens', wanted)).token;
+  };
+  const makePassword = async (): Promise<void> => {
+    const made = createPassword();
+    await call('PATCH', `/objects/${object._id}`, { config: { auth: { username: 'device', password: made } } });
+    password.value = made;
+  };
+  return (
+    <Section title={t('object.connect')} about={t('settings.connectAbout')}>
+      <div class="form">
+        <div class="buttons">
+          <button type="button" class="button primary" onClick={() => void work.run(makeToken)}>
+            {t('settings.makeToken')}
+          </button>
+          {may('PATCH', `/objects/${object._id}`) && (
+            <button type="button" class="button" onClick={() => void work.run(makePassword)}>
+              {t('settings.makePassword')}
+            </button>
+          )}
+        </div>
+        <Problem error={work.error.value} />
+        {(token.value ?? password.value) && <p class="hint warn">{t('settings.once')}</p>}
+        {password.value && <CopyBox text={`device\n${password.value}`} label={t('settings.makePassword')} />}
+        {token.value && <Snippets id={object.id} token={token.value} />}
+      </div>
+    </Section>
+  );
+}

@@ -1,0 +1,178 @@
+/** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
+import { useComputed, useSignal } from '@preact/signals';
+import { useLocation } from 'preact-iso';
+import { modelOf, type Shown, toShown } from '../home/values.js';
+import { Problem } from '../parts/form.js';
+import { Icon } from '../parts/icon.js';
+import { Empty, Skeleton } from '../parts/notices.js';
+import { Section } from '../parts/tabs.js';
+import { call, toQuery } from '../state/api.js';
+import { useFetched } from '../state/fetched.js';
+import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
+import { write } from '../state/write.js';
+import { formatNumber, t } from '../text/language.js';
+import { Chart, type ChartData } from './chart.js';
+import { Interval, type IntervalMs, intervalOf } from './interval.js';
+import { Replay } from './replay.js';
+import { fetchSeries } from './series.js';
+
+const MAX_PACKETS = 10_000;
+const MAX_CHARTS = 4;
+const NO_CHART = new Set(['lat', 'lon', 'angle']);
+
+export function HistoryTab({ object }: { object: FleetObject }) {
+  const { query, path, route } = useLocation();
+  const interval = intervalOf(query, object.state?.time);
+  const { data, error } = useFetched(async () => {
+    const wanted = { begin: interval.fromMs, end: interval.toMs, sortBy: '-time', limit: MAX_PACKETS };
+    return (await call<Packet[]>('GET', `/objects/${object._id}/packets${toQuery(wanted)}`)).reverse();
+  }, [object._id, interval.fromMs, interval.toMs]);
+  // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
+  const zoom = ({ fromMs, toMs }: IntervalMs): void =>
+    route(`${path}${toQuery({ from: Math.round(fromMs), to: Math.round(toMs) })}`);
+  const packets = data.value;
+  return (
+    <>
+      <Interval interval={interval} lastMs={object.state?.time} onChange={zoom} />
+      <Problem error={error.value} />
+      {packets === null && !error.value && <Skeleton rows={5} />}
+      {packets?.length === 0 && <Empty icon="clock" title={t('history.empty')} />}
+      {packets !== null && packets.length > 0 && (
+        <>
+          {packets.length === MAX_PACKETS && (
+            <p class="hint">{t('history.cut', { count: formatNumber(MAX_PACKETS) })}</p>
+          )}
+          <Charts object={object} packets={packets} interval={interval} onZoom={zoom} />
+          <Moments object={object} packets={packets} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Other names cannot be part of a query. */
+const NAMEABLE = /^[\w.!-]+$/;
+
+/** The parameters with numbers, in the order in which they appear. */
+function numbersOf(packets: readonly Packet[]): string[] {
+  const names = new Set<string>();
+  for (const packet of packets)
+    for (const [name, value] of parametersOf(packet))
+      if (typeof value === 'number' && NAMEABLE.test(name)) names.add(name);
+  return [...names];
+}
+
+interface ChartsProps {
+  readonly object: FleetObject;
+  readonly packets: readonly Packet[];
+  readonly interval: IntervalMs;
+  readonly onZoom: (interval: IntervalMs) => void;
+}
+
+function Charts({ object, packets, interval, onZoom }: ChartsProps) {
+  const model = modelOf(object._id, object.model);
+  const names = numbersOf(packets);
+  const chosen = useSignal<readonly string[]>(names.filter((name) => !NO_CHART.has(name)).slice(0, 2));
+  const toggle = (name: string): void => {
+    const others = chosen.value.filter((one) => one !== name);
+    chosen.value = others.length < chosen.value.length ? others : [...others, name].slice(-MAX_CHARTS);
+  };
+  const { data, error } = useFetched(
+    () => fetchSeries(object._id, chosen.value, interval),
+    [chosen.value, interval.fromMs, interval.toMs],
+  );
+  return (
+    <Section
+      title={t('history.charts')}
+      about={t('history.zoomHint')}
+      action={<Exports object={object} interval={interval} />}
+    >
+      <fieldset class="chips" aria-label={t('live.parameter')}>
+        {names.map((name) => (
+          <button
+            key={name}
+            type="button"
+            class="chip"
+            aria-pressed={chosen.value.includes(name)}
+            onClick={() => toggle(name)}
+          >
+            {toShown(name, 0, model).label}
+          </button>
+        ))}
+      </fieldset>
+      <Problem error={error.value} />
+      {chosen.value.map((name) => (
+        <HistoryChart key={name} about={toShown(name, 0, model)} data={data.value?.get(name)} onZoom={onZoom} />
+      ))}
+    </Section>
+  );
+}
+
+interface HistoryChartProps {
+  readonly about: Shown;
+  readonly data: ChartData | undefined;
+  readonly onZoom: (interval: IntervalMs) => void;
+}
+
+function HistoryChart({ about: { label, unit }, data, onZoom }: HistoryChartProps) {
+  return (
+    <figure class="figure">
+      <figcaption>
+        {label} <small class="quiet">{unit}</small>
+      </figcaption>
+      {data === undefined ? (
+        <div class="chart" />
+      ) : (
+        <Chart label={label} unit={unit} data={data} onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })} />
+      )}
+    </figure>
+  );
+}
+
+const FORMATS = ['csv', 'geojson', 'gpx'] as const;
+
+/** All packets of the interval, however many. */
+function Exports({ object, interval: { fromMs, toMs } }: { object: FleetObject; interval: IntervalMs }) {
+  return (
+    <div class="buttons">
+      {FORMATS.map((format) => (
+        <a
+          key={format}
+          class="button small"
+          href={`/api/v1/objects/${object._id}/packets${toQuery({ format, from: fromMs, to: toMs })}`}
+          download={`${object.id}.${format}`}
+        >
+          <Icon name="download" size={16} /> {format.toUpperCase()}
+        </a>
+      ))}
+    </div>
+  );
+}
+
+/** The replay, and the values at its moment beside it. */
+function Moments({ object, packets }: { object: FleetObject; packets: readonly Packet[] }) {
+  const momentMs = useSignal<number | null>(null);
+  const model = modelOf(object._id, object.model);
+  const values = useComputed<Shown[]>(() => {
+    const ms = momentMs.value;
+    const packet = ms === null ? packets.at(-1) : packets.findLast(({ time }) => time <= ms);
+    return packet === undefined ? [] : parametersOf(packet).map(([name, value]) => toShown(name, value, model));
+  });
+  return (
+    <>
+      <Replay packets={packets} onMoment={write(momentMs)} />
+      {momentMs.value !== null && (
+        <dl class="value-cards">
+          {values.value.map(({ name, label, text, unit }) => (
+            <div key={name}>
+              <dt>{label}</dt>
+              <dd>
+                {text} <small>{unit}</small>
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,93 @@
+/** Chooses an interval of the past. */
+import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+import { write } from '../state/write.js';
+import { type TextKey, t } from '../text/language.js';
+
+export interface IntervalMs {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const LENGTHS: readonly [TextKey, number][] = [
+  ['interval.hour', HOUR_MS],
+  ['interval.sixHours', 6 * HOUR_MS],
+  ['interval.day', 24 * HOUR_MS],
+  ['interval.week', 7 * 24 * HOUR_MS],
+  ['interval.month', 30 * 24 * HOUR_MS],
+];
+
+/** What the address says; otherwise the day that ends with the last packet. */
+export function intervalOf(query: Record<string, string>, lastMs: number | undefined): IntervalMs {
+  const [fromMs, toMs] = [Number(query.from), Number(query.to)];
+  if (query.from && query.to && fromMs < toMs) return { fromMs, toMs };
+  // Whole minutes, so that the same page is not another one each time it is drawn.
+  const end = Math.ceil((lastMs ?? Date.now()) / MINUTE_MS) * MINUTE_MS;
+  return { fromMs: end - 24 * HOUR_MS, toMs: end };
+}
+
+/** The form of `datetime-local`: local time without a zone. */
+function toLocal(ms: number): string {
+  const date = new Date(ms);
+  return new Date(ms - date.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 16);
+}
+
+interface IntervalProps {
+  readonly interval: IntervalMs;
+  readonly lastMs: number | undefined;
+  readonly onChange: (interval: IntervalMs) => void;
+}
+
+export function Interval({ interval, lastMs, onChange }: IntervalProps) {
+  const lengthMs = interval.toMs - interval.fromMs;
+  const end = (): number => Math.max(lastMs ?? 0, interval.toMs);
+  return (
+    <div class="interval">
+      <fieldset class="chips" aria-label={t('interval.label')}>
+        {LENGTHS.map(([text, length]) => (
+          <button
+            key={text}
+            type="button"
+            class="chip"
+            aria-pressed={lengthMs === length}
+            onClick={() => onChange({ fromMs: end() - length, toMs: end() })}
+          >
+            {t(text)}
+          </button>
+        ))}
+      </fieldset>
+      <Bounds key={`${interval.fromMs} ${interval.toMs}`} interval={interval} onChange={onChange} />
+    </div>
+  );
+}
+
+function Bounds({ interval, onChange }: Omit<IntervalProps, 'lastMs'>) {
+  const [from, to] = [useSignal(toLocal(interval.fromMs)), useSignal(toLocal(interval.toMs))];
+  const id = useId();
+  const apply = (): void => {
+    const [fromMs, toMs] = [new Date(from.value).getTime(), new Date(to.value).getTime()];
+    if (fromMs < toMs) onChange({ fromMs, toMs });
+  };
+  return (
+    <div class="bounds">
+      <label for={`${id}-from`}>{t('interval.from')}</label>
+      <input
+        id={`${id}-from`}
+        type="datetime-local"
+        value={from.value}
+        onInput={(event) => write(from)(event.currentTarget.value)}
+        onBlur={apply}
+      />
+      <label for={`${id}-to`}>{t('interval.to')}</label>
+      <input
+        id={`${id}-to`}
+        type="datetime-local"
+        value={to.value}
+        onInput={(event) => write(to)(event.currentTarget.value)}
+        onBlur={apply}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,158 @@
+/** What an object says now: its values, a chart that goes on, its last packets. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { modelOf, type Shown, valuesOf } from '../home/values.js';
+import { Problem } from '../parts/form.js';
+import { Empty, Skeleton } from '../parts/notices.js';
+import { Section } from '../parts/tabs.js';
+import { call, toQuery } from '../state/api.js';
+import { useFetched } from '../state/fetched.js';
+import { type FleetObject, objects, onPacket, type Packet, positionOf, stateRevision } from '../state/fleet.js';
+import { write } from '../state/write.js';
+import { formatTime, t } from '../text/language.js';
+import { Chart, type ChartData } from './chart.js';
+
+const LAST_PACKETS = 600;
+const SHOWN_PACKETS = 15;
+
+export function LiveTab({ object: { _id } }: { object: FleetObject }) {
+  stateRevision.value;
+  const object = objects.get(_id);
+  const { packets, error } = useLastPackets(_id);
+  if (object === undefined) return null;
+  if (object.state === undefined) {
+    return (
+      <Empty icon="activity" title={t('card.noPacket')}>
+        <a class="button primary" href={`/objects/${_id}/settings`}>
+          {t('object.connect')}
+        </a>
+      </Empty>
+    );
+  }
+  const values = valuesOf(object.state, modelOf(_id, object.model));
+  return (
+    <>
+      <ValueCards object={object} values={values} />
+      <Problem error={error} />
+      {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} />}
+      {packets !== null && <LastPackets packets={packets} values={values} />}
+    </>
+  );
+}
+
+/** The newest packets, with those that arrive. */
+function useLastPackets(id: string): { packets: readonly Packet[] | null; error: unknown } {
+  const packets = useSignal<readonly Packet[] | null>(null);
+  const { error } = useFetched(async () => {
+    const found = await call<Packet[]>(
+      'GET',
+      `/objects/${id}/packets${toQuery({ sortBy: '-time', limit: LAST_PACKETS })}`,
+    );
+    packets.value = found.reverse();
+  }, [id]);
+  useEffect(
+    () =>
+      onPacket((packet) => {
+        if (packet._oid !== id || packets.peek() === null) return;
+        packets.value = [...(packets.peek() ?? []), packet].slice(-LAST_PACKETS);
+      }),
+    [id],
+  );
+  return { packets: packets.value, error: error.value };
+}
+
+function ValueCards({ object, values }: { object: FleetObject; values: readonly Shown[] }) {
+  const position = positionOf(object.state);
+  return (
+    <dl class="value-cards">
+      {values.map(({ name, label, text, unit }) => (
+        <div key={name}>
+          <dt>{label}</dt>
+          <dd>
+            {text} <small>{unit}</small>
+          </dd>
+        </div>
+      ))}
+      {position && (
+        <div>
+          <dt>{t('card.position')}</dt>
+          <dd class="small">
+            {position.lat.toFixed(5)}
+            <br />
+            {position.lon.toFixed(5)}
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+export function toChartData(packets: readonly Packet[], name: string): ChartData {
+  const sorted = packets.filter((packet) => typeof packet[name] === 'number').sort((a, b) => a.time - b.time);
+  return { times: sorted.map(({ time }) => time / 1_000), values: sorted.map((packet) => packet[name] as number) };
+}
+
+function LiveChart({ packets, values }: { packets: readonly Packet[]; values: readonly Shown[] }) {
+  const numbers = values.filter(({ value }) => typeof value === 'number');
+  const chosen = useSignal('');
+  const shown = numbers.find(({ name }) => name === chosen.value) ?? numbers[0];
+  if (shown === undefined) return null;
+  return (
+    <Section
+      title={shown.label}
+      action={
+        <fieldset class="chips" aria-label={t('live.parameter')}>
+          {numbers.map(({ name, label }) => (
+            <button
+              key={name}
+              type="button"
+              class="chip"
+              aria-pressed={name === shown.name}
+              onClick={() => write(chosen)(name)}
+            >
+              {label}
+            </button>
+          ))}
+        </fieldset>
+      }
+    >
+      <Chart label={shown.label} unit={shown.unit} data={toChartData(packets, shown.name)} heightPx={220} />
+    </Section>
+  );
+}
+
+function LastPackets({ packets, values }: { packets: readonly Packet[]; values: readonly Shown[] }) {
+  const columns = values.slice(0, 6);
+  return (
+    <Section title={t('live.packets')}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled with the keyboard */}
+      <section class="table" tabIndex={0} aria-label={t('live.packets')}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{t('live.time')}</th>
+              {columns.map(({ name, label, unit }) => (
+                <th key={name} scope="col">
+                  {label} <small>{unit}</small>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {packets
+              .slice(-SHOWN_PACKETS)
+              .reverse()
+              .map((packet) => (
+                <tr key={packet._id}>
+                  <td>{formatTime(packet.time)}</td>
+                  {columns.map(({ name }) => (
+                    <td key={name}>{packet[name] === undefined ? '' : String(packet[name])}</td>
+                  ))}
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </section>
+    </Section>
+  );
+}

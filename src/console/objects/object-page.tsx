@@ -1,0 +1,87 @@
+/** Everything about one object, in tabs. */
+import type { ComponentType } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { lazy } from 'preact-iso';
+import { isOnline } from '../home/selection.js';
+import { Age } from '../parts/age.js';
+import { Problem } from '../parts/form.js';
+import { Icon } from '../parts/icon.js';
+import { Empty, Skeleton } from '../parts/notices.js';
+import { Tabs } from '../parts/tabs.js';
+import { call, VigilError } from '../state/api.js';
+import { useFetched } from '../state/fetched.js';
+import { addObject, type FleetObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
+import { may } from '../state/session.js';
+import { t } from '../text/language.js';
+
+const TABS = ['live', 'history', 'commands', 'settings'] as const;
+type Tab = (typeof TABS)[number];
+
+const PARTS: Readonly<Record<Tab, ComponentType<{ object: FleetObject }>>> = {
+  live: lazy(() => import('./live-tab.js').then(({ LiveTab }) => LiveTab)),
+  history: lazy(() => import('./history-tab.js').then(({ HistoryTab }) => HistoryTab)),
+  commands: lazy(() => import('./commands-tab.js').then(({ CommandsTab }) => CommandsTab)),
+  settings: lazy(() => import('./settings-tab.js').then(({ SettingsTab }) => SettingsTab)),
+};
+
+/** What the user's role never permits is not there. */
+function isShown(tab: Tab, id: string): boolean {
+  if (tab === 'history') return may('GET', `/objects/${id}/packets`);
+  if (tab === 'commands') return may('GET', `/objects/${id}/commands`) || may('POST', `/objects/${id}/commands/any`);
+  return true;
+}
+
+export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: string }) {
+  objectRevision.value;
+  const known = objects.get(id) ?? [...objects.values()].find((object) => object.id === id);
+  const { error } = useFetched(async () => {
+    if (known === undefined) addObject(await call<FleetObject>('GET', `/objects/${encodeURIComponent(id)}`));
+  }, [id]);
+  useEffect(() => {
+    if (known) document.title = `${known.name} · Vigil`;
+  }, [known?.name]);
+  if (known === undefined) {
+    if (error.value instanceof VigilError && error.value.status === 404)
+      return <Empty icon="box" title={t('object.notFound')} />;
+    return <div class="page">{error.value ? <Problem error={error.value} /> : <Skeleton rows={4} />}</div>;
+  }
+  const shown = TABS.find((one) => one === tab && isShown(one, known._id)) ?? 'live';
+  const Part = PARTS[shown];
+  return (
+    <div class="page">
+      <Head object={known} />
+      <Tabs
+        label={known.name}
+        path={`/objects/${id}/${shown}`}
+        tabs={TABS.filter((one) => isShown(one, known._id)).map((one) => ({
+          path: `/objects/${id}/${one}`,
+          text: t(`tab.${one}`),
+        }))}
+      />
+      <Part object={known} key={known._id} />
+    </div>
+  );
+}
+
+function Head({ object: { _id } }: { object: FleetObject }) {
+  stateRevision.value;
+  const object = objects.get(_id);
+  if (object === undefined) return null;
+  return (
+    <header class="object-head">
+      <div>
+        <h1>{object.name}</h1>
+        <p class="quiet">
+          <span class={`dot ${isOnline(object) ? 'online' : 'offline'}`} />
+          <span>{isOnline(object) ? t('state.online') : t('state.offline')}</span>
+          {object.state && <Age ms={object.state.time} />}
+          <code>{object.id}</code>
+          {object.status && <span class="tag">{object.status}</span>}
+        </p>
+      </div>
+      <a class="button" href={`/?object=${object._id}`}>
+        <Icon name="map" /> {t('object.onMap')}
+      </a>
+    </header>
+  );
+}

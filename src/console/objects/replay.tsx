@@ -1,0 +1,144 @@
+/** The way of an object on a map, and its replay. */
+import { type Signal, useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { TrackMap, TrackPoint } from '../map/track-map.js';
+import { Icon } from '../parts/icon.js';
+import { Section } from '../parts/tabs.js';
+import { type Packet, positionOf } from '../state/fleet.js';
+import { isDark } from '../state/theme.js';
+import { write } from '../state/write.js';
+import { formatDateTime, t } from '../text/language.js';
+
+const SPEEDS = [10, 60, 300] as const;
+
+/** The packets that say where the object was. */
+export const toTrack = (packets: readonly Packet[]): TrackPoint[] =>
+  packets.flatMap((packet) => {
+    const position = positionOf(packet);
+    return position === null ? [] : [{ timeMs: packet.time, ...position }];
+  });
+
+/** The last point at or before a moment. */
+export function pointAt(track: readonly TrackPoint[], timeMs: number): TrackPoint | undefined {
+  let [low, high] = [0, track.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((track[middle] as TrackPoint).timeMs <= timeMs) low = middle;
+    else high = middle - 1;
+  }
+  return track[low];
+}
+
+interface ReplayProps {
+  readonly packets: readonly Packet[];
+  /** Tells the rest of the page which moment is shown. */
+  readonly onMoment: (timeMs: number) => void;
+}
+
+export function Replay({ packets, onMoment }: ReplayProps) {
+  const track = toTrack(packets);
+  const [first, last] = [track[0]?.timeMs ?? 0, track.at(-1)?.timeMs ?? 0];
+  const [timeMs, speed, isPlaying, isFollowed] = [useSignal(last), useSignal(60), useSignal(false), useSignal(true)];
+  const element = useTrackMap(track, timeMs.value, isFollowed.value);
+  useEffect(() => {
+    timeMs.value = last;
+  }, [first, last]);
+  usePlay(isPlaying.value, (elapsedMs) => {
+    const next = Math.min(last, timeMs.peek() + elapsedMs * speed.peek());
+    timeMs.value = next;
+    onMoment(next);
+    if (next >= last) isPlaying.value = false;
+  });
+  const seek = (to: number): void => {
+    timeMs.value = to;
+    onMoment(to);
+  };
+  const toggle = (): void => {
+    if (!isPlaying.value && timeMs.value >= last) seek(first);
+    isPlaying.value = !isPlaying.value;
+  };
+  if (track.length < 2) return null;
+  return (
+    <Section title={t('history.track')}>
+      <div ref={element} class="track-map" />
+      <div class="replay">
+        <button type="button" class="button primary" onClick={toggle}>
+          <Icon name={isPlaying.value ? 'pause' : 'play'} /> {t(isPlaying.value ? 'replay.pause' : 'replay.play')}
+        </button>
+        <input
+          type="range"
+          {...{ min: first, max: last, step: 1_000, value: timeMs.value }}
+          aria-label={t('replay.moment')}
+          aria-valuetext={formatDateTime(timeMs.value)}
+          onInput={(event) => seek(Number(event.currentTarget.value))}
+        />
+        <time>{formatDateTime(timeMs.value)}</time>
+        <ReplayOptions speed={speed} isFollowed={isFollowed} />
+      </div>
+    </Section>
+  );
+}
+
+function ReplayOptions({ speed, isFollowed }: { speed: Signal<number>; isFollowed: Signal<boolean> }) {
+  return (
+    <>
+      <fieldset class="segments" aria-label={t('replay.speed')}>
+        {SPEEDS.map((one) => (
+          <button key={one} type="button" aria-pressed={speed.value === one} onClick={() => write(speed)(one)}>
+            {one}×
+          </button>
+        ))}
+      </fieldset>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isFollowed.value}
+          onChange={(event) => write(isFollowed)(event.currentTarget.checked)}
+        />
+        {t('replay.follow')}
+      </label>
+    </>
+  );
+}
+
+function usePlay(isPlaying: boolean, advance: (elapsedMs: number) => void): void {
+  const latest = useRef(advance);
+  latest.current = advance;
+  useEffect(() => {
+    if (!isPlaying) return;
+    let [frame, beforeMs] = [0, performance.now()];
+    const step = (nowMs: number): void => {
+      latest.current(nowMs - beforeMs);
+      beforeMs = nowMs;
+      frame = requestAnimationFrame(step);
+    };
+    frame = requestAnimationFrame(step);
+    return () => cancelAnimationFrame(frame);
+  }, [isPlaying]);
+}
+
+function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: boolean) {
+  const element = useRef<HTMLDivElement>(null);
+  const [map, ready] = [useRef<TrackMap | null>(null), useSignal(false)];
+  const isShown = track.length >= 2;
+  useEffect(() => {
+    let isGone = false;
+    void import('../map/track-map.js').then(({ createTrackMap }) => {
+      if (isGone || element.current === null) return;
+      map.current = createTrackMap(element.current, { label: t('history.track'), isDark: isDark.peek() });
+      ready.value = true;
+    });
+    return () => {
+      isGone = true;
+      map.current?.remove();
+      map.current = null;
+    };
+  }, [isShown]);
+  useEffect(() => map.current?.setTrack(track), [track.length, track[0]?.timeMs, track.at(-1)?.timeMs, ready.value]);
+  useEffect(() => {
+    const point = pointAt(track, timeMs);
+    if (point !== undefined) map.current?.setPlace(point, isFollowed);
+  });
+  useEffect(() => map.current?.setDark(isDark.value), [isDark.value, ready.value]);
+  return element;
+}

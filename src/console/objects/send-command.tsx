@@ -1,0 +1,134 @@
+/** The form of a command: from the model if it declares commands, otherwise a name and parameters as JSON. */
+import { useSignal } from '@preact/signals';
+import type { Action, Model } from '../home/values.js';
+import { Dialog } from '../parts/dialog.js';
+import { Field, Form, Select, useWork } from '../parts/form.js';
+import { Section } from '../parts/tabs.js';
+import { call, type Json } from '../state/api.js';
+import type { FleetObject } from '../state/fleet.js';
+import { write } from '../state/write.js';
+import { t } from '../text/language.js';
+
+interface SendProps {
+  readonly object: FleetObject;
+  readonly model: Model | undefined;
+  readonly onSent: () => void;
+}
+
+interface Wanted {
+  readonly command: string;
+  readonly params: Json;
+}
+
+export function SendCommand({ object, model, onSent }: SendProps) {
+  const wanted = useSignal<Wanted | null>(null);
+  const actions = model?._actions ?? [];
+  return (
+    <Section title={t('commands.send')}>
+      {actions.length > 0 ? (
+        <DeclaredCommand actions={actions} onWant={write(wanted)} />
+      ) : (
+        <FreeCommand onWant={write(wanted)} />
+      )}
+      {wanted.value && (
+        <ConfirmCommand object={object} wanted={wanted.value} onSent={onSent} onClose={() => write(wanted)(null)} />
+      )}
+    </Section>
+  );
+}
+
+/** Text as the JSON value that it is, otherwise as text. */
+function toValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWant: (wanted: Wanted) => void }) {
+  const chosen = useSignal(actions[0]?.id ?? '');
+  const action = actions.find(({ id }) => id === chosen.value) ?? actions[0];
+  const values = useSignal<Readonly<Record<string, string>>>({});
+  const work = useWork();
+  const textOf = (name: string): string => values.value[name] ?? toText(action?.params?.[name] ?? '');
+  const names = Object.keys(action?.params ?? {});
+  const submit = async (): Promise<void> =>
+    onWant({ command: chosen.value, params: Object.fromEntries(names.map((name) => [name, toValue(textOf(name))])) });
+  return (
+    <Form work={work} submit={t('commands.next')} onSubmit={submit}>
+      <Select
+        label={t('commands.command')}
+        value={chosen.value}
+        options={actions.map(({ id, name }) => [id, name || id])}
+        onChange={(id) => {
+          chosen.value = id;
+          values.value = {};
+        }}
+      />
+      {names.map((name) => (
+        <Field
+          key={name}
+          {...{ label: name, value: textOf(name) }}
+          onInput={(text) => write(values)({ ...values.value, [name]: text })}
+        />
+      ))}
+    </Form>
+  );
+}
+
+function FreeCommand({ onWant }: { onWant: (wanted: Wanted) => void }) {
+  const [command, params] = [useSignal(''), useSignal('{}')];
+  const error = useSignal<string | null>(null);
+  const work = useWork();
+  const submit = async (): Promise<void> => {
+    const parsed = toValue(params.value.trim() || '{}');
+    const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+    error.value = isObject ? null : t('commands.notJson');
+    if (isObject) onWant({ command: command.value.trim(), params: parsed as Json });
+  };
+  return (
+    <Form work={work} submit={t('commands.next')} onSubmit={submit}>
+      <Field
+        {...{ label: t('commands.command'), hint: t('commands.hint'), value: command.value, required: true }}
+        onInput={write(command)}
+      />
+      <Field
+        {...{ label: t('commands.params'), value: params.value, rows: 2, error: error.value }}
+        onInput={write(params)}
+      />
+    </Form>
+  );
+}
+
+interface ConfirmProps {
+  readonly object: FleetObject;
+  readonly wanted: Wanted;
+  readonly onSent: () => void;
+  readonly onClose: () => void;
+}
+
+function ConfirmCommand({ object, wanted: { command, params }, onSent, onClose }: ConfirmProps) {
+  const work = useWork();
+  const send = async (): Promise<void> => {
+    await call('POST', `/objects/${object._id}/commands/${encodeURIComponent(command)}`, params);
+    onClose();
+    onSent();
+  };
+  return (
+    <Dialog title={t('commands.confirm', { command, name: object.name })} onClose={onClose}>
+      <Form work={work} submit={t('commands.sendNow')} onSubmit={send} onCancel={onClose}>
+        <dl class="values">
+          {Object.entries(params).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{toText(value)}</dd>
+            </div>
+          ))}
+        </dl>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,106 @@
+/** The fields of an object, the device behind it, and its removal. */
+import { useSignal } from '@preact/signals';
+import { useLocation } from 'preact-iso';
+import { Confirm } from '../parts/confirm.js';
+import { Field, Form, Select, useWork } from '../parts/form.js';
+import { notify } from '../parts/notices.js';
+import { Section } from '../parts/tabs.js';
+import { call } from '../state/api.js';
+import { type FleetObject, removeObject } from '../state/fleet.js';
+import { namedOf, titleOf } from '../state/references.js';
+import { may } from '../state/session.js';
+import { write } from '../state/write.js';
+import { t } from '../text/language.js';
+import { ConnectDevice } from './connect-device.js';
+import { Sharing } from './sharing.js';
+
+export function SettingsTab({ object }: { object: FleetObject }) {
+  const path = `/objects/${object._id}`;
+  return (
+    <>
+      {may('PATCH', path) ? <Fields object={object} /> : <p class="hint">{t('settings.readOnly')}</p>}
+      <ConnectDevice object={object} />
+      {may('POST', `${path}/access`) && may('GET', '/users') && <Sharing objectId={object._id} />}
+      {may('DELETE', path) && <Removal object={object} />}
+    </>
+  );
+}
+
+function Fields({ object }: { object: FleetObject }) {
+  const [name, id, status] = [useSignal(object.name), useSignal(object.id), useSignal(object.status ?? '')];
+  const description = useSignal(String(object.description ?? ''));
+  const [active, model] = [useSignal(object.active), useSignal(object.model)];
+  const models = namedOf('models');
+  const work = useWork();
+  const save = async (): Promise<void> => {
+    await call('PATCH', `/objects/${object._id}`, {
+      ...{ name: name.value, status: status.value, active: active.value },
+      ...(id.value !== object.id && { id: id.value }),
+      ...(model.value !== object.model && { model: model.value }),
+      ...(description.value !== (object.description ?? '') && { description: description.value }),
+    });
+    notify(t('profile.saved'));
+  };
+  return (
+    <Section title={t('settings.fields')}>
+      <Form work={work} submit={t('action.save')} onSubmit={save}>
+        <Field {...{ label: t('welcome.name'), value: name.value, required: true }} onInput={write(name)} />
+        <Field
+          {...{ label: t('welcome.id'), hint: t('settings.idHint'), value: id.value, required: true }}
+          onInput={write(id)}
+        />
+        {models.length > 0 && (
+          <Select
+            label={t('settings.model')}
+            value={model.value}
+            options={models.map((one) => [one._id, titleOf(one)])}
+            onChange={write(model)}
+          />
+        )}
+        <Field {...{ label: t('settings.status'), value: status.value }} onInput={write(status)} />
+        <Field
+          {...{ label: t('settings.description'), value: description.value, rows: 2 }}
+          onInput={write(description)}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={active.value}
+            onChange={(event) => write(active)(event.currentTarget.checked)}
+          />
+          {t('settings.active')}
+        </label>
+      </Form>
+    </Section>
+  );
+}
+
+function Removal({ object }: { object: FleetObject }) {
+  const isAsking = useSignal(false);
+  const { route } = useLocation();
+  return (
+    <Section
+      title={t('settings.remove')}
+      about={t('settings.removeAbout')}
+      action={
+        <button type="button" class="button danger" onClick={() => write(isAsking)(true)}>
+          {t('action.remove')}
+        </button>
+      }
+    >
+      {isAsking.value && (
+        <Confirm
+          title={t('settings.removeTitle', { name: object.name })}
+          text={t('settings.removeAbout')}
+          action={t('action.remove')}
+          onConfirm={async () => {
+            await call('DELETE', `/objects/${object._id}`);
+            removeObject(object._id);
+            route('/');
+          }}
+          onClose={() => write(isAsking)(false)}
+        />
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,69 @@
+/** With whom an object is shared. */
+import { useSignal } from '@preact/signals';
+import { Form, Problem, Select, useWork } from '../parts/form.js';
+import { Section } from '../parts/tabs.js';
+import { call, type Entity, list } from '../state/api.js';
+import { useFetched } from '../state/fetched.js';
+import { write } from '../state/write.js';
+import { t } from '../text/language.js';
+
+interface SharedUser extends Entity {
+  readonly login: string;
+  readonly name?: string;
+}
+
+export function Sharing({ objectId }: { objectId: string }) {
+  const { data, error, reload } = useFetched(async () => {
+    const [users, object] = await Promise.all([
+      list<SharedUser>('/users', { only: 'login,name' }),
+      call<{ access: string[] }>('GET', `/objects/${objectId}?only=access`),
+    ]);
+    return { users, access: object.access ?? [] };
+  }, [objectId]);
+  const chosen = useSignal('');
+  const work = useWork();
+  const { users = [], access = [] } = data.value ?? {};
+  const others = users.filter(({ _id }) => !access.includes(_id));
+  const nameOf = (id: string): string => users.find(({ _id }) => _id === id)?.login ?? id;
+  const share = async (): Promise<void> => {
+    await call('POST', `/objects/${objectId}/access`, { user: chosen.value || others[0]?._id });
+    await reload();
+  };
+  const unshare = async (id: string): Promise<void> => {
+    await call('DELETE', `/objects/${objectId}/access/${id}`);
+    await reload();
+  };
+  return (
+    <Section title={t('sharing.title')} about={t('sharing.about')}>
+      <Problem error={error.value} />
+      <SharedWith names={access.map((id) => [id, nameOf(id)])} onEnd={(id) => void work.run(() => unshare(id))} />
+      {others.length > 0 && (
+        <Form work={work} submit={t('sharing.share')} onSubmit={share}>
+          <Select
+            label={t('sharing.user')}
+            value={chosen.value || (others[0]?._id ?? '')}
+            options={others.map(({ _id, login, name }) => [_id, name && name !== login ? `${name} (${login})` : login])}
+            onChange={write(chosen)}
+          />
+        </Form>
+      )}
+    </Section>
+  );
+}
+
+function SharedWith({ names, onEnd }: { names: readonly [string, string][]; onEnd: (id: string) => void }) {
+  return (
+    <ul class="items">
+      {names.map(([id, name]) => (
+        <li key={id} class="item">
+          <div class="item-text">
+            <h3>{name}</h3>
+          </div>
+          <button type="button" class="button small" onClick={() => onEnd(id)}>
+            {t('sharing.end')}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,49 @@
+/** A modal dialog: the browser's own, which keeps the focus inside. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { t } from '../text/language.js';
+import { Icon } from './icon.js';
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+  /** False for a dialog that has to be answered. */
+  readonly canClose?: boolean;
+  readonly size?: 'small' | 'medium';
+}
+
+export function Dialog({ title, onClose, children, canClose = true, size = 'small' }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const [dialog, opener] = [element.current, document.activeElement];
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      // A browser gives the focus back only while the dialog is part of the page.
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={`dialog ${size}`}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (canClose) onClose();
+      }}
+    >
+      <header class="dialog-head">
+        <h2 id={heading}>{title}</h2>
+        {canClose && (
+          <button type="button" class="icon-button" aria-label={t('action.close')} onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  );
+}

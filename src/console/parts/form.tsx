@@ -1,0 +1,152 @@
+/** The parts of forms: a field with its label, hint and error; a button that waits for its work. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import { VigilError } from '../state/api.js';
+import { t } from '../text/language.js';
+
+interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly hint?: string | undefined;
+  readonly error?: string | null | undefined;
+  readonly type?: 'text' | 'password' | 'email' | 'number' | 'datetime-local';
+  readonly autocomplete?: 'username' | 'current-password' | 'new-password' | 'name' | 'email' | 'off';
+  readonly required?: boolean;
+  readonly autofocus?: boolean;
+  readonly readOnly?: boolean;
+  readonly rows?: number;
+}
+
+export function Field({ label, value, onInput, hint, error, rows, ...rest }: FieldProps) {
+  const id = useId();
+  const noteId = `${id}-note`;
+  const note = error ?? hint;
+  const shared = {
+    id,
+    value,
+    'aria-invalid': error ? true : undefined,
+    'aria-describedby': note ? noteId : undefined,
+    onInput: (event: Event) => onInput((event.currentTarget as HTMLInputElement).value),
+  } as const;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {rows === undefined ? (
+        <input
+          {...shared}
+          {...({ type: 'text', ...rest } as { type: 'text' })}
+          spellcheck={false}
+          autocapitalize="none"
+        />
+      ) : (
+        <textarea {...shared} rows={rows} spellcheck={false} />
+      )}
+      {note && (
+        <p id={noteId} class={error ? 'note error' : 'note'}>
+          {note}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface SelectProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [string, string])[];
+  readonly onChange: (value: string) => void;
+}
+
+export function Select({ label, value, options, onChange }: SelectProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** What went wrong, in words for a person, with the id under which the log of the service has it. */
+export function Problem({ error }: { error: unknown }) {
+  if (!error) return null;
+  return (
+    <p class="problem" role="alert">
+      {explain(error)}
+      {error instanceof VigilError && error.requestId && error.status >= 500 && (
+        <small>{t('error.requestId', { id: error.requestId })}</small>
+      )}
+    </p>
+  );
+}
+
+export function explain(error: unknown): string {
+  if (!(error instanceof VigilError)) return String((error as Error).message ?? error);
+  if (error.status === 0) return t('error.offline');
+  if (error.status === 403) return t('error.forbidden');
+  if (error.status === 429) return t('error.tooMany');
+  if (error.status === 503) return t('error.unavailable');
+  return error.helper ?? error.message;
+}
+
+/** Runs one piece of work at a time, and keeps why it failed. */
+export function useWork() {
+  const isBusy = useSignal(false);
+  const error = useSignal<unknown>(null);
+  const run = async (work: () => Promise<void>): Promise<void> => {
+    if (isBusy.value) return;
+    isBusy.value = true;
+    error.value = null;
+    try {
+      await work();
+    } catch (thrown) {
+      error.value = thrown;
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return { isBusy, error, run };
+}
+
+interface FormProps {
+  readonly work: ReturnType<typeof useWork>;
+  readonly submit: string;
+  readonly onSubmit: () => Promise<void>;
+  readonly children: ComponentChildren;
+  readonly onCancel?: () => void;
+  readonly kind?: 'primary' | 'danger';
+  readonly disabled?: boolean;
+}
+
+export function Form({ work, submit, onSubmit, children, onCancel, kind = 'primary', disabled = false }: FormProps) {
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void work.run(onSubmit);
+      }}
+    >
+      {children}
+      <Problem error={work.error.value} />
+      <div class="form-actions">
+        {onCancel && (
+          <button type="button" class="button" onClick={onCancel}>
+            {t('action.cancel')}
+          </button>
+        )}
+        <button type="submit" class={`button ${kind}`} disabled={disabled} aria-busy={work.isBusy.value}>
+          {submit}
+        </button>
+      </div>
+    </form>
+  );
+}

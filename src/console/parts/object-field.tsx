@@ -1,0 +1,45 @@
+/** A field that finds an object by name or id: a combobox whose suggestions are the browser's own. */
+import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+import { objectRevision, objects } from '../state/fleet.js';
+import { t } from '../text/language.js';
+
+const MAX_SUGGESTIONS = 50;
+
+interface ObjectFieldProps {
+  readonly label: string;
+  readonly onChoose: (objectId: string | null) => void;
+}
+
+export function ObjectField({ label, onChoose }: ObjectFieldProps) {
+  const [id, text] = [useId(), useSignal('')];
+  objectRevision.value;
+  const wanted = text.value.trim().toLowerCase();
+  const found = [...objects.values()].filter((object) => `${object.name}\n${object.id}`.toLowerCase().includes(wanted));
+  const input = (value: string): void => {
+    text.value = value;
+    const exact = [...objects.values()].filter((object) => object.id === value || object.name === value);
+    onChoose(exact.length === 1 ? (exact[0]?._id ?? null) : null);
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        list={`${id}-list`}
+        value={text.value}
+        placeholder={t('list.search')}
+        autocomplete="off"
+        required
+        onInput={(event) => input(event.currentTarget.value)}
+      />
+      <datalist id={`${id}-list`}>
+        {found.slice(0, MAX_SUGGESTIONS).map((object) => (
+          <option key={object._id} value={object.id}>
+            {object.name}
+          </option>
+        ))}
+      </datalist>
+    </div>
+  );
+}

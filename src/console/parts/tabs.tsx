@@ -1,0 +1,42 @@
+/** The sections of a page, each with an address of its own. */
+import type { ComponentChildren } from 'preact';
+
+interface TabsProps {
+  readonly label: string;
+  readonly tabs: readonly { readonly path: string; readonly text: string }[];
+  readonly path: string;
+}
+
+export function Tabs({ label, tabs, path }: TabsProps) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map((tab) => (
+        <a key={tab.path} href={tab.path} aria-current={tab.path === path ? 'page' : undefined}>
+          {tab.text}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+interface SectionProps {
+  readonly title: string;
+  readonly about?: string;
+  readonly action?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export function Section({ title, about, action, children }: SectionProps) {
+  return (
+    <section class="section">
+      <header class="section-head">
+        <div>
+          <h2>{title}</h2>
+          {about && <p class="quiet">{about}</p>}
+        </div>
+        {action}
+      </header>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,93 @@
+/** What surrounds every page: the name, the navigation, whether events arrive, and the user's own menu. */
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { Icon, type IconName } from '../parts/icon.js';
+import { isOffline } from '../state/api.js';
+import { liveStatus } from '../state/live.js';
+import { pages, user } from '../state/session.js';
+import { type TextKey, t } from '../text/language.js';
+import { AccountMenu } from './account-menu.js';
+import { Logo } from './logo.js';
+
+interface Page {
+  readonly path: string;
+  readonly text: TextKey;
+  readonly icon: IconName;
+  /** Where else it is: paths, and everything below them. */
+  readonly also?: readonly string[];
+}
+
+const MONITORING: readonly Page[] = [
+  { path: '/', text: 'nav.map', icon: 'map', also: ['/objects'] },
+  { path: '/log', text: 'nav.log', icon: 'activity' },
+];
+
+const ACCESS: Page = { path: '/access', text: 'nav.access', icon: 'shield' };
+
+/** What the user may never open is not there. */
+function pagesOfUser(): Page[] {
+  const { objects, users, roles } = pages.value;
+  return [
+    ...(objects ? MONITORING : []),
+    ...dataPage(),
+    ...(users || roles ? [ACCESS] : []),
+    { path: '/account', text: 'nav.account', icon: 'key' },
+  ];
+}
+
+/** The data pages, from the first one that the user may open. */
+function dataPage(): Page[] {
+  const { models, geofences, stores } = pages.value;
+  const path = models ? '/models' : geofences ? '/geofences' : stores ? '/data/stores' : null;
+  return path === null ? [] : [{ path, text: 'nav.data', icon: 'database', also: ['/models', '/geofences', '/data'] }];
+}
+
+const isAt = (path: string, page: Page): boolean =>
+  [page.path, ...(page.also ?? [])].some((one) => path === one || (one !== '/' && path.startsWith(`${one}/`)));
+
+export function Frame({ children }: { children: ComponentChildren }) {
+  const { path } = useLocation();
+  useEffect(() => {
+    const page = pagesOfUser().find((one) => isAt(path, one));
+    document.title = page ? `${t(page.text)} · Vigil` : 'Vigil';
+  }, [path]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        {t('nav.skip')}
+      </a>
+      <header class="top">
+        <a class="brand" href="/" aria-label={t('nav.brand')}>
+          <Logo />
+          <span>Vigil</span>
+        </a>
+        <nav class="nav" aria-label={t('nav.label')}>
+          {pagesOfUser().map((page) => (
+            <a key={page.path} href={page.path} aria-current={isAt(path, page) ? 'page' : undefined}>
+              <Icon name={page.icon} />
+              <span>{t(page.text)}</span>
+            </a>
+          ))}
+        </nav>
+        <div class="top-end">
+          <Status />
+          {user.value && <AccountMenu user={user.value} />}
+        </div>
+      </header>
+      <main id="main" class="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function Status() {
+  const status = isOffline.value ? 'lost' : liveStatus.value;
+  return (
+    <span class={`status ${status}`} role="status">
+      <span class="dot" />
+      <span class="status-text">{t(`status.${status}`)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,13 @@
+/** An address that names no page. */
+import { Empty } from '../parts/notices.js';
+import { t } from '../text/language.js';
+
+export function NotFound() {
+  return (
+    <Empty icon="search" title={t('notFound.title')}>
+      <a class="button primary" href="/">
+        {t('notFound.home')}
+      </a>
+    </Empty>
+  );
+}

@@ -1,0 +1,97 @@
+/** Requests to the server that the page came from, through the client, with the cookie of the session. */
+import { signal } from '@preact/signals';
+import { createClient, VigilError } from '../../client/client.js';
+import { createSend } from '../../client/requests.js';
+
+export { VigilError };
+export type Json = Record<string, unknown>;
+
+/** True while the last request found no server. */
+export const isOffline = signal(false);
+
+export const client = createClient();
+
+const noTokens = { current: async () => null, renew: async () => false };
+const send = createSend({
+  ...{ url: '', tokens: noTokens, credentials: 'same-origin', attempts: 3, timeoutMs: 30_000, retryMs: 400 },
+  fetch: (...args) => fetch(...args),
+  onRetry: ({ status }) => {
+    isOffline.value = status === 0;
+  },
+});
+
+type AskLogin = () => Promise<void>;
+let askLogin: AskLogin = () => Promise.reject(noSession());
+
+export const noSession = (): VigilError => new VigilError({ status: 401, message: 'Unauthorized' });
+
+/** What to do when the session has ended: the request waits for it, then it is sent again. */
+export function onSessionEnd(ask: AskLogin): void {
+  askLogin = ask;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** False for the requests that find out whether there is a session. */
+  readonly mayAskLogin?: boolean;
+}
+
+/** The path is written without /api/v1, as permissions are. */
+export async function call<T = Json>(
+  method: string,
+  path: string,
+  body?: unknown,
+  options: CallOptions = {},
+): Promise<T> {
+  try {
+    const request = { method, path: `/api/v1${path}`, body, isRepeatable: method === 'GET', signal: options.signal };
+    const answer = await send(request);
+    isOffline.value = false;
+    return answer.body as T;
+  } catch (error) {
+    if (!(error instanceof VigilError)) throw error;
+    isOffline.value = error.status === 0;
+    if (error.status !== 401 || options.mayAskLogin === false) throw error;
+    await askLogin();
+    return call(method, path, body, { ...options, mayAskLogin: false });
+  }
+}
+
+/** `?a=1&b=2` of the parameters that have a value. */
+export function toQuery(parameters: Record<string, string | number | null | undefined>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`;
+}
+
+export interface Entity extends Json {
+  readonly _id: string;
+}
+
+const PAGE = 1_000;
+
+/** Every entity of a list, page by page. */
+export async function* listAll<T extends Entity>(
+  path: string,
+  parameters: Record<string, string | number | undefined> = {},
+  firstPage = PAGE,
+): AsyncGenerator<T[]> {
+  let [after, limit]: [string | undefined, number] = [undefined, firstPage];
+  for (;;) {
+    const page: T[] = await call<T[]>('GET', `${path}${toQuery({ ...parameters, limit, after })}`);
+    yield page;
+    if (page.length < limit) return;
+    after = page.at(-1)?._id;
+    limit = PAGE;
+  }
+}
+
+export async function list<T extends Entity>(
+  path: string,
+  parameters: Record<string, string | number | undefined> = {},
+): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of listAll<T>(path, parameters)) all.push(...page);
+  return all;
+}

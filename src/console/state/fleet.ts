@@ -1,0 +1,177 @@
+/** All objects that the user sees, with their states, kept current by live events. */
+import { batch, signal } from '@preact/signals';
+import { type Entity, type Json, listAll, VigilError } from './api.js';
+import { may } from './session.js';
+
+export interface Packet extends Json {
+  readonly _id: string;
+  readonly time: number;
+  readonly online: boolean;
+}
+
+export interface FleetObject extends Entity {
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly group: string;
+  readonly active: boolean;
+  readonly status?: string;
+  readonly labels?: unknown;
+  readonly description?: unknown;
+  state?: Packet;
+}
+
+/** Every field that a page shows or edits: the list returns no others. */
+const FIELDS = 'id,name,model,group,active,status,labels,description,state';
+/** The first page is small, so that it is there at once. */
+const FIRST_PAGE = 100;
+const TICK_MS = 200;
+
+export const objects = new Map<string, FleetObject>();
+/** Counts changes of states; what shows states reads it. At most five times a second. */
+export const stateRevision = signal(0);
+/** Counts changes of the set of objects, of their names and of their other fields. */
+export const objectRevision = signal(0);
+export const loading = signal<'idle' | 'loading' | 'complete' | 'failed'>('idle');
+export const loadError = signal<VigilError | null>(null);
+/** Packets in the last second, for the header of the list. */
+export const packetsPerSecond = signal(0);
+/** Objects whose state changed since a consumer last took them. */
+export const changed = new Set<string>();
+
+let [timer, received, sinceMs]: [number | undefined, number, number] = [undefined, 0, 0];
+const packetListeners = new Set<(packet: Packet & { _oid: string }) => void>();
+
+/** Calls the function with every packet. Returns a function that stops this. */
+export function onPacket(listener: (packet: Packet & { _oid: string }) => void): () => void {
+  packetListeners.add(listener);
+  return () => void packetListeners.delete(listener);
+}
+
+let run = 0;
+/** What came live of objects while they are loaded, by `_id`: their new fields, or null if they were removed. */
+let news: Map<string, Json | null> | null = null;
+/** The states of objects whose page has not come. */
+const states = new Map<string, Packet>();
+
+/** Loads everything anew; objects that are no longer there go when it is complete. */
+export async function loadFleet(): Promise<void> {
+  if (!may('GET', '/objects')) return;
+  const mine = ++run;
+  const seen = new Set<string>();
+  const meanwhile = new Map<string, Json | null>();
+  news = meanwhile;
+  if (loading.value !== 'complete') loading.value = 'loading';
+  loadError.value = null;
+  try {
+    for await (const page of listAll<FleetObject>('/objects', { only: FIELDS }, FIRST_PAGE)) {
+      if (mine !== run) return;
+      for (const object of page) {
+        seen.add(object._id);
+        const newer = meanwhile.get(object._id);
+        // What came live is newer than the page, or else something newer still comes.
+        if (newer !== null) put({ ...object, ...newer });
+      }
+      objectRevision.value++;
+    }
+    for (const id of objects.keys()) if (!seen.has(id) && !meanwhile.has(id)) objects.delete(id);
+    batch(() => {
+      loading.value = 'complete';
+      objectRevision.value++;
+      stateRevision.value++;
+    });
+  } catch (error) {
+    if (!(error instanceof VigilError)) throw error;
+    batch(() => {
+      loadError.value = error;
+      loading.value = loading.value === 'complete' ? 'complete' : 'failed';
+    });
+  } finally {
+    if (mine === run) {
+      news = null;
+      states.clear();
+    }
+  }
+}
+
+/** A live event may be newer than the page. */
+function put(object: FleetObject): void {
+  const known = objects.get(object._id);
+  if (known?.state && (!object.state || object.state.time < known.state.time)) object.state = known.state;
+  const newer = states.get(object._id);
+  if (newer !== undefined) object.state = mergeState(object.state, newer);
+  objects.set(object._id, object);
+  changed.add(object._id);
+}
+
+export function addObject(object: FleetObject): void {
+  const { state: _state, ...fields } = object;
+  news?.set(object._id, fields);
+  put(object);
+  objectRevision.value++;
+}
+
+export function removeObject(id: string): void {
+  news?.set(id, null);
+  if (objects.delete(id)) objectRevision.value++;
+}
+
+export function applyPacket(packet: Packet & { _oid: string }): void {
+  received++;
+  const object = objects.get(packet._oid);
+  if (object !== undefined) {
+    object.state = mergeState(object.state, packet);
+    changed.add(packet._oid);
+  } else if (news !== null) states.set(packet._oid, mergeState(states.get(packet._oid), packet));
+  for (const listener of packetListeners) listener(packet);
+  startTimer();
+}
+
+/** A late packet does not replace a newer state, and presence alone changes only `online`. */
+function mergeState(state: Packet | undefined, packet: Packet): Packet {
+  if (state === undefined) return packet;
+  if (packet.time < state.time) return state;
+  return isPresence(packet) ? { ...state, online: packet.online } : packet;
+}
+
+const OWN_FIELDS = new Set(['_id', '_ts', '_oid', '_gid', 'id', 'time', 'online']);
+const isPresence = (packet: Packet): boolean => Object.keys(packet).every((name) => OWN_FIELDS.has(name));
+
+export function applyUpdate({ id, after }: { id: string; after: Json }): void {
+  news?.set(id, { ...news.get(id), ...after });
+  const object = objects.get(id);
+  if (object === undefined) return;
+  objects.set(id, { ...object, ...after } as FleetObject);
+  objectRevision.value++;
+}
+
+function startTimer(): void {
+  if (timer !== undefined) return;
+  if (sinceMs === 0) sinceMs = performance.now();
+  timer = setTimeout(() => {
+    timer = undefined;
+    const nowMs = performance.now();
+    batch(() => {
+      stateRevision.value++;
+      if (nowMs - sinceMs >= 1_000) {
+        packetsPerSecond.value = Math.round((received * 1_000) / (nowMs - sinceMs));
+        [received, sinceMs] = [0, nowMs];
+      }
+    });
+    // Goes on once more when packets stop, so that the rate falls to 0.
+    if (packetsPerSecond.value > 0) startTimer();
+  }, TICK_MS);
+}
+
+/** The parameters of a packet that its device sent. */
+export function parametersOf(packet: Packet): [string, unknown][] {
+  return Object.entries(packet).filter(([name]) => !OWN_FIELDS.has(name));
+}
+
+/** Where the packet was sent from: latitude and longitude in degrees. */
+export function positionOf(packet: Packet | undefined): { lat: number; lon: number } | null {
+  if (packet === undefined) return null;
+  const { lat, lon } = packet as { lat?: unknown; lon?: unknown };
+  const isValid = typeof lat === 'number' && typeof lon === 'number' && Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
+  return isValid ? { lat, lon } : null;
+}

@@ -1,0 +1,32 @@
+/** Geofences: areas, lines and places with a name. */
+import { signal } from '@preact/signals';
+import type { Geometry } from 'geojson';
+import { call, type Entity, toQuery, VigilError } from './api.js';
+import { may } from './session.js';
+
+export interface Geofence extends Entity {
+  readonly name?: string;
+  readonly geometry?: Geometry;
+  /** Metres around a point. */
+  readonly radius?: number;
+}
+
+/** More would hide the map, and each other. */
+export const MAX_GEOFENCES = 1_000;
+
+export const geofences = signal<readonly Geofence[] | null>(null);
+
+/** The newest ones; none where the user may not read them. */
+export async function loadGeofences(): Promise<void> {
+  if (!may('GET', '/geofences')) return;
+  const path = `/geofences${toQuery({ limit: MAX_GEOFENCES, sortBy: '-_id' })}`;
+  geofences.value = await call<Geofence[]>('GET', path);
+}
+
+/** For pages that are complete without geofences. */
+export async function loadGeofencesOnce(): Promise<void> {
+  if (geofences.value !== null) return;
+  await loadGeofences().catch((error: unknown) => {
+    if (!(error instanceof VigilError)) throw error;
+  });
+}

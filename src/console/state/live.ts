@@ -1,0 +1,91 @@
+/** The stream of live events: opens it, keeps it open, loads what it continues, and passes events on. */
+import { signal } from '@preact/signals';
+import { call, client, isOffline, type Json, VigilError } from './api.js';
+import {
+  addObject,
+  applyPacket,
+  applyUpdate,
+  type FleetObject,
+  loadFleet,
+  loading,
+  type Packet,
+  removeObject,
+} from './fleet.js';
+
+export type LiveStatus = 'connecting' | 'live' | 'lost';
+export const liveStatus = signal<LiveStatus>('connecting');
+
+export interface LiveEvent {
+  readonly name: string;
+  readonly data: Json;
+}
+
+const RETRY_MS = 2_000;
+
+const listeners = new Set<(event: LiveEvent) => void>();
+
+export function onEvent(listener: (event: LiveEvent) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+let isLoaded = false;
+
+/**
+ * For as long as the page is there, and loads the objects. The client reconnects at its last position; when the session has ended, a
+ * login comes first.
+ */
+export async function followEvents(): Promise<void> {
+  let position: string | null = null;
+  for (;;) {
+    const stream = client.events({ since: position, onState: showState });
+    try {
+      for await (const { event, data } of stream) receive(event, data as unknown as Json);
+    } catch (error) {
+      showLost();
+      position = stream.position;
+      if (!(await canGoOn(error))) return;
+    }
+  }
+}
+
+function showState(state: string): void {
+  if (state === 'live') {
+    liveStatus.value = 'live';
+    isOffline.value = false;
+    // Not before: what changed between a page and the first event would be missed.
+    if (!isLoaded) void loadFleet();
+    isLoaded = true;
+  } else if (state === 'waiting') showLost();
+}
+
+/** What can be read is shown even so. */
+function showLost(): void {
+  liveStatus.value = 'lost';
+  if (loading.value === 'idle') void loadFleet();
+}
+
+async function canGoOn(error: unknown): Promise<boolean> {
+  if (!(error instanceof VigilError)) throw error;
+  await new Promise<void>((resolve) => setTimeout(() => resolve(), RETRY_MS));
+  try {
+    await call('GET', '/auth');
+    return true;
+  } catch (failed) {
+    // Nobody logged in again: the page goes back to the login.
+    return !(failed instanceof VigilError && failed.status === 401);
+  }
+}
+
+function receive(name: string, data: Json): void {
+  apply(name, data);
+  for (const listener of listeners) listener({ name, data });
+}
+
+function apply(name: string, data: Json): void {
+  if (name === 'object-packet') applyPacket(data as unknown as Packet & { _oid: string });
+  else if (name === 'object-update') applyUpdate(data as { id: string; after: Json });
+  else if (name === 'object-removed') removeObject(String(data.id));
+  else if (name === 'object-created') addObject(data.object as FleetObject);
+  else if (name === 'gap') void loadFleet();
+}

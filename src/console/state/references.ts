@@ -1,0 +1,38 @@
+/** The names of entities that others refer to by `_id`. */
+import { signal } from '@preact/signals';
+import { type Entity, list } from './api.js';
+import { may } from './session.js';
+
+export interface Named extends Entity {
+  readonly name?: string;
+  readonly login?: string;
+  /** Of a group. */
+  readonly parent?: string;
+}
+
+const stores = signal<ReadonlyMap<string, readonly Named[]>>(new Map());
+const asked = new Set<string>();
+
+/** The entities of a store, as soon as they are known; none where the user may not read them. */
+export function namedOf(store: string): readonly Named[] {
+  if (!asked.has(store) && may('GET', `/${store}`)) {
+    asked.add(store);
+    void list<Named>(`/${store}`, { only: 'name,login,parent' })
+      .then((found) => {
+        stores.value = new Map([...stores.value, [store, found]]);
+      })
+      .catch(() => asked.delete(store));
+  }
+  return stores.value.get(store) ?? [];
+}
+
+export const titleOf = ({ login, name, _id }: Named): string => login ?? name ?? _id;
+
+export function nameOf(store: string, id: unknown): string {
+  const found = namedOf(store).find(({ _id }) => _id === id);
+  return found === undefined ? String(id ?? '') : titleOf(found);
+}
+
+export function forgetNames(store: string): void {
+  asked.delete(store);
+}

@@ -1,0 +1,102 @@
+/** The words of the console in the user's language, and its numbers, times and dates. */
+import { signal } from '@preact/signals';
+import { type Catalogue, ENGLISH, type TextKey } from './english.js';
+
+export type { TextKey };
+
+export type Language = 'en' | 'de';
+
+export const LANGUAGES: readonly [Language, string][] = [
+  ['en', 'English'],
+  ['de', 'Deutsch'],
+];
+const STORED = 'vigil.language';
+
+export const language = signal<Language>('en');
+const catalogue = signal<Catalogue>(ENGLISH);
+
+function preferred(): Language {
+  const wanted = [localStorage.getItem(STORED), ...navigator.languages].map((one) => one?.slice(0, 2));
+  return wanted.find((one): one is Language => one === 'en' || one === 'de') ?? 'en';
+}
+
+/** Before the first paint. */
+export async function loadLanguage(): Promise<void> {
+  await useLanguage(preferred());
+}
+
+export async function setLanguage(chosen: Language): Promise<void> {
+  localStorage.setItem(STORED, chosen);
+  await useLanguage(chosen);
+}
+
+async function useLanguage(chosen: Language): Promise<void> {
+  catalogue.value = chosen === 'de' ? (await import('./german.js')).GERMAN : ENGLISH;
+  language.value = chosen;
+  document.documentElement.lang = chosen;
+}
+
+/** A text; `{name}` in it stands for a value. */
+export function t(key: TextKey, values: Record<string, string | number> = {}): string {
+  return catalogue.value[key].replace(/\{(\w+)\}/g, (whole, name: string) =>
+    name in values ? String(values[name]) : whole,
+  );
+}
+
+/** The text for a number of things: `key.one` or `key.other`. */
+export function tn(key: string, count: number): string {
+  const form = new Intl.PluralRules(language.value).select(count) === 'one' ? 'one' : 'other';
+  return t(`${key}.${form}` as TextKey, { count: formatNumber(count) });
+}
+
+// The language decides words; the browser's own setting decides the form of numbers and dates where it is the same language.
+function locale(): string {
+  return navigator.languages.find((one) => one.startsWith(language.value)) ?? language.value;
+}
+
+const formats = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat | Intl.RelativeTimeFormat>();
+
+function cached<T extends Intl.NumberFormat | Intl.DateTimeFormat | Intl.RelativeTimeFormat>(
+  key: string,
+  create: (locale: string) => T,
+): T {
+  const name = `${locale()} ${key}`;
+  const found = (formats.get(name) as T | undefined) ?? create(locale());
+  formats.set(name, found);
+  return found;
+}
+
+export const formatNumber = (value: number, digits = 2): string =>
+  cached(`n${digits}`, (name) => new Intl.NumberFormat(name, { maximumFractionDigits: digits })).format(value);
+
+export const formatTime = (ms: number): string =>
+  cached('t', (name) => new Intl.DateTimeFormat(name, { timeStyle: 'medium' })).format(ms);
+
+export const formatClock = (ms: number, hasSeconds: boolean): string =>
+  cached(
+    `c${hasSeconds}`,
+    (name) => new Intl.DateTimeFormat(name, { timeStyle: hasSeconds ? 'medium' : 'short' }),
+  ).format(ms);
+
+export const formatDay = (ms: number): string =>
+  cached('d', (name) => new Intl.DateTimeFormat(name, { day: 'numeric', month: 'short' })).format(ms);
+
+export const formatDateTime = (ms: number): string =>
+  cached('dt', (name) => new Intl.DateTimeFormat(name, { dateStyle: 'medium', timeStyle: 'medium' })).format(ms);
+
+const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/** `2 minutes ago`, `in 3 days`, `now`. */
+export function formatAge(ms: number, nowMs: number): string {
+  const seconds = Math.round((ms - nowMs) / 1_000);
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
+  const format = cached('r', (name) => new Intl.RelativeTimeFormat(name, { numeric: 'auto', style: 'short' }));
+  return format.format(Math.abs(seconds) < 2 ? 0 : Math.round(seconds / size), unit);
+}

@@ -1,0 +1,87 @@
+/** How a device connects: commands and programs with the real address, the real id and the real token. */
+export interface Connection {
+  readonly origin: string;
+  readonly host: string;
+  /** null if devices cannot connect over MQTT. */
+  readonly mqtt: { readonly scheme: string; readonly port: string } | null;
+  readonly id: string;
+  readonly token: string;
+}
+
+/** The address as the browser reached it; the port of MQTT as the server reports it. */
+export function connectionOf(id: string, token: string): Connection {
+  const [scheme = '', port = ''] =
+    document.querySelector<HTMLMetaElement>('meta[name=vigil-mqtt]')?.content.split(':') ?? [];
+  const mqtt = scheme === '' ? null : { scheme, port };
+  return { origin: location.origin, host: location.hostname, mqtt, id, token };
+}
+
+const SAMPLE = '{"lat": 48.137, "lon": 11.575, "speed": 42}';
+/** Text between single quotes of a shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+export type Way = 'curl' | 'mosquitto' | 'node' | 'arduino';
+
+export function waysOf({ mqtt }: Connection): Way[] {
+  return mqtt === null ? ['curl'] : ['curl', 'mosquitto', 'node', 'arduino'];
+}
+
+export const WAY_NAMES: Readonly<Record<Way, string>> = {
+  curl: 'curl',
+  mosquitto: 'mosquitto_pub',
+  node: 'Node.js',
+  arduino: 'Arduino',
+};
+
+export function textOf(way: Way, connection: Connection): string {
+  return { curl: toCurl, mosquitto: toMosquitto, node: toNode, arduino: toArduino }[way](connection);
+}
+
+const toCurl = ({ origin, id, token }: Connection): string =>
+  [
+    `curl ${quoted(`${origin}/api/v1/objects/${encodeURIComponent(id)}/packets`)} \\`,
+    `  -H ${quoted(`Authorization: Bearer ${token}`)} \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d ${quoted(SAMPLE)}`,
+  ].join('\n');
+
+const toMosquitto = ({ host, mqtt, id, token }: Connection): string =>
+  [
+    `mosquitto_pub -h ${host} -p ${mqtt?.port}${mqtt?.scheme === 'mqtts' ? ' --tls-use-os-certs' : ''} \\`,
+    `  -i ${quoted(id)} -u device -P ${quoted(token)} \\`,
+    `  -q 1 -t base/state -m ${quoted(SAMPLE)}`,
+  ].join('\n');
+
+const toNode = ({ host, mqtt, id, token }: Connection): string =>
+  `// npm install mqtt
+import mqtt from 'mqtt';
+
+const client = mqtt.connect('${mqtt?.scheme}://${host}:${mqtt?.port}', {
+  clientId: ${JSON.stringify(id)},
+  username: 'device',
+  password: ${JSON.stringify(token)},
+});
+client.on('connect', () => {
+  setInterval(() => client.publish('base/state', JSON.stringify({ temperature: 21.5 }), { qos: 1 }), 5000);
+});
+client.on('message', (topic, payload) => console.log(topic, String(payload)));`;
+
+const toArduino = ({ host, mqtt, id, token }: Connection): string =>
+  `#include <WiFi.h>
+#include <PubSubClient.h>  // set its buffer: the token is long
+
+WiFiClient net;
+PubSubClient mqtt(net);
+
+void setup() {
+  WiFi.begin("your network", "its password");
+  mqtt.setServer("${host}", ${mqtt?.port});
+  mqtt.setBufferSize(2048);
+}
+
+void loop() {
+  if (!mqtt.connected()) mqtt.connect(${JSON.stringify(id)}, "device", ${JSON.stringify(token)});
+  mqtt.publish("base/state", "{\\"temperature\\": 21.5}");
+  mqtt.loop();
+  delay(5000);
+}`;

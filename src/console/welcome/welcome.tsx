@@ -1,0 +1,162 @@
+/** Adds an object and connects its device: from nothing to a point on the map. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { deviceScopes } from '../account/token-scopes.js';
+import { Field, Form, Problem, useWork } from '../parts/form.js';
+import { Icon } from '../parts/icon.js';
+import { Empty } from '../parts/notices.js';
+import { Section } from '../parts/tabs.js';
+import { call } from '../state/api.js';
+import { addObject, type FleetObject, loading, objects, onPacket, type Packet, parametersOf } from '../state/fleet.js';
+import { may } from '../state/session.js';
+import { write } from '../state/write.js';
+import { formatTime, t } from '../text/language.js';
+import { driving, startDrive, stopDrive } from './drive.js';
+import { Snippets } from './snippets.js';
+
+interface Made {
+  readonly object: FleetObject;
+  readonly token: string;
+}
+
+const TOKEN_DAYS = 365;
+const DAY_MS = 86_400_000;
+
+export function Welcome() {
+  const made = useSignal<Made | null>(null);
+  if (!may('POST', '/objects')) return <Empty icon="shield" title={t('welcome.notPermitted')} />;
+  return (
+    <div class="page narrow">
+      <h1>{t(objects.size <= 1 ? 'welcome.first' : 'welcome.title')}</h1>
+      <ol class="steps">
+        <li>{made.value ? <Done name={made.value.object.name} /> : <NewObject onMade={write(made)} />}</li>
+        <li>{made.value ? <Connect made={made.value} /> : <h2 class="quiet">{t('welcome.connect')}</h2>}</li>
+        <li>{made.value ? <FirstPacket object={made.value.object} /> : <h2 class="quiet">{t('welcome.see')}</h2>}</li>
+      </ol>
+    </div>
+  );
+}
+
+/** An id that is still free, as far as is known here. */
+function proposeId(): string {
+  const taken = new Set([...objects.values()].map(({ id }) => id));
+  let number = objects.size + 1;
+  while (taken.has(`device-${number}`)) number++;
+  return `device-${number}`;
+}
+
+function NewObject({ onMade }: { onMade: (made: Made) => void }) {
+  const [id, name] = [useSignal(proposeId()), useSignal('')];
+  const work = useWork();
+  // Objects may arrive after the page; what was typed stays.
+  const proposed = useRef(id.value);
+  useEffect(() => {
+    if (id.value === proposed.current) id.value = proposed.current = proposeId();
+  }, [loading.value]);
+  const create = async (): Promise<void> => {
+    const wanted = { id: id.value.trim(), name: name.value.trim() || id.value.trim() };
+    const object = await call<FleetObject>('POST', '/objects', wanted);
+    addObject(object);
+    const scopes = deviceScopes([object.id, object._id]);
+    const expiresIn = TOKEN_DAYS * DAY_MS;
+    const { token } = await call<{ token: string }>('POST', '/account/tokens', {
+      name: object.name,
+      scopes,
+      expiresIn,
+    });
+    onMade({ object, token });
+  };
+  return (
+    <Section title={t('welcome.create')} about={t('welcome.createAbout')}>
+      <Form work={work} submit={t('welcome.createAction')} onSubmit={create}>
+        <Field {...{ label: t('welcome.name'), value: name.value, autofocus: true }} onInput={write(name)} />
+        <Field
+          {...{ label: t('welcome.id'), hint: t('welcome.idHint'), value: id.value, required: true }}
+          onInput={write(id)}
+        />
+      </Form>
+    </Section>
+  );
+}
+
+function Done({ name }: { name: string }) {
+  return (
+    <p class="done">
+      <Icon name="check" /> {t('welcome.created', { name })}
+    </p>
+  );
+}
+
+function Connect({ made: { object, token } }: { made: Made }) {
+  const work = useWork();
+  const isDriving = driving.value?.objectId === object._id;
+  return (
+    <Section title={t('welcome.connect')} about={t('welcome.connectAbout')}>
+      <p class="simulate">
+        <button
+          type="button"
+          class="button primary"
+          aria-busy={work.isBusy.value}
+          onClick={() => (isDriving ? stopDrive() : void work.run(() => startDrive(object._id)))}
+        >
+          <Icon name={isDriving ? 'pause' : 'play'} /> {t(isDriving ? 'welcome.stop' : 'welcome.simulate')}
+        </button>
+        <span class="quiet">{t('welcome.simulateAbout')}</span>
+      </p>
+      <Problem error={work.error.value} />
+      <p class="hint warn">{t('tokens.once')}</p>
+      <Snippets id={object.id} token={token} />
+    </Section>
+  );
+}
+
+const SHOWN_VALUES = 5;
+
+/** Waits for the first packet, and shows it as soon as it comes. */
+function FirstPacket({ object }: { object: FleetObject }) {
+  const packet = useSignal<Packet | null>(null);
+  useEffect(
+    () =>
+      onPacket((received) => {
+        if (received._oid === object._id && parametersOf(received).length > 0) packet.value = received;
+      }),
+    [object._id],
+  );
+  const element = useRef<HTMLDivElement>(null);
+  const hasPacket = packet.value !== null;
+  useEffect(() => {
+    if (hasPacket) element.current?.scrollIntoView({ block: 'nearest' });
+  }, [hasPacket]);
+  if (packet.value === null) {
+    return (
+      <Section title={t('welcome.see')}>
+        <p class="waiting" role="status">
+          <span class="dot" /> {t('welcome.waiting')}
+        </p>
+      </Section>
+    );
+  }
+  return (
+    <div ref={element}>
+      <Section title={t('welcome.arrived')}>
+        <p role="status">
+          {formatTime(packet.value.time)} ·{' '}
+          <code>
+            {parametersOf(packet.value)
+              .slice(0, SHOWN_VALUES)
+              .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+              .join(', ')}
+          </code>
+        </p>
+        <div class="form-actions">
+          <a class="button" href={`/objects/${object._id}/live`}>
+            {t('card.open')}
+          </a>
+          <a class="button primary" href={`/?object=${object._id}`}>
+            {t('welcome.map')}
+          </a>
+        </div>
+      </Section>
+    </div>
+  );
+}

@@ -1,0 +1,229 @@
+/** The composition root: creates every component that needs the database. Nothing else creates components. */
+import type { Express } from 'express';
+import type { Logger } from 'pino';
+import { type Attempts, createAttempts } from './auth/attempts.js';
+import { createDevicePasswords } from './auth/device-passwords.js';
+import { createIdentity, type Identity } from './auth/identity.js';
+import { createPasswords, generatePassword, type Passwords } from './auth/passwords.js';
+import type { Config } from './config.js';
+import { type Caches, createCaches } from './db/caches/caches.js';
+import { createHistory } from './db/changes/history.js';
+import { connectListDatabase, type Database } from './db/driver/client.js';
+import { poolStateOf } from './db/driver/pool-stats.js';
+import { type Audit, createAudit } from './db/entities/audit.js';
+import { reportInvalidOwnIds } from './db/entities/invalid-own-ids.js';
+import { createFinders } from './db/finders.js';
+import { type Jobs, startJobs } from './db/jobs.js';
+import { openDatabase } from './db/open.js';
+import { findPacketUpgrade } from './db/packets/duplicates.js';
+import { createIngest, type Ingest } from './db/packets/ingest.js';
+import { findKey } from './db/schema/seed.js';
+import { createFairness, createSubscriptionQueue } from './fairness/fairness.js';
+import { createApp } from './http/app.js';
+import { type CommandWaiters, createCommandWaiters } from './http/command-waiters.js';
+import { createHooks } from './http/hooks/hooks.js';
+import { createClientFacts } from './http/middleware/client-ip.js';
+import type { Entry } from './http/server/entry.js';
+import { createFeed, type Feed } from './live/feed.js';
+import { createSocketServer } from './live/socketio.js';
+import type { Change } from './model/change.js';
+import { createStampClock } from './model/packet.js';
+import { createDigest } from './mqtt/dedup-id.js';
+import { createGateway, type Gateway } from './mqtt/gateway.js';
+import { type Lifecycle, retryUntilAvailable } from './ops/lifecycle.js';
+import type { OpsServer } from './ops/server.js';
+import { startWatching } from './watching.js';
+import { createWorkers, type Workers } from './workers.js';
+
+/** What exists before the database is available. */
+export interface ContextDeps {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly secrets: readonly string[];
+  readonly uri: string;
+  readonly entry: Entry;
+  readonly ops: OpsServer;
+  readonly onChange?: ((change: Change) => void) | undefined;
+  readonly onPassword: (password: string) => void;
+  /** Called for each failed attempt to reach the database. */
+  readonly onUnavailable: (error: unknown) => void;
+}
+
+export interface Context {
+  /** Answers the requests. */
+  readonly app: Express;
+  /** The address for devices; null for none. */
+  readonly mqttUrl: string | null;
+  /** What the ops server reports once the service accepts requests. */
+  readonly vitals: Parameters<OpsServer['opened']>[0];
+}
+
+/** Creates and connects every component. Waits for the database while it is unavailable. */
+export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Promise<Context> {
+  const { config, log, now, entry, ops } = deps;
+  const passwords = await createPasswords();
+  const database = await findPrepared(deps, passwords, lifecycle.ending);
+  const listDatabase = await findListDatabase(deps, lifecycle.ending);
+  for (const { client } of [database, listDatabase]) lifecycle.onShutdown(() => client.close());
+  let isLive = (): boolean => false;
+  const caches = createCaches(database, () => isLive());
+  const { sessionLifetimeMs: lifetimeMs } = config.auth;
+  const identity = createIdentity({ database, secrets: deps.secrets, lifetimeMs, now, accounts: caches.accounts });
+  const audit = createAudit({ database, log: log.child({ module: 'audit' }), now });
+  lifecycle.onShutdown(() => audit.stop());
+  const { retentionDays } = config;
+  const jobs = startJobs({ database, audit, retentionDays, log: (module) => log.child({ module }), now });
+  lifecycle.onShutdown(() => jobs.stop());
+  const facts = createClientFacts(config.http.trustProxy);
+  const feed = createLiveFeed(deps, { database, caches, identity });
+  const commandWaiters = createCommandWaiters();
+  const intake = await createIntake({ ...deps, database, caches, identity, audit });
+  const { gateway } = intake;
+  const workers = createWorkers({ ...deps, database, caches, audit, onOutcome: ops.metrics.webhookEnded });
+  const shared = { ...deps, ...jobs, database, caches };
+  const opened = { ...shared, commandWaiters, feed, gateway, workers, ending: lifecycle.ending };
+  const app = createApi({ ...opened, ...intake, ...facts, listDatabase, identity, passwords, audit });
+  const { listen } = feed;
+  const open = { ...facts, listen, identify: identity.identify, corsOrigins: config.http.corsOrigins };
+  const sockets = createSocketServer(entry.server, { ...open, log: log.child({ module: 'live' }) });
+  const watcher = await startWatching(opened, lifecycle);
+  isLive = watcher.isLive;
+  const vitals = {
+    ping: () => database.db.command({ ping: 1 }),
+    isLive,
+    sockets: () => feed.stats().listeners,
+    pool: () => poolStateOf(database.client, listDatabase.client),
+    ...{ watcher: watcher.stats, workers: workers.stats },
+  };
+  lifecycle.onShutdown(() => gateway.stop());
+  const mqttUrl = await gateway.start();
+  // Runs from the last to the first: requests and subscribers end before the components that they use.
+  lifecycle.onShutdown(
+    () => sockets.stop(),
+    () => feed.stop(),
+    () => commandWaiters.stop(),
+    () => sockets.disconnectAll(),
+    () => entry.close(),
+    () => ops.drain(),
+  );
+  return { app, mqttUrl, vitals };
+}
+
+const findListDatabase = ({ uri, onUnavailable }: ContextDeps, signal: AbortSignal): Promise<Database> =>
+  retryUntilAvailable(() => connectListDatabase(uri), { signal, onUnavailable });
+
+/** Opens the database; retries until it is available. */
+function findPrepared(deps: ContextDeps, passwords: Passwords, signal: AbortSignal): Promise<Database> {
+  const { login, password } = deps.config.admin;
+  const chosen = password ?? generatePassword();
+  const onCreated = (): void => {
+    if (password === null) deps.onPassword(chosen);
+  };
+  const firstUser = { login, passwordHash: () => passwords.hash(chosen), onCreated };
+  const { onUnavailable } = deps;
+  return retryUntilAvailable(() => openDatabase(deps.uri, firstUser, deps.now()), { signal, onUnavailable });
+}
+
+interface Opened extends ContextDeps {
+  readonly database: Database;
+  readonly caches: Caches;
+  readonly commandWaiters: CommandWaiters;
+  readonly feed: Feed;
+  readonly gateway: Gateway;
+  readonly workers: Workers;
+  readonly ending: AbortSignal;
+  readonly requestRemoval: Jobs['requestRemoval'];
+}
+
+function createLiveFeed(
+  { config, log, now }: ContextDeps,
+  { database, caches, identity }: { database: Database; caches: Caches; identity: Identity },
+): Feed {
+  return createFeed({
+    identify: identity.identify,
+    ...createFinders(database, createSubscriptionQueue()),
+    openHistory: createHistory(database.client),
+    ...{ findAudience: caches.audiences.find, prepareAudiences: caches.audiences.prepare },
+    maxSubscribers: config.live,
+    log: log.child({ module: 'live' }),
+    now,
+  });
+}
+
+/** The intake of packets, which HTTP and MQTT share so that their packets are written together, and the MQTT gateway. */
+interface Intake {
+  readonly ingest: Ingest;
+  readonly attempts: Attempts;
+  readonly hashDevicePassword: (password: string) => string;
+  readonly gateway: Gateway;
+}
+
+async function createIntake(
+  deps: ContextDeps & { database: Database; caches: Caches; identity: Identity; audit: Audit },
+): Promise<Intake> {
+  const { database, audit, now, config, ops } = deps;
+  // Reports devices that cannot connect by their own id. Nothing waits for it.
+  void reportInvalidOwnIds({ database, audit, log: deps.log });
+  const upgradedMs = await findPacketUpgrade(database);
+  const ingest = createIngest(
+    database,
+    createStampClock(now, () => performance.now()),
+    upgradedMs,
+  );
+  const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
+  const digest = createDigest(await findKey(database, 'packet key'));
+  const attempts = createAttempts(database.client);
+  const gateway = createGateway({
+    ...{ database, audit, now, devicePasswords, identify: deps.identity.identify },
+    address: config.mqtt,
+    broker: config.broker,
+    models: deps.caches.models,
+    ...{ digest, upgradedMs },
+    ingest: ops.metrics.counted('mqtt', ingest),
+    log: deps.log.child({ module: 'mqtt' }),
+  });
+  return { ingest, attempts, hashDevicePassword: devicePasswords.hash, gateway };
+}
+
+interface ApiDeps extends Opened, Intake {
+  readonly listDatabase: Database;
+  readonly identity: Identity;
+  readonly passwords: Passwords;
+  readonly audit: Audit;
+  readonly addressOf: ReturnType<typeof createClientFacts>['addressOf'];
+}
+
+function createApi(deps: ApiDeps) {
+  const { config, database, caches, commandWaiters, identity, passwords, audit, feed, addressOf, now } = deps;
+  const { metrics, load } = deps.ops;
+  const log = deps.log.child({ module: 'http' });
+  const { tokenLifetimeMs } = config.auth;
+  const inBackground = (work: Promise<unknown>): void => {
+    work.catch((error) => log.error({ err: error }, 'work after an answer failed'));
+  };
+  const invalidate = (store: string, id: string): void => caches.invalidate({ store, id });
+  const findStore = caches.stores.find;
+  const common = { database, passwords, tokenLifetimeMs, now, invalidate, findStore, ...identity };
+  return createApp({
+    ...{ ...common, ...deps.workers.api, ...createFairness(), listDatabase: deps.listDatabase },
+    accounts: caches.accounts,
+    models: caches.models,
+    hooks: createHooks({ ...common, ...deps.workers.api, inBackground, hashDevicePassword: deps.hashDevicePassword }),
+    ingest: metrics.counted('http', deps.ingest),
+    attempts: deps.attempts,
+    commandWaiters,
+    audit,
+    requestEnded: metrics.requestEnded,
+    ...{ ending: deps.ending, requestRemoval: deps.requestRemoval },
+    ...{ isOverloaded: load.isOverloaded, consume: load.consume },
+    listen: feed.listen,
+    ...{ mqtt: config.mqtt, map: config.map },
+    addressOf,
+    trustProxy: config.http.trustProxy,
+    corsOrigins: config.http.corsOrigins,
+    log,
+    // Contains only names, numbers and route patterns: nothing to search for secrets.
+    requestLog: log.child({}, { redact: [] }),
+  });
+}

@@ -1,0 +1,149 @@
+/** Writes a consistent snapshot of all stored data into a folder while the service runs. */
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
+import { BSON, type ClientSession, type Db, type Document, type Filter, type MongoClient } from 'mongodb';
+import { LIMITS } from '../../model/limits.js';
+import { keysAfter } from '../bson/packet-key.js';
+import { PACKETS } from '../packets/packets.js';
+import { RESTORING } from '../schema/migrations.js';
+import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
+
+/** The database no longer has the history of the snapshot: by default it keeps five minutes. */
+const SNAPSHOT_TOO_OLD = 239;
+/** The database has no committed snapshot yet. */
+const SNAPSHOT_UNAVAILABLE = 246;
+const SNAPSHOT_PAUSE_MS = 50;
+/** Leases are useless after a restore. */
+const NOT_LEASES: Filter<Document> = { _id: { $not: /^lease: / as never } };
+
+/** Writes the backup. The folder must be empty or missing; it appears only when the backup is complete. */
+export async function writeBackup(client: MongoClient, folder: string, nowMs: number): Promise<Manifest> {
+  const present = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  if (present.length > 0) throw new Error(`${folder} is not empty: a backup needs its own folder`);
+  const draft = `${folder}.partial`;
+  await rm(draft, { recursive: true, force: true });
+  await mkdir(dirname(folder), { recursive: true });
+  await mkdir(draft, { mode: 0o700 });
+  const session = client.startSession({ snapshot: true });
+  try {
+    const manifest = await writeAll(client.db(), session, draft, nowMs);
+    await writeFile(join(draft, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
+    await rm(folder, { recursive: true, force: true });
+    await rename(draft, folder);
+    return manifest;
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  } finally {
+    await session.endSession();
+  }
+}
+
+async function writeAll(db: Db, session: ClientSession, folder: string, nowMs: number): Promise<Manifest> {
+  const marks = await readMarks(db, session);
+  if (marks.length === 0) throw new Error('The database is empty: no Vigil has used it yet');
+  if (marks.some(({ _id }) => _id === RESTORING)) throw new Error('A restore into this database is unfinished');
+  const found = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
+  const names = found.map(({ name }) => name).filter((name) => !name.startsWith('system.') && name !== PACKETS);
+  const files: BackupFile[] = [];
+  for (const name of names.sort()) {
+    const filter = name === 'installation' ? NOT_LEASES : {};
+    const read = () => db.collection(name).find(filter, { session, raw: true, sort: { _id: 1 } });
+    files.push(await writeCollection(folder, name, read() as AsyncIterable<unknown> as AsyncIterable<Uint8Array>));
+  }
+  // Packets come last: they are many and never change, so only they may be read from a later moment.
+  const { documents, isExact } = packetsOf(db, session);
+  if (found.some(({ name }) => name === PACKETS)) files.push(await writeCollection(folder, PACKETS, documents));
+  return {
+    ...{ format: 1, schema: marks.find(({ _id }) => _id === 'schema')?.version ?? 0, time: nowMs },
+    ...{ clusterTime: String((session as unknown as { snapshotTime: unknown }).snapshotTime), exact: isExact(), files },
+  };
+}
+
+type Mark = { _id: string; version?: number };
+
+/** The first read of the session, which fixes the snapshot. A database that has just started needs a moment for it. */
+async function readMarks(db: Db, session: ClientSession): Promise<Mark[]> {
+  for (const deadlineMs = performance.now() + LIMITS.databaseOperationMs; ; ) {
+    try {
+      return await db.collection<Mark>('installation').find({}, { session }).toArray();
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (code !== SNAPSHOT_UNAVAILABLE || performance.now() > deadlineMs) throw error;
+      await wait(SNAPSHOT_PAUSE_MS);
+    }
+  }
+}
+
+/** The packets of the snapshot; once the database no longer has it, the remaining packets are current ones. */
+function packetsOf(db: Db, session: ClientSession): { documents: AsyncIterable<Uint8Array>; isExact: () => boolean } {
+  let isExact = true;
+  const read = (filter: Filter<Document>, options: object) =>
+    db.collection(PACKETS).find(filter, { ...options, raw: true, sort: { _id: 1 } }) as AsyncIterable<unknown>;
+  async function* documents(): AsyncGenerator<Uint8Array> {
+    let last: Uint8Array | null = null;
+    try {
+      for await (const document of read({}, { session }) as AsyncIterable<Uint8Array>) {
+        last = document;
+        yield document;
+      }
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== SNAPSHOT_TOO_OLD) throw error;
+      isExact = false;
+      const rest = last === null ? {} : keysAfter(BSON.deserialize(last)._id);
+      yield* read(rest, { readConcern: { level: 'majority' } }) as AsyncIterable<Uint8Array>;
+    }
+  }
+  return { documents: documents(), isExact: () => isExact };
+}
+
+/** Writes concatenated BSON documents with gzip, the format of MongoDB's own tools. */
+async function writeCollection(
+  folder: string,
+  name: string,
+  documents: AsyncIterable<Uint8Array>,
+): Promise<BackupFile> {
+  const file = `${encodeURIComponent(name)}.bson.gz`;
+  const hash = createHash('sha256');
+  const counted = { documents: 0, bytes: 0 };
+  await pipeline(
+    Readable.from(chunkBySize(documents, counted)),
+    createGzip({ level: LIMITS.backupCompression }),
+    async function* (compressed: AsyncIterable<Buffer>) {
+      for await (const bytes of compressed) {
+        hash.update(bytes);
+        yield bytes;
+      }
+    },
+    createWriteStream(join(folder, file), { mode: 0o600, flush: true }),
+  );
+  return { collection: name, file, ...counted, sha256: hash.digest('hex') };
+}
+
+/** Joins documents to chunks that are large enough for efficient compression. */
+async function* chunkBySize(
+  documents: AsyncIterable<Uint8Array>,
+  counted: { documents: number; bytes: number },
+): AsyncGenerator<Buffer> {
+  let chunk: Uint8Array[] = [];
+  let chunkBytes = 0;
+  for await (const document of documents) {
+    chunk.push(document);
+    chunkBytes += document.length;
+    counted.documents++;
+    counted.bytes += document.length;
+    if (chunkBytes < LIMITS.backupPieceBytes) continue;
+    yield Buffer.concat(chunk);
+    [chunk, chunkBytes] = [[], 0];
+  }
+  yield Buffer.concat(chunk);
+}

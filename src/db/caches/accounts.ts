@@ -1,0 +1,240 @@
+/** Users with their permissions, tokens and sessions: cached for authentication, and invalidated by changes. */
+import { LRUCache } from 'lru-cache';
+import { BSON, type Document, ObjectId } from 'mongodb';
+import { badRequest } from '../../errors.js';
+import { type Caller, forObject, type OwnObject, type Scope } from '../../model/access.js';
+import { cacheSize } from '../../model/cache-size.js';
+import type { Change } from '../../model/change.js';
+import { type Entity, isId } from '../../model/entity.js';
+import { LIMITS } from '../../model/limits.js';
+import { isValidOwnId } from '../../model/own-id.js';
+import { builtInStore } from '../../model/stores.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { findStored } from '../entities/lookup.js';
+import { createReadThroughCache } from './cache.js';
+
+/** An active user with the permissions of the role. */
+export interface Account {
+  readonly userId: string;
+  readonly login: string;
+  readonly groupId: string;
+  readonly roleId: string | null;
+  readonly credentials: readonly string[];
+  /** The object, if the user is its device. */
+  readonly object: OwnObject | null;
+}
+
+/** A token that was not revoked; null `scopes` means no restriction. */
+export interface TokenRecord {
+  readonly id: string;
+  readonly userId: string;
+  readonly scopes: readonly string[] | null;
+  readonly expiresAtMs: number;
+}
+
+export interface Accounts {
+  /** Null when the user does not exist or is not active. */
+  findAccount(userId: string): Promise<Account | null>;
+  findToken(tokenId: string): Promise<TokenRecord | null>;
+  /** Drops outdated entries: called at once for our own writes, and by the change stream for writes of other instances. */
+  invalidate(change: Pick<Change, 'store' | 'id'>): void;
+  /** Called when changes were missed. */
+  invalidateAll(): void;
+}
+
+/** `isLive` returns whether the change stream delivers; while it does not, the caches are not used. */
+export function createAccounts(database: Database, isLive: () => boolean): Accounts {
+  // The objects whose ids are part of the credentials of cached accounts.
+  const devices = new Set<string>();
+  const accounts = createReadThroughCache(LIMITS.cachedAccounts, isLive, async (userId) => {
+    const account = await loadAccount(database, userId);
+    if (account !== null && account.object !== null) devices.add(account.object.objectId);
+    return account;
+  });
+  const tokens = createReadThroughCache(LIMITS.cachedTokens, isLive, (tokenId) => loadToken(database, tokenId));
+  return {
+    findAccount: accounts.find,
+    findToken: tokens.find,
+    invalidate({ store, id }) {
+      if (store === 'users') accounts.invalidate(id);
+      // Drops only the accounts that depend on this document.
+      if (store === 'roles') accounts.invalidateWhere(({ roleId }) => roleId === id);
+      if (store === 'objects' && devices.has(id)) accounts.invalidateWhere(({ object }) => object?.objectId === id);
+      if (store === 'tokens') tokens.invalidate(id);
+    },
+    invalidateAll() {
+      accounts.invalidateAll();
+      tokens.invalidateAll();
+      devices.clear();
+    },
+  };
+}
+
+async function loadAccount(database: Database, userId: string): Promise<Account | null> {
+  const user = await findOne(database, 'users', { _id: new ObjectId(userId) });
+  if (user === null || user.active === false) return null;
+  const role = user.role instanceof ObjectId ? await findOne(database, 'roles', { _id: user.role }) : null;
+  const object = await findObject(database, user.object);
+  return {
+    userId,
+    login: user.login,
+    groupId: user.group.toHexString(),
+    roleId: role === null ? null : role._id.toHexString(),
+    credentials: forObject(role?.credentials ?? [], object),
+    object,
+  };
+}
+
+/** The permissions of a user as its requests have them, also of a user who is not active. */
+export async function findRights(database: Database, user: Entity): Promise<Pick<Account, 'credentials' | 'object'>> {
+  const object = await findObject(database, isId(user.object) ? new ObjectId(user.object) : null);
+  return { credentials: forObject(await findCredentials(database, user.role), object), object };
+}
+
+async function findObject(database: Database, id: unknown): Promise<OwnObject | null> {
+  const object = id instanceof ObjectId ? await findOne(database, 'objects', { _id: id }) : null;
+  if (object === null) return null;
+  return { objectId: object._id.toHexString(), ownId: isValidOwnId(object.id) ? object.id : null };
+}
+
+async function loadToken(database: Database, tokenId: string): Promise<TokenRecord | null> {
+  const token = await findOne(database, 'tokens', { _id: new ObjectId(tokenId) });
+  if (token === null) return null;
+  return {
+    id: tokenId,
+    userId: token.user.toHexString(),
+    scopes: token.scopes ?? null,
+    expiresAtMs: token.expiresAt,
+  };
+}
+
+/** An active user with the stored password hash. */
+export interface KnownLogin {
+  readonly userId: string;
+  readonly passwordHash: string;
+}
+
+/** Finds an active user by login. */
+export async function findLogin(database: Database, login: string): Promise<KnownLogin | null> {
+  const user = await findOne(database, 'users', { login });
+  if (user === null || user.active === false || typeof user._password !== 'string') return null;
+  return { userId: user._id.toHexString(), passwordHash: user._password };
+}
+
+/** Stores another hash of the same password, unless the password was changed meanwhile. */
+export async function replacePasswordHash(database: Database, known: KnownLogin, passwordHash: string): Promise<void> {
+  const present = { _id: new ObjectId(known.userId), _password: known.passwordHash };
+  const update = { $set: { _password: passwordHash } };
+  await mapDriverErrors(() => database.db.collection('users').updateOne(present, update));
+}
+
+/** The place of an entity: its group, and the chain of groups from the root down to it. */
+export interface Place {
+  readonly group: string;
+  readonly branch: string[];
+}
+
+// For clients that import entities of another installation, with the group ids of that one.
+const HINT = '; without it, or with ?group=mine, the entity belongs to your own group';
+
+/** Returns the caller's own group, or the named one. Throws a 400 when that group is not below the caller's. */
+export async function findPlace(
+  database: Database,
+  scope: Scope,
+  named: string | null,
+  field = 'group',
+): Promise<Place> {
+  const group = named ?? scope.groupId;
+  const found = await findStored(database, builtInStore('groups'), '_id', group.toLowerCase());
+  const branch = found === null ? [] : (BSON.deserialize(found).branch as ObjectId[]).map(String);
+  if (!branch.includes(scope.groupId))
+    throw badRequest(`${field}: not a group of yours${field === 'group' ? HINT : ''}`);
+  return { group, branch };
+}
+
+/** Ends one session. */
+export async function endSession(database: Database, sessionId: string): Promise<void> {
+  await mapDriverErrors(() => database.db.collection<{ _id: string }>('sessions').deleteOne({ _id: sessionId }));
+}
+
+/** Keeps a user's newest sessions and ends the rest. */
+export async function endOldSessions(database: Database, userId: string): Promise<void> {
+  const sessions = database.db.collection<{ _id: string }>('sessions');
+  const newestFirst = { sort: { expires: -1 as const }, skip: LIMITS.sessionsPerUser, projection: { _id: 1 } };
+  await mapDriverErrors(async () => {
+    const old = await sessions.find({ 'session.user': userId }, newestFirst).toArray();
+    if (old.length > 0) await sessions.deleteMany({ _id: { $in: old.map(({ _id }) => _id) } });
+  });
+}
+
+/** Records the last use of tokens, to the minute, so that owners see which tokens are still in use. */
+export function createUseNotes(database: Database, now: () => number): (tokenId: string) => void {
+  const lastNotes = new LRUCache<string, number>(cacheSize(LIMITS.cachedTokens));
+  return (tokenId) => {
+    const nowMs = now();
+    if (nowMs - (lastNotes.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LIMITS.tokenUseNotedMs) return;
+    lastNotes.set(tokenId, nowMs);
+    const stale = { _id: new ObjectId(tokenId), lastUsed: { $not: { $gt: nowMs - LIMITS.tokenUseNotedMs } } };
+    // A failed update is repeated at the next use.
+    database.db
+      .collection('tokens')
+      .updateOne(stale, { $set: { lastUsed: nowMs } })
+      .catch(() => lastNotes.delete(tokenId));
+  };
+}
+
+/** Revokes one token. */
+export async function revokeToken(database: Database, tokenId: string): Promise<void> {
+  await mapDriverErrors(() => database.db.collection('tokens').deleteOne({ _id: new ObjectId(tokenId) }));
+}
+
+/** The chain of tokens that created each other, from the first one down to this one; null when the token no longer exists. */
+export async function findLineage(database: Database, tokenId: string): Promise<string[] | null> {
+  const token = await findOne(database, 'tokens', { _id: new ObjectId(tokenId) });
+  return token === null ? null : [...((token._parents ?? []) as string[]), tokenId];
+}
+
+/** Revokes all tokens that were created with this one, directly or indirectly; returns their `_id`s. */
+export async function revokeDescendants(database: Database, tokenId: string): Promise<string[]> {
+  const tokens = database.db.collection('tokens');
+  const descendants = { _parents: tokenId };
+  return mapDriverErrors(async () => {
+    const revoked = await tokens.find(descendants, { projection: { _id: 1 } }).toArray();
+    if (revoked.length > 0) await tokens.deleteMany(descendants);
+    return revoked.map(({ _id }) => String(_id));
+  });
+}
+
+/** Ends all sessions and revokes all tokens of a user; returns the `_id`s of the tokens. */
+export async function endAccess(database: Database, userId: string): Promise<string[]> {
+  const [sessions, tokens] = [database.db.collection('sessions'), database.db.collection('tokens')];
+  const ofUser = { user: new ObjectId(userId) };
+  return mapDriverErrors(async () => {
+    const revoked = await tokens.find(ofUser, { projection: { _id: 1 } }).toArray();
+    await Promise.all([sessions.deleteMany({ 'session.user': userId }), tokens.deleteMany(ofUser)]);
+    return revoked.map(({ _id }) => String(_id));
+  });
+}
+
+/** Whether the caller's session or token still exists. */
+export async function isInForce(
+  database: Database,
+  { session, token }: Pick<Caller, 'session' | 'token'>,
+): Promise<boolean> {
+  if (token !== null) return (await findOne(database, 'tokens', { _id: new ObjectId(token.id) })) !== null;
+  const sessions = database.db.collection<{ _id: string }>('sessions');
+  return session !== null && (await mapDriverErrors(() => sessions.findOne({ _id: session.id }))) !== null;
+}
+
+/** The credentials of a role, without a permission check; empty when the role does not exist. */
+export async function findCredentials(database: Database, roleId: unknown): Promise<string[]> {
+  const role = isId(roleId) ? await findOne(database, 'roles', { _id: new ObjectId(roleId) }) : null;
+  return role?.credentials ?? [];
+}
+
+function findOne(database: Database, collection: string, filter: Document): Promise<Document | null> {
+  return mapDriverErrors(() =>
+    database.db.collection(collection).findOne(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
+  );
+}

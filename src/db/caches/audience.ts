@@ -1,0 +1,76 @@
+/** Caches the audience of each object's packets, and updates it from the changes of objects. */
+import { LRUCache } from 'lru-cache';
+import { ObjectId } from 'mongodb';
+import { ACCESS_FIELDS, type AccessFields, audienceOf } from '../../model/access.js';
+import { cacheSize } from '../../model/cache-size.js';
+import { type Change, mayHaveChanged } from '../../model/change.js';
+import { LIMITS } from '../../model/limits.js';
+import { inBatches } from '../driver/bulk-queue.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { toPlain } from '../schema/mapping.js';
+
+export interface AudienceCache {
+  /** The addresses of all who may see the object; null when the object does not exist. */
+  find(objectId: string): readonly string[] | null | Promise<readonly string[] | null>;
+  /** Loads the audiences of these objects with one query, so that `find` answers synchronously. Throws 503. */
+  prepare(objectIds: readonly string[]): Promise<void>;
+  apply(change: Change): void;
+  invalidateAll(): void;
+}
+
+const PROJECTION = { owner: 1, branch: 1, access: 1 };
+
+export function createAudienceCache(database: Database): AudienceCache {
+  const known = new LRUCache<string, readonly string[]>(cacheSize(LIMITS.cachedReaders));
+  /** Objects of the current batch that do not exist. */
+  let absent = new Set<string>();
+  let applied = 0;
+  const load = async (objectId: string): Promise<readonly string[] | null> => {
+    const before = applied;
+    const found = await findAudience(database, [objectId]);
+    const audience = found.get(objectId) ?? null;
+    // A result that was loaded during a change may be outdated: it is used, but not cached.
+    if (applied === before && audience !== null) known.set(objectId, audience);
+    return audience;
+  };
+  return {
+    find: (objectId) => known.get(objectId) ?? (absent.has(objectId) ? null : load(objectId)),
+    async prepare(objectIds) {
+      const missing = objectIds.filter((id) => known.get(id) === undefined);
+      if (missing.length === 0) return;
+      const none = new Set<string>();
+      for (const batch of inBatches([...new Set(missing)], LIMITS.readersBatch)) {
+        const before = applied;
+        const found = await findAudience(database, batch);
+        if (applied !== before) continue;
+        for (const id of batch) {
+          const audience = found.get(id);
+          if (audience === undefined) none.add(id);
+          else known.set(id, audience);
+        }
+      }
+      absent = none;
+    },
+    apply(change) {
+      if (change.store !== 'objects' || !mayHaveChanged(change, ACCESS_FIELDS)) return;
+      const { id, accessFields } = change;
+      applied++;
+      absent.delete(id);
+      if (accessFields === null) known.delete(id);
+      else known.set(id, audienceOf(accessFields));
+    },
+    invalidateAll() {
+      applied++;
+      known.clear();
+      absent.clear();
+    },
+  };
+}
+
+async function findAudience(database: Database, objectIds: readonly string[]): Promise<Map<string, readonly string[]>> {
+  const filter = { _id: { $in: objectIds.map((id) => new ObjectId(id)) } };
+  const options = { projection: PROJECTION, batchSize: objectIds.length + 1 };
+  const found = await mapDriverErrors(() => database.db.collection('objects').find(filter, options).toArray());
+  return new Map(found.map((object) => [String(object._id), audienceOf(toPlain(object) as unknown as AccessFields)]));
+}

@@ -1,0 +1,43 @@
+/** All caches of documents, invalidated by the change stream. */
+import type { Change } from '../../model/change.js';
+import type { Database } from '../driver/client.js';
+import { type Accounts, createAccounts } from './accounts.js';
+import { type AudienceCache, createAudienceCache } from './audience.js';
+import { createStoreFinder, type StoreFinder } from './custom-stores.js';
+import { createModelFinder, type ModelFinder } from './models.js';
+
+export interface Caches {
+  readonly accounts: Accounts;
+  readonly stores: StoreFinder;
+  readonly models: ModelFinder;
+  readonly audiences: AudienceCache;
+  /** Called after a write of this instance. */
+  invalidate(written: Pick<Change, 'store' | 'id'>): void;
+  /** Called for each change of the change stream. */
+  apply(change: Change): void;
+  /** Called when changes were missed. */
+  invalidateAll(): void;
+}
+
+/** `isLive` returns whether the change stream delivers; while it does not, every look-up queries the database. */
+export function createCaches(database: Database, isLive: () => boolean): Caches {
+  const accounts = createAccounts(database, isLive);
+  const stores = createStoreFinder(database, isLive);
+  const models = createModelFinder(database, isLive);
+  const audiences = createAudienceCache(database);
+  const invalidate = (written: Pick<Change, 'store' | 'id'>): void => {
+    for (const cache of [accounts, stores, models]) cache.invalidate(written);
+  };
+  return {
+    ...{ accounts, stores, models, audiences, invalidate },
+    apply(change) {
+      // Most changes are packets, which no cache holds.
+      if (change.store === 'packets') return;
+      invalidate(change);
+      audiences.apply(change);
+    },
+    invalidateAll() {
+      for (const cache of [accounts, stores, models, audiences]) cache.invalidateAll();
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** Caches the declarations of models by `_id`: every packet needs them. */
+import { ObjectId } from 'mongodb';
+import type { Change } from '../../model/change.js';
+import { isId } from '../../model/entity.js';
+import { LIMITS } from '../../model/limits.js';
+import { type Declarations, declarationsOf } from '../../model/model.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { createReadThroughCache } from './cache.js';
+
+export interface ModelFinder {
+  /** A missing model declares nothing. */
+  declarationsOf(modelId: string): Promise<Declarations>;
+  invalidate(change: Pick<Change, 'store' | 'id'>): void;
+  invalidateAll(): void;
+}
+
+export function createModelFinder(database: Database, isLive: () => boolean): ModelFinder {
+  const known = createReadThroughCache(LIMITS.cachedModels, isLive, async (modelId) => {
+    const model = await mapDriverErrors(() => database.db.collection('models').findOne({ _id: new ObjectId(modelId) }));
+    return declarationsOf(model?.data);
+  });
+  return {
+    async declarationsOf(modelId) {
+      return (isId(modelId) ? await known.find(modelId) : null) ?? declarationsOf(null);
+    },
+    invalidate({ store, id }) {
+      if (store === 'models') known.invalidate(id);
+    },
+    invalidateAll: known.invalidateAll,
+  };
+}

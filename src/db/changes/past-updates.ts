@@ -1,0 +1,76 @@
+/** Reads changes of objects in an interval from the oplog, as far back as it reaches. */
+import { MongoServerError } from 'mongodb';
+import { LIMITS } from '../../model/limits.js';
+import type { Database } from '../driver/client.js';
+import type { StreamChange } from './decoder.js';
+import { closeStream, dropStream, openStreamAt, readStream, type Stream, type StreamBatch } from './stream.js';
+
+const HISTORY_LOST = 286;
+
+export interface PastUpdates {
+  readonly changes: StreamChange[];
+  /** The time up to which all changes were read, in ms; null when the interval is complete. */
+  readonly readToMs: number | null;
+}
+
+/** Reads until there are `limit` changes, or until the time limit. `timeOf` returns the time of a change in ms. */
+export async function readPastUpdates(
+  { client }: Database,
+  { fromMs, toMs, limit }: { fromMs: number; toMs: number; limit: number },
+  isWanted: (change: StreamChange) => boolean,
+  timeOf: (change: StreamChange) => number,
+): Promise<PastUpdates> {
+  const untilMs = performance.now() + LIMITS.pastUpdatesMs;
+  const opened = await openWithin(client, fromMs, toMs);
+  const changes: StreamChange[] = [];
+  if (opened === null) return { changes, readToMs: null };
+  let { batch } = opened;
+  try {
+    for (;;) {
+      changes.push(...batch.changes.filter(isWanted));
+      const last = batch.changes.at(-1);
+      if (last === undefined || timeOf(last) > toMs) return { changes, readToMs: null };
+      // A page never ends within one millisecond: the next page would repeat the changes of that millisecond.
+      const isEnough = changes.length >= limit && timeOf(last) > timeOf(changes[limit - 1] as StreamChange);
+      if (isEnough || performance.now() > untilMs) return { changes, readToMs: timeOf(last) };
+      batch = await next(opened.stream);
+    }
+  } finally {
+    await closeStream(opened.stream);
+  }
+}
+
+const next = (stream: Stream): Promise<StreamBatch> =>
+  readStream(stream, { waitMs: LIMITS.historyWaitMs, batchSize: LIMITS.historyPage });
+
+type Client = Database['client'];
+
+/** Opens the oplog at `fromMs`, or at its beginning, found by bisection; null when it begins after `toMs`. */
+async function openWithin(client: Client, fromMs: number, toMs: number) {
+  let [lostMs, earliestMs] = [fromMs, Math.min(toMs, Date.now())];
+  if (earliestMs < fromMs) return null;
+  let opened = await tryOpenStream(client, Math.max(fromMs, 0));
+  for (let tries = 0; opened === null && earliestMs - lostMs > LIMITS.pastStepMs && tries < LIMITS.pastTries; tries++) {
+    const middleMs = Math.floor((lostMs + earliestMs) / 2);
+    const found = await tryOpenStream(client, Math.max(middleMs, 0));
+    if (found === null) lostMs = middleMs;
+    else {
+      earliestMs = middleMs;
+      if (earliestMs - lostMs > LIMITS.pastStepMs && tries < LIMITS.pastTries - 1) await closeStream(found.stream);
+      else opened = found;
+    }
+  }
+  return opened ?? tryOpenStream(client, earliestMs);
+}
+
+async function tryOpenStream(client: Client, fromMs: number): Promise<{ stream: Stream; batch: StreamBatch } | null> {
+  let stream: Stream | undefined;
+  try {
+    stream = await openStreamAt(client, 'objects', fromMs);
+    return { stream, batch: await next(stream) };
+  } catch (error) {
+    if (stream !== undefined) await dropStream(stream);
+    if (error instanceof MongoServerError && error.code === HISTORY_LOST) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,34 @@
+/** Expires overdue commands every few seconds. All instances do; the writes are idempotent. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { LIMITS } from '../../model/limits.js';
+import type { Database } from '../driver/client.js';
+import { expireCommands } from './commands.js';
+
+export interface ExpiryOptions {
+  readonly database: Database;
+  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export function startExpiry(options: ExpiryOptions): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const running = run(options, stopping.signal);
+  return {
+    stop() {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+async function run({ database, log, now }: ExpiryOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const expired = await expireCommands(database, now());
+      if (expired > 0) log.info({ commands: expired }, 'commands expired');
+    } catch (error) {
+      log.warn({ err: error }, 'failed to expire commands; retrying');
+    }
+    await wait(LIMITS.expiryCheckMs, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Stores which device is connected to which instance: a record per device with its newest connection, a heartbeat per instance.
+ * All times come from the database's clock, because the clocks of instances may differ.
+ */
+import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+
+/** A connection of a device; `id` names the connection, `instance` its process. */
+export interface HeldDevice {
+  readonly objectId: string;
+  readonly instance: string;
+  readonly id: string;
+}
+
+export interface PresenceClaim {
+  /** When this connection took over, in ms by the database's clock. */
+  readonly sinceMs: number;
+  /** When the previous connection ended, while its end is not published yet; else null. */
+  readonly endedMs: number | null;
+  /** Whether this is still the newest connection; otherwise the end of the previous one is unknown. */
+  readonly isNewest: boolean;
+}
+
+interface Instance {
+  _id: string;
+  seen: Date;
+}
+
+const recordsOf = ({ db }: Database) => db.collection('presence');
+const instancesOf = ({ db }: Database) => db.collection<Instance>('instances');
+
+/** Makes these the current connections of their devices. Returns the claims by connection id. */
+export async function claimPresences(
+  database: Database,
+  held: readonly HeldDevice[],
+): Promise<Map<string, PresenceClaim>> {
+  // Of several connections of one device, the last one wins.
+  const newest = [...new Map(held.map((one) => [one.objectId, one])).values()];
+  const ids = newest.map(({ objectId }) => new ObjectId(objectId));
+  const [first, ...others] = newest;
+  const found = await mapDriverErrors(async () => {
+    // For one device, a single command writes and reads.
+    if (first !== undefined && others.length === 0) return [await claimOne(database, first)];
+    await recordsOf(database).bulkWrite(newest.map(toClaim), { ordered: false });
+    return recordsOf(database)
+      .find({ _id: { $in: ids } }, { batchSize: ids.length + 1 })
+      .toArray();
+  });
+  const records = new Map<string, Document>(found.map((record) => [String(record._id), record]));
+  return new Map(
+    held.map(({ objectId, id }) => {
+      const { connection, since, before = null } = records.get(objectId) ?? {};
+      const isNewest = connection === id;
+      return [id, { sinceMs: Number(since ?? 0), endedMs: isNewest ? before : null, isNewest }];
+    }),
+  );
+}
+
+const takenBy = ({ instance, id }: HeldDevice): Document[] => [
+  { $set: { instance, connection: id, since: '$$NOW', before: '$ended', ended: null } },
+];
+
+async function claimOne(database: Database, held: HeldDevice): Promise<Document> {
+  const filter = { _id: new ObjectId(held.objectId) };
+  const options = { upsert: true, returnDocument: 'after' } as const;
+  return (await recordsOf(database).findOneAndUpdate(filter, takenBy(held), options)) as Document;
+}
+
+function toClaim(held: HeldDevice): AnyBulkWriteOperation {
+  return { updateOne: { filter: { _id: new ObjectId(held.objectId) }, update: takenBy(held), upsert: true } };
+}
+
+/** Marks closed connections as ended at `endedMs`, unless their devices have newer ones. */
+export async function endPresences(database: Database, held: readonly HeldDevice[], endedMs: number): Promise<void> {
+  const filter = {
+    _id: { $in: held.map(({ objectId }) => new ObjectId(objectId)) },
+    connection: { $in: held.map(({ id }) => id) },
+    ended: null,
+  };
+  await mapDriverErrors(() => recordsOf(database).updateMany(filter, { $set: { ended: endedMs } }));
+}
+
+/** Removes records whose end is published. */
+export async function removeEndedPresences(
+  database: Database,
+  instance: string,
+  objectIds: readonly string[],
+): Promise<void> {
+  const ids = objectIds.map((id) => new ObjectId(id));
+  const filter = { _id: { $in: ids }, instance, ended: { $ne: null } };
+  await mapDriverErrors(() => recordsOf(database).deleteMany(filter));
+}
+
+/** The connected ones among these devices, on any instance. */
+export async function findPresent(database: Database, objectIds: readonly string[]): Promise<Set<string>> {
+  const filter = { _id: { $in: objectIds.map((id) => new ObjectId(id)) }, ended: null };
+  const found = await mapDriverErrors(() =>
+    recordsOf(database)
+      .find(filter, { projection: { _id: 1 } })
+      .toArray(),
+  );
+  return new Set(found.map(({ _id }) => String(_id)));
+}
+
+/** Whether this is the device's newest connection; calls in one iteration of the event loop share a query. */
+export async function holdsPresence(database: Database, { objectId, id }: HeldDevice): Promise<boolean> {
+  const held = await database.batch('presence', [objectId], async (ids: string[]) => {
+    const filter = { _id: { $in: ids.map((one) => new ObjectId(one)) }, ended: null };
+    const found = await mapDriverErrors(() => recordsOf(database).find(filter).toArray());
+    return new Map(found.map(({ _id, connection }) => [String(_id), connection]));
+  });
+  return held.get(objectId) === id;
+}
+
+/** Stores a heartbeat. */
+export async function renewInstance(database: Database, instance: string): Promise<void> {
+  await mapDriverErrors(() =>
+    instancesOf(database).updateOne({ _id: instance }, [{ $set: { seen: '$$NOW' } }], { upsert: true }),
+  );
+}
+
+/** Claims an instance without a heartbeat for `silentMs`, to clean up after it. The claim lasts as long. */
+export async function takeSilentInstance(database: Database, silentMs: number): Promise<string | null> {
+  const filter = { $expr: { $lt: ['$seen', { $subtract: ['$$NOW', silentMs] }] } };
+  const taken = await mapDriverErrors(() =>
+    instancesOf(database).findOneAndUpdate(filter, [{ $set: { seen: '$$NOW' } }]),
+  );
+  return taken?._id ?? null;
+}
+
+export async function removeInstance(database: Database, instance: string): Promise<void> {
+  await mapDriverErrors(() => instancesOf(database).deleteOne({ _id: instance }));
+}
+
+/** Ends all connections of a lost instance. */
+export async function endAllPresence(database: Database, instance: string, endedMs: number): Promise<void> {
+  await mapDriverErrors(
+    () => recordsOf(database).updateMany({ instance, ended: null }, { $set: { ended: endedMs } }),
+    null,
+  );
+}
+
+/** Connections of an instance whose end is not published yet. */
+export async function listEnded(
+  database: Database,
+  instance: string,
+  limit: number,
+): Promise<(HeldDevice & { endedMs: number })[]> {
+  const found = await mapDriverErrors(() =>
+    recordsOf(database)
+      .find({ instance, ended: { $ne: null } }, { limit })
+      .toArray(),
+  );
+  return found.map(({ _id, connection, ended }: Document) => ({
+    objectId: String(_id),
+    instance,
+    id: connection,
+    endedMs: ended,
+  }));
+}

@@ -1,0 +1,40 @@
+/** Leases for work of one instance at a time: stored in the database, by the database's clock, renewed while held. */
+import { randomUUID } from 'node:crypto';
+import type { Database } from './client.js';
+import { mapDriverErrors } from './errors.js';
+
+export interface Lease {
+  /** Aborted when another instance may hold the lease; work must stop then. */
+  readonly lost: AbortSignal;
+  release(): Promise<void>;
+}
+
+type LeaseDocument = { _id: string; holder: string | null; until: Date };
+
+/** Returns null while another instance holds the lease. The lease of a killed instance expires after `leaseMs`. */
+export async function acquireLease(database: Database, name: string, leaseMs: number): Promise<Lease | null> {
+  const [leases, holder] = [database.db.collection<LeaseDocument>('installation'), randomUUID()];
+  const _id = `lease: ${name}`;
+  const until = { $add: ['$$NOW', leaseMs] };
+  const none = { holder: null, until: new Date(0) };
+  await mapDriverErrors(() => leases.updateOne({ _id }, { $setOnInsert: none }, { upsert: true }));
+  const free = { _id, $expr: { $lt: ['$until', '$$NOW'] } };
+  const { modifiedCount } = await mapDriverErrors(() => leases.updateOne(free, [{ $set: { holder, until } }]));
+  if (modifiedCount === 0) return null;
+  const lost = new AbortController();
+  let heldUntilMs = performance.now() + leaseMs;
+  const renew = async (): Promise<void> => {
+    const sentMs = performance.now();
+    const renewed = await leases.updateOne({ _id, holder }, [{ $set: { until } }]).catch(() => null);
+    if (renewed?.matchedCount === 1) heldUntilMs = sentMs + leaseMs;
+    if (renewed?.matchedCount === 0 || performance.now() > heldUntilMs) lost.abort();
+  };
+  const timer = setInterval(() => void renew(), leaseMs / 3).unref();
+  return {
+    lost: lost.signal,
+    async release() {
+      clearInterval(timer);
+      await mapDriverErrors(() => leases.updateOne({ _id, holder }, { $set: none }));
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** Adds the state of objects to lists and single reads: computed when it is read, and written after the stored fields. */
+import type { Document } from 'mongodb';
+import type { Store } from '../../model/stores.js';
+import type { JsonWriter } from '../bson/json-writer.js';
+import type { PrepareExtra } from '../bson/raw-cursor.js';
+import type { Database } from '../driver/client.js';
+import { findStates } from '../packets/latest.js';
+import { findLatestValues } from '../packets/latest-values.js';
+import { projectionOf } from '../schema/mapping.js';
+
+/** The fields to show. `isOfEach` shows the latest value of each parameter instead of the state. */
+export interface Shown {
+  readonly only: readonly string[] | null;
+  readonly isOfEach?: boolean | undefined;
+}
+
+/** The projection of the stored fields. */
+export function projected(store: Store, only: readonly string[] | null): { projection?: Document } {
+  // `state` is not stored with the object, so the projection contains only stored fields.
+  const own = only !== null && store.name === 'objects' ? only.filter((path) => !isState(path)) : only;
+  const projection = projectionOf(store, own);
+  return projection === undefined ? {} : { projection };
+}
+
+const isState = (path: string): boolean => path === 'state' || path.startsWith('state.');
+
+/** Looks up the states of a batch of objects; undefined when no state is shown. */
+export function stateOf(database: Database, store: Store, { only, isOfEach }: Shown): PrepareExtra | undefined {
+  if (store.name !== 'objects' || (only !== null && !only.some(isState))) return undefined;
+  const paths = only === null || only.includes('state') ? null : only.filter(isState).map((path) => path.slice(6));
+  const find = isOfEach ? findLatestValues : findStates;
+  return async (ids) => {
+    const states = await find(database, ids, paths);
+    return (writer, id) => writeState(writer, states.get(id) ?? null, isOfEach ? 'latest' : 'state');
+  };
+}
+
+export function writeState(writer: JsonWriter, state: Uint8Array | null, name = 'state'): void {
+  if (state === null) return;
+  writer.raw(`,"${name}":`);
+  writer.document(state);
+}

@@ -1,0 +1,35 @@
+/** The interface of export formats: each writes packets as text from BSON bytes. */
+import type { ErrorBody } from '../../errors.js';
+import type { JsonWriter } from '../bson/json-writer.js';
+import type { PacketBatch } from '../packets/packet-stream.js';
+
+export interface Encoder {
+  /** The fields that the format needs; null for all. */
+  readonly fields: readonly string[] | null;
+  /** Writes the part before the packets; `first` holds the first packets, or null when there are none. */
+  begin(writer: JsonWriter, first: PacketBatch | null): void;
+  /** Writes the packet that begins at `start`, or nothing if the format cannot represent it. */
+  packet(writer: JsonWriter, memory: Uint8Array, start: number): void;
+  /** Writes the part after the packets; `error` tells why packets are missing. */
+  end(writer: JsonWriter, error: ErrorBody | null): void;
+}
+
+export interface EncoderOptions {
+  /** The requested fields; null for all. */
+  readonly only: readonly string[] | null;
+  /** The parameters that the object's model declares. */
+  readonly declared: readonly string[];
+  /** The name of the object. */
+  readonly name: string;
+  /** Packets further apart belong to different segments of a track. */
+  readonly gapMs: number;
+}
+
+/** Appends text, ASCII or not. */
+export function appendText(writer: JsonWriter, text: string): void {
+  const bytes = Buffer.from(text);
+  writer.append(bytes.length, (out, pos) => {
+    for (let i = 0; i < bytes.length; i++) out.setUint8(pos + i, bytes[i] as number);
+    return pos + bytes.length;
+  });
+}

@@ -1,0 +1,163 @@
+/**
+ * Exports the packets of an object as one text of any length, in pieces. Memory is bounded by one batch: the next batch is read
+ * after the previous piece has been sent.
+ */
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { ApiError, errorBody, toApiError } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Page } from '../../model/list.js';
+import { createBufferPool } from '../bson/buffer-pool.js';
+import { JsonWriter } from '../bson/json-writer.js';
+import { acquireConversion, releaseConversion } from '../bson/raw-cursor.js';
+import { readShownId } from '../bson/reader.js';
+import type { Database } from '../driver/client.js';
+import type { ListRequest } from '../driver/list-caller.js';
+import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
+import { findPageConditions } from '../packets/packets.js';
+import type { Encoder } from './encoder.js';
+
+const FIRST_BYTES = 64 * 1_024;
+/** How many packets are encoded between two checks of the clock. */
+const CLOCK_CHECK_PACKETS = 32;
+/** Buffers of pieces, each of which has a single reader. */
+const PIECES = createBufferPool();
+
+/** The packets of an export; a null `limit` means all. */
+export interface ExportSelection extends Omit<Page, 'kind' | 'limit'> {
+  readonly limit: number | null;
+}
+
+export interface ExportPiece {
+  readonly body: Buffer;
+  /** How many packets have been read so far. */
+  readonly packets: number;
+  /** Whether this is the last piece; `error` then tells why packets are missing. */
+  readonly isLast: boolean;
+  readonly error: ApiError | null;
+  /** To be called when the body has been sent. */
+  release(): void;
+}
+
+/**
+ * Throws 400, 429 or 503 before the first piece. After it, errors are reported in the last piece, except aborts, which are thrown
+ * because no client reads any more. `ending` is aborted when the service stops.
+ */
+export async function* exportPackets(
+  database: Database,
+  objectId: string,
+  selection: ExportSelection,
+  { encoder, ending }: { encoder: Encoder; ending: AbortSignal },
+): AsyncGenerator<ExportPiece> {
+  const progress = createProgress(selection);
+  const text = createText(database.listing);
+  let hasBegun = false;
+  try {
+    for await (const found of batchesOf(database, objectId, selection, encoder)) {
+      const batch = progress.take(found);
+      if (!hasBegun) encoder.begin(text.writer, batch);
+      hasBegun = true;
+      await encodeInSlices(text.writer, encoder, batch);
+      if (!progress.isFull()) yield text.piece(progress.packets);
+      else break;
+      ending.throwIfAborted();
+    }
+    if (!hasBegun) encoder.begin(text.writer, null);
+    encoder.end(text.writer, null);
+    yield text.last(progress.packets, null);
+  } catch (thrown) {
+    if (!hasBegun || database.listing?.caller.disconnectSignal().aborted) throw thrown;
+    const error = progress.explain(toApiError(thrown));
+    encoder.end(text.writer, errorBody(error));
+    yield text.last(progress.packets, error);
+  }
+}
+
+async function* batchesOf(
+  database: Database,
+  objectId: string,
+  selection: ExportSelection,
+  { fields }: Encoder,
+): AsyncGenerator<PacketBatch> {
+  const { limit, offset, sort } = selection;
+  const wanted = limit === null ? LIMITS.exportBatchPackets : limit + offset;
+  const conditions = await findPageConditions(database, objectId, selection);
+  if (wanted === 0) return;
+  yield* streamPackets(database, {
+    conditions,
+    only: fields,
+    isDescending: sort?.descending ?? false,
+    batchPackets: Math.min(wanted, LIMITS.exportBatchPackets),
+  });
+}
+
+/** Counts packets to skip and packets to export. */
+function createProgress({ limit, offset }: ExportSelection) {
+  let [toSkip, toTake] = [offset, limit ?? Number.POSITIVE_INFINITY];
+  let lastId: string | null = null;
+  const progress = {
+    packets: 0,
+    isFull: (): boolean => toTake === 0,
+    take({ memory, starts }: PacketBatch): PacketBatch {
+      const taken = starts.slice(toSkip, Math.min(starts.length, toSkip + toTake));
+      toSkip = Math.max(0, toSkip - starts.length);
+      toTake -= taken.length;
+      progress.packets += taken.length;
+      const last = taken.at(-1);
+      if (last !== undefined) lastId = readShownId(memory, last);
+      return { memory, starts: taken };
+    },
+    /** Adds to the error how to continue. */
+    explain({ status, help, cause }: ApiError): ApiError {
+      const next = lastId === null ? '' : `; continue with after=${lastId}`;
+      return new ApiError(status, `incomplete after ${progress.packets} packets${next}${help ? `: ${help}` : ''}`, {
+        cause,
+      });
+    },
+  };
+  return progress;
+}
+
+/** Encodes packets in slices of time, and yields to the event loop between them. */
+async function encodeInSlices(writer: JsonWriter, encoder: Encoder, { memory, starts }: PacketBatch): Promise<void> {
+  await acquireConversion();
+  try {
+    let sinceMs = performance.now();
+    for (let index = 0; index < starts.length; index++) {
+      encoder.packet(writer, memory, starts[index] as number);
+      if (index % CLOCK_CHECK_PACKETS !== 0 || performance.now() - sinceMs < LIMITS.exportSliceMs) continue;
+      await nextIteration();
+      sinceMs = performance.now();
+    }
+  } finally {
+    releaseConversion();
+  }
+}
+
+/** Counts written but unsent text against the caller's budget for answers. */
+function createText(listing: ListRequest | undefined) {
+  const writer = new JsonWriter(FIRST_BYTES, PIECES);
+  let isFirst = true;
+  const hold = (bytes: number): (() => void) => {
+    if (listing === undefined) return () => undefined;
+    const { budget, caller } = listing;
+    // Only the first piece can be refused: later ones belong to an answer that has begun.
+    const refusal = isFirst ? budget.take(caller.userId, bytes) : budget.add(caller.userId, bytes);
+    if (refusal) throw refusal;
+    isFirst = false;
+    return () => budget.giveBack(caller.userId, bytes);
+  };
+  const piece = (packets: number, error: ApiError | null, isLast: boolean): ExportPiece => {
+    const giveBack = hold(writer.length);
+    const body = writer.take();
+    const release = (): void => {
+      PIECES.release(Buffer.from(body.buffer));
+      giveBack();
+    };
+    return { body, packets, isLast, error, release };
+  };
+  return {
+    writer,
+    piece: (packets: number): ExportPiece => piece(packets, null, false),
+    last: (packets: number, error: ApiError | null): ExportPiece => piece(packets, error, true),
+  };
+}

@@ -1,0 +1,16 @@
+/** The encoder of each format. */
+import type { ExportFormat } from '../../model/export-format.js';
+import { createCsvEncoder } from './csv.js';
+import type { Encoder, EncoderOptions } from './encoder.js';
+import { createGeojsonEncoder } from './geojson.js';
+import { createGpxEncoder } from './gpx.js';
+import { createNdjsonEncoder } from './ndjson.js';
+
+const CREATORS: Readonly<Record<ExportFormat, (options: EncoderOptions) => Encoder>> = {
+  csv: createCsvEncoder,
+  ndjson: createNdjsonEncoder,
+  geojson: createGeojsonEncoder,
+  gpx: createGpxEncoder,
+};
+
+export const createEncoder = (format: ExportFormat, options: EncoderOptions): Encoder => CREATORS[format](options);

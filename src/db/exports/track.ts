@@ -1,0 +1,137 @@
+/** Computes the track of an object from its packets, in bounded memory: a simplified line, its length, stops and trips. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { tooLarge } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Selection } from '../../model/list.js';
+import { TrackLine, type TrackPoint } from '../../model/track-line.js';
+import { type Stop, type Trip, TripFinder, type TripRules } from '../../model/trips.js';
+import type { Database } from '../driver/client.js';
+import { streamPackets } from '../packets/packet-stream.js';
+import { findPageConditions } from '../packets/packets.js';
+import { POSITION_FIELDS, PositionReader } from '../packets/position.js';
+
+export interface TrackQuery extends TripRules {
+  readonly selection: Selection;
+  readonly points: number;
+  /** Whether to return stops and trips. */
+  readonly hasStops: boolean;
+}
+
+export interface Track {
+  readonly pieces: readonly (readonly TrackPoint[])[];
+  /** The number of packets with a position, and the times of the first and the last of them. */
+  readonly packets: number;
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  readonly distanceM: number;
+  readonly movingMs: number;
+  readonly maxSpeed: number | null;
+  readonly stops: readonly Stop[];
+  readonly trips: readonly Trip[];
+}
+
+/** How many packets are read between two checks of the clock. */
+const CHECKED = 64;
+
+/** Throws 413 for more packets, stops or trips than a track may have; 503 when the database stays unavailable. */
+export async function findTrack(database: Database, objectId: string, query: TrackQuery): Promise<Track> {
+  const conditions = await findPageConditions(database, objectId, { ...query.selection, after: null });
+  const track = new TrackReading(query);
+  let read = 0;
+  for await (const { memory, starts } of streamPackets(database, {
+    conditions,
+    only: POSITION_FIELDS,
+    readsAhead: true,
+  })) {
+    read += starts.length;
+    if (read > LIMITS.trackPackets)
+      throw tooLarge(`more than ${LIMITS.trackPackets} packets: ask for a shorter interval`);
+    await track.take(memory, starts);
+  }
+  return track.finish();
+}
+
+class TrackReading {
+  readonly #query: TrackQuery;
+  readonly #position = new PositionReader();
+  readonly #line: TrackLine;
+  readonly #finder: TripFinder;
+  readonly #stops: Stop[] = [];
+  readonly #trips: Trip[] = [];
+  #packets = 0;
+  #fromMs: number | null = null;
+  #toMs: number | null = null;
+  #distanceM = 0;
+  #movingMs = 0;
+  #maxSpeed: number | null = null;
+  #sinceMs = performance.now();
+
+  constructor(query: TrackQuery) {
+    this.#query = query;
+    this.#line = new TrackLine(query.points);
+    this.#finder = new TripFinder(query, this.#onStop, this.#onTrip);
+  }
+
+  async take(memory: Buffer, starts: readonly number[]): Promise<void> {
+    this.#sinceMs = performance.now();
+    for (let index = 0; index < starts.length; index++) {
+      if (this.#position.read(memory, starts[index] as number)) this.#add();
+      if (this.#line.isFull()) await this.#reduce(this.#line.capacity / 2);
+      if (index % CHECKED === 0) await this.#giveTurn();
+    }
+  }
+
+  async finish(): Promise<Track> {
+    this.#finder.finish();
+    await this.#reduce(this.#query.points);
+    return {
+      ...{ pieces: this.#line.pieces(), packets: this.#packets, fromMs: this.#fromMs, toMs: this.#toMs },
+      ...{ distanceM: this.#distanceM, movingMs: this.#movingMs, maxSpeed: this.#maxSpeed },
+      ...{ stops: this.#stops, trips: this.#trips },
+    };
+  }
+
+  #add(): void {
+    const { longitude, latitude, timeMs, speed } = this.#position;
+    if (Number.isNaN(timeMs)) return;
+    this.#packets++;
+    this.#fromMs ??= timeMs;
+    this.#toMs = timeMs;
+    if (speed >= 0) this.#maxSpeed = Math.max(this.#maxSpeed ?? 0, speed);
+    const isConnected = this.#finder.add(longitude, latitude, timeMs);
+    this.#line.add(longitude, latitude, timeMs, isConnected);
+  }
+
+  async #reduce(points: number): Promise<void> {
+    const line = this.#line;
+    while (line.length > points) {
+      for (const [from, to] of line.blocks()) {
+        line.measure(from, to);
+        await this.#giveTurn();
+      }
+      line.keep(line.sizeToKeep(points));
+    }
+  }
+
+  async #giveTurn(): Promise<void> {
+    if (performance.now() - this.#sinceMs < LIMITS.exportSliceMs) return;
+    await nextIteration();
+    this.#sinceMs = performance.now();
+  }
+
+  #onStop = (stop: Stop): void => this.#addResult(this.#stops, stop);
+
+  #onTrip = (trip: Trip): void => {
+    this.#distanceM += trip.distanceM;
+    this.#movingMs += trip.toMs - trip.fromMs;
+    this.#addResult(this.#trips, trip);
+  };
+
+  #addResult<T>(list: T[], one: T): void {
+    if (!this.#query.hasStops) return;
+    if (list.length >= LIMITS.trackStops) {
+      throw tooLarge(`more than ${LIMITS.trackStops} stops or trips: ask for a shorter interval, or a longer stopTime`);
+    }
+    list.push(one);
+  }
+}

@@ -1,0 +1,15 @@
+/** Look-ups for subscriptions, in a fair queue. */
+import type { FairQueue } from '../fairness/fair-queue.js';
+import type { Scope } from '../model/access.js';
+import type { Database } from './driver/client.js';
+import { findObjectIds } from './entities/read.js';
+import { findGroupIds } from './group-moves.js';
+
+export const createFinders = (database: Database, queue: FairQueue) => ({
+  /** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. */
+  findObjects: (scope: Scope, keys: readonly string[]): Promise<string[]> =>
+    queue.run(scope.userId, () => findObjectIds(database, scope, keys)),
+  /** The `_id`s of the ones among these groups that are the scope's own group or below it. */
+  findGroups: (scope: Scope, ids: readonly string[]): Promise<string[]> =>
+    queue.run(scope.userId, () => findGroupIds(database, scope, ids)),
+});

@@ -1,0 +1,31 @@
+/** Starts the periodic jobs on the database: expiry of commands, removal of old packets. */
+import { type ExpiryOptions, startExpiry } from './commands/expiry.js';
+import type { Audit } from './entities/audit.js';
+import { type RemovalOptions, type Removals, startRemovals, toFields } from './packets/removals.js';
+import { type SweeperOptions, startSweeper } from './packets/retention.js';
+
+type Logs = SweeperOptions['log'] & ExpiryOptions['log'] & RemovalOptions['log'];
+
+export interface JobOptions extends Omit<SweeperOptions, 'log'> {
+  readonly audit: Audit;
+  readonly log: (module: string) => Logs;
+}
+
+export interface Jobs {
+  readonly requestRemoval: Removals['request'];
+  stop(): Promise<unknown>;
+}
+
+export function startJobs({ log, audit, ...options }: JobOptions): Jobs {
+  const onRemoved: RemovalOptions['onRemoved'] = ({ _id, objectId, by, ...interval }, packets) => {
+    const fields = [...toFields(interval), `packets=${packets}`];
+    return audit.recordOnce(_id, { action: 'packets removed', ...by, entityId: objectId, fields });
+  };
+  const removals = startRemovals({ database: options.database, onRemoved, log: log('removals') });
+  const parts = [
+    startExpiry({ ...options, log: log('expiry') }),
+    startSweeper({ ...options, log: log('sweeper') }),
+    removals,
+  ];
+  return { requestRemoval: removals.request, stop: () => Promise.all(parts.map((part) => part.stop())) };
+}

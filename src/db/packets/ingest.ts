@@ -1,0 +1,225 @@
+/** Stores incoming packets: durable before they are acknowledged, and written in groups. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { unavailable } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Message, Packet, PacketSource } from '../../model/packet.js';
+import type { Database } from '../driver/client.js';
+import { isDuplicate, toDatabaseError, withTimeout } from '../driver/errors.js';
+import { insertTogether, type Write } from '../driver/retryable-write.js';
+import { findFormer, findStored } from './duplicates.js';
+import { createInsertOrder } from './insert-order.js';
+import { PACKETS } from './packets.js';
+import { createPendingPackets } from './pending-bytes.js';
+import { type PacketWrites, toPacketWrites } from './stored-packets.js';
+
+export interface Ingested {
+  readonly packets: readonly Packet[];
+  /** The number of packets that were stored before: sent again with the same `_id`. */
+  readonly repeated: number;
+}
+
+interface Waiting extends PacketWrites {
+  readonly objectId: string;
+  /** When the request arrived; ms of the monotonic clock. */
+  readonly sinceMs: number;
+  readonly signal: AbortSignal | null;
+  readonly resolve: (result: Ingested) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Stores the messages of one object; resolves when they are durable. When `signal` is aborted, messages that still wait are not
+ * stored, and the promise rejects with the signal's reason.
+ */
+export type Ingest = (
+  source: PacketSource,
+  messages: readonly Message[],
+  signal?: AbortSignal | null,
+) => Promise<Ingested>;
+
+/** Requests whose packets are written with one command. */
+interface Group {
+  readonly requests: readonly Waiting[];
+  readonly objectIds: ReadonlySet<string>;
+  /** Whether another group may run beside it: it is full, or so small that waiting for it would gain nothing. */
+  readonly allowsMore: boolean;
+}
+
+/**
+ * Writes packets in groups, because larger groups cost less: a group takes all packets that arrive in one iteration of the event
+ * loop or during a write. Further groups run only beside full or small ones. Packets of one object are never written
+ * concurrently. `upgradedMs`: see `findPacketUpgrade`.
+ */
+export function createIngest(database: Database, stampUs: () => number, upgradedMs: number | null = null): Ingest {
+  const pending = createPendingPackets();
+  const order = createInsertOrder();
+  const write = createWriter(database);
+  return async (source, messages, signal = null) => {
+    if (messages.length === 0) return { packets: [], repeated: 0 };
+    const { objectId } = source;
+    const reservation = pending.add(source.groupId, messages.length);
+    const enqueue = (converted: PacketWrites): Promise<Ingested> => {
+      reservation.grow(countBytes(converted.writes));
+      return write(objectId, converted, signal);
+    };
+    try {
+      const converted = toPacketWrites({ source, messages, stampUs, upgradedMs });
+      // It may reject before `order` awaits it.
+      if (converted instanceof Promise) converted.catch(() => undefined);
+      else if (!order.hasPending(objectId)) return await enqueue(converted);
+      return await (await order.after(objectId, async () => ({ stored: enqueue(await converted) }))).stored;
+    } finally {
+      reservation.remove();
+    }
+  };
+}
+
+/** Writes packets in groups, and those of one object in order. */
+function createWriter(database: Database) {
+  let waiting: Waiting[] = [];
+  let isScheduled = false;
+  let running: readonly Group[] = [];
+
+  const begin = (): void => {
+    const { aborted, wanted } = splitAborted(waiting);
+    waiting = wanted;
+    for (const { reject, signal } of aborted) reject(signal?.reason);
+    while (mayBegin(running)) {
+      const { group, left } = takeGroup(waiting, running);
+      if (group.requests.length === 0) return;
+      waiting = left;
+      void run(group);
+    }
+  };
+  const beginSoon = (): void => {
+    if (isScheduled || !mayBegin(running)) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      begin();
+    });
+  };
+  const run = async (group: Group): Promise<void> => {
+    running = running.concat(group);
+    await writeGroup(database, group.requests);
+    // Answered clients often send again within this iteration: their packets join the next group.
+    await nextIteration();
+    running = running.filter((one) => one !== group);
+    begin();
+  };
+
+  return (objectId: string, { packets, writes, formerIds }: PacketWrites, signal: AbortSignal | null) =>
+    new Promise<Ingested>((resolve, reject) => {
+      const sinceMs = performance.now();
+      waiting.push({ objectId, packets, writes, formerIds, sinceMs, signal, resolve, reject });
+      if (!isBusy(running, objectId)) beginSoon();
+    });
+}
+
+function countBytes(writes: readonly Write[]): number {
+  let bytes = 0;
+  for (const { bson } of writes) bytes += bson.length;
+  return bytes;
+}
+
+function mayBegin(running: readonly Group[]): boolean {
+  for (const { allowsMore } of running) if (!allowsMore) return false;
+  return running.length < LIMITS.packetWritesAtOnce;
+}
+
+function isBusy(running: readonly Group[], objectId: string): boolean {
+  for (const { objectIds } of running) if (objectIds.has(objectId)) return true;
+  return false;
+}
+
+function splitAborted(waiting: Waiting[]): { aborted: readonly Waiting[]; wanted: Waiting[] } {
+  const aborted = waiting.filter(({ signal }) => signal?.aborted);
+  return { aborted, wanted: aborted.length === 0 ? waiting : waiting.filter(({ signal }) => !signal?.aborted) };
+}
+
+/** Takes requests for the next group, skipping those whose object is being written. */
+function takeGroup(waiting: readonly Waiting[], running: readonly Group[]): { group: Group; left: Waiting[] } {
+  const requests: Waiting[] = [];
+  const left: Waiting[] = [];
+  let packets = 0;
+  const firstLeft = waiting.findIndex((one) => {
+    if (isBusy(running, one.objectId)) left.push(one);
+    else {
+      packets += one.packets.length;
+      if (requests.length > 0 && packets > LIMITS.packetsPerWrite) return true;
+      requests.push(one);
+    }
+    return false;
+  });
+  const objectIds = new Set(requests.map(({ objectId }) => objectId));
+  const isFull = firstLeft !== -1;
+  const allowsMore = isFull || requests.length <= LIMITS.smallWriteRequests;
+  return { group: { requests, objectIds, allowsMore }, left: isFull ? left.concat(waiting.slice(firstLeft)) : left };
+}
+
+/** The packets that a write did not store. */
+interface Written {
+  /** Packets that were stored before, mapped to the stored ones; null for a stored one that was removed meanwhile. */
+  readonly repeated: ReadonlyMap<Packet, Packet | null>;
+  /** All others, mapped to their errors. */
+  readonly refused: ReadonlyMap<Packet, unknown>;
+}
+
+async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
+  try {
+    // The time limit counts from the arrival of the oldest request.
+    const leftMs = LIMITS.databaseAnswerMs - (performance.now() - (group[0]?.sinceMs ?? 0));
+    if (leftMs <= 0) throw unavailable('the database is slow; none of these packets was stored');
+    const written = await withTimeout(() => writeAll(database, group), leftMs);
+    for (const one of group) settle(one, written);
+  } catch (error) {
+    for (const one of group) one.reject(toDatabaseError(error));
+  }
+}
+
+async function writeAll(database: Database, group: readonly Waiting[]): Promise<Written> {
+  const former = await findFormer(database, group);
+  const packets = group.flatMap((one) => one.packets);
+  const writes = group.flatMap((one) => one.writes);
+  const isNew = (_: unknown, index: number): boolean => !former.has(packets[index] as Packet);
+  const refused =
+    former.size === 0
+      ? await insertAll(database, packets, writes)
+      : await insertAll(database, packets.filter(isNew), writes.filter(isNew));
+  const duplicates = [...refused].filter(([, error]) => isDuplicate(error)).map(([packet]) => packet);
+  if (duplicates.length === 0) return { repeated: former, refused };
+  for (const packet of duplicates) refused.delete(packet);
+  return { repeated: new Map([...former, ...(await findStored(database, duplicates))]), refused };
+}
+
+async function insertAll(
+  { db }: Database,
+  packets: readonly Packet[],
+  writes: readonly Write[],
+): Promise<Map<Packet, unknown>> {
+  const refused = new Map<Packet, unknown>();
+  for (const [index, outcome] of (await insertTogether(db, PACKETS, writes)).entries()) {
+    if ('error' in outcome) refused.set(packets[index] as Packet, outcome.error);
+  }
+  return refused;
+}
+
+function settle(one: Waiting, { repeated, refused }: Written): void {
+  const first = refused.size === 0 ? undefined : one.packets.find((packet) => refused.has(packet));
+  if (first !== undefined) {
+    one.reject(toDatabaseError(refused.get(first)));
+    return;
+  }
+  if (repeated.size === 0) {
+    one.resolve({ packets: one.packets, repeated: 0 });
+    return;
+  }
+  const packets = one.packets.map((packet) => (repeated.has(packet) ? repeated.get(packet) : packet));
+  // The stored packet was removed because of its age between the two queries.
+  if (packets.includes(null)) one.reject(unavailable('a packet with the same _id was being removed'));
+  else
+    one.resolve({
+      packets: packets as Packet[],
+      repeated: one.packets.filter((packet) => repeated.has(packet)).length,
+    });
+}

@@ -1,0 +1,53 @@
+/** Finds the times of the latest packets of many objects with one query. */
+import { BSON, type Document, ObjectId } from 'mongodb';
+import { LIMITS } from '../../model/limits.js';
+import { packetIdIn } from '../bson/packet-key.js';
+import { rawBatches } from '../bson/raw-batches.js';
+import type { Database } from '../driver/client.js';
+import { PACKETS } from './packets.js';
+
+/** The latest packet of an object, with or without data. */
+export interface LastPacketTime {
+  readonly packetId: string;
+  readonly timeMs: number;
+  readonly storedAtMs: number;
+  readonly isOnline: boolean;
+}
+
+/** By the object's `_id`, without objects that have no packets. */
+export async function findLastPacketTimes(
+  database: Database,
+  objectIds: readonly string[],
+): Promise<Map<string, LastPacketTime>> {
+  const found = new Map<string, LastPacketTime>();
+  if (objectIds.length === 0) return found;
+  const pipeline: Document[] = [
+    { $match: { _oid: { $in: objectIds.map((id) => new ObjectId(id)) } } },
+    // This pipeline reads one index key per object.
+    { $sort: { _oid: 1, time: 1, _ts: 1 } },
+    { $group: { _id: '$_oid', ...last('packet', '_id'), ...last('time'), ...last('_ts'), ...last('online') } },
+  ];
+  const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: objectIds.length + 1 } };
+  for await (const { documents } of rawBatches(database, command, { withinMs: LIMITS.databaseOperationMs })) {
+    for (const document of documents) {
+      const { _id, packet, time, _ts, online } = BSON.deserialize(document);
+      const latest = {
+        packetId: packetIdIn(packet),
+        timeMs: Number(time),
+        storedAtMs: Math.floor(Number(_ts) / 1_000),
+      };
+      found.set(String(_id), Object.assign(latest, { isOnline: online !== false }));
+    }
+  }
+  return found;
+}
+
+const last = (name: string, field = name): Document => ({ [name]: { $last: `$${field}` } });
+
+/** The latest packet of one object; calls in one iteration of the event loop share a query. */
+export async function readLastPacketTimes(database: Database, objectId: string): Promise<LastPacketTime | null> {
+  const found = await database.batch('last packet times', [objectId], (ids: string[]) =>
+    findLastPacketTimes(database, [...new Set(ids)]),
+  );
+  return found.get(objectId) ?? null;
+}

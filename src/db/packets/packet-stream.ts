@@ -1,0 +1,145 @@
+/**
+ * Streams the packets of an object as BSON batches, ordered by `time`, then `_ts`. Memory is bounded by one batch. A stream
+ * survives an election: it continues after the last packet that it has yielded.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Document, Filter } from 'mongodb';
+import { ApiError } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import { distinctPaths } from '../../model/list.js';
+import { readNumber } from '../bson/numbers.js';
+import { rawBatches } from '../bson/raw-batches.js';
+import { BSON_TYPES, findValue, PACKET_KEY } from '../bson/reader.js';
+import type { Database } from '../driver/client.js';
+import { isTransientError } from '../driver/errors.js';
+import { runList } from '../driver/list-queue.js';
+import { PACKETS } from './packets.js';
+
+const { BINARY, OBJECT_ID } = BSON_TYPES;
+/** The size of a packet's key in BSON: the header of binary data, and the key. */
+const KEY_BYTES = 5 + PACKET_KEY.BYTES;
+
+export interface PacketReading {
+  /** Conditions on the packets, including `_oid`. */
+  readonly conditions: readonly Filter<Document>[];
+  /** The fields of each packet beside `_id`, `time` and `_ts`; null for all. */
+  readonly only: readonly string[] | null;
+  readonly isDescending?: boolean;
+  /** The largest number of packets in a batch. */
+  readonly batchPackets?: number;
+  /** Whether the next batch is read while the caller works on the last one. */
+  readonly readsAhead?: boolean;
+}
+
+/** Packets: their memory, and the offset of each. */
+export interface PacketBatch {
+  readonly memory: Buffer;
+  readonly starts: readonly number[];
+}
+
+/** The position of a stream: time and stamp of the last packet, and the keys of all yielded packets with both. */
+interface Place {
+  readonly time: number;
+  readonly stamp: number;
+  readonly keys: readonly Buffer[];
+}
+
+/**
+ * Reads in batches; each batch waits in the fair queue and is charged to the caller. Throws the abort reason when the client has
+ * left, and 503 when the database stays unavailable.
+ */
+export async function* streamPackets(database: Database, reading: PacketReading): AsyncGenerator<PacketBatch> {
+  let place: Place | null = null;
+  let failingSinceMs: number | null = null;
+  for (;;) {
+    try {
+      for await (const found of batchesAfter(database, reading, place, failingSinceMs)) {
+        const batch: PacketBatch = place === null ? found : withoutYielded(found, place);
+        place = placeAfter(batch, place);
+        failingSinceMs = null;
+        if (batch.starts.length > 0) yield batch;
+      }
+      return;
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      failingSinceMs ??= performance.now();
+      if (leftMs(failingSinceMs) <= LIMITS.databaseRetryMs) throw error;
+      await wait(LIMITS.databaseRetryMs);
+    }
+  }
+}
+
+/** A 503 without a cause is a refusal of our own queues, not a failure of the database. */
+const isRetryable = (error: unknown): boolean =>
+  isTransientError(error) && !(error instanceof ApiError && error.cause === undefined);
+
+const leftMs = (failingSinceMs: number): number => LIMITS.streamPatienceMs - (performance.now() - failingSinceMs);
+
+async function* batchesAfter(
+  database: Database,
+  {
+    conditions,
+    only,
+    isDescending = false,
+    batchPackets = LIMITS.streamBatchPackets,
+    readsAhead = false,
+  }: PacketReading,
+  place: Place | null,
+  failingSinceMs: number | null,
+): AsyncGenerator<PacketBatch> {
+  const direction = isDescending ? -1 : 1;
+  const fields = only === null ? null : distinctPaths(['_id', 'time', '_ts', ...only]).map((path) => [path, 1]);
+  const command = {
+    find: PACKETS,
+    filter: { $and: place === null ? conditions : [...conditions, fromPlace(place, isDescending)] },
+    sort: { time: direction, _ts: direction },
+    batchSize: batchPackets,
+    ...(fields !== null && { projection: Object.fromEntries(fields) }),
+  };
+  const withinMs =
+    failingSinceMs === null ? LIMITS.databaseOperationMs : Math.max(1, Math.floor(leftMs(failingSinceMs)));
+  const schedule = <T>(read: (reader: Database) => Promise<T>): Promise<T> => runList([database], 'batch', read);
+  for await (const batch of rawBatches(database, command, { withinMs, schedule, readsAhead })) {
+    yield { memory: batch.memory, starts: Array.from(batch.starts()) };
+  }
+}
+
+/** Includes the packets at the place itself: a filter cannot exclude the yielded ones among equal times and stamps. */
+function fromPlace({ time, stamp }: Place, isDescending: boolean): Filter<Document> {
+  const [after, from] = isDescending ? ['$lt', '$lte'] : ['$gt', '$gte'];
+  return { time: { [from]: time }, $or: [{ time: { [after]: time } }, { _ts: { [from]: stamp } }] };
+}
+
+const isAt = ({ memory }: PacketBatch, start: number, { time, stamp }: Pick<Place, 'time' | 'stamp'>): boolean =>
+  readNumber(memory, start, 'time') === time && readNumber(memory, start, '_ts') === stamp;
+
+/** A copy, so that it does not keep the batch's memory. */
+function keyAt(memory: Buffer, start: number): Buffer {
+  const binary = findValue(memory, start, '_id', BINARY);
+  if (binary !== -1) return Buffer.from(memory.subarray(binary, binary + KEY_BYTES));
+  const objectId = findValue(memory, start, '_id', OBJECT_ID);
+  return Buffer.from(memory.subarray(objectId, objectId + PACKET_KEY.OWN_BYTES));
+}
+
+function withoutYielded(batch: PacketBatch, place: Place): PacketBatch {
+  const { memory, starts } = batch;
+  // The packets at the place come first.
+  if (starts[0] === undefined || !isAt(batch, starts[0], place)) return batch;
+  const isYielded = (start: number): boolean =>
+    isAt(batch, start, place) && place.keys.some((key) => key.equals(keyAt(memory, start)));
+  return { memory, starts: starts.filter((start) => !isYielded(start)) };
+}
+
+function placeAfter(batch: PacketBatch, before: Place | null): Place | null {
+  const { memory, starts } = batch;
+  const last = starts.at(-1);
+  if (last === undefined) return before;
+  const here = { time: readNumber(memory, last, 'time'), stamp: readNumber(memory, last, '_ts') };
+  const keys: Buffer[] = [];
+  let index = starts.length - 1;
+  for (; index >= 0 && isAt(batch, starts[index] as number, here); index--) {
+    keys.push(keyAt(memory, starts[index] as number));
+  }
+  const isAllOne = index < 0 && before?.time === here.time && before.stamp === here.stamp;
+  return { ...here, keys: isAllOne ? [...before.keys, ...keys] : keys };
+}

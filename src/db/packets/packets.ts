@@ -1,0 +1,150 @@
+/** Reads packets of objects, by interval or one by one, and removes them. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Document, type Filter, ObjectId } from 'mongodb';
+import { badRequest, notFound } from '../../errors.js';
+import { isId } from '../../model/entity.js';
+import { LIMITS } from '../../model/limits.js';
+import { costOf, type Page, type Selection } from '../../model/list.js';
+import { createBufferPool } from '../bson/buffer-pool.js';
+import { packetKeysOf } from '../bson/packet-key.js';
+import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../bson/raw-cursor.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { runList } from '../driver/list-queue.js';
+import { type Layout, projectionOf, selectionFilter } from '../schema/mapping.js';
+
+export const PACKETS = 'packets';
+export const PACKET_LAYOUT: Layout = {
+  references: ['_oid', '_gid'],
+  texts: ['id'],
+  hidden: [],
+  derived: [],
+  builtIn: false,
+  followsObject: false,
+};
+
+/** The orders that the index of an object's packets provides. */
+const INDEXED = { sort: 'time', time: true };
+
+/** Buffers of packet pages, each of which has a single reader. */
+const PAGES = createBufferPool();
+
+/** A page of an object's packets as JSON, by default ascending by `time`, then `_ts`. */
+export async function listPackets(database: Database, objectId: string, page: Page): Promise<JsonPage> {
+  if (page.limit === 0) return EMPTY_PAGE;
+  const conditions = await findPageConditions(database, objectId, page);
+  const sort = page.sort;
+  const direction = sort?.descending ? -1 : 1;
+  const command = {
+    find: PACKETS,
+    filter: { $and: conditions },
+    sort:
+      sort === null || sort.path === 'time' ? { time: direction, _ts: direction } : { [sort.path]: direction, _id: 1 },
+    skip: page.offset,
+    limit: page.limit,
+    batchSize: page.limit,
+    allowDiskUse: true,
+    ...projected(page.only),
+  };
+  return runList([database], costOf(page, INDEXED), (reader) => readPage(reader, command, { pool: PAGES }));
+}
+
+/** The number of matching packets of the object, with the first and the last of them. */
+export async function summarizePackets(database: Database, objectId: string, selection: Selection): Promise<Buffer> {
+  const filter = { $and: packetConditions(objectId, selection) };
+  const readEnd = (reader: Database, direction: 1 | -1) =>
+    readOne(reader, {
+      find: PACKETS,
+      filter,
+      sort: { time: direction, _ts: direction },
+      ...projected(selection.only),
+    });
+  return runList([database], 'scan', (reader) => summarize(reader, { collection: PACKETS, filter }, readEnd));
+}
+
+/** Throws 404, also for a packet of another object. */
+export async function readPacket(
+  database: Database,
+  objectId: string,
+  packetId: string,
+  only: readonly string[] | null,
+): Promise<Buffer> {
+  if (!isId(packetId)) throw notFound();
+  const filter = namedPacket(objectId, [packetId]);
+  const found = await readOne(database, { find: PACKETS, filter, ...projected(only) });
+  if (found === null) throw notFound();
+  return found;
+}
+
+/** Matches the object's packets with one of these `_id`s, whatever the form of their keys. */
+export function namedPacket(objectId: string, packetIds: readonly string[]): Filter<Document> {
+  const _oid = new ObjectId(objectId);
+  return { _id: { $in: packetIds.flatMap((id) => packetKeysOf(id, _oid)) as unknown[] as ObjectId[] }, _oid };
+}
+
+/** The conditions of a page, including `after`. Throws a 400 for an `after` that is not a packet of the object. */
+export async function findPageConditions(
+  database: Database,
+  objectId: string,
+  page: Pick<Page, 'after'> & Selection,
+): Promise<Filter<Document>[]> {
+  const conditions = packetConditions(objectId, page);
+  if (page.after !== null) conditions.push(await afterPacket(database, objectId, page.after));
+  return conditions;
+}
+
+function packetConditions(objectId: string, selection: Selection): Filter<Document>[] {
+  const conditions: Filter<Document>[] = [{ _oid: new ObjectId(objectId) }];
+  const named = selection.filters.filter(({ path }) => path === '_id');
+  for (const { values } of named) {
+    const ids = values.map(({ text }) => text).filter(isId);
+    conditions.push(namedPacket(objectId, ids));
+  }
+  const others = named.length === 0 ? selection : withoutFilters(selection, named);
+  return conditions.concat(selectionFilter(PACKET_LAYOUT, others, ['id']));
+}
+
+const withoutFilters = (selection: Selection, left: Selection['filters']): Selection => ({
+  ...selection,
+  filters: selection.filters.filter((filter) => !left.includes(filter)),
+});
+
+async function afterPacket(database: Database, objectId: string, packetId: string): Promise<Filter<Document>> {
+  const last = await mapDriverErrors(() =>
+    database.db.collection(PACKETS).findOne(namedPacket(objectId, [packetId]), { projection: { time: 1, _ts: 1 } }),
+  );
+  if (last === null) throw badRequest('after: the object has no such packet');
+  return { time: { $gte: last.time }, $or: [{ time: { $gt: last.time } }, { _ts: { $gt: last._ts } }] };
+}
+
+function projected(only: readonly string[] | null): { projection?: Document } {
+  const projection = projectionOf(PACKET_LAYOUT, only);
+  return projection === undefined ? {} : { projection };
+}
+
+/** Removes all packets of an object that was removed. */
+export async function removePackets(database: Database, objectId: string): Promise<void> {
+  await removePacketsWhere(database, { _oid: new ObjectId(objectId) });
+}
+
+/**
+ * Removes packets in short steps, with pauses as long as the steps, to keep the load on the database low. Returns their number.
+ * Ends early when the signal is aborted.
+ */
+export async function removePacketsWhere(
+  database: Database,
+  filter: Filter<Document>,
+  signal?: AbortSignal,
+): Promise<number> {
+  const packets = database.db.collection(PACKETS);
+  const options = { projection: { _id: 1 }, limit: LIMITS.packetsPerRemoval };
+  for (let removed = 0; ; ) {
+    const startMs = performance.now();
+    const some = await mapDriverErrors(() => packets.find(filter, options).toArray());
+    if (some.length === 0) return removed;
+    const these = { _id: { $in: some.map(({ _id }) => _id) } };
+    removed += (await mapDriverErrors(() => packets.deleteMany(these))).deletedCount;
+    if (some.length < options.limit || signal?.aborted) return removed;
+    await wait(performance.now() - startMs, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Removes packets that exceed the retention time of their object's model or of the installation, and packets of removed objects.
+ * One instance at a time checks all objects, with pauses that keep the database load low. The latest packet of an object and
+ * the packet of its state are kept whatever their age.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Binary, ObjectId } from 'mongodb';
+import { LIMITS } from '../../model/limits.js';
+import { DAY_MS } from '../../model/units.js';
+import { packetIdIn } from '../bson/packet-key.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { acquireLease } from '../driver/lease.js';
+import { findKept } from './latest.js';
+import { PACKETS, removePacketsWhere } from './packets.js';
+
+export interface SweeperOptions {
+  readonly database: Database;
+  /** The default for models without a retention time; null keeps packets forever. */
+  readonly retentionDays: number | null;
+  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export interface Swept {
+  /** Packets removed because of their age. */
+  expired: number;
+  /** Packets removed because their object does not exist. */
+  orphaned: number;
+}
+
+export interface Sweeper {
+  /** Checks all objects once. */
+  sweep(signal: AbortSignal): Promise<Swept>;
+}
+
+/** Sweeps repeatedly until it is stopped. */
+export function startSweeper(options: SweeperOptions): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const running = run(options, createSweeper(options), stopping.signal);
+  return {
+    stop() {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+async function run({ database, log }: SweeperOptions, sweeper: Sweeper, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const startMs = performance.now();
+    try {
+      const lease = await acquireLease(database, 'sweep', LIMITS.leaseMs);
+      if (lease !== null) {
+        const swept = await sweeper.sweep(AbortSignal.any([signal, lease.lost])).finally(lease.release);
+        if (swept.expired + swept.orphaned > 0) log.info({ ...swept }, 'removed packets');
+      }
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, 'failed to remove old packets; retrying');
+    }
+    const pauseMs = Math.max(LIMITS.sweepPauseMs, (performance.now() - startMs) * LIMITS.sweepPauseRatio);
+    await wait(Math.min(pauseMs, LIMITS.timerMs), undefined, { signal }).catch(() => undefined);
+  }
+}
+
+export function createSweeper({ database, retentionDays, now }: Omit<SweeperOptions, 'log'>): Sweeper {
+  // Since when each object has been missing. A restore stores packets before their objects, so orphans get a grace time.
+  let missing = new Map<string, number>();
+  return {
+    async sweep(signal) {
+      const swept = { expired: 0, orphaned: 0 };
+      const missingNow = new Map<string, number>();
+      const daysOf = await findRetentions(database);
+      for await (const oldest of oldestPackets(database)) {
+        if (signal.aborted) break;
+        const models = await modelsOf(database, oldest);
+        const old = oldest.flatMap((packet): Old[] => {
+          const days = daysOf.get(models.get(String(packet._id)) ?? '') ?? retentionDays ?? 0;
+          const beforeMs = now() - days * DAY_MS;
+          return models.has(String(packet._id)) && days > 0 && packet.time < beforeMs ? [{ ...packet, beforeMs }] : [];
+        });
+        swept.expired += await removeOld(database, old, signal);
+        const gone = oldest.map(({ _id }) => String(_id)).filter((id) => !models.has(id));
+        for (const id of gone.slice(0, LIMITS.orphansNoted)) missingNow.set(id, missing.get(id) ?? now());
+      }
+      for (const [id, sinceMs] of missingNow) {
+        if (now() - sinceMs < LIMITS.orphanGraceMs || signal.aborted) continue;
+        swept.orphaned += await removePacketsWhere(database, { _oid: new ObjectId(id) }, signal);
+      }
+      if (!signal.aborted) missing = missingNow;
+      return swept;
+    },
+  };
+}
+
+/** The oldest packet of an object; `_id` is the object's. */
+interface Oldest {
+  readonly _id: ObjectId;
+  readonly packetId: Binary | ObjectId;
+  readonly time: number;
+}
+
+interface Old extends Oldest {
+  readonly beforeMs: number;
+}
+
+/** Reads one index key per object with packets, including removed objects. */
+async function* oldestPackets({ db }: Database): AsyncGenerator<Oldest[]> {
+  const pipeline = [
+    { $sort: { _oid: 1, time: 1, _ts: 1 } },
+    { $group: { _id: '$_oid', packetId: { $first: '$_id' }, time: { $first: '$time' } } },
+  ];
+  const cursor = db.collection(PACKETS).aggregate<Oldest>(pipeline, { batchSize: LIMITS.sweepBatch });
+  try {
+    while (await mapDriverErrors(() => cursor.hasNext(), null)) yield cursor.readBufferedDocuments();
+  } finally {
+    await cursor.close();
+  }
+}
+
+/** The retention times of models that define one, in days; 0 keeps packets forever. */
+async function findRetentions({ db }: Database): Promise<Map<string, number>> {
+  const cursor = db.collection('models').find({ retentionDays: { $type: 'number' } });
+  const found = await mapDriverErrors(() => cursor.project({ retentionDays: 1 }).toArray());
+  return new Map(found.map(({ _id, retentionDays }) => [String(_id), retentionDays as number]));
+}
+
+/** The models of the existing objects. */
+async function modelsOf({ db }: Database, packets: readonly Oldest[]): Promise<Map<string, string>> {
+  const these = { _id: { $in: packets.map(({ _id }) => _id) } };
+  const options = { projection: { model: 1 }, readConcern: { level: 'majority' }, batchSize: packets.length } as const;
+  const found = await mapDriverErrors(() => db.collection('objects').find(these, options).toArray());
+  return new Map(found.map(({ _id, model }) => [String(_id), String(model)]));
+}
+
+async function removeOld(database: Database, old: readonly Old[], signal: AbortSignal): Promise<number> {
+  const kept = await findKept(
+    database,
+    old.map(({ _id }) => String(_id)),
+  );
+  let removed = 0;
+  for (const { _id, packetId, beforeMs } of old) {
+    const keys = kept.get(String(_id)) ?? [];
+    // Only the packets to keep are left.
+    if (keys.every((key) => packetIdIn(key) === packetIdIn(packetId))) continue;
+    const notKept = { _id: { $nin: keys as ObjectId[] } };
+    removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...notKept }, signal);
+  }
+  return removed;
+}

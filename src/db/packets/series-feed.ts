@@ -1,0 +1,99 @@
+/** Passes the parameters of packets to the columns of a series, and yields to the event loop in between. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { LIMITS } from '../../model/limits.js';
+import type { Column } from '../../model/series/column.js';
+import type { SeriesQuery } from '../../model/series/query.js';
+import { FieldFinder } from '../bson/fields.js';
+import { numberAt } from '../bson/numbers.js';
+import { BSON_TYPES, int32 } from '../bson/reader.js';
+import type { PacketBatch } from './packet-stream.js';
+
+const { BOOLEAN, DOUBLE, INT32, INT64, NULL, STRING, UNDEFINED } = BSON_TYPES;
+/** How many packets are read between two checks of the clock. */
+const SLICE = 250;
+
+export class ColumnFeed {
+  readonly #columns: readonly Column[];
+  readonly #finder: FieldFinder;
+  /** Whether a function compares texts; otherwise they are not decoded. */
+  readonly #readsText: boolean;
+  /** Columns whose last value before the interval is still unknown. */
+  readonly #open: Set<Column>;
+  #sinceMs = 0;
+
+  constructor({ paths, functions }: SeriesQuery, columns: readonly Column[]) {
+    this.#columns = columns;
+    this.#finder = new FieldFinder(['time', ...paths]);
+    this.#readsText = functions.some(({ kind }) => kind === 'duration');
+    this.#open = new Set(columns);
+  }
+
+  /** Takes packets in ascending order of time. */
+  async take({ memory, starts }: PacketBatch): Promise<void> {
+    this.#sinceMs = performance.now();
+    for (let index = 0; index < starts.length; index++) {
+      if (index % SLICE === SLICE - 1) await this.#yield();
+      const timeMs = this.#read(memory, starts[index] as number);
+      for (let column = 0; column < this.#columns.length; column++) this.#pass(memory, timeMs, column);
+    }
+    await this.#work();
+  }
+
+  /** Takes packets before the interval in descending order; returns whether no more are needed. */
+  async takeBefore({ memory, starts }: PacketBatch): Promise<boolean> {
+    for (const start of starts) {
+      const timeMs = this.#read(memory, start);
+      for (const [index, column] of this.#columns.entries()) {
+        if (this.#open.has(column) && this.#pass(memory, timeMs, index)) this.#open.delete(column);
+      }
+      if (this.#open.size === 0) return true;
+    }
+    return false;
+  }
+
+  async finish(): Promise<void> {
+    this.#sinceMs = performance.now();
+    for (const column of this.#columns) {
+      column.finish();
+      await this.#yield();
+    }
+    await this.#work();
+  }
+
+  #read(memory: Buffer, start: number): number {
+    this.#finder.read(memory, start);
+    return numberAt(memory, this.#finder.types[0] as number, this.#finder.offsets[0] as number);
+  }
+
+  /** Returns whether the packet has a value for the column. */
+  #pass(memory: Buffer, timeMs: number, index: number): boolean {
+    const column = this.#columns[index] as Column;
+    const type = this.#finder.types[index + 1] as number;
+    const offset = this.#finder.offsets[index + 1] as number;
+    if (type === DOUBLE || type === INT32 || type === INT64) {
+      const value = numberAt(memory, type, offset);
+      if (!Number.isFinite(value)) return false;
+      column.addNumber(timeMs, value);
+    } else if (type === 0 || type === NULL || type === UNDEFINED) return false;
+    else if (type === BOOLEAN) column.addNumber(timeMs, memory[offset] as number);
+    else if (type === STRING && this.#readsText) {
+      column.addOther(timeMs, memory.toString('utf8', offset + 4, offset + 3 + int32(memory, offset)));
+    } else column.addOther(timeMs, null);
+    return true;
+  }
+
+  async #work(): Promise<void> {
+    for (const column of this.#columns) {
+      for (const steps of column.takeWork()) {
+        for (const _ of steps) await this.#yield();
+        await this.#yield();
+      }
+    }
+  }
+
+  async #yield(): Promise<void> {
+    if (performance.now() - this.#sinceMs < LIMITS.turnMs) return;
+    await nextIteration();
+    this.#sinceMs = performance.now();
+  }
+}

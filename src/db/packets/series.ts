@@ -1,0 +1,142 @@
+/** Computes exact series of objects' parameters from their packets. Only the results stay in memory. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { ObjectId } from 'mongodb';
+import { badRequest, tooLarge } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import { bucketStarts } from '../../model/series/calendar.js';
+import { type Buckets, Column } from '../../model/series/column.js';
+import { checkCells, divideInterval, type SeriesQuery } from '../../model/series/query.js';
+import { createValueStores } from '../../model/series/value-store.js';
+import { readNumber } from '../bson/numbers.js';
+import { readFirst } from '../bson/raw-cursor.js';
+import type { Database } from '../driver/client.js';
+import { createWorkClock, type WorkClock } from '../driver/work-clock.js';
+import { type PacketBatch, streamPackets } from './packet-stream.js';
+import { PACKETS } from './packets.js';
+import { ColumnFeed } from './series-feed.js';
+
+/** The columns of an object, in the order of the parameters. */
+export interface ObjectSeries {
+  readonly objectId: string;
+  readonly columns: readonly Column[];
+}
+
+export interface Series {
+  readonly starts: Float64Array;
+  readonly objects: readonly ObjectSeries[];
+}
+
+interface Task {
+  readonly database: Database;
+  readonly query: SeriesQuery;
+  readonly nowMs: number;
+  readonly clock: WorkClock;
+}
+
+/** Throws 413 when the work takes longer than `workMs`. */
+export async function readSeries(
+  database: Database,
+  objectIds: readonly string[],
+  { query, nowMs, workMs = LIMITS.seriesMs }: { query: SeriesQuery; nowMs: number; workMs?: number },
+): Promise<Series> {
+  const clock = createWorkClock(database, workMs, () =>
+    tooLarge(
+      `the series takes longer than ${workMs / 1_000} s to compute: request a shorter interval or fewer objects`,
+    ),
+  );
+  const task: Task = { database: clock.database, query, nowMs, clock };
+  const interval = await findInterval(task, objectIds);
+  if (interval === null) return { starts: new Float64Array(), objects: [] };
+  const buckets = await createBuckets(query, interval);
+  checkCells(buckets.starts.length, query, objectIds.length);
+  const objects: ObjectSeries[] = [];
+  for (const objectId of objectIds) objects.push(await readObject(task, buckets, objectId));
+  return { starts: buckets.starts, objects };
+}
+
+/** The first or the last packet replaces a missing bound; null when there is no packet. */
+async function findInterval(
+  { database, query }: Task,
+  objectIds: readonly string[],
+): Promise<{ fromMs: number; toMs: number } | null> {
+  const { fromMs, toMs } = query;
+  if (objectIds.length === 0) return null;
+  if (fromMs !== null && toMs !== null) return { fromMs, toMs };
+  const find = async (direction: 1 | -1): Promise<number | null> => {
+    const times: number[] = [];
+    for (const objectId of objectIds) {
+      const bound = { ...(fromMs !== null && { $gte: fromMs }), ...(toMs !== null && { $lte: toMs }) };
+      const filter = { _oid: new ObjectId(objectId), ...((fromMs ?? toMs) !== null && { time: bound }) };
+      const sort = { time: direction, _ts: direction };
+      const found = await readFirst(database, { find: PACKETS, filter, sort, projection: { time: 1 } });
+      if (found !== null) times.push(readNumber(found, 0, 'time'));
+    }
+    if (times.length === 0) return null;
+    return direction === 1 ? Math.min(...times) : Math.max(...times);
+  };
+  const first = fromMs ?? (await find(1));
+  const last = toMs ?? (await find(-1));
+  return first === null || last === null ? null : { fromMs: first, toMs: last };
+}
+
+async function createBuckets(
+  { points, every, zone }: SeriesQuery,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): Promise<Buckets> {
+  if (every === null) {
+    const { stepMs, count } = divideInterval(fromMs, toMs, points);
+    return {
+      fromMs,
+      starts: Float64Array.from({ length: count }, (_, index) => fromMs + index * stepMs),
+      endMs: toMs + 1,
+    };
+  }
+  const starts: number[] = [];
+  let sinceMs = performance.now();
+  for (const start of bucketStarts(every, zone, fromMs)) {
+    if (start > toMs) break;
+    if (starts.push(start) > LIMITS.seriesPointsMax) {
+      throw badRequest(`every: the interval has more than ${LIMITS.seriesPointsMax} of them`);
+    }
+    if (performance.now() - sinceMs < LIMITS.turnMs) continue;
+    await nextIteration();
+    sinceMs = performance.now();
+  }
+  return { fromMs, starts: Float64Array.from(starts), endMs: toMs + 1 };
+}
+
+async function readObject(task: Task, buckets: Buckets, objectId: string): Promise<ObjectSeries> {
+  const { query, nowMs } = task;
+  const holding = { gapMs: query.gapMs, untilMs: Math.min(buckets.endMs, Math.max(nowMs, buckets.fromMs)) };
+  const createStore = createValueStores();
+  const columns = query.paths.map(() => new Column({ buckets, functions: query.functions, holding, createStore }));
+  const feed = new ColumnFeed(query, columns);
+  if (query.gapMs !== null) await readBefore(task, { feed, objectId, fromMs: buckets.fromMs, gapMs: query.gapMs });
+  const time = { $gte: buckets.fromMs, $lt: buckets.endMs };
+  const reading = { conditions: [{ _oid: new ObjectId(objectId), time }], only: query.paths, readsAhead: true };
+  for await (const batch of streamPackets(task.database, reading)) await takeBatch(task, feed, batch);
+  await task.clock.count(() => feed.finish());
+  return { objectId, columns };
+}
+
+const takeBatch = ({ clock }: Task, feed: ColumnFeed, batch: PacketBatch): Promise<void> =>
+  clock.count(() => feed.take(batch));
+
+/** Reads the values at the beginning of the interval: the last ones before it. */
+async function readBefore(
+  { database, query, clock }: Task,
+  { feed, objectId, fromMs, gapMs }: { feed: ColumnFeed; objectId: string; fromMs: number; gapMs: number },
+): Promise<void> {
+  const time = { $gt: fromMs - gapMs, $lt: fromMs };
+  const conditions = [{ _oid: new ObjectId(objectId), time }];
+  const reading = { conditions, only: query.paths, isDescending: true, batchPackets: FEW_PACKETS };
+  let packets = 0;
+  for await (const batch of streamPackets(database, reading)) {
+    packets += batch.starts.length;
+    const isComplete = await clock.count(() => feed.takeBefore(batch));
+    if (isComplete || packets >= LIMITS.seriesPacketsBefore) break;
+  }
+}
+
+/** A small batch, because the last packet nearly always has all parameters. */
+const FEW_PACKETS = 100;

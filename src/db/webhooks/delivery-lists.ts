@@ -1,0 +1,80 @@
+/** Deliveries as those see them who see their handler: listed, counted, and asked to be sent again. */
+import { type Document, type Filter, ObjectId } from 'mongodb';
+import { conflict, notFound } from '../../errors.js';
+import { isId } from '../../model/entity.js';
+import type { JsonObject } from '../../model/json.js';
+import { costOf, type Page, type Selection } from '../../model/list.js';
+import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../bson/raw-cursor.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { runList } from '../driver/list-queue.js';
+import { type Layout, projectionOf, selectionFilter, toPlain } from '../schema/mapping.js';
+import { DELIVERIES } from './deliveries.js';
+
+const LAYOUT: Layout = {
+  references: ['handler', 'object'],
+  texts: ['event', 'state', 'error'],
+  hidden: ['partition', 'number', 'body', 'poked', 'batchSize', '_expires'],
+  derived: [],
+  builtIn: false,
+  followsObject: false,
+};
+const INDEXED = { sort: '_id', time: false };
+
+function conditionsOf(handlerId: string, selection: Selection): Filter<Document>[] {
+  return [{ handler: new ObjectId(handlerId) }, ...selectionFilter(LAYOUT, selection, ['event'])];
+}
+
+/** A page of a handler's deliveries as JSON, ascending by `_id` unless the query says otherwise. */
+export async function listDeliveries(database: Database, handlerId: string, page: Page): Promise<JsonPage> {
+  if (page.limit === 0) return EMPTY_PAGE;
+  const conditions = conditionsOf(handlerId, page);
+  if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
+  const { sort } = page;
+  const direction = sort?.descending ? -1 : 1;
+  const command = {
+    find: DELIVERIES,
+    filter: { $and: conditions },
+    sort: sort === null || sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 },
+    ...{ skip: page.offset, limit: page.limit, batchSize: page.limit, allowDiskUse: true },
+    projection: projectionOf(LAYOUT, page.only),
+  };
+  return runList([database], costOf(page, INDEXED), (reader) => readPage(reader, command));
+}
+
+/** How many there are within the filters, and the first and last of them. */
+export async function summarizeDeliveries(
+  database: Database,
+  handlerId: string,
+  selection: Selection,
+): Promise<Buffer> {
+  const filter = { $and: conditionsOf(handlerId, selection) };
+  const projection = projectionOf(LAYOUT, selection.only);
+  const readEnd = (reader: Database, direction: 1 | -1) =>
+    readOne(reader, { find: DELIVERIES, filter, sort: { _id: direction }, projection });
+  return runList([database], 'scan', (reader) => summarize(reader, { collection: DELIVERIES, filter }, readEnd));
+}
+
+/** Sends a message again, as if it were new; it keeps its id. Throws 404; 409 where there is nothing left to send. */
+export async function retryDelivery(
+  database: Database,
+  { handlerId, deliveryId }: { handlerId: string; deliveryId: string },
+  nowMs: number,
+): Promise<JsonObject> {
+  if (!isId(deliveryId)) throw notFound();
+  const named = { _id: new ObjectId(deliveryId), handler: new ObjectId(handlerId) };
+  const deliveries = database.db.collection(DELIVERIES);
+  const again = [
+    { $set: { state: 'pending', attempts: 0, time: nowMs, poked: '$partition' } },
+    // Its batch was another one, with the time that it had.
+    { $unset: ['next', '_expires', 'batch', 'batchSize'] },
+  ];
+  const options = { returnDocument: 'after', projection: projectionOf(LAYOUT, null) ?? {} } as const;
+  const found = await mapDriverErrors(() =>
+    deliveries.findOneAndUpdate({ ...named, body: { $exists: true } }, again, options),
+  );
+  if (found !== null) return toPlain(found) as JsonObject;
+  const present = await mapDriverErrors(() => deliveries.findOne(named, { projection: { state: 1 } }));
+  if (present === null) throw notFound();
+  throw conflict(`the message is ${present.state}: nothing is left to send`);
+}

@@ -1,0 +1,87 @@
+/** Handlers as the service runs them: with what nobody is shown, their secrets and who set them up. */
+import { type Document, ObjectId } from 'mongodb';
+import type { JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { toPlain } from '../schema/mapping.js';
+
+export interface StoredSecret {
+  readonly secret: string;
+  /** When it ends, ms since the epoch; null for the one that is in force. */
+  readonly untilMs: number | null;
+}
+
+/** Who set the handler up last, and what the token permitted with which that was done; it sends no more than that. */
+export interface Editor {
+  readonly userId: string;
+  readonly scopes: readonly string[] | null;
+}
+
+export interface StoredHandler {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly groupId: string;
+  /** The group beneath the first one; null for what belongs to the first one itself. */
+  readonly tenantId: string | null;
+  readonly fields: JsonObject;
+  readonly secrets: readonly StoredSecret[];
+  readonly editor: Editor;
+}
+
+const handlersOf = ({ db }: Database) => db.collection('handlers');
+/** One that has no secret was stored before there were webhooks: nothing is sent until somebody gives it one. */
+const CALLED = { url: { $type: 'string' }, '_secrets.0': { $exists: true } };
+
+/** Every handler that is called. */
+export async function loadHandlers(database: Database): Promise<StoredHandler[]> {
+  const find = () => handlersOf(database).find(CALLED, { maxTimeMS: LIMITS.databaseOperationMs }).toArray();
+  return (await mapDriverErrors(find, LIMITS.databaseOperationMs)).map(toHandler);
+}
+
+/** One of them; null where it is not there, or not called. */
+export async function loadHandler(database: Database, id: string): Promise<StoredHandler | null> {
+  const found = await mapDriverErrors(() => handlersOf(database).findOne({ _id: new ObjectId(id), ...CALLED }));
+  return found === null ? null : toHandler(found);
+}
+
+function toHandler(document: Document): StoredHandler {
+  const { _id, owner, group, _secrets, _editor, ...fields } = toPlain(document) as JsonObject;
+  const [, tenantId = null] = fields.branch as string[];
+  const editor = (_editor ?? {}) as { user?: string; scopes?: string[] | null };
+  return {
+    ...{ id: String(_id), ownerId: String(owner), groupId: String(group), tenantId, fields },
+    secrets: (_secrets as { secret: string; until: number | null }[]).map(({ secret, until }) => ({
+      secret,
+      untilMs: until,
+    })),
+    editor: { userId: editor.user ?? String(owner), scopes: editor.scopes ?? null },
+  };
+}
+
+/** How many handlers with an address there are: of one tenant, a group just below the root, or of all. */
+export async function countWebhooks(database: Database, tenant: string | null, max: number): Promise<number> {
+  const filter = { url: { $type: 'string' as const }, ...(tenant !== null && { branch: new ObjectId(tenant) }) };
+  return mapDriverErrors(() => handlersOf(database).countDocuments(filter, { limit: max }));
+}
+
+/** The receiver has said that it is gone. */
+export async function deactivateHandler(database: Database, id: string, nowMs: number): Promise<void> {
+  const update = { $set: { active: false, _at: nowMs } };
+  await mapDriverErrors(() => handlersOf(database).updateOne({ _id: new ObjectId(id) }, update));
+}
+
+/** Another secret from now on; the one before it is valid until `untilMs`. */
+export async function rotateSecret(
+  database: Database,
+  id: string,
+  { secret, untilMs, editor }: { secret: string; untilMs: number; editor: Editor },
+): Promise<void> {
+  const former = { $slice: [{ $ifNull: ['$_secrets', []] }, 1] };
+  const ending = { $map: { input: former, in: { secret: '$$this.secret', until: untilMs } } };
+  const _secrets = { $concatArrays: [[{ secret, until: null }], ending] };
+  const _editor = { $ifNull: ['$_editor', { user: new ObjectId(editor.userId), scopes: editor.scopes }] };
+  await mapDriverErrors(() =>
+    handlersOf(database).updateOne({ _id: new ObjectId(id) }, [{ $set: { _secrets, _editor } }]),
+  );
+}

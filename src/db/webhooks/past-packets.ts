@@ -1,0 +1,123 @@
+/** Reads what is stored of the past, for messages that the change stream no longer gives: objects, and their packets. */
+import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
+import { type AccessFields, audienceOf, type Scope } from '../../model/access.js';
+import type { JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
+import { builtInStore } from '../../model/stores.js';
+import { toJson } from '../bson/json-writer.js';
+import { readNumber } from '../bson/numbers.js';
+import { readObjectId, readShownId } from '../bson/reader.js';
+import { type ObjectFacts, toFacts } from '../caches/object-facts.js';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { PACKETS } from '../packets/packets.js';
+import { toPlain } from '../schema/mapping.js';
+import { scopeFilter } from '../schema/visibility.js';
+
+/** An object, with those who may see it and what selects it. */
+export interface PastObject {
+  readonly id: string;
+  readonly audience: readonly string[];
+  readonly facts: ObjectFacts;
+}
+
+/** A stored packet, as an event contains it. */
+export interface PastPacket {
+  readonly id: string;
+  readonly objectId: string;
+  readonly timeMs: number;
+  readonly stampUs: number;
+  readonly json: Buffer;
+}
+
+const OBJECTS = builtInStore('objects');
+const PROJECTION = { owner: 1, branch: 1, access: 1, model: 1, labels: 1 };
+
+/** The next objects after an `_id`, in order: those of the scope, and of these `_id`s; null for all. */
+export async function listPastObjects(
+  database: Database,
+  { scope, ids, after }: { scope: Scope | null; ids: ReadonlySet<string> | null; after: string | null },
+): Promise<PastObject[]> {
+  const conditions: Filter<Document>[] = [{ _id: { $gt: new ObjectId(after ?? '0'.repeat(24)) } }];
+  if (scope !== null) conditions.push(scopeFilter(OBJECTS, scope));
+  if (ids !== null) conditions.push({ _id: { $in: [...ids].map((id) => new ObjectId(id)) } });
+  const options = { projection: PROJECTION, sort: { _id: 1 }, limit: LIMITS.pastObjectsBatch } as const;
+  const find = () => database.db.collection('objects').find({ $and: conditions }, options).toArray();
+  const found = await mapDriverErrors(find, LIMITS.databaseOperationMs);
+  return found.map((object) => ({
+    id: String(object._id),
+    audience: audienceOf(toPlain(object) as unknown as AccessFields),
+    facts: toFacts(object),
+  }));
+}
+
+/** When packets were stored, in ms since the epoch. */
+export interface StoredInterval {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The packets of these objects that were stored in the interval, in the order in which they came, batch by batch. */
+export async function* readStoredPackets(
+  { db }: Database,
+  objectIds: readonly string[],
+  { fromMs, toMs }: StoredInterval,
+): AsyncGenerator<PastPacket[]> {
+  const filter = {
+    _oid: { $in: objectIds.map((id) => new ObjectId(id)) },
+    // No index has the stamp first: the time of the devices bounds how much of it is read.
+    time: { $gte: fromMs - LIMITS.refillLateMs },
+    _ts: { $gte: fromMs * 1_000, $lte: toMs * 1_000 },
+  };
+  const options = { sort: { _ts: 1 }, batchSize: LIMITS.historyPage, raw: true, allowDiskUse: true } as const;
+  const cursor = db.collection(PACKETS).find(filter, options);
+  try {
+    while (await mapDriverErrors(() => cursor.hasNext(), null)) {
+      yield (cursor.readBufferedDocuments() as unknown as Buffer[]).map(toPacket);
+    }
+  } finally {
+    await cursor.close();
+  }
+}
+
+/** The place of a packet among those of its object. */
+export interface PacketPlace {
+  readonly id: string;
+  readonly timeMs: number;
+  readonly stampUs: number;
+}
+
+/** The next packets of an object by their time, from a place on: the one at the place comes again. */
+export async function listPastPackets(
+  { db }: Database,
+  objectId: string,
+  { fromMs, toMs, place }: { fromMs: number; toMs: number; place: PacketPlace | null },
+): Promise<PastPacket[]> {
+  const after = place === null ? {} : { $or: [{ time: { $gt: place.timeMs } }, { _ts: { $gte: place.stampUs } }] };
+  const time = { $gte: Math.max(fromMs, place?.timeMs ?? fromMs), $lte: toMs };
+  const options = { sort: { time: 1, _ts: 1 }, limit: LIMITS.historyPage, raw: true } as const;
+  const find = () =>
+    db
+      .collection(PACKETS)
+      .find({ _oid: new ObjectId(objectId), time, ...after }, options)
+      .toArray();
+  return ((await mapDriverErrors(find, LIMITS.databaseOperationMs)) as unknown as Buffer[]).map(toPacket);
+}
+
+function toPacket(bson: Buffer): PastPacket {
+  try {
+    return {
+      id: readShownId(bson) ?? '',
+      objectId: readObjectId(bson, '_oid') ?? '',
+      timeMs: readNumber(bson, 0, 'time'),
+      stampUs: readNumber(bson, 0, '_ts'),
+      json: toJson(bson),
+    };
+  } catch {
+    // A foreign writer stored a type without a JSON form: neither is it read past.
+    const packet = toPlain(BSON.deserialize(bson)) as JsonObject;
+    const [id, objectId] = [String(packet._id), String(packet._oid)];
+    const json = Buffer.from(JSON.stringify(packet));
+    return { id, objectId, timeMs: Number(packet.time), stampUs: Number(packet._ts), json };
+  }
+}

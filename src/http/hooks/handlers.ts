@@ -1,0 +1,68 @@
+/** Handlers: one with an address is a webhook, with a secret of its own, and no more rights than those who set it up. */
+import { isDeepStrictEqual } from 'node:util';
+import { findPlace } from '../../db/caches/accounts.js';
+import { getEntity } from '../../db/entities/read.js';
+import { createEntity } from '../../db/entities/write.js';
+import { removeDeliveries } from '../../db/webhooks/delivery-upkeep.js';
+import { countWebhooks, type Editor } from '../../db/webhooks/handlers.js';
+import { conflict } from '../../errors.js';
+import { type Caller, scopeOf } from '../../model/access.js';
+import type { JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
+import { builtInStore } from '../../model/stores.js';
+import { parseUrl, parseWebhook } from '../../model/webhook.js';
+import { type HookDeps, type StoreHooks, toNewEntity } from './types.js';
+
+export const editorOf = ({ userId, scopes }: Caller): Editor => ({ userId, scopes });
+
+const toStored = ({ userId, scopes }: Editor): JsonObject => ({
+  _editor: { user: userId, scopes: scopes === null ? null : [...scopes] },
+});
+
+/** What decides who receives the messages: at a receiver of many, the headers name the account. */
+const DECISIVE: readonly string[] = ['url', 'headers'];
+
+export function handlerHooks({ database, now, inBackground, createSecret, checkReceiver }: HookDeps): StoreHooks {
+  return {
+    async create(caller, { fields, group }) {
+      const settings = parseWebhook(fields);
+      if (settings !== null) await checkReceiver(settings.url);
+      const place = await findPlace(database, scopeOf(caller), group);
+      const store = builtInStore('handlers');
+      if (settings === null) return createEntity(database, store, toNewEntity(caller, fields, place, now()));
+      await checkCount(place.branch);
+      const secret = createSecret();
+      const hidden = { ...toStored(editorOf(caller)), _secrets: [{ secret, until: null }] };
+      const entity = toNewEntity(caller, { ...fields, ...hidden }, place, now());
+      return { ...(await createEntity(database, store, entity)), secret };
+    },
+    async preparePatch(caller, key, patch) {
+      if (!DECISIVE.some((field) => field in patch)) return patch;
+      const stored = await getEntity(database, builtInStore('handlers'), scopeOf(caller), key);
+      // Clients send back what they have read: whoever changes something else does not answer for where it goes, nor undo
+      // what another says of it meanwhile.
+      const isSame = (field: string): boolean =>
+        DECISIVE.includes(field) && isDeepStrictEqual(patch[field], stored[field]);
+      const changes = Object.fromEntries(Object.entries(patch).filter(([field]) => !isSame(field)));
+      if (!DECISIVE.some((field) => field in changes)) return changes;
+      if (typeof changes.url === 'string') {
+        await checkReceiver(parseUrl(changes.url).href);
+        if (typeof stored.url !== 'string') await checkCount(stored.branch);
+      }
+      // What it sends from now on is what both may see: who made it, and who has just said where it goes.
+      return { ...changes, ...toStored(editorOf(caller)) };
+    },
+    afterRemove: async ({ _id }) => inBackground(removeDeliveries(database, _id)),
+  };
+
+  async function checkCount([, tenant]: readonly string[]): Promise<void> {
+    const [own, all] = await Promise.all([
+      tenant === undefined ? 0 : countWebhooks(database, tenant, LIMITS.webhooksPerTenant),
+      countWebhooks(database, null, LIMITS.webhooks),
+    ]);
+    if (own >= LIMITS.webhooksPerTenant) {
+      throw conflict(`there are ${LIMITS.webhooksPerTenant} webhooks of your organisation already`);
+    }
+    if (all >= LIMITS.webhooks) throw conflict(`there are ${LIMITS.webhooks} webhooks already`);
+  }
+}

@@ -1,0 +1,48 @@
+/** Custom stores: checks their schema, creates their collection, and removes them only if they are empty. */
+import { findPlace } from '../../db/caches/accounts.js';
+import { addStore, isEmptyStore, NOT_EMPTY, removeStore } from '../../db/caches/custom-stores.js';
+import { getEntity } from '../../db/entities/read.js';
+import { badRequest, conflict } from '../../errors.js';
+import { type Caller, scopeOf } from '../../model/access.js';
+import { ROOT_GROUP_ID } from '../../model/builtin.js';
+import type { JsonObject } from '../../model/json.js';
+import { compileSchema } from '../../model/schema/schema.js';
+import { builtInStore, STORES } from '../../model/stores.js';
+import { type HookDeps, type StoreHooks, toNewEntity } from './types.js';
+
+export function storeHooks({ database, findStore, now }: HookDeps): StoreHooks {
+  const getStore = (caller: Caller, key: string) => getEntity(database, builtInStore('stores'), scopeOf(caller), key);
+  return {
+    async create(caller, { fields, group }) {
+      const name = fields.name as string;
+      if (STORES.has(name) || RESERVED.has(name)) throw conflict('name: already taken');
+      checkSchema(fields);
+      const place = await findPlace(database, scopeOf(caller), group);
+      checkShared(fields, place.group);
+      // A store of another tenant that the caller does not see is no conflict.
+      if ((await findStore(name, scopeOf(caller))) !== null) throw conflict('name: already taken');
+      return addStore(database, toNewEntity(caller, fields, place, now()));
+    },
+    async preparePatch(caller, key, patch) {
+      if (patch.shared !== undefined) checkShared(patch, (await getStore(caller, key)).group);
+      return patch;
+    },
+    async beforeRemove(caller, key) {
+      if (!(await isEmptyStore(database, await getStore(caller, key)))) throw NOT_EMPTY();
+    },
+    afterRemove: (entity) => removeStore(database, entity),
+  };
+}
+
+function checkSchema({ schema }: JsonObject): void {
+  if (schema !== undefined) compileSchema(schema as JsonObject, () => performance.now());
+}
+
+function checkShared({ shared }: JsonObject, group: string): void {
+  if (shared === true && group !== ROOT_GROUP_ID) {
+    throw badRequest('shared: only a store of the root group can be shared');
+  }
+}
+
+/** API paths that are not available as names of stores. */
+const RESERVED: ReadonlySet<string> = new Set(['account', 'auth', 'events', 'packets', 'series', 'sessions', 'docs']);

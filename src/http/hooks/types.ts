@@ -1,0 +1,81 @@
+/** The interface of hooks, and the checks that they share: references to existing entities, permissions that a caller may grant. */
+import type { Passwords } from '../../auth/passwords.js';
+import type { Tokens } from '../../auth/tokens.js';
+import type { Place } from '../../db/caches/accounts.js';
+import type { Database } from '../../db/driver/client.js';
+import { getEntity, getEntityId } from '../../db/entities/read.js';
+import { newId } from '../../db/entities/write.js';
+import { badRequest, forbidden, toApiError } from '../../errors.js';
+import { type Caller, mayGrant, type Scope, scopeOf } from '../../model/access.js';
+import { type Entity, isId, type NewEntity } from '../../model/entity.js';
+import type { JsonObject } from '../../model/json.js';
+import type { Store } from '../../model/stores.js';
+
+export interface HookDeps {
+  readonly database: Database;
+  readonly passwords: Passwords;
+  readonly tokens: Tokens;
+  readonly tokenLifetimeMs: number;
+  /** Hashes a device password for storage. */
+  readonly hashDevicePassword: (password: string) => string;
+  readonly now: () => number;
+  /** Returns the store of this name if the scope may use it, otherwise null. */
+  readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;
+  /** Invalidates what caches derived from an entity. Called after a write, before the answer. */
+  readonly invalidate: (store: string, id: string) => void;
+  /** Creates a secret that webhooks are signed with. */
+  readonly createSecret: () => string;
+  /** Throws a 400 if webhooks must not be sent to the address. */
+  readonly checkReceiver: (url: string) => Promise<void>;
+  /** Lets work continue after the answer; its failure is logged. */
+  readonly inBackground: (work: Promise<unknown>) => void;
+}
+
+/** What a store does instead of, before or after the generic verbs. All hooks are optional. */
+export interface StoreHooks {
+  /** Returns the fields to store. */
+  readonly prepareNew?: (caller: Caller, fields: JsonObject) => Promise<JsonObject>;
+  /** Replaces the generic creation; returns the answer. */
+  readonly create?: (caller: Caller, wanted: NewEntity) => Promise<JsonObject>;
+  /** Returns the fields to merge. Throws if the caller may not change them. */
+  readonly preparePatch?: (caller: Caller, key: string, patch: JsonObject) => Promise<JsonObject>;
+  readonly afterChange?: (entity: Pick<Entity, '_id'>, patch: JsonObject) => Promise<void>;
+  /** After a change of the entity's sharing. Called again if a previous call may have been interrupted. */
+  readonly afterShare?: (entity: Pick<Entity, '_id'>) => Promise<void>;
+  readonly beforeRemove?: (caller: Caller, key: string) => Promise<void>;
+  readonly afterRemove?: (entity: Entity) => Promise<void>;
+}
+
+/** Adds the common fields: the caller becomes the owner. */
+export function toNewEntity(caller: Caller, fields: JsonObject, place: Place, time: number): Entity {
+  return { _id: newId(), ...fields, owner: caller.userId, ...place, access: [], time };
+}
+
+/** Return the entity that a field refers to, or its `_id`. Throw a 400 that names the field if the caller sees no such entity. */
+export const getReferencedId = (
+  deps: { database: Database; caller: Caller },
+  field: string,
+  store: Store,
+  id: unknown,
+) => orBadRequest(field, store, getEntityId(deps.database, store, scopeOf(deps.caller), parseReference(field, id)));
+export const getReferenced = (deps: { database: Database; caller: Caller }, field: string, store: Store, id: unknown) =>
+  orBadRequest(field, store, getEntity(deps.database, store, scopeOf(deps.caller), parseReference(field, id)));
+
+/** Parses a field that contains an `_id`. Throws a 400 that names the field. */
+export function parseReference(field: string, id: unknown): string {
+  if (!isId(id)) throw badRequest(`${field}: expected 24 hexadecimal digits`);
+  return id.toLowerCase();
+}
+
+async function orBadRequest<T>(field: string, store: Store, found: Promise<T>): Promise<T> {
+  try {
+    return await found;
+  } catch (error) {
+    throw toApiError(error).status === 404 ? badRequest(`${field}: there is no such entity in ${store.name}`) : error;
+  }
+}
+
+/** Throws 403 if the caller does not have these permissions itself. */
+export function assertCanGrant(caller: Caller, credentials: readonly string[]): void {
+  if (!mayGrant(caller, credentials)) throw forbidden('these are rights that you do not have yourself');
+}

@@ -1,0 +1,136 @@
+/** Users, roles and tokens: callers grant only permissions that they have, and ended access also ends its sessions and tokens. */
+import { issueToken, type TokenRequest } from '../../auth/login.js';
+import {
+  endAccess,
+  findCredentials,
+  findLineage,
+  isInForce,
+  revokeDescendants,
+  revokeToken,
+} from '../../db/caches/accounts.js';
+import type { Database } from '../../db/driver/client.js';
+import { getEntity } from '../../db/entities/read.js';
+import { badRequest, conflict, unauthorized } from '../../errors.js';
+import { type Caller, scopeOf } from '../../model/access.js';
+import { VIEWER_ROLE_ID } from '../../model/builtin.js';
+import type { JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
+import { builtInStore } from '../../model/stores.js';
+import { parseDuration } from '../../model/time.js';
+import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from './types.js';
+
+export function userHooks({ database, passwords, invalidate }: HookDeps): StoreHooks {
+  const checkRole = async (caller: Caller, role: unknown): Promise<void> => {
+    const { credentials } = await getReferenced({ database, caller }, 'role', builtInStore('roles'), role);
+    assertCanGrant(caller, credentials as string[]);
+  };
+  const withHash = async ({ password, ...fields }: JsonObject): Promise<JsonObject> =>
+    password === undefined ? fields : { ...fields, _password: await passwords.hash(password as string) };
+  // A caller who could change a user with more permissions could take over that account. The same holds for a token with
+  // restricted scopes and its own user.
+  const assertCanManage = async (caller: Caller, key: string, { object }: JsonObject = {}): Promise<void> => {
+    const user = await getEntity(database, builtInStore('users'), scopeOf(caller), key);
+    // Changing the own object changes the own permissions, so it is checked like any user.
+    if (user._id === caller.userId && caller.scopes === null && (object ?? user.object) === user.object) return;
+    assertCanGrant(caller, await findCredentials(database, user.role));
+  };
+  const checkObject = async (caller: Caller, { object }: JsonObject): Promise<void> => {
+    if (object !== undefined) await getReferencedId({ database, caller }, 'object', builtInStore('objects'), object);
+  };
+  const endAllAccess = async (userId: string): Promise<void> => {
+    for (const id of await endAccess(database, userId)) invalidate('tokens', id);
+  };
+  return {
+    async prepareNew(caller, fields) {
+      const role = fields.role ?? VIEWER_ROLE_ID;
+      await checkRole(caller, role);
+      await checkObject(caller, fields);
+      return withHash({ ...fields, role });
+    },
+    async preparePatch(caller, key, patch) {
+      await assertCanManage(caller, key, patch);
+      if (patch.active === false) refuseSelf(caller, key);
+      await checkObject(caller, patch);
+      if (patch.role !== undefined) await checkRole(caller, patch.role);
+      return withHash(patch);
+    },
+    async afterChange({ _id }, patch) {
+      if (patch._password !== undefined || patch.active === false) await endAllAccess(_id);
+    },
+    async beforeRemove(caller, key) {
+      await assertCanManage(caller, key);
+      refuseSelf(caller, key);
+    },
+    afterRemove: ({ _id }) => endAllAccess(_id),
+  };
+}
+
+/** Ensures that an administrator remains: the last one could lock everyone out. */
+function refuseSelf(caller: Caller, key: string): void {
+  if (key.toLowerCase() === caller.userId) {
+    throw conflict('this is your own account: another administrator has to do this');
+  }
+}
+
+export function roleHooks({ database }: HookDeps): StoreHooks {
+  const check = async (caller: Caller, fields: JsonObject): Promise<JsonObject> => {
+    if (fields.credentials !== undefined) assertCanGrant(caller, fields.credentials as string[]);
+    return fields;
+  };
+  // Otherwise callers could take permissions away from roles with more permissions.
+  const assertCanManage = async (caller: Caller, key: string): Promise<void> => {
+    const { credentials } = await getEntity(database, builtInStore('roles'), scopeOf(caller), key);
+    assertCanGrant(caller, credentials as string[]);
+  };
+  return {
+    prepareNew: check,
+    async preparePatch(caller, key, patch) {
+      await assertCanManage(caller, key);
+      return check(caller, patch);
+    },
+    beforeRemove: assertCanManage,
+  };
+}
+
+export function tokenHooks(deps: HookDeps): StoreHooks {
+  const revokeBelow = async (tokenId: string): Promise<void> => {
+    for (const id of await revokeDescendants(deps.database, tokenId)) deps.invalidate('tokens', id);
+  };
+  return {
+    async create(caller, { fields, group }) {
+      const { name, expiresIn, scopes = null, ...rest } = fields;
+      if (scopes !== null) assertCanGrant(caller, scopes as string[]);
+      const lifetimeMs = expiresIn === undefined ? deps.tokenLifetimeMs : parseDuration(expiresIn);
+      const { token, entity } = await issueToken(deps, caller, {
+        name: name as string,
+        // A token with restricted scopes cannot create an unrestricted one.
+        scopes: (scopes as string[] | null) ?? caller.scopes,
+        lifetimeMs: lifetimeMs ?? deps.tokenLifetimeMs,
+        fields: rest,
+        group,
+        parent: await findParent(deps.database, caller),
+      });
+      // If the caller's access has ended meanwhile, the new token was not among the revoked ones.
+      if (!(await isInForce(deps.database, caller))) {
+        await revokeToken(deps.database, entity._id);
+        throw unauthorized();
+      }
+      return { ...entity, token };
+    },
+    // Before the removal, in case the service stops in between; and after it, for descendants created meanwhile.
+    async beforeRemove(caller, key) {
+      const { _id } = await getEntity(deps.database, builtInStore('tokens'), scopeOf(caller), key);
+      await revokeBelow(_id);
+    },
+    afterRemove: ({ _id }) => revokeBelow(_id),
+  };
+}
+
+async function findParent(database: Database, { token }: Caller): Promise<TokenRequest['parent']> {
+  if (token === null) return null;
+  const lineage = await findLineage(database, token.id);
+  if (lineage === null) throw unauthorized();
+  if (lineage.length > LIMITS.tokenLineage)
+    throw badRequest(`tokens can be derived from tokens at most ${LIMITS.tokenLineage} times`);
+  return { expiresAtMs: token.expiresAtMs, lineage };
+}

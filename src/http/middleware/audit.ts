@@ -1,0 +1,65 @@
+/** Records requests that are security events, once their response was sent. */
+import type { Request, RequestHandler, Response } from 'express';
+import type { Audit } from '../../db/entities/audit.js';
+import { type Caller, toSegments } from '../../model/access.js';
+
+const EVERYDAY = /^\/api\/v1\/objects(?:\/[\w-]+(?:\/packets)?)?$/;
+const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);
+
+/** The action to record for a request; null if the request is no security event. `segments`: without api/v1. */
+export function securityAction(method: string, segments: readonly string[], status: number): string | null {
+  const [store = '', id, part] = segments;
+  if (store === 'auth' && method === 'POST') {
+    return ({ 200: 'login', 401: 'login failed', 403: 'forbidden', 429: 'login refused' } as const)[status] ?? null;
+  }
+  if (status === 403) return 'forbidden';
+  if (status !== 200 || method === 'GET' || method === 'HEAD') return null;
+  if (store === 'auth') return 'logout';
+  if (store === 'account') return accountAction(method, id?.toLowerCase());
+  if (part === 'access') return 'share changed';
+  if (store === 'tokens') return ({ POST: 'token issued', DELETE: 'token revoked' } as const)[method] ?? null;
+  return RIGHTS.has(store) ? 'rights changed' : null;
+}
+
+function accountAction(method: string, part: string | undefined): string {
+  if (part === 'tokens') return method === 'POST' ? 'token issued' : 'token revoked';
+  return part === 'sessions' ? 'logout' : 'rights changed';
+}
+
+export function auditRequests(audit: Audit): RequestHandler {
+  return (req, res, next) => {
+    res.once('finish', () => {
+      // Permitted reads are no security events, nor are successful requests to objects and their packets.
+      if (res.statusCode === 200 && (req.method === 'GET' || EVERYDAY.test(req.originalUrl))) return;
+      const segments = segmentsOf(req.originalUrl.split('?', 1)[0] ?? '');
+      const path = segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0);
+      const names = path.map((segment, index) => (index % 2 === 0 ? segment.toLowerCase() : segment));
+      const givenAction = res.locals.action as string | undefined;
+      const action = givenAction ?? securityAction(req.method, names, res.statusCode);
+      if (action !== null) audit.record({ action, path: `/${names.join('/')}`, ...actorOf(req, res) });
+    });
+    next();
+  };
+}
+
+// Decoded as in the router, so that an encoded path is recorded as well.
+function segmentsOf(path: string): string[] {
+  try {
+    return toSegments(path);
+  } catch {
+    return path.split('/').filter(Boolean);
+  }
+}
+
+function actorOf(req: Request, res: Response) {
+  const caller = res.locals.caller as Caller | undefined;
+  return {
+    userId: caller?.userId ?? (res.locals.userId as string | undefined) ?? null,
+    login: caller?.login ?? (res.locals.login as string | undefined) ?? null,
+    address: req.ip ?? 'unknown',
+    requestId: res.locals.requestId as string,
+    method: req.method,
+    entityId: (res.locals.entityId as string | undefined) ?? null,
+    fields: (res.locals.fields as string[] | undefined) ?? null,
+  };
+}

@@ -1,0 +1,173 @@
+/** Parses request bodies: JSON of a limited size, and forms at login. */
+import type { IncomingMessage } from 'node:http';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { badRequest, unsupportedMediaType } from '../../errors.js';
+import type { Budget } from '../../fairness/budget.js';
+import type { FairQueue } from '../../fairness/fair-queue.js';
+import { LIMITS } from '../../model/limits.js';
+import { callerOf } from './authenticate.js';
+import {
+  type CheckedBytes,
+  CLIENT_DISCONNECTED,
+  checkUtf8,
+  parseChecked,
+  readChecked,
+  reserveBody,
+  withoutByteOrderMark,
+} from './large-body.js';
+import { isWellEncoded } from './request-log.js';
+
+const isJson = (req: { headers: { 'content-type'?: string } }): boolean =>
+  /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
+const isForm = (req: Request): boolean =>
+  /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
+
+/** A length of 0 is no body, even with a content type. */
+function hasBody(req: Request): boolean {
+  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+}
+
+export interface BodyDeps {
+  /** Limits the bytes of bodies in progress; small bodies are not counted. */
+  readonly bodyBudget: Budget;
+  /** Schedules the handling of large bodies. */
+  readonly bodyQueue: FairQueue;
+}
+
+/** Parses a JSON body into `req.body` and calls the handler. No body leaves it undefined. Throws 400 (malformed), 413, 415, 429, 503. */
+export function jsonBody(limitBytes: number, deps: BodyDeps, handler: RequestHandler): RequestHandler[] {
+  const parse = parseJson(Math.min(limitBytes, LIMITS.bigBodyBytes));
+  const plainBytes = Math.min(limitBytes, LIMITS.checkedBodyBytes);
+  const read: RequestHandler = (req, res, next) => {
+    if (isPlain(req, plainBytes)) readPlain(req, next);
+    else if (hasBody(req) && isUtf8Json(req)) handleChecked({ ...deps, limitBytes, handler }, req, res, next);
+    else parse(req, res, next);
+  };
+  return [refuseUnless((req) => isJson(req)), read, handler];
+}
+
+/** Checks the body while it arrives. Parsing and handling a large one waits in the queue of its caller. */
+async function handleChecked(
+  { bodyBudget, bodyQueue, limitBytes, handler }: BodyDeps & { limitBytes: number; handler: RequestHandler },
+  req: Request,
+  res: Response,
+  next: NextFunction,
+): Promise<void> {
+  const caller = callerOf(res).userId;
+  const reservation = reserveBody(bodyBudget, caller);
+  try {
+    const checked = await readChecked(req, limitBytes, reservation);
+    const handle = async (): Promise<void> => {
+      req.body = checked.bytes.length === 0 ? {} : await parseBody(checked);
+      await handler(req, res, next);
+    };
+    await (checked.bytes.length > LIMITS.bigBodyBytes ? bodyQueue.run(caller, handle) : handle());
+  } catch (error) {
+    next(error);
+  } finally {
+    reservation.release();
+  }
+}
+
+async function parseBody(checked: CheckedBytes): Promise<unknown> {
+  try {
+    return toBody(await parseChecked(checked));
+  } catch (error) {
+    return failParsing(error as Error);
+  }
+}
+
+function failParsing(error: Error): never {
+  throw error instanceof SyntaxError ? Object.assign(error, { status: 400, type: 'entity.parse.failed' }) : error;
+}
+
+/** Express' JSON parser, used for bodies in other encodings than UTF-8. The other parsers here give the same results. */
+export const parseJson = (limitBytes: number): RequestHandler =>
+  express.json({ limit: limitBytes, inflate: false, type: () => true, verify: checkText });
+
+/** Node.js would replace invalid UTF-8 with U+FFFD: the stored text would differ from the sent text. */
+function checkText(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
+  if (charset === 'utf-8') checkUtf8(bytes);
+}
+
+function checkForm(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
+  if (charset === 'utf-8' && !isWellEncoded(bytes.toString('latin1'))) throw badRequest('the body is not UTF-8');
+}
+
+/** Whether the headers declare an uncompressed body in UTF-8. */
+function isUtf8Json({ headers }: Request): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+  return charset.toLowerCase() === 'utf-8' && (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
+}
+
+const PLAIN = /^application\/json(?:; ?charset=utf-8)?$/i;
+
+/** Whether the body has the usual form: uncompressed UTF-8 with a `Content-Length` of at most `maxBytes`. */
+function isPlain({ headers }: Request, maxBytes: number): boolean {
+  const length = Number(headers['content-length']);
+  const isShort = length > 0 && length <= maxBytes && headers['content-encoding'] === undefined;
+  return isShort && PLAIN.test(headers['content-type'] ?? '');
+}
+
+/** Gives the same result as `parseJson` at lower cost. */
+function readPlain(req: Request, next: (error?: unknown) => void): void {
+  const chunks: Buffer[] = [];
+  const onEnd = (): void => {
+    req.off('close', onClose);
+    try {
+      req.body = parsePlain(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    } catch (error) {
+      next(error);
+      return;
+    }
+    next();
+  };
+  const onClose = (): void => next(badRequest(CLIENT_DISCONNECTED));
+  req.on('data', (chunk: Buffer) => void chunks.push(chunk));
+  req.once('end', onEnd).once('close', onClose);
+}
+
+function parsePlain(bytes: Buffer): unknown {
+  checkUtf8(bytes);
+  try {
+    return toBody(JSON.parse(withoutByteOrderMark(bytes)));
+  } catch (error) {
+    return failParsing(error as Error);
+  }
+}
+
+function toBody(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor a list');
+  return value;
+}
+
+/** Parses a login body: JSON, or a form as browsers and command-line tools send it. */
+export function readLogin(): RequestHandler[] {
+  return [
+    refuseUnless((req) => isJson(req) || isForm(req)),
+    express.json({
+      limit: LIMITS.loginBodyBytes,
+      inflate: false,
+      type: (req) => isJson(req as Request),
+      verify: checkText,
+    }),
+    express.urlencoded({
+      limit: LIMITS.loginBodyBytes,
+      inflate: false,
+      extended: false,
+      parameterLimit: 20,
+      verify: checkForm,
+    }),
+  ];
+}
+
+function refuseUnless(isAccepted: (req: Request) => boolean): RequestHandler {
+  return (req, _res, next) => {
+    if (hasBody(req)) {
+      if (!isAccepted(req)) throw unsupportedMediaType('the body must be JSON: Content-Type: application/json');
+      // Express' parser would treat a truncated body as absent.
+      if (req.destroyed || !req.socket.readable) throw badRequest(CLIENT_DISCONNECTED);
+    }
+    next();
+  };
+}

@@ -1,0 +1,65 @@
+/** Rate limiting: each request costs its caller points, and an overloaded process refuses the expensive requests. */
+import type { Request, RequestHandler, Response } from 'express';
+import { unavailable } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import { callerOf } from './authenticate.js';
+
+export interface RateLimitDeps {
+  readonly isOverloaded: () => boolean;
+  /** Consumes points of a caller; throws 429. Null if rate limiting is off. */
+  readonly consume: ((caller: string, points: number) => Promise<void>) | null;
+}
+
+/** Charges the caller for database time of a list. */
+export function consumeForMs(res: Response, ms: number): void {
+  (res.locals.consumeForMs as ((ms: number) => void) | undefined)?.(ms);
+}
+
+/** Charges the caller for bytes of a response without `Content-Length`. */
+export function consumeForBytes(res: Response, bytes: number): void {
+  (res.locals.consumeForBytes as ((bytes: number) => void) | undefined)?.(bytes);
+}
+
+/**
+ * Costs one point per request, one per `pointBytes` of its body and its response, and one per `pointMs` of database time for a
+ * list. Throws 429, 503.
+ */
+export function rateLimit({ isOverloaded, consume }: RateLimitDeps): RequestHandler {
+  return async (req, res, next) => {
+    const isExpensive = isList(req) || bodyBytes(req) > LIMITS.bigBodyBytes;
+    if (isExpensive && isOverloaded()) throw unavailable('the service is overloaded; the request was not processed');
+    if (consume === null) {
+      next();
+      return;
+    }
+    const { token, userId } = callerOf(res);
+    const key = token?.id ?? userId;
+    await consume(key, 1 + pointsOf(bodyBytes(req)));
+    // The cost of a list is known only afterwards.
+    if (isExpensive) {
+      const consumeLater = (points: number): void => void (points > 0 && consume(key, points).catch(() => undefined));
+      res.locals.consumeForMs = (ms: number) => consumeLater(Math.floor(ms / LIMITS.pointMs));
+      res.locals.consumeForBytes = (bytes: number) => consumeLater(pointsOf(bytes));
+      res.on('finish', () => consumeLater(pointsOf(Number(res.getHeader('Content-Length') ?? 0))));
+    }
+    next();
+  };
+}
+
+const EXEMPT: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
+
+const pointsOf = (bytes: number): number => Math.floor(bytes / LIMITS.pointBytes);
+
+const bodyBytes = ({ headers }: Request): number => Number(headers['content-length'] ?? 0) || 0;
+
+/**
+ * Lists have paths with an odd number of segments: a store, or the packets of an object. The own identity is exempt, and live
+ * events are as well, since a browser does not reconnect to a refused stream.
+ */
+function isList({ method, path }: Request): boolean {
+  if (method !== 'GET' && method !== 'PATCH' && method !== 'DELETE') return false;
+  const segments = path.split('/').filter((segment) => segment !== '');
+  // A bulk request.
+  if (method !== 'GET' && segments.length > 1) return false;
+  return segments.length % 2 === 1 && !EXEMPT.has(segments[0]?.toLowerCase());
+}

@@ -1,0 +1,139 @@
+/** Routes: login with a cookie or a token, the own identity, logout. */
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Attempts } from '../../auth/attempts.js';
+import { areStillValid, checkLogin, issueToken, parseLoginCredentials } from '../../auth/login.js';
+import type { Passwords } from '../../auth/passwords.js';
+import { SESSION_COOKIE, type Sessions } from '../../auth/sessions.js';
+import type { Tokens } from '../../auth/tokens.js';
+import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from '../../db/caches/accounts.js';
+import type { Database } from '../../db/driver/client.js';
+import { withTimeout } from '../../db/driver/errors.js';
+import { getEntity } from '../../db/entities/read.js';
+import { badRequest, forbidden, unauthorized, unavailable } from '../../errors.js';
+import { isCredential, mayGrant } from '../../model/access.js';
+import { isObject, type JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
+import { builtInStore } from '../../model/stores.js';
+import { parseDuration } from '../../model/time.js';
+import { callerOf, scopeIn } from '../middleware/authenticate.js';
+import { readLogin } from '../middleware/body.js';
+import { allowMethods } from '../middleware/errors.js';
+import { sendEntity, sendJson } from '../responses.js';
+
+export interface AuthDeps {
+  readonly database: Database;
+  readonly accounts: Accounts;
+  readonly passwords: Passwords;
+  readonly attempts: Attempts;
+  readonly sessions: Sessions;
+  readonly tokens: Tokens;
+  readonly tokenLifetimeMs: number;
+  readonly now: () => number;
+}
+
+type Handler = (deps: AuthDeps) => RequestHandler;
+
+/** The routes without authentication. `refuseForeign` refuses logins sent by foreign web pages. */
+export function createLoginRouter(deps: AuthDeps, refuseForeign: RequestHandler): Router {
+  const router = Router();
+  router.post('/auth', refuseForeign, readLogin(), deps.sessions.middleware, openSession(deps));
+  router.post('/auth/token', refuseForeign, readLogin(), openToken(deps));
+  return router;
+}
+
+/** The routes with authentication. */
+export function createAuthRouter(deps: AuthDeps): Router {
+  const router = Router();
+  router
+    .route('/auth')
+    .get(sendCaller(deps))
+    .delete(logOut(deps))
+    .all(allowMethods('GET', 'POST', 'DELETE'));
+  router.route('/auth/token').all(allowMethods('POST'));
+  return router;
+}
+
+const addressOf = (req: Request): string => req.ip ?? 'unknown';
+
+const openSession: Handler = (deps) => async (req, res) => {
+  const credentials = parseLoginCredentials(req.body);
+  res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);
+  const user = await checkLogin(deps, credentials, addressOf(req));
+  res.locals.userId = user.userId;
+  await toPromise((done) => req.session.regenerate(done));
+  const agent = req.get('user-agent')?.slice(0, LIMITS.sessionAgentCharacters);
+  Object.assign(req.session, { user: user.userId, openedMs: deps.now(), address: addressOf(req), agent });
+  await toPromise((done) => req.session.save(done));
+  await endOldSessions(deps.database, user.userId);
+  if (!(await areStillValid(deps, credentials, user))) {
+    await toPromise((done) => req.session.destroy(done));
+    throw unauthorized();
+  }
+  // The public interface spells the field exactly like this (docs/reference/http-api.md).
+  sendJson(res, JSON.stringify({ sucess: true }));
+};
+
+function toPromise(start: (done: (error?: unknown) => void) => void): Promise<void> {
+  const run = () =>
+    new Promise<void>((resolve, reject) => {
+      start((error) => (error ? reject(unavailable('the session store is not available', error)) : resolve()));
+    });
+  return withTimeout(run, LIMITS.databaseAnswerMs);
+}
+
+const openToken: Handler = (deps) => async (req, res) => {
+  const credentials = parseLoginCredentials(req.body);
+  res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);
+  const { lifetimeMs, scopes } = parseTokenRequest(deps, req.body);
+  const user = await checkLogin(deps, credentials, addressOf(req));
+  res.locals.userId = user.userId;
+  const account = await deps.accounts.findAccount(user.userId);
+  if (account === null) throw unauthorized();
+  if (scopes !== null && !mayGrant({ ...account, scopes: null }, scopes))
+    throw forbidden('scopes: you do not have all of these permissions');
+  const { token, entity } = await issueToken(deps, account, { name: 'login', scopes, lifetimeMs });
+  if (!(await areStillValid(deps, credentials, user))) {
+    await revokeToken(deps.database, entity._id);
+    throw unauthorized();
+  }
+  const { issuedAt, expiresAt } = entity;
+  sendJson(res, JSON.stringify({ sucess: true, type: 'access', token, issuedAt, expiresAt }));
+};
+
+function parseTokenRequest(deps: AuthDeps, body: unknown): { lifetimeMs: number; scopes: string[] | null } {
+  const { expiresIn, scopes = null } = isObject(body) ? body : ({} as JsonObject);
+  const lifetimeMs = expiresIn === undefined ? deps.tokenLifetimeMs : parseDuration(expiresIn);
+  if (lifetimeMs === null || lifetimeMs < 1_000 || lifetimeMs > LIMITS.tokenLifetimeMaxMs) {
+    throw badRequest('expiresIn: expected a duration such as "90 days", or milliseconds');
+  }
+  if (scopes !== null && !(Array.isArray(scopes) && scopes.length <= LIMITS.credentials && scopes.every(isScope))) {
+    throw badRequest('scopes: expected a list of "METHOD /path/pattern"');
+  }
+  return { lifetimeMs, scopes: scopes as string[] | null };
+}
+
+const isScope = (scope: unknown): boolean => typeof scope === 'string' && isCredential(scope);
+
+const sendCaller: Handler = (deps) => async (_req, res) => {
+  const { userId, credentials, scopes } = callerOf(res);
+  const user = await getEntity(deps.database, builtInStore('users'), scopeIn(res), userId);
+  sendEntity(res, { ...user, credentials: [...credentials], scopes: scopes === null ? null : [...scopes] });
+};
+
+export function clearSessionCookie(res: Response): void {
+  res.clearCookie(SESSION_COOKIE, { path: '/', httpOnly: true, sameSite: 'lax' });
+}
+
+const logOut: Handler = (deps) => async (_req, res) => {
+  const { session, token } = callerOf(res);
+  if (session !== null) {
+    await endSession(deps.database, session.id);
+    clearSessionCookie(res);
+  }
+  if (token !== null) {
+    await revokeToken(deps.database, token.id);
+    const descendants = await revokeDescendants(deps.database, token.id);
+    for (const id of [token.id, ...descendants]) deps.accounts.invalidate({ store: 'tokens', id });
+  }
+  sendJson(res, JSON.stringify({ success: true }));
+};

@@ -1,0 +1,128 @@
+/** Changes or removes the entities that a list would contain: each by itself, with its own permission, checks and events. */
+import type { Request, RequestHandler, Response } from 'express';
+import type { Database } from '../../db/driver/client.js';
+import { isByState, listByState } from '../../db/entities/by-state.js';
+import { listEntities } from '../../db/entities/read.js';
+import { badRequest, errorBody, forbidden, methodNotAllowed, toApiError, unavailable } from '../../errors.js';
+import { mayCall, scopeOf } from '../../model/access.js';
+import { parsePatch } from '../../model/entity.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Page } from '../../model/list.js';
+import { SINGLE_ONLY, type Store } from '../../model/stores.js';
+import { callerOf } from '../middleware/authenticate.js';
+import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
+import { consumeForMs } from '../middleware/rate-limit.js';
+import { parseDryRun, parseListQuery } from '../query-params.js';
+import { sendJson } from '../responses.js';
+import { changeOne, removeOne, type WriteDeps, type Writer } from './entity-writes.js';
+
+export interface BulkDeps extends WriteDeps, ListDeps {}
+
+const KNOWN = /^(?:where[._].+|search|from|to|begin|end|after|sortBy|offset|limit|dryRun)$/;
+
+export const changeMany =
+  (deps: BulkDeps): RequestHandler =>
+  async (req, res) => {
+    const writer = writerOf(res);
+    const given = parsePatch(writer.store, req.body ?? {});
+    if (Object.keys(given).length === 0) throw badRequest('the body: expected at least one field to change');
+    await handleMany(deps, req, res, (id) => changeOne(deps, writer, id, given));
+  };
+
+export const removeMany =
+  (deps: BulkDeps): RequestHandler =>
+  async (req, res) => {
+    const writer = writerOf(res);
+    await handleMany(deps, req, res, (id) => removeOne(deps, writer, id, () => null));
+  };
+
+/** Before bulk requests: stores that have none. */
+export const refuseSingleOnly: RequestHandler = (_req, res, next) => {
+  if (SINGLE_ONLY.has((res.locals.store as Store).name)) throw methodNotAllowed(['GET', 'POST', 'HEAD']);
+  next();
+};
+
+const writerOf = (res: Response): Writer => ({ store: res.locals.store as Store, caller: callerOf(res) });
+
+/** The list that is meant. A filter that is missing or misspelled must not mean everything. */
+function parseSelection({ query }: Request): Page {
+  const unknown = Object.keys(query).find((name) => !KNOWN.test(name));
+  if (unknown !== undefined)
+    throw badRequest(`${JSON.stringify(unknown.slice(0, 64))}: not a parameter of bulk requests`);
+  const page = parseListQuery(query) as Page;
+  const { filters, search, fromMs, toMs } = page;
+  if (filters.length === 0 && search === null && fromMs === null && toMs === null) {
+    throw badRequest('where, search, from or to: at least one filter is required');
+  }
+  return { ...page, limit: Math.min(page.limit, LIMITS.bulkEntities), only: ['_id'] };
+}
+
+async function findIds(database: Database, { store, caller }: Writer, page: Page): Promise<string[]> {
+  const scope = scopeOf(caller);
+  const reading = isByState(store, page)
+    ? listByState(database, scope, page)
+    : listEntities(database, store, scope, page);
+  const listed = await reading;
+  const found = (JSON.parse(listed.body.toString()) as { _id: string }[]).map(({ _id }) => _id);
+  listed.release?.();
+  return found;
+}
+
+async function handleMany(deps: BulkDeps, req: Request, res: Response, write: (id: string) => Promise<unknown>) {
+  const [page, isDryRun, { caller }] = [parseSelection(req), parseDryRun(req.query), writerOf(res)];
+  const database = listDatabaseFor(deps, req, res);
+  const leaving = database.listing?.caller.disconnectSignal() ?? null;
+  const work = async (): Promise<void> => {
+    const startMs = performance.now();
+    const found = await findIds(database, writerOf(res), { ...page, limit: page.limit + 1 });
+    const ids = found.slice(0, page.limit);
+    const summary = { count: ids.length, more: found.length > ids.length, last: ids.at(-1) ?? null };
+    // As its users name it: a store of an administrator's own has another name inside.
+    const name = String(req.params.store).toLowerCase();
+    const permitted = (id: string) => mayCall(caller, req.method, [name, id]);
+    const failed = isDryRun ? [] : await writeAll(ids, permitted, write, leaving);
+    consumeForMs(res, performance.now() - startMs);
+    sendJson(
+      res,
+      JSON.stringify({ success: true, ...summary, done: isDryRun ? 0 : ids.length - failed.length, failed }),
+    );
+  };
+  await deps.listQueues.bulk.run(caller.userId, work, leaving);
+}
+
+/**
+ * Writes the entities, several at a time. Returns those that could not be written, with reasons. Throws as soon as the database is
+ * unavailable, or a fault of ours is found: then nothing more is begun, and a 503 says how many are done.
+ */
+export async function writeAll(
+  ids: readonly string[],
+  permitted: (id: string) => boolean,
+  write: (id: string) => Promise<unknown>,
+  leaving: AbortSignal | null,
+): Promise<object[]> {
+  const failed: object[] = [];
+  let [next, done, isBroken] = [0, 0, false];
+  const run = async (): Promise<void> => {
+    for (let id = ids[next++]; id !== undefined && !isBroken; id = ids[next++]) {
+      leaving?.throwIfAborted();
+      try {
+        if (!permitted(id)) throw forbidden();
+        await write(id);
+        done++;
+      } catch (thrown) {
+        const error = toApiError(thrown);
+        if (error.status === 500 || error.status === 503) {
+          isBroken = true;
+          throw thrown;
+        }
+        failed.push({ _id: id, ...errorBody(error) });
+      }
+    }
+  };
+  const runs = await Promise.allSettled(Array.from({ length: LIMITS.bulkWritesAtOnce }, run));
+  const broken = runs.find((one) => one.status === 'rejected');
+  if (broken === undefined) return failed;
+  const error = toApiError(broken.reason);
+  if (error.status !== 503) throw broken.reason;
+  throw unavailable(`${done} of ${ids.length} are done: ${error.message}`, error.cause);
+}

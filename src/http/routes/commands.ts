@@ -1,0 +1,144 @@
+/** Routes: send commands to objects, list them or wait for them, and report their results. */
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Identify } from '../../auth/identify.js';
+import type { JsonPage } from '../../db/bson/raw-cursor.js';
+import type { ModelFinder } from '../../db/caches/models.js';
+import {
+  finishCommand,
+  followAccess,
+  isHiddenFromOwner,
+  isQueueFull,
+  listCommands,
+  newCommandId,
+  summarizeCommands,
+} from '../../db/commands/commands.js';
+import type { Database } from '../../db/driver/client.js';
+import { getEntity } from '../../db/entities/read.js';
+import { createEntity } from '../../db/entities/write.js';
+import { badRequest, tooManyRequests } from '../../errors.js';
+import { newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../../model/command.js';
+import type { Entity } from '../../model/entity.js';
+import { LIMITS } from '../../model/limits.js';
+import { builtInStore } from '../../model/stores.js';
+import type { CommandWaiters } from '../command-waiters.js';
+import { authorize, callerOf, scopeIn } from '../middleware/authenticate.js';
+import { type BodyDeps, jsonBody } from '../middleware/body.js';
+import { allowMethods } from '../middleware/errors.js';
+import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
+import { onClientDisconnect } from '../middleware/request-log.js';
+import { parseListQuery, parseText } from '../query-params.js';
+import { sendEntity, sendJson, sendPage } from '../responses.js';
+
+export interface CommandDeps extends ListDeps, BodyDeps {
+  readonly database: Database;
+  readonly models: ModelFinder;
+  readonly commandWaiters: CommandWaiters;
+  readonly identify: Identify;
+  readonly now: () => number;
+}
+
+type Handler = (deps: CommandDeps) => RequestHandler;
+
+const OBJECTS = builtInStore('objects');
+const COMMANDS = builtInStore('commands');
+
+export function createCommandRouter(deps: CommandDeps): Router {
+  const router = Router();
+  router.route('/objects/:id/commands').get(list(deps)).all(allowMethods('GET'));
+  router
+    .route('/objects/:id/commands/:commandID/result')
+    .post(jsonBody(LIMITS.entityBodyBytes, deps, finish(deps)))
+    .all(allowMethods('POST'));
+  router.use(createSendRouter(deps));
+  return router;
+}
+
+/** The command path exists with and without the prefix `/api/v1` (docs/reference/http-api.md). */
+export function createSendRouter(deps: CommandDeps): Router {
+  const router = Router();
+  router
+    .route('/objects/:id/commands/:command')
+    .post(jsonBody(LIMITS.entityBodyBytes, deps, send(deps)))
+    .all(allowMethods('POST'));
+  return router;
+}
+
+const getObject = ({ database }: CommandDeps, req: Request, res: Response): Promise<Entity> =>
+  getEntity(database, OBJECTS, scopeIn(res), String(req.params.id));
+
+const send: Handler = (deps) => async (req, res) => {
+  const [caller, nowMs] = [callerOf(res), deps.now()];
+  const object = await getObject(deps, req, res);
+  const declared = await deps.models.declarationsOf(object.model as string);
+  const command = parseCommand(String(req.params.command), req.body, declared);
+  const ttlMs = parseTtl(parseText(req.query, 'ttl'));
+  if (await isQueueFull(deps.database, object._id)) {
+    const retryAfterS = LIMITS.expiryCheckMs / 1_000;
+    throw tooManyRequests(retryAfterS, `${LIMITS.commandsWaiting} commands wait for the object already`);
+  }
+  const { group, branch, access } = object;
+  // A command has the same audience as its object.
+  const common = { _id: newCommandId(nowMs), owner: caller.userId, group, branch, access, time: nowMs };
+  const stored = await createEntity(deps.database, COMMANDS, {
+    ...newCommand(object._id, { ...command, ttlMs }, nowMs),
+    ...common,
+    _withoutOwner: isHiddenFromOwner(object, caller.userId),
+  });
+  // The sharing of the object may have changed since it was read.
+  await followAccess(deps.database, object._id, { commandId: stored._id, access });
+  res.setHeader('Location', `/api/v1/commands/${stored._id}`);
+  sendJson(res, JSON.stringify({ success: true }));
+};
+
+const list: Handler = (deps) => async (req, res) => {
+  const query = parseListQuery(req.query);
+  const statuses = parseStatuses(parseText(req.query, 'status'));
+  const waitMs = parseWait(parseText(req.query, 'wait'));
+  const { _id: objectId } = await getObject(deps, req, res);
+  const selection = () => ({ objectId, statuses, nowMs: deps.now() });
+  const database = listDatabaseFor(deps, req, res);
+  if (query.kind === 'summary') {
+    if (waitMs > 0) throw badRequest('wait: cannot be combined with meta');
+    sendJson(res, await summarizeCommands(database, scopeIn(res), selection(), query));
+    return;
+  }
+  const read = () => listCommands(database, scopeIn(res), selection(), query);
+  const page = await (waitMs > 0 && query.limit > 0 ? awaitPage(deps, req, res, { objectId, waitMs, read }) : read());
+  sendPage(req, res, query, page);
+};
+
+/** Reads the list, and reads again at each change of the object's commands, until it is not empty or the time is over. */
+async function awaitPage(
+  deps: CommandDeps,
+  req: Request,
+  res: Response,
+  { objectId, waitMs, read }: { objectId: string; waitMs: number; read: () => Promise<JsonPage> },
+): Promise<JsonPage> {
+  const untilMs = performance.now() + waitMs;
+  const waiter = deps.commandWaiters.add(objectId, callerOf(res).userId);
+  res.once('close', onClientDisconnect(req, waiter.end));
+  try {
+    for (;;) {
+      const page = await read();
+      if (page.count > 0 || !(await waiter.next(untilMs - performance.now()))) return page;
+      // The caller may have lost permissions while the request was waiting.
+      await authorize(deps.identify, req, res);
+      await getObject(deps, req, res);
+    }
+  } finally {
+    waiter.end();
+  }
+}
+
+function parseWait(text: string | null): number {
+  if (text === null) return 0;
+  const waitMs = /^\d{1,3}(\.\d{1,3})?$/.test(text) ? Number(text) * 1_000 : Number.NaN;
+  if (waitMs <= LIMITS.commandWaitMs) return waitMs;
+  throw badRequest(`wait: expected seconds, at most ${LIMITS.commandWaitMs / 1_000}`);
+}
+
+const finish: Handler = (deps) => async (req, res) => {
+  const { _id: objectId } = await getObject(deps, req, res);
+  const named = { objectId, commandId: String(req.params.commandID) };
+  sendEntity(res, await finishCommand(deps.database, named, parseOutcome(req.body ?? {}), deps.now()));
+};

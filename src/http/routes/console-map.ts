@@ -1,0 +1,44 @@
+/** The operator's own map of the console: the address of its style, or a file of tiles that is sent in pieces. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { RequestHandler } from 'express';
+import { badRequest } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+
+export interface ConsoleMap {
+  readonly styleUrl: string | null;
+  readonly origins: readonly string[];
+  readonly tilesFile: string | null;
+}
+
+export const TILES_PATH = '/console/map.pmtiles';
+const ESCAPED: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;', '>': '&gt;' };
+
+/** How the page names the map: the address of a style, or the path of the tiles. */
+export function describeMap({ styleUrl, tilesFile }: ConsoleMap): string {
+  const named = styleUrl ?? (tilesFile === null ? '' : TILES_PATH);
+  return named.replace(/[&"<>]/g, (character) => ESCAPED[character] ?? '');
+}
+
+/** The origins that the page may load from: each after a space. */
+export function originsOf({ styleUrl, origins }: ConsoleMap): string {
+  const all = styleUrl === null ? [] : [new URL(styleUrl).origin, ...origins];
+  return [...new Set(all)].map((origin) => ` ${origin}`).join('');
+}
+
+/** Sends ranges of the file. The file may contain a whole country, so nobody receives all of it at once. */
+export function createMapTiles(tilesFile: string | null): RequestHandler | null {
+  if (tilesFile === null) return null;
+  const file = resolve(tilesFile);
+  if (!existsSync(file)) throw new Error(`MAP_TILES: ${file} does not exist`);
+  return (req, res, next) => {
+    const [, first, last] = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(req.headers.range ?? '') ?? [];
+    const bytes = Number(last) - Number(first) + 1;
+    if (!(bytes > 0 && bytes <= LIMITS.mapRangeBytes)) {
+      throw badRequest(`Range: expected one range of at most ${LIMITS.mapRangeBytes} bytes, such as bytes=0-16383`);
+    }
+    res.sendFile(file, { dotfiles: 'allow', maxAge: '1h' }, (error) => {
+      if (error && !res.headersSent) next(error);
+    });
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * The web console: one page for browsers at every address of the console, and the files that it loads. Programs receive JSON at
+ * the same addresses. The files are the same for everyone, are read once, and need no login.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Request, RequestHandler, Response } from 'express';
+import { type ConsoleMap, createMapTiles, describeMap, originsOf, TILES_PATH } from './console-map.js';
+
+export interface ConsoleDeps {
+  /** The page shows these settings to users who connect devices; null if MQTT is off. */
+  readonly mqtt: { readonly port: number; readonly tls: object | null } | null;
+  /** The operator's own map. */
+  readonly map: ConsoleMap;
+}
+
+interface File {
+  readonly type: string;
+  /** By content coding. */
+  readonly bytes: ReadonlyMap<string, Buffer>;
+}
+
+interface Built {
+  readonly page: string;
+  readonly files: ReadonlyMap<string, File>;
+}
+
+// The second folder is used if the service runs from its sources.
+const FOLDERS = ['../../../console/', '../../../dist/console/'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+);
+const FILES = '/console/';
+const PAGES =
+  /^\/(?:log|welcome|geofences|models(?:\/[^/]+)?|data(?:\/[^/]+)?|objects\/[^/]+(?:\/(?:live|history|commands|settings))?|access(?:\/\w+)?|account(?:\/\w+)?)?\/?$/;
+/** File names contain a digest of the content, so the content never changes. */
+const FOREVER = 'public, max-age=31536000, immutable';
+
+/** `origins`: each after a space. */
+const toPolicy = (origins: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src 'self' data: blob:${origins}`,
+    `connect-src 'self'${origins}`,
+    "worker-src 'self'",
+    "font-src 'self'",
+    "manifest-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+/** Answers browsers. Everything else, and everything if the console was not built, goes on to the API. */
+export function createConsole(deps: ConsoleDeps): RequestHandler {
+  const built = readBuilt();
+  if (built === null) return (_req, _res, next) => next();
+  const filled = built.page
+    .replace('{{mqtt}}', describeMqtt(deps.mqtt))
+    .replace('{{map}}', () => describeMap(deps.map));
+  const [page, policy] = [Buffer.from(filled), toPolicy(originsOf(deps.map))];
+  const sendTiles = createMapTiles(deps.map.tilesFile);
+  return (req, res, next) => {
+    if (req.method !== 'GET' && req.method !== 'HEAD') next();
+    else if (req.path === TILES_PATH && sendTiles !== null) sendTiles(req, res, next);
+    else if (req.path.startsWith(FILES)) {
+      res.setHeader('Content-Security-Policy', policy);
+      const file = built.files.get(req.path.slice(FILES.length));
+      if (file === undefined) next();
+      else sendFile(req, res, file);
+    } else if (PAGES.test(req.path)) {
+      res.vary('Accept');
+      if (wantsPage(req)) {
+        res.setHeader('Content-Security-Policy', policy);
+        sendPage(res, page);
+      } else next();
+    } else next();
+  };
+}
+
+const readFolder = (): string | null => FOLDERS.find((folder) => existsSync(`${folder}console.json`)) ?? null;
+
+function readBuilt(): Built | null {
+  const folder = readFolder();
+  if (folder === null) return null;
+  const { page, files } = JSON.parse(readFileSync(`${folder}console.json`, 'utf8'));
+  const read = ({ name, type }: { name: string; type: string }): [string, File] => {
+    const coded = Object.entries({ br: '.br', gzip: '.gz', identity: '' });
+    const bytes = coded.map(([coding, end]) => [coding, readFileSync(`${folder}${name}${end}`)] as const);
+    return [name, { type, bytes: new Map(bytes) }];
+  };
+  return { page, files: new Map(files.map(read)) };
+}
+
+const describeMqtt = (mqtt: ConsoleDeps['mqtt']): string =>
+  mqtt === null ? '' : `${mqtt.tls === null ? 'mqtt' : 'mqtts'}:${mqtt.port}`;
+
+/** Browsers name HTML first; programs that accept anything receive JSON, as everywhere. */
+const wantsPage = (req: Request): boolean => req.accepts(['application/json', 'text/html']) === 'text/html';
+
+function sendPage(res: Response, page: Buffer): void {
+  res.setHeader('Cache-Control', 'no-cache');
+  send(res, 'text/html; charset=utf-8', page);
+}
+
+function sendFile(req: Request, res: Response, { type, bytes }: File): void {
+  // Browsers offer Brotli only over TLS and to their own machine.
+  const coding = ['br', 'gzip'].find((name) => req.acceptsEncodings(name)) ?? 'identity';
+  res.vary('Accept-Encoding');
+  res.setHeader('Cache-Control', FOREVER);
+  if (coding !== 'identity') res.setHeader('Content-Encoding', coding);
+  send(res, `${type}; charset=utf-8`, bytes.get(coding) as Buffer);
+}
+
+function send(res: Response, type: string, bytes: Buffer): void {
+  res.setHeader('Content-Type', type);
+  res.setHeader('Content-Length', bytes.length);
+  res.end(bytes);
+}

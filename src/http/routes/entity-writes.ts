@@ -1,0 +1,57 @@
+/** Changes and removes one entity of any store, with the hooks of its store; for single requests and for bulk ones. */
+import type { Database } from '../../db/driver/client.js';
+import { changeEntity, removeEntity } from '../../db/entities/write.js';
+import type { FairQueue } from '../../fairness/fair-queue.js';
+import { type Caller, scopeOf } from '../../model/access.js';
+import type { Entity } from '../../model/entity.js';
+import type { JsonObject } from '../../model/json.js';
+import { STORES, type Store } from '../../model/stores.js';
+import type { StoreHooks } from '../hooks/types.js';
+
+export interface WriteDeps {
+  readonly database: Database;
+  readonly hooks: ReadonlyMap<string, StoreHooks>;
+  readonly checkQueue: FairQueue;
+  /** Invalidates what caches derived from an entity. Called after a write, before the answer. */
+  readonly invalidate: (store: string, id: string) => void;
+  readonly now: () => number;
+}
+
+/** The caller of a write, and its store. */
+export interface Writer {
+  readonly store: Store;
+  readonly caller: Caller;
+}
+
+/** Checking entities against schemas of custom stores is queued fairly per caller. */
+export const queueCheck = <T>(deps: WriteDeps, { store, caller }: Writer, work: () => Promise<T>): Promise<T> =>
+  STORES.has(store.name) ? work() : deps.checkQueue.run(caller.userId, work);
+
+/** Merges a patch, which `parsePatch` has checked, into the entity. Returns its `_id`. */
+export async function changeOne(deps: WriteDeps, writer: Writer, key: string, given: JsonObject): Promise<string> {
+  const { store, caller } = writer;
+  const hooks = deps.hooks.get(store.name);
+  const patch = hooks?.preparePatch ? await hooks.preparePatch(caller, key, given) : given;
+  const change = { patch, nowMs: deps.now() };
+  const scope = scopeOf(caller);
+  const _id = await queueCheck(deps, writer, () => changeEntity(deps.database, store, scope, key, change));
+  await hooks?.afterChange?.({ _id }, patch);
+  deps.invalidate(store.name, _id);
+  return _id;
+}
+
+/** Removes the entity; gives it, and what `readLast` finds before all that belongs to the entity is removed as well. */
+export async function removeOne<T>(
+  deps: WriteDeps,
+  { store, caller }: Writer,
+  key: string,
+  readLast: (removed: Entity) => T,
+): Promise<{ removed: Entity; last: Awaited<T> }> {
+  const hooks = deps.hooks.get(store.name);
+  await hooks?.beforeRemove?.(caller, key);
+  const removed = await removeEntity(deps.database, store, scopeOf(caller), key);
+  deps.invalidate(store.name, removed._id);
+  const last = await readLast(removed);
+  await hooks?.afterRemove?.(removed);
+  return { removed, last };
+}

@@ -1,0 +1,127 @@
+/** The packets of an object as a file: CSV, NDJSON, GeoJSON or GPX, of any length. */
+import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
+import type { ModelFinder } from '../../db/caches/models.js';
+import type { Source } from '../../db/entities/read.js';
+import { type ExportPiece, type ExportSelection, exportPackets } from '../../db/exports/export.js';
+import { createEncoder } from '../../db/exports/formats.js';
+import { badRequest } from '../../errors.js';
+import {
+  ACCEPTED_TYPES,
+  EXPORT_TYPES,
+  type ExportFormat,
+  formatOfType,
+  parseFormat,
+} from '../../model/export-format.js';
+import { LIMITS } from '../../model/limits.js';
+import { callerOf } from '../middleware/authenticate.js';
+import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
+import { consumeForBytes } from '../middleware/rate-limit.js';
+import { parseCount, parseDurationParam, parseListQuery, parseText } from '../query-params.js';
+
+export interface ExportDeps extends ListDeps {
+  readonly models: ModelFinder;
+  readonly log: Logger;
+  /** Aborted when the service stops. */
+  readonly ending: AbortSignal;
+}
+
+/** The format that a request asks for, by `format` or else by `Accept`; null for JSON. Throws a 400. */
+export function parseRequestedFormat(req: Request): ExportFormat | null {
+  const text = parseText(req.query, 'format');
+  if (text !== null && text !== '') return parseFormat(text);
+  const { accept } = req.headers;
+  // A quick check for the usual case: nearly all clients accept JSON or anything.
+  if (accept === undefined || !/csv|json[l+]|ndjson|jsonlines|geo\+|gpx/i.test(accept)) return null;
+  const type = req.accepts(['application/json', ...ACCEPTED_TYPES]);
+  return type === false ? null : formatOfType(type);
+}
+
+function parseExportSelection(req: Request): ExportSelection {
+  const page = parseListQuery(req.query);
+  if (page.kind === 'summary') throw badRequest('meta: cannot be combined with format');
+  if (page.sort !== null && page.sort.path !== 'time') {
+    throw badRequest('sortBy: an export is sorted by time or -time');
+  }
+  return { ...page, limit: parseCount(req.query, 'limit') };
+}
+
+/** Sends the packets of the source. Throws errors until the first byte was sent; later errors end the file. */
+export async function sendExport(
+  deps: ExportDeps,
+  req: Request,
+  res: Response,
+  { source, format }: { source: Source; format: ExportFormat },
+): Promise<void> {
+  const [selection, gapMs] = [parseExportSelection(req), parseDurationParam(req.query, 'gap', LIMITS.trackGapMs)];
+  const { parameters } = await deps.models.declarationsOf(source.modelId);
+  const options = { only: selection.only, declared: [...parameters.keys()], name: source.ownId, gapMs };
+  const database = listDatabaseFor(deps, req, res);
+  const disconnected = database.listing?.caller.disconnectSignal() ?? null;
+  const send = async (): Promise<void> => {
+    const encoder = createEncoder(format, options);
+    const pieces = exportPackets(database, source.objectId, selection, { encoder, ending: deps.ending });
+    for await (const piece of pieces) {
+      if (!res.headersSent) writeHead(res, format, source);
+      if (!(await sendPiece(req, res, piece))) break;
+      consumeForBytes(res, piece.body.length);
+      if (piece.error !== null) logIncomplete(deps.log, res, piece.error);
+    }
+  };
+  await deps.listQueues.export.run(callerOf(res).userId, send, disconnected);
+}
+
+const TRAILER = 'X-Export';
+const hasTrailer = ({ method, httpVersion }: Request): boolean => method === 'GET' && httpVersion === '1.1';
+
+function writeHead(res: Response, format: ExportFormat, { ownId, objectId }: Source): void {
+  const type = EXPORT_TYPES[format];
+  res.statusCode = 200;
+  res.setHeader('Content-Type', format === 'csv' ? `${type}; charset=utf-8; header=present` : `${type}; charset=utf-8`);
+  // RFC 6266: a name in ASCII for old clients, and the exact name.
+  const plain = ownId.replace(/[^\w.@+-]/g, '_') || objectId;
+  const exact = encodeURIComponent(`${ownId}.${format}`).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
+  );
+  res.setHeader('Content-Disposition', `attachment; filename="${plain}.${format}"; filename*=UTF-8''${exact}`);
+  // RFC 9112, 7.1.2: only chunked responses have trailers.
+  if (hasTrailer(res.req)) res.setHeader('Trailer', TRAILER);
+  // Proxies must not buffer the file.
+  res.setHeader('X-Accel-Buffering', 'no');
+}
+
+/** Sends a piece and returns whether more follow. Resolves when the piece was written, so that reading keeps the client's pace. */
+async function sendPiece(req: Request, res: Response, piece: ExportPiece): Promise<boolean> {
+  if (req.method === 'HEAD' || res.destroyed) {
+    piece.release();
+    if (!res.destroyed) res.end();
+    return false;
+  }
+  await new Promise<void>((resolve) => {
+    const onDone = (): void => {
+      res.off('close', onDone);
+      resolve();
+    };
+    res.once('close', onDone);
+    if (piece.body.length === 0) onDone();
+    else res.write(piece.body, onDone);
+  });
+  piece.release();
+  if (piece.isLast) {
+    const result = `${piece.error === null ? 'complete' : 'incomplete'}; packets=${piece.packets}`;
+    if (hasTrailer(req)) res.addTrailers({ [TRAILER]: result });
+    res.end();
+  }
+  return !piece.isLast && !res.destroyed;
+}
+
+function logIncomplete(
+  log: Logger,
+  res: Response,
+  { status, message, cause }: NonNullable<ExportPiece['error']>,
+): void {
+  const details = { requestId: res.locals.requestId, status, reason: message, err: cause };
+  if (status === 500) log.error(details, 'export ended early: internal error');
+  else log.warn(details, 'export ended early');
+}

@@ -1,0 +1,57 @@
+/** Removes the packets of an interval of an object, in the background. */
+import type { Request, RequestHandler, Response } from 'express';
+import type { Database } from '../../db/driver/client.js';
+import { getSource } from '../../db/entities/read.js';
+import { countInterval, type PacketInterval, type Removals, toFields } from '../../db/packets/removals.js';
+import { badRequest } from '../../errors.js';
+import { callerOf, scopeIn } from '../middleware/authenticate.js';
+import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
+import { parseBound, parseDryRun } from '../query-params.js';
+import { sendJson } from '../responses.js';
+
+export interface RemovalDeps extends ListDeps {
+  readonly database: Database;
+  readonly requestRemoval: Removals['request'];
+  readonly now: () => number;
+}
+
+/** All others are refused: ignoring one that the caller meant as a restriction would remove more than intended. */
+const KNOWN = /^(?:from|to|begin|end|dryRun)$/;
+
+export const removePacketsOf =
+  (deps: RemovalDeps): RequestHandler =>
+  async (req, res) => {
+    const isDryRun = parseDryRun(req.query);
+    const [fromMs, toMs] = parseInterval(req);
+    const { objectId } = await getSource(deps.database, scopeIn(res), String(req.params.id));
+    // Of this millisecond to the last: what comes later stays.
+    const interval = { objectId, fromMs, toMs, stampUs: deps.now() * 1_000 + 999 };
+    if (isDryRun) {
+      sendJson(res, JSON.stringify({ success: true, count: await count(deps, req, res, interval) }));
+      return;
+    }
+    const { userId, login } = callerOf(res);
+    const path = `/objects/${objectId}/packets`;
+    const by = { userId, login, address: req.ip ?? 'unknown', requestId: res.locals.requestId as string };
+    await deps.requestRemoval({ ...interval, by: { ...by, method: 'DELETE', path } });
+    res.locals.action = 'packet removal requested';
+    res.locals.entityId = objectId;
+    res.locals.fields = toFields(interval);
+    sendJson(res, JSON.stringify({ success: true, status: 'queued' }));
+  };
+
+function parseInterval({ query }: Request): [fromMs: number | null, toMs: number | null] {
+  const unfit = Object.keys(query).find((name) => !KNOWN.test(name));
+  if (unfit !== undefined) throw badRequest(`${unfit.slice(0, 64)}: packets are removed by from and to alone`);
+  const [fromMs, toMs] = [parseBound(query, 'from', 'begin'), parseBound(query, 'to', 'end')];
+  if (fromMs === null && toMs === null) throw badRequest('from, to: at least one of them is required');
+  return [fromMs, toMs];
+}
+
+function count(deps: RemovalDeps, req: Request, res: Response, interval: PacketInterval): Promise<number> {
+  const { listing } = listDatabaseFor(deps, req, res);
+  const work = () => countInterval(deps.listDatabase, interval);
+  return listing === undefined
+    ? work()
+    : listing.queues.scan.run(listing.caller.userId, work, listing.caller.disconnectSignal());
+}

@@ -1,0 +1,91 @@
+/** Writes series as JSON in slices: a million numbers would block the event loop. */
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { ObjectSeries, Series } from '../../db/packets/series.js';
+import { LIMITS } from '../../model/limits.js';
+import type { SeriesQuery } from '../../model/series/query.js';
+
+const SLICE = 1_000;
+
+/** `{time, speed: {min, max, …}, fuel: null}`. */
+export async function toSeriesBody(query: SeriesQuery, { starts, objects }: Series): Promise<Buffer> {
+  const writer = new SliceWriter();
+  writer.add('{"time":');
+  await writer.addNumbers(starts);
+  writer.add(',');
+  await addObject(writer, query, objects[0]);
+  writer.add('}\n');
+  return writer.end();
+}
+
+/** `{time, objects: {truck-7: {speed: …}, unknown: null}}`; `found`: the `_id` of each object by the key that names it. */
+export async function toSeriesListBody(
+  query: SeriesQuery,
+  { starts, objects }: Series,
+  found: ReadonlyMap<string, string | null>,
+): Promise<Buffer> {
+  const writer = new SliceWriter();
+  writer.add('{"time":');
+  await writer.addNumbers(starts);
+  writer.add(',"objects":{');
+  let isFirst = true;
+  for (const [key, id] of found) {
+    writer.add(`${isFirst ? '' : ','}${JSON.stringify(key)}:`);
+    isFirst = false;
+    if (id === null) writer.add('null');
+    else {
+      writer.add('{');
+      await addObject(
+        writer,
+        query,
+        objects.find(({ objectId }) => objectId === id),
+      );
+      writer.add('}');
+    }
+  }
+  writer.add('}}\n');
+  return writer.end();
+}
+
+async function addObject(writer: SliceWriter, { paths }: SeriesQuery, object: ObjectSeries | undefined): Promise<void> {
+  for (const [index, path] of paths.entries()) {
+    writer.add(`${index === 0 ? '' : ','}${JSON.stringify(path)}:`);
+    const results = object?.columns[index]?.results() ?? null;
+    if (results === null) writer.add('null');
+    for (const [resultIndex, [name, numbers]] of (results ?? []).entries()) {
+      writer.add(`${resultIndex === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+      await writer.addNumbers(numbers);
+    }
+    if (results !== null) writer.add('}');
+  }
+}
+
+class SliceWriter {
+  readonly #pieces: Buffer[] = [];
+  #text = '';
+  #sinceMs = performance.now();
+
+  add(text: string): void {
+    this.#text += text;
+  }
+
+  /** Writes NaN as `null`. */
+  async addNumbers(numbers: Float64Array): Promise<void> {
+    this.#text += '[';
+    for (let from = 0; from < numbers.length; from += SLICE) {
+      const texts = Array.from(numbers.subarray(from, from + SLICE), toText);
+      this.#text += (from === 0 ? '' : ',') + texts.join(',');
+      this.#pieces.push(Buffer.from(this.#text));
+      this.#text = '';
+      if (performance.now() - this.#sinceMs < LIMITS.turnMs) continue;
+      await yieldToEventLoop();
+      this.#sinceMs = performance.now();
+    }
+    this.#text += ']';
+  }
+
+  end(): Buffer {
+    return Buffer.concat([...this.#pieces, Buffer.from(this.#text)]);
+  }
+}
+
+const toText = (value: number): string => (Number.isFinite(value) ? String(value) : 'null');

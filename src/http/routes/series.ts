@@ -1,0 +1,76 @@
+/** Routes: the values of objects' parameters over time, in columns. */
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Database } from '../../db/driver/client.js';
+import { readHistory } from '../../db/driver/list-queue.js';
+import { findObjectId } from '../../db/entities/lookup.js';
+import { getSource } from '../../db/entities/read.js';
+import { readSeries } from '../../db/packets/series.js';
+import { badRequest } from '../../errors.js';
+import { mayCall } from '../../model/access.js';
+import { LIMITS } from '../../model/limits.js';
+import { parseSeriesQuery, type SeriesQuery } from '../../model/series/query.js';
+import { callerOf, scopeIn } from '../middleware/authenticate.js';
+import { allowMethods } from '../middleware/errors.js';
+import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
+import { parseBound, parseCount, parseText } from '../query-params.js';
+import { sendJson } from '../responses.js';
+import { toSeriesBody, toSeriesListBody } from './series-body.js';
+
+export interface SeriesDeps extends ListDeps {
+  readonly database: Database;
+  readonly now: () => number;
+}
+
+type Handler = (deps: SeriesDeps) => RequestHandler;
+
+export function createSeriesRouter(deps: SeriesDeps): Router {
+  const router = Router();
+  router.route('/objects/:id/series').get(ofOne(deps)).all(allowMethods('GET'));
+  router.route('/series').get(ofMany(deps)).all(allowMethods('GET'));
+  return router;
+}
+
+const ofOne: Handler = (deps) => async (req, res) => {
+  const query = seriesQueryOf(req);
+  const { objectId } = await getSource(deps.database, scopeIn(res), String(req.params.id));
+  const series = await read(deps, req, res, { query, objectIds: [objectId] });
+  sendJson(res, await toSeriesBody(query, series));
+};
+
+/** Objects that the caller cannot see or read give null, like unknown ones. */
+const ofMany: Handler = (deps) => async (req, res) => {
+  const query = seriesQueryOf(req);
+  const keys = parseKeys(req);
+  const caller = callerOf(res);
+  const find = async (key: string): Promise<string | null> =>
+    mayCall(caller, 'GET', ['objects', key, 'series']) ? findObjectId(deps.database, scopeIn(res), key) : null;
+  const found = new Map(await Promise.all(keys.map(async (key) => [key, await find(key)] as const)));
+  const objectIds = [...new Set(found.values())].filter((id) => id !== null);
+  const series = await read(deps, req, res, { query, objectIds });
+  sendJson(res, await toSeriesListBody(query, series, found));
+};
+
+function parseKeys({ query }: Request): string[] {
+  const text = parseText(query, 'objects') ?? '';
+  const keys = [...new Set(text.split(',').map((key) => key.trim()))].filter((key) => key !== '');
+  if (keys.length === 0) throw badRequest('objects: expected the _id or own id of objects, separated by commas');
+  if (keys.length > LIMITS.seriesObjects) throw badRequest(`objects: more than ${LIMITS.seriesObjects}`);
+  return keys;
+}
+
+const seriesQueryOf = ({ query }: Request): SeriesQuery =>
+  parseSeriesQuery({
+    ...{ params: parseText(query, 'params'), points: parseCount(query, 'points'), every: parseText(query, 'every') },
+    ...{ tz: parseText(query, 'tz'), fn: parseText(query, 'fn'), gap: parseText(query, 'gap') },
+    ...{ fromMs: parseBound(query, 'from', 'begin'), toMs: parseBound(query, 'to', 'end') },
+  });
+
+const read = (
+  deps: SeriesDeps,
+  req: Request,
+  res: Response,
+  { query, objectIds }: { query: SeriesQuery; objectIds: readonly string[] },
+) =>
+  readHistory(listDatabaseFor(deps, req, res), (database) =>
+    readSeries(database, objectIds, { query, nowMs: deps.now() }),
+  );

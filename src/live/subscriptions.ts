@@ -1,0 +1,248 @@
+/** Subscribers of the feed: authenticates them, assigns them to rooms by permissions and filter, and ends them with their credentials. */
+import type { Logger } from 'pino';
+import type { Identify } from '../auth/identify.js';
+import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../errors.js';
+import { addressesOf, type Caller, permittedObjects, type Scope, scopeOf } from '../model/access.js';
+import type { Change } from '../model/change.js';
+import type { EventFilter, ListenRequest, Sink } from '../model/feed.js';
+import { LIMITS } from '../model/limits.js';
+import { networkOf } from '../model/network.js';
+import { type Counts, createCounts } from './counts.js';
+import { createMember, type FanOut, type Member } from './fanout.js';
+import { restrictFilter, roomsOf } from './rooms.js';
+
+export interface SubscriptionOptions {
+  readonly identify: Identify;
+  /** The `_id`s of the given objects (by `_id` or own id) that the scope sees. */
+  readonly findObjects: (scope: Scope, keys: readonly string[]) => Promise<string[]>;
+  /** The `_id`s of the given groups that are the scope's own group or below it. */
+  readonly findGroups: (scope: Scope, ids: readonly string[]) => Promise<string[]>;
+  readonly maxSubscribers: { readonly perUser: number; readonly perAddress: number };
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+export interface Subscriber {
+  readonly request: ListenRequest;
+  /** The network for the limit per address. */
+  readonly network: string;
+  readonly sink: Sink;
+  readonly member: Member;
+  caller: Caller;
+  filter: EventFilter;
+  /** The rooms of its permissions and its filter. */
+  rooms: ReadonlySet<string>;
+  /** The addresses of its permissions, if its rooms are at other addresses; otherwise null. */
+  gate: ReadonlySet<string> | null;
+  /** Whether it is in its rooms; false until it has received the missed events. */
+  live: boolean;
+  /** The position up to which missed events were sent. */
+  upTo: string | null;
+  /** False until `authenticate` succeeds: errors before that are thrown instead of sent to the sink. */
+  authenticated: boolean;
+  /** The count of unacknowledged changes of its filter. */
+  pendingFilters: number;
+  gone: boolean;
+  expiry: NodeJS.Timeout | undefined;
+  /** The last change of its rooms: changes run one after the other. */
+  lastChange: Promise<unknown>;
+}
+
+export interface Subscriptions {
+  /** Throws 401, 429 or 503. */
+  authenticate(request: ListenRequest): Promise<Subscriber>;
+  /** Starts the timer of its session or token. */
+  start(listener: Subscriber): void;
+  /** Adds it to its rooms. Takes effect at once. */
+  join(listener: Subscriber): void;
+  setFilter(listener: Subscriber, filter: EventFilter): Promise<EventFilter>;
+  remove(listener: Subscriber): void;
+  /** Ends it in a way after which its client reconnects with its position. */
+  end(listener: Subscriber): void;
+  /** Rechecks or ends subscribers after a change of sessions, tokens, users, roles or groups. */
+  apply(change: Change): Promise<void>;
+  endAll(): void;
+  count(): number;
+  countOf(isMeant: (listener: Subscriber) => boolean): number;
+}
+
+/** The stores that determine authentication. */
+const AUTHENTICATING: ReadonlySet<string> = new Set(['sessions', 'tokens', 'users', 'roles']);
+
+interface State {
+  readonly options: SubscriptionOptions;
+  readonly fanOut: FanOut;
+  readonly all: Set<Subscriber>;
+  readonly users: Counts;
+  readonly networks: Counts;
+  /** The count of changes in the authenticating stores. */
+  changeCount: number;
+}
+
+export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut): Subscriptions {
+  const all = new Set<Subscriber>();
+  const state: State = { options, fanOut, all, users: createCounts(), networks: createCounts(), changeCount: 0 };
+  return {
+    authenticate: (request) => authenticate(state, request),
+    start: (listener) => start(state, listener),
+    join: (listener) => join(state, listener),
+    setFilter: (listener, filter) => setNextFilter(state, listener, filter),
+    remove: (listener) => remove(state, listener),
+    end: (listener) => end(state, listener, true),
+    apply: (change) => apply(state, change),
+    endAll() {
+      for (const listener of [...all]) end(state, listener, true);
+    },
+    count: () => all.size,
+    countOf: (isMeant) => [...all].filter(isMeant).length,
+  };
+}
+
+async function authenticate(state: State, request: ListenRequest): Promise<Subscriber> {
+  const changesBefore = state.changeCount;
+  const caller = await state.options.identify(request.credentials);
+  if (caller === null) throw unauthorized();
+  const { perUser, perAddress } = state.options.maxSubscribers;
+  if (state.users.of(caller.userId) >= perUser) throw tooManyRequests(1, 'too many listeners of this user');
+  if (state.networks.of(networkOf(request.address)) >= perAddress) {
+    throw tooManyRequests(1, 'too many listeners at this address');
+  }
+  const listener = createSubscriber(request, caller);
+  state.all.add(listener);
+  state.users.add(caller.userId);
+  state.networks.add(listener.network);
+  try {
+    await runSerially(listener, () => applyFilter(state, listener, request.filter));
+    // A change during authentication may have been applied before the subscriber was registered.
+    if (state.changeCount !== changesBefore) await runSerially(listener, () => renew(state, listener));
+    if (listener.gone) throw await toEndError(state, request);
+  } catch (error) {
+    remove(state, listener);
+    throw error;
+  }
+  listener.authenticated = true;
+  return listener;
+}
+
+async function setNextFilter(state: State, listener: Subscriber, filter: EventFilter): Promise<EventFilter> {
+  if (listener.pendingFilters >= LIMITS.subscriptionsPerSocket) {
+    throw tooManyRequests(1, 'too many subscriptions at once; wait for their acknowledgements');
+  }
+  listener.pendingFilters++;
+  try {
+    return await runSerially(listener, () => applyFilter(state, listener, filter));
+  } finally {
+    listener.pendingFilters--;
+  }
+}
+
+async function toEndError({ options }: State, { credentials }: ListenRequest): Promise<ApiError> {
+  return (await options.identify(credentials)) === null ? unauthorized() : unavailable('the feed restarted');
+}
+
+async function apply(state: State, { store, kind, id }: Change): Promise<void> {
+  if (kind === 'created') return;
+  if (AUTHENTICATING.has(store)) state.changeCount++;
+  const listenersOf = (isAffected: (caller: Caller) => boolean): Subscriber[] =>
+    [...state.all].filter(({ caller }) => isAffected(caller));
+  if (kind === 'removed' && (store === 'sessions' || store === 'tokens')) {
+    for (const listener of listenersOf(({ session, token }) => (store === 'sessions' ? session : token)?.id === id))
+      end(state, listener, false);
+  }
+  if (store === 'groups') {
+    const named = [...state.all].filter(({ filter }) => filter.groups?.includes(id));
+    await Promise.all(named.map((listener) => recheck(state, listener)));
+  }
+  if (store === 'users' || store === 'roles') {
+    const affected = listenersOf(({ userId, roleId }) => (store === 'users' ? userId : roleId) === id);
+    await Promise.all(affected.map((listener) => recheck(state, listener)));
+  }
+}
+
+/** Ends a subscriber when its session or token expires. */
+function start(state: State, listener: Subscriber): void {
+  if (listener.gone) return;
+  const { session, token } = listener.caller;
+  const leftMs = (session ?? token ?? { expiresAtMs: Number.POSITIVE_INFINITY }).expiresAtMs - state.options.now();
+  if (leftMs <= 0) end(state, listener, false);
+  else listener.expiry = setTimeout(() => start(state, listener), Math.min(leftMs, LIMITS.timerMs)).unref();
+}
+
+function join({ fanOut }: State, listener: Subscriber): void {
+  listener.live = true;
+  if (!listener.gone) fanOut.setRooms(listener.member, listener);
+}
+
+/**
+ * Updates the rooms of a subscriber to its current permissions. Ends the subscriber only if its session, token or user is no longer
+ * valid; one that may see nothing stays connected and receives nothing.
+ */
+async function recheck(state: State, listener: Subscriber): Promise<void> {
+  try {
+    await runSerially(listener, () => renew(state, listener));
+  } catch (error) {
+    // The client reconnects and is then checked again.
+    state.options.log.warn({ err: error }, 'failed to recheck a subscriber');
+    end(state, listener, true);
+  }
+}
+
+async function renew(state: State, listener: Subscriber): Promise<void> {
+  const caller = await state.options.identify(listener.request.credentials);
+  if (caller === null) return end(state, listener, false);
+  listener.caller = caller;
+  await applyFilter(state, listener, listener.filter);
+}
+
+function end(state: State, listener: Subscriber, mayReturn: boolean): void {
+  if (listener.gone) return;
+  state.fanOut.flush(listener.member);
+  remove(state, listener);
+  if (listener.authenticated) listener.sink.end(mayReturn);
+}
+
+function remove({ fanOut, all, users, networks }: State, listener: Subscriber): void {
+  if (listener.gone) return;
+  listener.gone = true;
+  clearTimeout(listener.expiry);
+  fanOut.setRooms(listener.member, { rooms: new Set(), gate: null });
+  all.delete(listener);
+  users.subtract(listener.caller.userId);
+  networks.subtract(listener.network);
+}
+
+function createSubscriber(request: ListenRequest, caller: Caller): Subscriber {
+  const { sink, filter } = request;
+  return {
+    ...{ request, sink, caller, filter, rooms: new Set(), gate: null, upTo: null, live: false, expiry: undefined },
+    ...{ authenticated: false, gone: false, pendingFilters: 0, network: networkOf(request.address) },
+    member: createMember((batch) => sink.write(batch)),
+    lastChange: Promise.resolve(),
+  };
+}
+
+/** Runs changes one after the other: rooms of former permissions must not replace those of current ones. */
+function runSerially<T>(listener: Subscriber, work: () => Promise<T>): Promise<T> {
+  const done = listener.lastChange.then(work);
+  listener.lastChange = done.catch(() => undefined);
+  return done;
+}
+
+/** Sets the rooms of its permissions and the filter. All rooms change in the same turn. */
+async function applyFilter(state: State, listener: Subscriber, filter: EventFilter): Promise<EventFilter> {
+  const scope = scopeOf(listener.caller);
+  const resolve = (keys: readonly string[] | null) => keys && state.options.findObjects(scope, keys);
+  const permittedKeys = permittedObjects(listener.caller);
+  const permitted = await resolve(permittedKeys === 'all' ? null : permittedKeys);
+  const groups = filter.groups && (await state.options.findGroups(scope, filter.groups));
+  const restricted = restrictFilter(
+    { groups, objects: await resolve(filter.objects), events: filter.events },
+    permitted,
+  );
+  const addresses = addressesOf(scope);
+  listener.rooms = new Set(roomsOf(addresses, restricted));
+  listener.gate = groups && new Set(addresses);
+  listener.filter = filter;
+  if (listener.live) join(state, listener);
+  return restricted;
+}

@@ -1,0 +1,29 @@
+/** Limits of reading long histories. A part of `LIMITS`. */
+import { SECOND_MS } from './units.js';
+
+export const HISTORY_LIMITS = {
+  // Streams of packets, read in batches. The batches of all streams alternate, so that a long one blocks no other.
+  streamBatchPackets: 5_000,
+  streamBatchesAtOnce: 2,
+  streamBatchesPerCaller: 1,
+  // How long a stream waits for an unavailable database after its last batch.
+  streamPatienceMs: 5 * SECOND_MS,
+  // Concurrent series; others wait.
+  historiesRead: 16,
+  historiesReadPerCaller: 2,
+  // Bounds of one series request, and how long it may occupy the database and the process.
+  seriesPoints: 1_000,
+  seriesPointsMax: 10_000,
+  seriesParameters: 20,
+  seriesFunctions: 10,
+  seriesObjects: 100,
+  seriesCells: 1_000_000,
+  seriesValues: 1_000_000,
+  seriesMs: 15 * SECOND_MS,
+  // How many packets before the interval are searched for the values at its beginning.
+  seriesPacketsBefore: 10_000,
+  // The latest value of each parameter: objects of one request, packets searched per object, and packets per batch.
+  latestObjects: 100,
+  latestPackets: 1_000,
+  latestBatchPackets: 100,
+} as const;

@@ -1,0 +1,113 @@
+/** Checks the query parameters of a series. Pure. */
+import { badRequest, tooLarge } from '../../errors.js';
+import { LIMITS } from '../limits.js';
+import { isPath } from '../list.js';
+import { parseDuration } from '../time.js';
+import { type Every, parseEvery } from './calendar.js';
+import { FUNCTION_NAMES, parseFunction, type SeriesFunction } from './functions.js';
+import { findZone, type Zone } from './zone.js';
+
+/** The raw parameters; null if absent. */
+export interface SeriesTexts {
+  readonly params: string | null;
+  readonly points: number | null;
+  readonly every: string | null;
+  readonly tz: string | null;
+  readonly fn: string | null;
+  readonly gap: string | null;
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+}
+
+export interface SeriesQuery {
+  readonly paths: readonly string[];
+  readonly functions: readonly SeriesFunction[];
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  /** The largest number of buckets, or the length of each. */
+  readonly points: number;
+  readonly every: Every | null;
+  readonly zone: Zone;
+  /** How long a value holds; null if not given. */
+  readonly gapMs: number | null;
+}
+
+/** Throws a 400 that names the parameter. */
+export function parseSeriesQuery(texts: SeriesTexts): SeriesQuery {
+  const { fromMs, toMs, points, every } = texts;
+  if (fromMs !== null && toMs !== null && fromMs > toMs) throw badRequest('from: is later than to');
+  if (points !== null && every !== null) throw badRequest('points: cannot be combined with every');
+  if (points !== null && (points < 1 || points > LIMITS.seriesPointsMax)) {
+    throw badRequest(`points: expected 1 to ${LIMITS.seriesPointsMax}`);
+  }
+  return {
+    ...{ fromMs, toMs, points: points ?? LIMITS.seriesPoints },
+    paths: parsePaths(texts.params),
+    functions: parseFunctions(texts.fn || 'minmax'),
+    every: every ? parsedEvery(every) : null,
+    zone: parseZone(texts.tz || 'UTC'),
+    gapMs: texts.gap ? parseGap(texts.gap) : null,
+  };
+}
+
+function parsePaths(text: string | null): string[] {
+  const paths = [...new Set((text ?? '').split(',').map((path) => path.trim()))].filter((path) => path !== '');
+  if (paths.length === 0) throw badRequest('params: expected the names of parameters, separated by commas');
+  if (paths.length > LIMITS.seriesParameters) throw badRequest(`params: more than ${LIMITS.seriesParameters} names`);
+  const wrong = paths.find((path) => !isPath(path));
+  if (wrong !== undefined) throw badRequest(`params: ${quoted(wrong)} is not a field name`);
+  if (paths.includes('time')) throw badRequest('params: time is in the answer by itself');
+  return paths;
+}
+
+function parseFunctions(text: string): SeriesFunction[] {
+  const names = text.split(',');
+  if (names.length > LIMITS.seriesFunctions) throw badRequest(`fn: more than ${LIMITS.seriesFunctions} functions`);
+  const found = new Map<string, SeriesFunction>();
+  for (const name of names) {
+    const functions = parseFunction(name);
+    if (functions === null) {
+      throw badRequest(`fn: there is no function ${quoted(name)}, only ${FUNCTION_NAMES.join(', ')}`);
+    }
+    for (const one of functions) found.set(one.name, one);
+  }
+  return [...found.values()];
+}
+
+function parsedEvery(text: string): Every {
+  const every = parseEvery(text);
+  if (every === null) {
+    throw badRequest(`every: ${quoted(text)} is no length, such as 15 min, 1 h, 1 day, 1 week, 3 months`);
+  }
+  return every;
+}
+
+function parseZone(name: string): Zone {
+  const zone = findZone(name);
+  if (zone === null)
+    throw badRequest(`tz: there is no time zone ${quoted(name)}; expected a name such as Europe/Berlin`);
+  return zone;
+}
+
+function parseGap(text: string): number {
+  const gapMs = parseDuration(text);
+  if (gapMs === null || gapMs < 1) throw badRequest(`gap: ${quoted(text)} is no duration, such as 90 s or 1 h`);
+  return gapMs;
+}
+
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 64));
+
+/** Throws 413 if the answer would contain too many numbers. */
+export function checkCells(buckets: number, { paths, functions }: SeriesQuery, objects: number): void {
+  if (buckets * paths.length * functions.length * objects <= LIMITS.seriesCells) return;
+  throw tooLarge(
+    `the answer would have more than ${LIMITS.seriesCells} numbers: ask for fewer points, parameters, functions or objects`,
+  );
+}
+
+/** Divides the interval, both ends included, into at most `points` buckets of equal length. */
+export function divideInterval(fromMs: number, toMs: number, points: number): { stepMs: number; count: number } {
+  const lengthMs = toMs - fromMs + 1;
+  const stepMs = Math.ceil(lengthMs / points);
+  return { stepMs, count: Math.ceil(lengthMs / stepMs) };
+}

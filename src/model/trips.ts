@@ -1,0 +1,144 @@
+/** Finds the stops of an object and the trips between them from its positions in the order of time. */
+import { distanceM, type Place } from './geo.js';
+
+export interface Stop extends Place {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface Trip {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly distanceM: number;
+  readonly start: Place;
+  readonly end: Place;
+}
+
+export interface TripRules {
+  /** An object that stays within this radius for this time has stopped. */
+  readonly stopMs: number;
+  readonly stopRadiusM: number;
+  /** A trip ends at a longer gap after which the object is elsewhere. */
+  readonly gapMs: number;
+}
+
+interface Seen extends Place {
+  readonly timeMs: number;
+  /** The distance travelled so far. */
+  readonly travelledM: number;
+}
+
+/** The maximum number of recent positions that are kept to detect a stop. */
+const MAX_WINDOW = 10_000;
+
+export class TripFinder {
+  readonly #rules: TripRules;
+  readonly #onStop: (stop: Stop) => void;
+  readonly #onTrip: (trip: Trip) => void;
+  /** The last positions that are near to the latest one. */
+  #window: Seen[] = [];
+  #windowStart = 0;
+  #standing: { center: Place; readonly fromMs: number } | null = null;
+  #tripStart: Seen | null = null;
+  #last: Seen | null = null;
+
+  constructor(rules: TripRules, onStop: (stop: Stop) => void, onTrip: (trip: Trip) => void) {
+    this.#rules = rules;
+    this.#onStop = onStop;
+    this.#onTrip = onTrip;
+  }
+
+  /** Adds a position. Returns whether it is connected to the previous one. */
+  add(longitude: number, latitude: number, timeMs: number): boolean {
+    const { gapMs, stopRadiusM } = this.#rules;
+    const last = this.#last;
+    const stepM = last === null ? 0 : distanceM(last, { longitude, latitude });
+    const isConnected = last !== null && timeMs - last.timeMs <= gapMs;
+    const isLost = last !== null && !isConnected && stepM > stopRadiusM;
+    if (isLost) this.#end(last);
+    const here: Seen = { longitude, latitude, timeMs, travelledM: (last?.travelledM ?? 0) + (isLost ? 0 : stepM) };
+    this.#last = here;
+    if (last === null || isLost) this.#begin(here);
+    else if (this.#standing === null) this.#move(here);
+    else if (distanceM(this.#standing.center, here) > stopRadiusM) this.#leave(last, here);
+    return isConnected;
+  }
+
+  /** After the last position. */
+  finish(): void {
+    if (this.#last !== null) this.#end(this.#last);
+  }
+
+  #begin(here: Seen): void {
+    this.#tripStart = here;
+    this.#standing = null;
+    this.#setWindow([here]);
+  }
+
+  #setWindow(window: Seen[]): void {
+    this.#window = window;
+    this.#windowStart = 0;
+  }
+
+  #move(here: Seen): void {
+    const { stopMs, stopRadiusM } = this.#rules;
+    const window = this.#window;
+    window.push(here);
+    const isTooLong = window.length - this.#windowStart > MAX_WINDOW;
+    if (isTooLong) this.#windowStart++;
+    while (distanceM(window[this.#windowStart] as Seen, here) > stopRadiusM) this.#windowStart++;
+    const first = window[this.#windowStart] as Seen;
+    if (here.timeMs - first.timeMs >= stopMs) this.#stand(first);
+    else if (this.#windowStart > MAX_WINDOW) this.#setWindow(window.slice(this.#windowStart));
+  }
+
+  #stand(first: Seen): void {
+    const near = this.#window.slice(this.#windowStart);
+    const mean = (degreesOf: (seen: Seen) => number): number =>
+      near.reduce((sum, seen) => sum + degreesOf(seen), 0) / near.length;
+    // The mean of longitudes around the antimeridian would be on the other side of the globe.
+    const isSplit = near.some(({ longitude }) => Math.abs(longitude - first.longitude) > 180);
+    const center = isSplit
+      ? first
+      : { longitude: mean((seen) => seen.longitude), latitude: mean((seen) => seen.latitude) };
+    this.#endTrip(first);
+    this.#standing = { center, fromMs: first.timeMs };
+    this.#setWindow([]);
+  }
+
+  #leave(last: Seen, here: Seen): void {
+    this.#endStop(last);
+    this.#tripStart = last;
+    this.#setWindow([here]);
+  }
+
+  #end(last: Seen): void {
+    if (this.#standing !== null) this.#endStop(last);
+    else this.#endTrip(last);
+    this.#tripStart = null;
+  }
+
+  #endStop({ timeMs }: Seen): void {
+    if (this.#standing === null) return;
+    const { center, fromMs } = this.#standing;
+    this.#standing = null;
+    this.#onStop({ longitude: center.longitude, latitude: center.latitude, fromMs, toMs: timeMs });
+  }
+
+  /** Trips shorter than the radius of a stop are noise of the receiver. */
+  #endTrip(end: Seen): void {
+    const start = this.#tripStart;
+    this.#tripStart = null;
+    if (start === null || end.travelledM - start.travelledM < this.#rules.stopRadiusM) return;
+    const [fromMs, toMs] = [start.timeMs, end.timeMs];
+    this.#onTrip({
+      fromMs,
+      toMs,
+      distanceM: end.travelledM - start.travelledM,
+      start: placeOf(start),
+      end: placeOf(end),
+    });
+  }
+}
+
+const placeOf = ({ longitude, latitude }: Place): Place => ({ longitude, latitude });

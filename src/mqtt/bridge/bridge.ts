@@ -1,0 +1,213 @@
+/**
+ * Connects devices of an external broker: each instance is a client of it and shares the load through a shared subscription. The
+ * topic after `objects/<id>/` has the same meaning as on a direct connection.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
+import type { ModelFinder } from '../../db/caches/models.js';
+import { claimCommand, confirmDelivery, releaseCommands } from '../../db/commands/commands.js';
+import { isBridgeDevice, recordBridgeDevice } from '../../db/devices/bridge-devices.js';
+import { type DeviceRecord, findDevice } from '../../db/devices/devices.js';
+import { isTransientError } from '../../db/driver/errors.js';
+import { tooLarge } from '../../errors.js';
+import { cacheSize } from '../../model/cache-size.js';
+import type { Change } from '../../model/change.js';
+import { isTopic, toDelivery } from '../../model/command.js';
+import { LIMITS } from '../../model/limits.js';
+import { isValidOwnId } from '../../model/own-id.js';
+import type { ReportInvalidMessage } from '../invalid-messages.js';
+import { type ReceiveDeps, receive } from '../receive.js';
+import { COMMANDS_TOPIC } from '../topics.js';
+
+export interface BridgeAddress {
+  readonly url: string;
+  /** The client id of this instance, for which the broker queues messages while it is disconnected; null for a clean session. */
+  readonly clientId: string | null;
+}
+
+export interface BridgeDeps extends ReceiveDeps {
+  readonly address: BridgeAddress;
+  readonly models: ModelFinder;
+  readonly reportInvalidMessage: ReportInvalidMessage;
+  /** Identifies this process. */
+  readonly instance: string;
+  readonly log: {
+    info(details: object, message: string): void;
+    warn(details: object, message: string): void;
+    error(details: object, message: string): void;
+  };
+}
+
+export interface Bridge {
+  apply(change: Change): void;
+  stop(): Promise<void>;
+}
+
+const PREFIX = 'objects/';
+/** All instances claim commands as one holder, so that none takes over a command that another one is sending. */
+const HOLDER = 'broker';
+/** A shared subscription: the broker sends each message to one of its subscribers. */
+const FILTER = `$share/vigil/${PREFIX}+/#`;
+
+interface State {
+  readonly clients: MqttClient[];
+  /** By the id in their topics. */
+  readonly devices: LRUCache<string, DeviceRecord>;
+  readonly recorded: LRUCache<string, true>;
+  isStopping: boolean;
+}
+
+/**
+ * Connects, and reconnects automatically. A client handles one message at a time and acknowledges it when it is stored, so several
+ * clients are needed for throughput.
+ */
+export function startBridge(deps: BridgeDeps): Bridge {
+  const max = LIMITS.mqttDevicesRemembered;
+  const state: State = {
+    clients: [],
+    devices: new LRUCache({ ...cacheSize(max), ttl: LIMITS.brokerDeviceMs }),
+    recorded: new LRUCache(cacheSize(max)),
+    isStopping: false,
+  };
+  for (let index = 0; index < LIMITS.brokerConnections; index++) state.clients.push(connect(deps, state, index));
+  return {
+    apply(change) {
+      if (change.store === 'objects') state.devices.clear();
+      if (change.store !== 'commands' || change.after?.status !== 'queued' || change.objectId === null) return;
+      sendSoon(deps, state, change.objectId);
+    },
+    async stop() {
+      state.isStopping = true;
+      await Promise.all(state.clients.map(disconnect));
+    },
+  };
+}
+
+function connect(deps: BridgeDeps, state: State, index: number): MqttClient {
+  const { url, clientId } = deps.address;
+  const client = mqtt.connect(url, {
+    clientId: `${clientId ?? `vigil-${deps.instance}`}-${index}`,
+    clean: clientId === null,
+    reconnectPeriod: LIMITS.brokerReconnectMs,
+    resubscribe: false,
+  });
+  client.handleMessage = (packet, done) => {
+    if (packet.cmd !== 'publish') return done();
+    receiveMessage(deps, state, packet).then(() => done(), done);
+  };
+  client.on('connect', () => {
+    client.subscribe(FILTER, { qos: 1 }, (error, granted) => {
+      const isRefused = granted?.some(({ qos }) => qos === 128);
+      if (error || isRefused) deps.log.warn({ err: error, filter: FILTER }, 'the broker refused the subscription');
+    });
+    if (index > 0) return;
+    deps.log.info({}, 'connected to the broker');
+    // Releases commands of a failed instance. A command that another instance is sending right now may be sent twice.
+    releaseCommands(deps.database, [HOLDER]).catch((error) =>
+      deps.log.warn({ err: error }, 'failed to release commands: they may be delayed'),
+    );
+  });
+  client.on('error', (error) => deps.log.warn({ err: error }, 'the connection to the broker failed'));
+  return client;
+}
+
+/** Disconnects cleanly, but waits only a limited time for the broker to acknowledge. */
+async function disconnect(client: MqttClient): Promise<void> {
+  const ended = new AbortController();
+  const timeout = wait(LIMITS.brokerLeaveMs, undefined, { signal: ended.signal });
+  await Promise.race([client.endAsync(), timeout]).catch(() => undefined);
+  ended.abort();
+  client.stream.destroy();
+}
+
+/**
+ * Stores a message; resolves when it may be acknowledged. Retries while the database is unavailable. Other errors are permanent, so
+ * the message is dropped and does not block later ones.
+ */
+async function receiveMessage(deps: BridgeDeps, state: State, packet: IPublishPacket): Promise<void> {
+  const [key = '', ...levels] = packet.topic.slice(PREFIX.length).split('/');
+  const topic = levels.join('/');
+  while (!state.isStopping) {
+    try {
+      await receiveOnce(deps, state, { key, topic, packet });
+      return;
+    } catch (error) {
+      if (!isTransientError(error)) {
+        deps.log.error({ err: error }, 'message of the broker rejected: internal error');
+        return;
+      }
+      deps.log.warn({ err: error }, 'failed to store a message of the broker; retrying');
+      await wait(LIMITS.commandRetryMs);
+    }
+  }
+  // Without an acknowledgement the broker sends the message to another subscriber, or again to this one.
+  throw new Error('stopping');
+}
+
+async function receiveOnce(
+  deps: BridgeDeps,
+  state: State,
+  { key, topic, packet }: { key: string; topic: string; packet: IPublishPacket },
+): Promise<void> {
+  const device = state.devices.get(key) ?? (await findDevice(deps.database, key));
+  if (device === null || !device.isActive) return;
+  state.devices.set(key, device);
+  const declared = await deps.models.declarationsOf(device.modelId);
+  // The filter also matches the commands that Vigil sends.
+  const isOurs = topic.startsWith(`${COMMANDS_TOPIC}/`) && !topic.endsWith('/result');
+  if (isOurs || [...declared.actions.values()].some((action) => action.topic === topic)) return;
+  await recordDevice(deps, state, device.objectId);
+  const messageId = packet.qos === 0 ? null : (packet.messageId ?? null);
+  try {
+    const payload = readPayload(packet);
+    await receive(deps, device, declared, { topic, payload, messageId, maybeDuplicate: packet.dup, signal: null });
+  } catch (error) {
+    if (isTransientError(error)) throw error;
+    deps.reportInvalidMessage(device, topic, error);
+  }
+}
+
+/** Applies the size limit of direct connections, since parsing blocks the event loop. Throws 413. */
+function readPayload({ payload }: IPublishPacket): Buffer {
+  const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload);
+  if (bytes.length <= LIMITS.mqttPacketBytes) return bytes;
+  throw tooLarge(`the message: more than ${LIMITS.mqttPacketBytes} bytes`);
+}
+
+/** Records that the device uses the external broker, so that its commands are sent there. */
+async function recordDevice(deps: BridgeDeps, state: State, objectId: string): Promise<void> {
+  if (state.recorded.has(objectId)) return;
+  // Not awaited: the client processes no acknowledgement of the broker until this message is handled.
+  if (await recordBridgeDevice(deps.database, objectId)) sendSoon(deps, state, objectId);
+  state.recorded.set(objectId, true);
+}
+
+function sendSoon(deps: BridgeDeps, state: State, objectId: string): void {
+  sendAll(deps, state, objectId).catch((error) =>
+    deps.log.warn({ err: error }, 'failed to send a command to the broker: it stays queued'),
+  );
+}
+
+/** Sends the commands that this instance can claim. `delivered` means that the broker acknowledged the command. */
+async function sendAll(deps: BridgeDeps, state: State, objectId: string): Promise<void> {
+  if (!state.recorded.has(objectId) && !(await isBridgeDevice(deps.database, objectId))) return;
+  const [client] = state.clients;
+  if (client === undefined || !client.connected || state.isStopping) return;
+  const device = await findDevice(deps.database, objectId);
+  if (device === null) return;
+  const declared = await deps.models.declarationsOf(device.modelId);
+  for (;;) {
+    const command = await claimCommand(deps.database, objectId, HOLDER, deps.now());
+    if (command === null) return;
+    const { topic, payload } = toDelivery(command, declared.actions.get(command.command));
+    const full = `${PREFIX}${nameInTopics(device)}/${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
+    await client.publishAsync(full, payload, { qos: 1 });
+    await confirmDelivery(deps.database, command._id, HOLDER, deps.now());
+  }
+}
+
+/** The id in the device's command topics: its own id, if that is valid in a topic, otherwise the `_id`. */
+const nameInTopics = ({ objectId, ownId }: DeviceRecord): string =>
+  isValidOwnId(ownId) && isTopic(ownId) ? ownId : objectId;

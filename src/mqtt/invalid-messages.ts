@@ -1,0 +1,45 @@
+/** Reports invalid messages of devices, at most once per device per minute. */
+import { LRUCache } from 'lru-cache';
+import type { DeviceRecord } from '../db/devices/devices.js';
+import type { Audit } from '../db/entities/audit.js';
+import { toApiError } from '../errors.js';
+import { cacheSize } from '../model/cache-size.js';
+import { LIMITS } from '../model/limits.js';
+
+/** Reports why a message on `topic` was rejected. */
+export type ReportInvalidMessage = (record: DeviceRecord, topic: string, error: unknown) => void;
+
+export interface ReportDeps {
+  readonly audit: Audit;
+  readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+/** Writes a log line and a security event, which is visible to callers who see events of the object's owner. */
+export function createInvalidMessageReporter({ audit, log, now }: ReportDeps): ReportInvalidMessage {
+  const reports = new LRUCache<string, { atMs: number; since: number }>(cacheSize(LIMITS.mqttDevicesRemembered));
+  return (record, topic, error) => {
+    const last = reports.get(record.objectId);
+    if (last !== undefined && now() - last.atMs < LIMITS.mqttFaultToldMs) {
+      last.since++;
+      return;
+    }
+    reports.set(record.objectId, { atMs: now(), since: 0 });
+    const shortTopic = topic.slice(0, LIMITS.nameCharacters);
+    const { status, message: reason, cause } = toApiError(error);
+    const details = { object: record.objectId, topic: shortTopic, reason, unreported: last?.since ?? 0 };
+    if (status === 500) log.error({ ...details, err: cause }, 'message rejected: internal error');
+    else log.warn(details, 'message rejected');
+    audit.record({
+      action: 'message refused',
+      userId: record.ownerId,
+      login: null,
+      address: 'mqtt',
+      requestId: '',
+      method: 'PUBLISH',
+      path: shortTopic,
+      entityId: record.objectId,
+      fields: [reason],
+    });
+  };
+}

@@ -1,0 +1,214 @@
+/**
+ * Marks devices offline after a silence of `config.offlineAfter`, whichever transport they use. Every instance sees all packets and
+ * detects the same silence; the offline packet has the same `_id` on every instance, so it is stored once.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { type DeviceRecord, findDevices, listOfflineAfter, parseOfflineAfter } from '../../db/devices/devices.js';
+import { findPresent } from '../../db/devices/presence.js';
+import { inBatches } from '../../db/driver/bulk-queue.js';
+import type { Database } from '../../db/driver/client.js';
+import type { Ingest } from '../../db/packets/ingest.js';
+import { findLastPacketTimes, type LastPacketTime } from '../../db/packets/last-packet-times.js';
+import { backoffMs } from '../../model/backoff.js';
+import { type Change, mayHaveChanged } from '../../model/change.js';
+import { isObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
+import { type Digest, packetIdOf } from '../dedup-id.js';
+
+export interface OfflineTimeoutDeps {
+  readonly database: Database;
+  readonly ingest: Ingest;
+  readonly digest: Digest;
+  readonly log: { warn(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export interface OfflineTimeouts {
+  /** Starts in the background. */
+  start(): void;
+  apply(change: Change): void;
+  /** For a gap in the change stream. */
+  applyAny(): void;
+  stop(): Promise<void>;
+}
+
+interface WatchedDevice {
+  readonly afterMs: number;
+  /** Null once the device was marked offline. */
+  lastPacketAtMs: number | null;
+}
+
+interface State {
+  /** By the `_id` of the object. */
+  readonly watched: Map<string, WatchedDevice>;
+  /** Objects that changed during the current load, which may read older values; null while no load is in progress. */
+  changed: Set<string> | null;
+  /** Whether the devices must be loaded (again). */
+  isStale: boolean;
+}
+
+export function createOfflineTimeouts(deps: OfflineTimeoutDeps): OfflineTimeouts {
+  const state: State = { watched: new Map(), changed: null, isStale: true };
+  const stopping = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  return {
+    start() {
+      running = watch(deps, state, stopping.signal);
+    },
+    apply(change) {
+      if (change.store === 'objects' && mayHaveChanged(change, ['config'])) applyObject(deps, state, change);
+      const isPacket = change.store === 'packets' && change.objectId !== null;
+      const known = isPacket ? state.watched.get(change.objectId as string) : undefined;
+      if (known !== undefined) known.lastPacketAtMs = change.after?.online === false ? null : deps.now();
+    },
+    applyAny() {
+      state.isStale = true;
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** Loads the devices with a timeout. Packets that arrive meanwhile are found before a device is marked offline. */
+async function load({ database }: OfflineTimeoutDeps, state: State, signal: AbortSignal): Promise<void> {
+  const changed = new Set<string>();
+  Object.assign(state, { changed, isStale: false });
+  try {
+    const devices = await listOfflineAfter(database);
+    for (const id of state.watched.keys()) if (!devices.has(id) && !changed.has(id)) state.watched.delete(id);
+    for (const batch of inBatches([...devices], LIMITS.silentReadBatch)) {
+      if (signal.aborted) return;
+      const lastPackets = await findLastPacketTimes(
+        database,
+        batch.map(([objectId]) => objectId),
+      );
+      for (const [objectId, afterMs] of batch) {
+        // The time of storage, also if it is long ago: a device whose timeout has passed is marked offline at the next check.
+        const last = lastPackets.get(objectId);
+        const lastPacketAtMs = last?.isOnline ? last.storedAtMs : null;
+        if (!changed.has(objectId)) state.watched.set(objectId, { afterMs, lastPacketAtMs });
+      }
+    }
+  } catch (error) {
+    state.isStale = true;
+    throw error;
+  } finally {
+    state.changed = null;
+  }
+}
+
+function applyObject(deps: OfflineTimeoutDeps, { watched, changed }: State, { id, after }: Change): void {
+  changed?.add(id);
+  const config = isObject(after?.config) ? after.config : {};
+  const afterMs = parseOfflineAfter(config.offlineAfter);
+  if (afterMs === null) watched.delete(id);
+  else if (watched.get(id)?.afterMs !== afterMs) {
+    watched.set(id, { afterMs, lastPacketAtMs: watched.get(id)?.lastPacketAtMs ?? deps.now() });
+  }
+}
+
+async function watch(deps: OfflineTimeoutDeps, state: State, signal: AbortSignal): Promise<void> {
+  for (let failures = 0; !signal.aborted; ) {
+    const failed = await checkOnce(deps, state, signal);
+    failures = failed === null ? 0 : failures + 1;
+    if (failed !== null) deps.log.warn(failed, 'failed to mark silent devices offline; retrying');
+    const { presenceRenewMs: firstMs, presenceRetryMaxMs: maxMs } = LIMITS;
+    const pauseMs = failed === null ? firstMs : backoffMs(failures, firstMs, maxMs);
+    await wait(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function checkOnce(deps: OfflineTimeoutDeps, state: State, signal: AbortSignal): Promise<Failed | null> {
+  try {
+    if (state.isStale) await load(deps, state, signal);
+    return await storeOverdue(deps, state.watched, signal);
+  } catch (err) {
+    return { err, devices: null };
+  }
+}
+
+interface Failed {
+  readonly err: unknown;
+  /** Null if the count is not known. */
+  readonly devices: number | null;
+}
+
+/** Marks all overdue devices offline. Returns null, or the first error with the count of failed devices. */
+async function storeOverdue(
+  deps: OfflineTimeoutDeps,
+  watched: Map<string, WatchedDevice>,
+  signal: AbortSignal,
+): Promise<Failed | null> {
+  const nowMs = deps.now();
+  const overdue: [string, WatchedDevice][] = [];
+  for (const entry of watched) {
+    const { lastPacketAtMs, afterMs } = entry[1];
+    if (lastPacketAtMs !== null && nowMs - lastPacketAtMs > afterMs) overdue.push(entry);
+  }
+  const failures: Failed[] = [];
+  for (const batch of inBatches(overdue, LIMITS.presenceBatch)) {
+    if (signal.aborted) break;
+    const failed = await storeBatch(deps, batch).catch((err: unknown) => ({ err, devices: batch.length }));
+    if (failed !== null) failures.push(failed);
+  }
+  const [first] = failures;
+  return first === undefined
+    ? null
+    : { err: first.err, devices: failures.reduce((sum, { devices }) => sum + (devices ?? 0), 0) };
+}
+
+async function storeBatch(
+  deps: OfflineTimeoutDeps,
+  batch: readonly (readonly [string, WatchedDevice])[],
+): Promise<Failed | null> {
+  const previous = batch.map(([, { lastPacketAtMs }]) => lastPacketAtMs);
+  const stored = await readStored(
+    deps.database,
+    batch.map(([objectId]) => objectId),
+  );
+  const outcomes = await Promise.allSettled(batch.map(([objectId]) => storeOffline(deps, stored, objectId)));
+  const errors: unknown[] = [];
+  for (const [index, outcome] of outcomes.entries()) {
+    const [known, lastPacketAtMs] = [batch[index]?.[1] as WatchedDevice, previous[index] as number];
+    if (outcome.status === 'rejected') errors.push(outcome.reason);
+    // Otherwise a packet has arrived meanwhile.
+    else if (known.lastPacketAtMs === lastPacketAtMs) {
+      known.lastPacketAtMs = outcome.value ? lastPacketAtMs + Math.min(known.afterMs, LIMITS.presenceAgainMs) : null;
+    }
+  }
+  return errors.length === 0 ? null : { err: errors[0], devices: errors.length };
+}
+
+/** Stored values: another instance may have marked the device offline, and connected devices are online. */
+interface Stored {
+  readonly devices: ReadonlyMap<string, DeviceRecord>;
+  readonly lastPackets: ReadonlyMap<string, LastPacketTime>;
+  readonly present: ReadonlySet<string>;
+}
+
+async function readStored(database: Database, ids: readonly string[]): Promise<Stored> {
+  const [devices, lastPackets, present] = await Promise.all([
+    findDevices(database, ids),
+    findLastPacketTimes(database, ids),
+    findPresent(database, ids),
+  ]);
+  return { devices: new Map(devices.map((device) => [device.objectId, device])), lastPackets, present };
+}
+
+/** Marks a device offline. Returns true if it is connected or has sent a packet meanwhile, so that it must be checked again. */
+async function storeOffline(
+  { ingest, digest, now }: OfflineTimeoutDeps,
+  stored: Stored,
+  objectId: string,
+): Promise<boolean> {
+  const device = stored.devices.get(objectId);
+  const last = stored.lastPackets.get(objectId);
+  if (device === undefined || device.offlineAfterMs === null || last === undefined || !last.isOnline) return false;
+  if (now() - last.storedAtMs <= device.offlineAfterMs || stored.present.has(objectId)) return true;
+  const timeMs = Math.max(now(), last.timeMs + 1);
+  const id = packetIdOf(last.timeMs, digest(Buffer.from(`${objectId}\n${last.packetId}\nsilent`)));
+  await ingest(device, [{ id, formerId: null, timeMs, online: false, parameters: {} }]);
+  return false;
+}

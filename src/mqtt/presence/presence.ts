@@ -1,0 +1,186 @@
+/**
+ * Stores the presence of devices as packets with `online`: when they connect, when they have disconnected for longer than a grace
+ * period, and when their instance has failed. The offline packet of a connection has a fixed `_id`, so several instances store it once.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type DeviceRecord, findDevices } from '../../db/devices/devices.js';
+import {
+  claimPresences,
+  endAllPresence,
+  endPresences,
+  type HeldDevice,
+  holdsPresence,
+  listEnded,
+  removeEndedPresences,
+  removeInstance,
+  renewInstance,
+  takeSilentInstance,
+} from '../../db/devices/presence.js';
+import { createBulkQueue } from '../../db/driver/bulk-queue.js';
+import type { Database } from '../../db/driver/client.js';
+import { isTransientError } from '../../db/driver/errors.js';
+import type { Ingest } from '../../db/packets/ingest.js';
+import { findLastPacketTimes, type LastPacketTime, readLastPacketTimes } from '../../db/packets/last-packet-times.js';
+import { unavailable } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import type { PacketSource } from '../../model/packet.js';
+import { type Digest, packetIdOf } from '../dedup-id.js';
+import { createRetryQueue, runEach } from './retry-queue.js';
+import { createSerialRunner } from './serial-runner.js';
+
+export interface PresenceDeps {
+  readonly database: Database;
+  readonly ingest: Ingest;
+  readonly digest: Digest;
+  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export interface Arrival {
+  /** When this connection took over, ms by the database's clock. */
+  readonly sinceMs: number;
+  /** When the latest packet was stored, ms; null if the object has none. */
+  readonly storedAtMs: number | null;
+}
+
+export interface Presence {
+  /** Identifies this process among the instances that share the database. */
+  readonly instance: string;
+  /** Marks a connected device online, unless it is already. */
+  arrive(source: PacketSource, connectionId: string): Promise<Arrival>;
+  /** Marks the device offline after a grace period, unless it reconnects. */
+  leave(objectId: string, connectionId: string): void;
+  /** Whether the device has no newer connection. */
+  holds(objectId: string, connectionId: string): Promise<boolean>;
+  /** Starts the heartbeat of this instance, and the check for failed instances. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Groups devices that connect together: few large groups in a storm, no delay for a single device. */
+export const DEVICE_GROUPS = {
+  maxItems: LIMITS.presenceBatch,
+  atOnce: LIMITS.presenceGroupsAtOnce,
+  apartMs: LIMITS.presenceGatherMs,
+};
+
+export function createPresence(deps: PresenceDeps): Presence {
+  const instance = randomUUID();
+  const stopping = new AbortController();
+  const toHeld = (objectId: string, id: string): HeldDevice => ({ objectId, instance, id });
+  const storeOwnEnds = createSerialRunner(() => storeEnds(deps, instance));
+  const claim = createBulkQueue(DEVICE_GROUPS, (held: readonly HeldDevice[]) => claimPresences(deps.database, held));
+  const endings = createRetryQueue<HeldDevice>({
+    async run(held) {
+      await endPresences(deps.database, held, deps.now());
+      await storeOwnEnds();
+      return null;
+    },
+    onFailure: (details) => deps.log.warn(details, 'failed to mark disconnected devices offline; retrying'),
+  });
+  let running: Promise<void> = Promise.resolve();
+  return {
+    instance,
+    async arrive(source, connectionId) {
+      const claimed = (await claim(toHeld(source.objectId, connectionId))).get(connectionId);
+      const last = await readLastPacketTimes(deps.database, source.objectId);
+      const endedMs = claimed?.endedMs ?? null;
+      if (endedMs !== null || !claimed?.isNewest || !last?.isOnline) {
+        // Must be later than the packets it replaces, even if another clock is ahead.
+        const timeMs = Math.max(deps.now(), (endedMs ?? 0) + 1, (last?.timeMs ?? 0) + 1);
+        await storePresence(deps, source, { timeMs, online: true, connectionId });
+      }
+      if (!claimed?.isNewest) throw unavailable('a newer connection of the device took over');
+      return { sinceMs: claimed.sinceMs, storedAtMs: last?.storedAtMs ?? null };
+    },
+    leave: (objectId, connectionId) => endings.add(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
+    holds: (objectId, connectionId) => holdsPresence(deps.database, toHeld(objectId, connectionId)),
+    async start() {
+      await renewInstance(deps.database, instance);
+      running = watch(deps, instance, stopping.signal);
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all([running, endings.stop()]);
+    },
+  };
+}
+
+async function storePresence(
+  { ingest, digest }: PresenceDeps,
+  source: PacketSource,
+  { timeMs, online, connectionId }: { timeMs: number; online: boolean; connectionId: string },
+): Promise<void> {
+  const id = packetIdOf(timeMs, digest(Buffer.from(`${source.objectId}\n${connectionId}\n${online}`)));
+  await ingest(source, [{ id, formerId: null, timeMs, online, parameters: {} }]);
+}
+
+/** Stores the offline packets of an instance's ended connections and removes these connections. Safe to repeat after an interruption. */
+async function storeEnds(deps: PresenceDeps, instance: string): Promise<number> {
+  for (let count = 0; ; ) {
+    const ended = await listEnded(deps.database, instance, LIMITS.presenceBatch);
+    if (ended.length === 0) return count;
+    const ids = ended.map(({ objectId }) => objectId);
+    const [devices, lastPackets] = await Promise.all([
+      findDevices(deps.database, ids),
+      findLastPacketTimes(deps.database, ids),
+    ]);
+    const byId = new Map(devices.map((device) => [device.objectId, device]));
+    const storeOne = (held: Ended): Promise<void> =>
+      storeEnd(deps, byId.get(held.objectId), lastPackets.get(held.objectId), held);
+    const failed = await runEach(ended, storeOne);
+    if (failed !== null && isTransientError(failed.error)) throw failed.error;
+    // A permanent error of one device must not block the others.
+    const details = { err: failed?.error, devices: failed?.items.length };
+    if (failed !== null) deps.log.warn(details, 'failed to mark disconnected devices offline; skipping them');
+    await removeEndedPresences(deps.database, instance, ids);
+    count += ended.length;
+  }
+}
+
+type Ended = HeldDevice & { readonly endedMs: number };
+
+async function storeEnd(
+  deps: PresenceDeps,
+  device: DeviceRecord | undefined,
+  last: LastPacketTime | undefined,
+  { id, endedMs }: Ended,
+): Promise<void> {
+  // A device with `offlineAfter` stays online until its timeout; a removed device has no state.
+  if (device === undefined || device.offlineAfterMs !== null) return;
+  // A device whose clock is ahead has sent packets with a later time. Of equal times, the packet stored last counts.
+  const timeMs = Math.max(endedMs, last?.timeMs ?? 0);
+  await storePresence(deps, device, { timeMs, online: false, connectionId: id });
+}
+
+/** Renews the heartbeat and looks for failed instances, but only if this instance's own heartbeat was not interrupted. */
+async function watch(deps: PresenceDeps, instance: string, signal: AbortSignal): Promise<void> {
+  const sweepOthers = createSerialRunner(() => sweep(deps));
+  let steadySinceMs = performance.now();
+  let sweeping = Promise.resolve();
+  const onFailure = (error: unknown): void => {
+    steadySinceMs = performance.now();
+    if (!signal.aborted) deps.log.warn({ err: error }, 'failed to update presence: the database is not available');
+  };
+  while (!signal.aborted) {
+    const startMs = performance.now();
+    await renewInstance(deps.database, instance).catch(onFailure);
+    if (performance.now() - startMs > LIMITS.presenceSilentMs / 2) steadySinceMs = performance.now();
+    // Not awaited: the heartbeat must not wait for it.
+    if (performance.now() - steadySinceMs > LIMITS.presenceSilentMs) sweeping = sweepOthers().catch(onFailure);
+    await wait(LIMITS.presenceRenewMs, undefined, { signal }).catch(() => undefined);
+  }
+  await sweeping;
+}
+
+async function sweep(deps: PresenceDeps): Promise<void> {
+  for (;;) {
+    const silent = await takeSilentInstance(deps.database, LIMITS.presenceSilentMs);
+    if (silent === null) return;
+    await endAllPresence(deps.database, silent, deps.now());
+    const devices = await storeEnds(deps, silent);
+    await removeInstance(deps.database, silent);
+    deps.log.info({ instance: silent, devices }, 'marked the devices of a failed instance offline');
+  }
+}

@@ -1,0 +1,141 @@
+/** Stores a device's message as packets or as the result of a command, for the broker and the bridge. */
+import { isUtf8 } from 'node:buffer';
+import { finishCommand } from '../db/commands/commands.js';
+import { findPacketId } from '../db/devices/devices.js';
+import type { Database } from '../db/driver/client.js';
+import type { Ingest } from '../db/packets/ingest.js';
+import { parseOutcome } from '../model/command.js';
+import { LIMITS } from '../model/limits.js';
+import type { Declarations } from '../model/model.js';
+import { type Message, mayBeFormer, type PacketSource, parseMessages } from '../model/packet.js';
+import { type Digest, formerDigest, packetIdOf } from './dedup-id.js';
+import { parseMessage } from './topics.js';
+
+export interface ReceiveDeps {
+  readonly database: Database;
+  readonly ingest: Ingest;
+  /** Derives the `_id` of packets without one. */
+  readonly digest: Digest;
+  /** See `findPacketUpgrade`. */
+  readonly upgradedMs: number | null;
+  readonly now: () => number;
+}
+
+export interface Received {
+  readonly topic: string;
+  readonly payload: Buffer;
+  /** The packet identifier, which a resent message has again; null for QoS 0. */
+  readonly messageId: number | null;
+  /** Whether the message may be resent: it has the DUP flag, or the previous connection was lost. */
+  readonly maybeDuplicate: boolean;
+  /** Aborted when an earlier message could not be stored: the device resends both, in order. Null for QoS 0. */
+  readonly signal: AbortSignal | null;
+}
+
+const BUCKET_MS = 3_600_000;
+
+/**
+ * Stores a message; resolves when it is durable. Throws 400 for an invalid message, 404 and 409 for a result of a command that
+ * expects none, 413, 503.
+ */
+export async function receive(
+  deps: ReceiveDeps,
+  source: PacketSource,
+  declared: Declarations,
+  received: Received,
+): Promise<void> {
+  received.signal?.throwIfAborted();
+  const nowMs = deps.now();
+  const parsed = parseMessage(received.topic, received.payload, declared);
+  if (parsed.kind === 'packet') {
+    const messages = parseMessages(parsed.body, declared, nowMs);
+    if (declared.keepsLastMessage) keepMessage(messages, received);
+    await store(deps, source, messages, received);
+    return;
+  }
+  const outcome = parseOutcome(parsed.body);
+  await finishCommand(deps.database, { objectId: source.objectId, commandId: parsed.commandId }, outcome, nowMs);
+}
+
+/** Adds the topic and the payload to the newest packet; a binary payload is encoded in base64. */
+function keepMessage(messages: readonly Message[], { topic, payload }: Received): void {
+  const timeOf = ({ timeMs }: Message): number => timeMs ?? Number.POSITIVE_INFINITY;
+  const [first] = messages;
+  if (first === undefined) return;
+  const { parameters } = messages.reduce((newest, one) => (timeOf(one) >= timeOf(newest) ? one : newest), first);
+  parameters.topic = topic;
+  // The payload duplicates the parsed values, so only small ones are stored.
+  if (payload.length > LIMITS.mqttLastMessageBytes) delete parameters.payload;
+  else parameters.payload = payload.toString(isUtf8(payload) ? 'utf8' : 'base64');
+}
+
+/**
+ * Stores a resent message once. Its packets are identified by the device's own `_id`, by time and content, or by packet identifier
+ * and content. The database refuses a duplicate `_id`, also from another instance.
+ */
+async function store(
+  deps: ReceiveDeps,
+  source: PacketSource,
+  messages: readonly Message[],
+  received: Received,
+): Promise<void> {
+  const { messageId, signal } = received;
+  const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
+  const withIds = createIdAssigner(deps, messages, contentOf(source, received, isNamed ? null : messageId), received);
+  const hourMs = Math.floor(deps.now() / BUCKET_MS) * BUCKET_MS;
+  if (isNamed || messageId === null) {
+    await deps.ingest(source, withIds(hourMs), signal);
+    return;
+  }
+  const unnamed = messages.findIndex(({ id, timeMs }) => id === null && timeMs === null);
+  const sample = withIds(hourMs)[unnamed] as Message;
+  const storedMs = received.maybeDuplicate ? await findBucket(deps.database, source, sample, hourMs) : null;
+  // Of several packets, an interrupted write may have stored only a part.
+  if (storedMs !== null && messages.length === 1) return;
+  const { repeated } = await deps.ingest(source, withIds(storedMs ?? hourMs), signal);
+  // A device may reuse a packet identifier for a new message with the same content.
+  if (repeated > 0 && !received.maybeDuplicate) await deps.ingest(source, messages, signal);
+}
+
+/** Returns a function that assigns `_id`s to the messages, given the hour for messages without a time. */
+function createIdAssigner(
+  { digest, upgradedMs }: ReceiveDeps,
+  messages: readonly Message[],
+  content: Buffer,
+  { messageId, maybeDuplicate }: Received,
+): (hourMs: number) => Message[] {
+  // A message without a time can only have been stored by a former version if it is resent.
+  const isFormer = (message: Message): boolean =>
+    upgradedMs !== null && mayBeFormer(message, upgradedMs) && (message.timeMs !== null || maybeDuplicate);
+  const present = digest(content);
+  const former = messages.some(isFormer) ? formerDigest(content) : null;
+  return (hourMs) =>
+    messages.map((message, index) => {
+      const { id, timeMs, online, parameters } = message;
+      if (id !== null || (timeMs === null && messageId === null)) return message;
+      const toId = (digested: bigint): string => packetIdOf(timeMs ?? hourMs, digested + BigInt(index));
+      const formerId = former !== null && isFormer(message) ? toId(former) : null;
+      return { id: toId(present), formerId, timeMs, online, parameters };
+    });
+}
+
+/** Finds the hour in which a packet was stored, within the time in which devices resend; null if it was not stored. */
+async function findBucket(
+  database: Database,
+  source: PacketSource,
+  { id, formerId }: Message,
+  hourMs: number,
+): Promise<number | null> {
+  const hours = Math.ceil(LIMITS.mqttResendMs / BUCKET_MS);
+  const ids = [id, formerId].flatMap((candidate) => {
+    if (candidate === null) return [];
+    const rest = BigInt(`0x${candidate.slice(8)}`);
+    return Array.from({ length: hours + 1 }, (_, ago) => packetIdOf(hourMs - ago * BUCKET_MS, rest));
+  });
+  const found = await findPacketId(database, source.objectId, ids);
+  return found === null ? null : Number.parseInt(found.slice(0, 8), 16) * 1_000;
+}
+
+function contentOf(source: PacketSource, { topic, payload }: Received, messageId: number | null): Buffer {
+  return Buffer.concat([Buffer.from(`${source.objectId}\n${messageId ?? ''}\n${topic}\n`), payload]);
+}

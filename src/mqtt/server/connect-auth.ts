@@ -1,0 +1,134 @@
+/** Authenticates connecting devices, limits how often they connect, and ends connections whose credentials become invalid. */
+import { randomUUID } from 'node:crypto';
+import type { Client } from 'aedes';
+import { LRUCache } from 'lru-cache';
+import { toApiError, tooManyRequests } from '../../errors.js';
+import { cacheSize } from '../../model/cache-size.js';
+import type { Change } from '../../model/change.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Presence } from '../presence/presence.js';
+import { createConnectFailures } from './connect-failures.js';
+import type { Connection } from './connection.js';
+import {
+  type ConnectCredentials,
+  checkCredentials,
+  type Device,
+  type DeviceDeps,
+  type DeviceFinding,
+  findAuthenticated,
+} from './device.js';
+import type { PacketLimiter } from './packet-limiter.js';
+
+export interface ConnectAuthDeps extends DeviceDeps, DeviceFinding {
+  readonly now: () => number;
+  readonly presence: Pick<Presence, 'arrive' | 'leave'>;
+  readonly log: { debug(details: object, message: string): void };
+}
+
+export interface ConnectAuth {
+  /** Rejects with `ConnectError`. */
+  authenticate(from: { client: Client; limiter: PacketLimiter }, credentials: ConnectCredentials): Promise<Connection>;
+  /** The connection ended. */
+  disconnect(connection: Connection): void;
+}
+
+/** The reason for a refused connection with its CONNACK code. The code is null for temporary errors: clients treat a CONNACK as final. */
+export class ConnectError extends Error {
+  constructor(
+    message: string,
+    readonly returnCode: number | null,
+  ) {
+    super(message);
+  }
+}
+
+/** CONNACK, MQTT 3.1.1: bad user name or password. */
+const WRONG_CREDENTIALS = 4;
+
+export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
+  const connects = new LRUCache<string, { fromMs: number; count: number }>(cacheSize(LIMITS.mqttDevicesRemembered));
+  const disconnectedCleanly = new LRUCache<string, boolean>(cacheSize(LIMITS.mqttDevicesRemembered));
+  const checkDeps = { ...deps, failures: createConnectFailures(deps.now) };
+  const timers = new WeakMap<Connection, NodeJS.Timeout>();
+  const watchToken = (connection: Connection): void => {
+    const { token } = connection.device;
+    if (token === null) return;
+    const leftMs = token.expiresAtMs - deps.now();
+    if (leftMs <= 0) {
+      connection.client.close();
+      return;
+    }
+    timers.set(
+      connection,
+      setTimeout(() => watchToken(connection), Math.min(leftMs, LIMITS.timerMs)),
+    );
+  };
+  return {
+    async authenticate(from, credentials) {
+      try {
+        const device = await checkCredentials(checkDeps, credentials);
+        const { objectId } = device.record;
+        countConnect(connects, objectId, deps.now());
+        const id = randomUUID();
+        const arrival = await deps.presence.arrive(device.record, id).catch((error) => {
+          // The device may have been marked online despite the error.
+          deps.presence.leave(objectId, id);
+          throw error;
+        });
+        const { sinceMs, storedAtMs } = arrival;
+        const isKnown = storedAtMs !== null && deps.now() - storedAtMs < LIMITS.mqttResendMs;
+        const isResuming = isKnown && disconnectedCleanly.get(objectId) !== true;
+        const initial = { filters: new Map(), acknowledged: new Set<number>(), lastSlow: null, sending: null };
+        const failure = new AbortController();
+        const connection: Connection = { ...initial, ...from, id, sinceMs, credentials, device, isResuming, failure };
+        watchToken(connection);
+        return connection;
+      } catch (error) {
+        const { status, message } = toApiError(error);
+        deps.log.debug({ ...nameOf(credentials), status, reason: message }, 'device refused');
+        throw new ConnectError(message, status === 401 ? WRONG_CREDENTIALS : null);
+      }
+    },
+    disconnect(connection) {
+      clearTimeout(timers.get(connection));
+      disconnectedCleanly.set(connection.device.record.objectId, connection.limiter.hasDisconnected());
+    },
+  };
+}
+
+const nameOf = ({ clientId, address }: ConnectCredentials) => ({ clientId, address });
+
+// Limits reconnect loops: two devices with the same id end each other's connections endlessly.
+function countConnect(
+  connects: LRUCache<string, { fromMs: number; count: number }>,
+  objectId: string,
+  nowMs: number,
+): void {
+  const last = connects.get(objectId);
+  if (last === undefined || nowMs - last.fromMs >= 60_000) {
+    connects.set(objectId, { fromMs: nowMs, count: 1 });
+  } else if (last.count++ >= LIMITS.mqttConnectsPerMinute) {
+    throw tooManyRequests(60, 'the device connects too often');
+  }
+}
+
+/** Authenticates a connection again. Updates its device and model, or closes it. */
+export async function recheck(deps: DeviceDeps & DeviceFinding, connection: Connection): Promise<void> {
+  const device: Device | null = await findAuthenticated(deps, connection.credentials).catch((error) => {
+    // While the database is unavailable, the connection stays; the next change checks it again.
+    if (toApiError(error).status === 503) return connection.device;
+    throw error;
+  });
+  if (device === null || device.record.objectId !== connection.device.record.objectId) connection.client.close();
+  else connection.device = device;
+}
+
+/** Whether a change may end a connection or change how its messages are parsed. */
+export function mayAffectConnections({ device: { record, token } }: Connection, { store, kind, id }: Change): boolean {
+  if (store === 'objects') return id === record.objectId;
+  if (store === 'models') return id === record.modelId;
+  if (token === null) return false;
+  if (store === 'tokens') return id === token.id && kind === 'removed';
+  if (store === 'users') return id === token.userId;
+  return store === 'roles' || (store === 'groups' && kind === 'changed');
+}

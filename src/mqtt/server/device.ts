@@ -1,0 +1,103 @@
+/** Authenticates devices by the password of their object or by a token. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { DevicePasswords } from '../../auth/device-passwords.js';
+import type { Identify } from '../../auth/identify.js';
+import type { ModelFinder } from '../../db/caches/models.js';
+import type { DeviceRecord } from '../../db/devices/devices.js';
+import type { Database } from '../../db/driver/client.js';
+import { getEntity } from '../../db/entities/read.js';
+import { toApiError, tooManyRequests, unauthorized } from '../../errors.js';
+import { mayCall, scopeOf } from '../../model/access.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Declarations } from '../../model/model.js';
+import { isValidOwnId } from '../../model/own-id.js';
+import { builtInStore } from '../../model/stores.js';
+import { REPLACEMENT } from '../topics.js';
+import type { ConnectFailures } from './connect-failures.js';
+
+export interface DeviceDeps {
+  readonly database: Database;
+  readonly models: ModelFinder;
+  readonly identify: Identify;
+  readonly devicePasswords: DevicePasswords;
+}
+
+export interface DeviceFinding {
+  /** Finds a device by the `_id` or own id of its object; null if there is none. */
+  readonly findDevice: (key: string) => Promise<DeviceRecord | null>;
+}
+
+export interface ConnectCredentials {
+  readonly clientId: string;
+  readonly username: string | null;
+  readonly password: string;
+  readonly address: string;
+}
+
+/** An authenticated device. */
+export interface Device {
+  readonly record: DeviceRecord;
+  readonly declared: Declarations;
+  /** The token of its credentials; null if it used the object's password. */
+  readonly token: DeviceToken | null;
+}
+
+export interface DeviceToken {
+  readonly id: string;
+  readonly userId: string;
+  readonly expiresAtMs: number;
+}
+
+const OBJECTS = builtInStore('objects');
+
+/** Authenticates a device. Throws 401 without details, a delayed 429 after too many failures, or 503. */
+export async function checkCredentials(
+  deps: DeviceDeps & DeviceFinding & { failures: ConnectFailures },
+  credentials: ConnectCredentials,
+): Promise<Device> {
+  const device = await findAuthenticated(deps, credentials);
+  if (device !== null) return device;
+  if (!deps.failures.add(credentials.clientId, credentials.address)) throw unauthorized();
+  await wait(LIMITS.mqttRefusalDelayMs);
+  throw tooManyRequests(LIMITS.loginFailureWindowMs / 1_000, 'too many failed logins');
+}
+
+/** The device of the credentials; null if they are not valid, or not any more. Throws 503. */
+export async function findAuthenticated(
+  deps: DeviceDeps & DeviceFinding,
+  credentials: ConnectCredentials,
+): Promise<Device | null> {
+  const { clientId } = credentials;
+  if (clientId.length > LIMITS.idCharacters || !clientId.isWellFormed()) return null;
+  // Decoding makes all invalid UTF-8 names equal.
+  if (`${clientId}${credentials.username}`.includes(REPLACEMENT)) return null;
+  const record = await deps.findDevice(clientId);
+  const isOwn = deps.devicePasswords.verify(record?.password ?? null, credentials.password);
+  const isNamed = record === null || record.username === null || record.username === credentials.username;
+  const knowsPassword = isOwn && isNamed;
+  const token = knowsPassword ? null : await findToken(deps, record, credentials.password);
+  if (record === null || !record.isActive || (!knowsPassword && token === null)) return null;
+  return { record, declared: await deps.models.declarationsOf(record.modelId), token };
+}
+
+/** The token, if it permits its user to send packets for this object. */
+async function findToken(
+  { database, identify }: DeviceDeps,
+  record: DeviceRecord | null,
+  text: string,
+): Promise<DeviceToken | null> {
+  const caller = text.split('.').length === 3 ? await identify({ authorization: text }) : null;
+  if (record === null || caller === null || caller.token === null) return null;
+  const { objectId, ownId } = record;
+  // Permissions on the own id of the caller's object must not apply to another object that has taken over the id.
+  const isOthers = caller.object?.ownId === ownId && caller.object.objectId !== objectId;
+  const names = isOthers || !isValidOwnId(ownId) ? [objectId] : [objectId, ownId];
+  if (!names.some((name) => mayCall(caller, 'POST', ['objects', name, 'packets']))) return null;
+  try {
+    await getEntity(database, OBJECTS, scopeOf(caller), objectId);
+  } catch (error) {
+    if (toApiError(error).status === 404) return null;
+    throw error;
+  }
+  return { ...caller.token, userId: caller.userId };
+}

@@ -1,0 +1,125 @@
+/** Listens for devices, with or without TLS, and limits the count of connections. */
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { LIMITS } from '../../model/limits.js';
+import { networkOf } from '../../model/network.js';
+import { readProxyHeader } from './proxy-protocol.js';
+
+export interface MqttAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Files in PEM form; null for connections without TLS. */
+  readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
+  /** Whether each connection begins with a header of the PROXY protocol. */
+  readonly hasProxy?: boolean;
+}
+
+export interface Listener {
+  /** `mqtt://…`, or `mqtts://…` with TLS. */
+  readonly url: string;
+  /** Stops listening and ends all connections. */
+  stop(): Promise<void>;
+}
+
+/** Port 0 selects a free port. `accept` receives each socket within the limits. */
+export async function listenForDevices(
+  { host, port, tls, hasProxy = false }: MqttAddress,
+  accept: (socket: Socket, address: string) => void,
+): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  const isWithinLimit = createNetworkLimit();
+  const secure = tls === null ? null : await createTlsUpgrade(tls, accept);
+  const acceptWithinLimit = (socket: Socket, address: string): void => {
+    if (!isWithinLimit(socket, networkOf(address))) socket.destroy();
+    else if (secure !== null) secure(socket, address);
+    else {
+      accept(socket, address);
+      // Reading the PROXY header has paused the socket.
+      socket.resume();
+    }
+  };
+  const server = createServer((socket) => {
+    // Errors of a socket that is being refused are not worth logging.
+    socket.on('error', () => undefined);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    // Detects dead peers within minutes, whatever MQTT keep-alive they requested.
+    socket.setKeepAlive(true, 60_000).setNoDelay(true);
+    const address = socket.remoteAddress ?? 'unknown';
+    if (!hasProxy) acceptWithinLimit(socket, address);
+    else
+      readProxyHeader(socket).then(
+        (proxied) => acceptWithinLimit(socket, proxied ?? address),
+        () => socket.destroy(),
+      );
+  });
+  server.maxConnections = LIMITS.mqttConnections;
+  server.listen(port, host);
+  await once(server, 'listening');
+  return {
+    url: urlOf(server, tls === null ? 'mqtt' : 'mqtts'),
+    async stop() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** Counts a socket of a network until it closes; returns false if the network is at its limit. */
+function createNetworkLimit(): (socket: Socket, network: string) => boolean {
+  const counts = new Map<string, number>();
+  return (socket, network) => {
+    const count = (counts.get(network) ?? 0) + 1;
+    if (count > LIMITS.mqttConnectionsPerAddress) return false;
+    counts.set(network, count);
+    socket.once('close', () => {
+      const remaining = (counts.get(network) ?? 1) - 1;
+      if (remaining === 0) counts.delete(network);
+      else counts.set(network, remaining);
+    });
+    return true;
+  };
+}
+
+/** Returns a function that starts TLS on a socket and passes the secured socket on with the original client address. */
+async function createTlsUpgrade(
+  files: { keyFile: string; certFile: string },
+  accept: (socket: Socket, address: string) => void,
+): Promise<(socket: Socket, address: string) => void> {
+  const addresses = new Map<string, string>();
+  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+  const server = await createTls(files);
+  server.on('secureConnection', (socket) => {
+    socket.on('error', () => undefined);
+    accept(socket, addresses.get(nameOf(socket)) ?? 'unknown');
+  });
+  return (socket, address) => {
+    const name = nameOf(socket);
+    addresses.set(name, address);
+    socket.once('close', () => addresses.delete(name));
+    server.emit('connection', socket);
+  };
+}
+
+async function createTls({ keyFile, certFile }: { keyFile: string; certFile: string }): Promise<Server> {
+  const read = (file: string, name: string): Promise<Buffer> =>
+    readFile(file).catch((error: Error) => {
+      throw new Error(`${name} cannot be read: ${error.message}`);
+    });
+  const [key, cert] = [await read(keyFile, 'MQTT_TLS_KEY'), await read(certFile, 'MQTT_TLS_CERT')];
+  try {
+    return createTlsServer({ key, cert, handshakeTimeout: LIMITS.mqttConnectMs });
+  } catch (error) {
+    throw new Error(`MQTT_TLS_KEY and MQTT_TLS_CERT cannot be used: ${(error as Error).message}`);
+  }
+}
+
+function urlOf(server: Server, scheme: string): string {
+  const { address, family, port } = server.address() as AddressInfo;
+  const name = address === '::' || address === '0.0.0.0' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
+  return `${scheme}://${name}:${port}`;
+}

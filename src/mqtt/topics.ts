@@ -1,0 +1,158 @@
+/** Parses the MQTT messages of devices into packets and command results, and checks their subscriptions. Pure. */
+import { isUtf8 } from 'node:buffer';
+import { badRequest } from '../errors.js';
+import { isObject, type Json, type JsonObject } from '../model/json.js';
+import { type DataType, type Declarations, memberAt, type Reference, toType } from '../model/model.js';
+
+/** The MQTT parser replaces invalid UTF-8 with this character and reports no error. */
+export const REPLACEMENT = '\ufffd';
+export const STATE_TOPIC = 'base/state';
+export const COMMANDS_TOPIC = 'base/commands';
+
+/** A published message: the body of a packet, in the same form as over HTTP, or the result of a command. */
+export type ParsedMessage =
+  | { readonly kind: 'packet'; readonly body: unknown }
+  | { readonly kind: 'result'; readonly commandId: string; readonly body: unknown };
+
+/**
+ * Parses a published message. Accepts the exact topics `base/state`, `base/state/<parameter>`, `base/commands/<_id>/result` and
+ * the topics of the model's references; any topic if the model keeps the last message. Throws 400.
+ */
+export function parseMessage(topic: string, payload: Buffer, declared: Declarations): ParsedMessage {
+  if (topic.includes(REPLACEMENT)) throw badRequest('the topic is not UTF-8');
+  const references = declared.references.get(topic);
+  if (references !== undefined) return { kind: 'packet', body: fromReferences(references, payload, declared) };
+  if (topic === STATE_TOPIC) return { kind: 'packet', body: parsePayloadJson(payload) };
+  const [first, second, third, fourth, ...more] = topic.split('/');
+  if (first === 'base' && more.length === 0) {
+    if (second === 'state' && third !== undefined && fourth === undefined) {
+      return { kind: 'packet', body: parseParameter(third, payload, declared) };
+    }
+    if (second === 'commands' && third !== undefined && fourth === 'result') {
+      return { kind: 'result', commandId: third, body: parsePayloadJson(payload) };
+    }
+  }
+  if (declared.keepsLastMessage) return { kind: 'packet', body: {} };
+  throw badRequest('the topic is not a topic of this device');
+}
+
+/**
+ * Whether a device may subscribe to a filter: the topics of its commands (`base/commands/#`, `base/commands/+`,
+ * `base/commands/<command>`), and filters that match the topic of an action of its model. The first level must be literal: `#`,
+ * `+/…` and `$…` are refused.
+ */
+export function isOwnFilter(filter: string, declared: Declarations): boolean {
+  if (/^[$+#]/.test(filter)) return false;
+  const levels = filter.split('/');
+  if (levels.length === 3 && filter.startsWith(`${COMMANDS_TOPIC}/`)) return true;
+  return [...declared.actions.values()].some(
+    ({ topic }) => typeof topic === 'string' && matches(levels, topic.split('/')),
+  );
+}
+
+function matches(filter: readonly string[], topic: readonly string[]): boolean {
+  const isOpen = filter.at(-1) === '#';
+  const fixed = isOpen ? filter.slice(0, -1) : filter;
+  if (isOpen ? topic.length < fixed.length : topic.length !== fixed.length) return false;
+  return fixed.every((level, index) => level === '+' || level === topic[index]);
+}
+
+function parseParameter(name: string, payload: Buffer, declared: Declarations): JsonObject {
+  if (name === '' || name.startsWith('_') || ['time', 'id', 'success'].includes(name)) {
+    throw badRequest(`${JSON.stringify(name.slice(0, 64))} is not a valid parameter name`);
+  }
+  return put({}, name, parseValue(payload, declared.parameters.get(name)));
+}
+
+/** Sets the value of a parameter in the body: `in1.voltage` is the member `voltage` of `in1`. */
+function put(body: JsonObject, parameter: string, value: Json): JsonObject {
+  const names = parameter.split('.');
+  let object = body;
+  for (const name of names.slice(0, -1)) {
+    const member = Object.hasOwn(object, name) ? object[name] : undefined;
+    const next = isObject(member) ? member : {};
+    set(object, name, next);
+    object = next;
+  }
+  set(object, names.at(-1) as string, value);
+  return body;
+}
+
+// Defines any name as an own property, also `__proto__`, so that the check of packets sees it and refuses it.
+function set(object: JsonObject, name: string, value: Json): void {
+  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+function fromReferences(references: readonly Reference[], payload: Buffer, declared: Declarations): JsonObject {
+  const body: JsonObject = {};
+  // Parsed once for all references.
+  let json: unknown;
+  for (const { parameter, path } of references) {
+    const type = declared.parameters.get(parameter);
+    if (path.length === 0) {
+      put(body, parameter, parseValue(payload, type));
+      continue;
+    }
+    json ??= parsePayloadJson(payload);
+    const value = memberAt(json, path) as Json | undefined;
+    if (value !== undefined) put(body, parameter, parseSwitch(value, type));
+  }
+  if (Object.keys(body).length === 0)
+    throw badRequest('the message contains none of the parameters that the model references');
+  return body;
+}
+
+function toText(payload: Buffer): string {
+  if (!isUtf8(payload)) throw badRequest('the payload is not UTF-8');
+  return payload.toString('utf8');
+}
+
+function parsePayloadJson(payload: Buffer): unknown {
+  const text = toText(payload);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badRequest('the payload is not valid JSON');
+  }
+}
+
+/** Parses a value from JSON or plain text, and converts it to the type that the model declares. */
+function parseValue(payload: Buffer, type: DataType | undefined): Json {
+  const text = toText(payload);
+  if (type === 'string') return unquoted(text);
+  let value: Json;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = text;
+  }
+  return parseSwitch(value, type);
+}
+
+const unquoted = (text: string): string => (/^".*"$/s.test(text) ? String(parsedOr(text)) : text);
+
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const SWITCH: ReadonlyMap<string, boolean> = new Map([
+  ['on', true],
+  ['true', true],
+  ['1', true],
+  ['off', false],
+  ['false', false],
+  ['0', false],
+]);
+
+// Some devices send ON for a boolean. Other values of a wrong type are refused by the check of packets.
+function parseSwitch(value: Json, type: DataType | undefined): Json {
+  if (type === undefined) return value;
+  const typed = toType(value, type);
+  if (typed !== undefined) return typed;
+  if (type !== 'boolean' || typeof value === 'object') return value;
+  return SWITCH.get(String(value).toLowerCase()) ?? value;
+}

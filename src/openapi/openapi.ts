@@ -1,0 +1,146 @@
+/** Creates the OpenAPI document from the tables of operations, parameters and schemas. */
+import { ERROR_KINDS, type ErrorStatus } from '../errors.js';
+import { STORES } from '../model/stores.js';
+import type { Operation } from './operation.js';
+import { createOperations } from './operations.js';
+import { createParameters, parameterRef, pathParametersOf } from './parameters.js';
+import { type Part, schemaRef } from './schema-part.js';
+import { createSchemas } from './schemas.js';
+
+const ABOUT = `A server for monitoring and controlling devices. The repository describes it in docs/reference.
+
+An answer that contains one entity is the whole entity, with \`success\` as its last field. A list is a plain array. Every
+success has status 200. With \`only\`, an entity has only those fields and \`_id\`. An unknown path is a 404, and an
+unsupported method a 405 with \`Allow\`. \`HEAD\` works wherever \`GET\` does. Undocumented fields are kept as they are sent,
+and undocumented query parameters are ignored.`;
+
+/** Errors of every operation: an invalid request, an internal error, an unavailable database. */
+const ALWAYS: readonly ErrorStatus[] = [400, 500, 503];
+
+const HEADERS: Readonly<Record<string, Part>> = {
+  'X-Request-Id': {
+    schema: { type: 'string' },
+    description: 'The id of the request, if it was valid, or a new one; it is in the log',
+  },
+  'Set-Cookie': { schema: { type: 'string' }, description: 'The cookie `sid`: signed, `HttpOnly`, with `Expires`' },
+  Link: {
+    schema: { type: 'string' },
+    description: 'After a full page, the address of the next one: `<…>; rel="next"`',
+  },
+  Location: {
+    schema: { type: 'string' },
+    description: 'The path of the command, or of the page',
+  },
+  'Content-Disposition': { schema: { type: 'string' }, description: 'The name of the file, after the object' },
+  Trailer: {
+    schema: { type: 'string' },
+    description:
+      '`X-Export`: this trailer is `complete; packets=…`, or `incomplete; packets=…` when the export ended early',
+  },
+  'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before the next attempt' },
+};
+
+export function createOpenApi(): Part {
+  const operations = createOperations();
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Vigil', version: '1', summary: 'Objects, packets, commands', description: ABOUT },
+    // Programs append a path to the URL, so it must not end with a slash. They offer the first entry of `security` by default.
+    servers: [{ url: '', description: 'The server of this document' }],
+    security: [{ token: [] }, { session: [] }],
+    tags: tagsOf(operations),
+    paths: toPaths(operations),
+    components: {
+      schemas: createSchemas(),
+      parameters: createParameters(),
+      headers: HEADERS,
+      responses: createErrors(),
+      securitySchemes: {
+        session: { type: 'apiKey', in: 'cookie', name: 'sid', description: 'Opened by `POST /api/v1/auth`' },
+        token: {
+          ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          description: 'Issued by `POST /api/v1/auth/token`, or created in the store `tokens`',
+        },
+      },
+    },
+  };
+}
+
+function tagsOf(operations: readonly Operation[]): Part[] {
+  const names = [...new Set(operations.map(({ tag }) => tag))];
+  return names.map((name) => ({ name, description: TAGS[name] ?? `The store ${name}` }));
+}
+
+const TAGS: Readonly<Record<string, string>> = {
+  service: 'The service itself',
+  auth: 'Log in with a cookie or a token, read the current user, log out',
+  account: 'The caller’s own account, tokens and sessions',
+  packets: 'Measurements of objects',
+  commands: 'Commands to objects, and their journal',
+  'added stores': `Stores of your own, besides ${[...STORES.keys()].join(', ')}`,
+};
+
+function toPaths(operations: readonly Operation[]): Part {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of operations) {
+    const item = paths[operation.path] ?? { parameters: pathParametersOf(operation.path).map(parameterRef) };
+    item[operation.method] = toOperation(operation);
+    paths[operation.path] = item;
+  }
+  return paths;
+}
+
+function toOperation(operation: Operation): Part {
+  const { id, tag, summary, query = [], body, isBodyRequired = false, answer, headers = [], isOpen, moved } = operation;
+  const errors = [...new Set([...ALWAYS, ...operation.errors])].sort((a, b) => a - b);
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(isOpen && { security: [] }),
+    ...(query.length > 0 && { parameters: query.map(parameterRef) }),
+    ...(body !== undefined && { requestBody: { required: isBodyRequired, content: toContent(body) } }),
+    responses: {
+      200: { description: answer.description, headers: toHeaders(headers), content: toContent(answer.content) },
+      ...(moved !== undefined && { 308: { description: moved, headers: toHeaders(['Location']) } }),
+      ...Object.fromEntries(errors.map((status) => [status, { $ref: `#/components/responses/${errorName(status)}` }])),
+    },
+  };
+}
+
+const toContent = (schemas: Readonly<Record<string, Part>>): Part =>
+  Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]));
+
+const toHeaders = (names: readonly string[]): Part =>
+  Object.fromEntries(['X-Request-Id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+const errorName = (status: ErrorStatus): string => ERROR_KINDS[status].message.replaceAll(' ', '');
+
+/** The causes of each error, as in docs/reference/errors.md. */
+const REASONS: Readonly<Record<ErrorStatus, string>> = {
+  400: 'Malformed JSON, a missing or invalid field, an invalid parameter',
+  401: 'No session or token, or an ended one; a wrong login or password',
+  403: 'The role of the user or the scopes of the token do not permit the request',
+  404: 'The entity does not exist, or the caller does not see it',
+  405: 'The path does not support the method',
+  409: 'A unique field is taken, or the current state does not permit the request',
+  413: 'The request or the answer exceeds a limit',
+  415: 'The body is not JSON (nor, at login, a form)',
+  429: 'Too many requests',
+  500: 'A fault in Vigil',
+  503: 'The database is unavailable, or Vigil is overloaded',
+};
+
+function createErrors(): Part {
+  const used = (Object.keys(ERROR_KINDS).map(Number) as ErrorStatus[]).filter((status) => status !== 405);
+  const entries = used.map((status) => {
+    const { message, tags } = ERROR_KINDS[status];
+    const exact = { code: { const: String(status) }, message: { const: message }, tags: { const: [...tags] } };
+    const schema = { allOf: [schemaRef('Error'), { type: 'object', properties: exact }] };
+    const headers = toHeaders(status === 429 || status === 503 ? ['Retry-After'] : []);
+    return [errorName(status), { description: REASONS[status], headers, content: toContent(json(schema)) }];
+  });
+  return Object.fromEntries(entries);
+}
+
+const json = (schema: Part) => ({ 'application/json': schema });

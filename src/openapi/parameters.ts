@@ -1,0 +1,223 @@
+/** The parameters of paths and queries. Operations refer to them by name. */
+import { COMMAND_STATUSES } from '../model/command.js';
+import { EXPORT_TYPES } from '../model/export-format.js';
+import { LIMITS } from '../model/limits.js';
+import { PAST_EVENT_NAMES } from '../model/past-event.js';
+import type { Part } from './schema-part.js';
+import { LATEST_PARAMETER, SERIES_PARAMETERS } from './series-operations.js';
+
+const ID = '^[0-9a-fA-F]{24}$';
+const AN_ID = '65a00000000000000000000a';
+const [BEGIN, END] = ['2026-01-01T00:00', '2026-12-31T23:59'];
+const time = (about: string, example: string): Part => ({
+  example,
+  schema: { type: 'string' },
+  description: `${about}, included: milliseconds since the epoch, or ISO 8601 (UTC without a zone)`,
+});
+
+const PATH: Readonly<Record<string, Part>> = {
+  store: {
+    example: 'drivers',
+    schema: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,63}$' },
+    description: 'A store of your own',
+  },
+  id: {
+    example: 'truck-7',
+    schema: { type: 'string' },
+    description: 'The `_id` of the entity; for an object also its own `id`',
+  },
+  packetID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
+  command: {
+    example: 'setInterval',
+    schema: { type: 'string', pattern: '^[^\\s/+#]{1,64}$' },
+    description: 'The name of the command',
+  },
+  deliveryID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the message' },
+  commandID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
+  user: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
+};
+
+/** docs/reference/http-api.md, "List parameters". */
+export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
+  offset: {
+    example: 0,
+    schema: { type: 'integer', minimum: 0, maximum: LIMITS.listOffset, default: 0 },
+    description: 'The number of elements to skip; not with `meta`',
+  },
+  limit: {
+    example: 100,
+    schema: { type: 'integer', minimum: 0, default: LIMITS.listEntities },
+    description: `The maximal number of elements; larger values are reduced to ${LIMITS.listEntities}. Not with \`meta\``,
+  },
+  only: {
+    example: ['id', 'name'],
+    schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.onlyNames },
+    style: 'form',
+    explode: false,
+    description: 'The fields to return; nested fields are possible (`state.speed`). `_id` is always included',
+  },
+  meta: {
+    example: 'false',
+    schema: { type: 'string', examples: ['true'] },
+    description:
+      'Any value except `false` and `0` returns the count, the first and the last element instead of the list',
+  },
+  from: time('Lower bound of `time`', BEGIN),
+  to: time('Upper bound of `time`', END),
+  begin: { ...time('Lower bound of `time`', BEGIN), description: 'The same as `from`' },
+  end: { ...time('Upper bound of `time`', END), description: 'The same as `to`' },
+  sortBy: {
+    example: '-time',
+    schema: { type: 'string' },
+    description:
+      'The field to sort by; a leading `-` sorts in descending order. Of objects also `state.online` and `state.time`',
+  },
+  where: {
+    example: { 'where.name': 'Truck 7' },
+    schema: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LIMITS.whereFilters },
+    style: 'form',
+    explode: true,
+    description:
+      'Parameters named `where.<field>`, such as `where.config.plate=B-VG 7`: the field has this value, or one of these ' +
+      'values, separated by commas. `null`, `true` and numbers are read as such; `"123"` in quotes is text. `where_<field>` is the same',
+  },
+  search: {
+    example: 'truck',
+    schema: { type: 'string', maxLength: LIMITS.searchCharacters },
+    description: 'Text that occurs in `name`, `id` or `login`, in upper or lower case',
+  },
+  after: {
+    example: AN_ID,
+    schema: { type: 'string', pattern: ID },
+    description: 'The `_id` of the last element that was read; returns the next page',
+  },
+};
+
+/** Parameters of single operations. */
+const OTHERS: Readonly<Record<string, Part>> = {
+  status: {
+    example: ['queued'],
+    schema: { type: 'array', items: { enum: [...COMMAND_STATUSES] } },
+    ...{ style: 'form', explode: false },
+    description: 'Only commands with these statuses; expired commands do not count as waiting',
+  },
+  wait: {
+    example: 0,
+    schema: { type: 'number', minimum: 0, maximum: LIMITS.commandWaitMs / 1_000, default: 0 },
+    description: 'Seconds to wait until there is a command; not with `meta`',
+  },
+  since: {
+    example: 'gmsAVhMAAAACKwQsAQ',
+    schema: { type: 'string' },
+    description: 'A position; returns the events after it. The header `Last-Event-ID` has the same effect',
+  },
+  objects: {
+    example: ['truck-7'],
+    schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.subscribedObjects },
+    ...{ style: 'form', explode: false },
+    description: 'Only events of these objects, by `_id` or own `id`',
+  },
+  groups: {
+    example: [AN_ID],
+    schema: { type: 'array', items: { type: 'string', pattern: ID }, maxItems: LIMITS.subscribedGroups },
+    ...{ style: 'form', explode: false },
+    description: 'Live: only events of objects in these groups or below them, by `_id`; not with `objects`',
+  },
+  events: {
+    example: ['object-packet'],
+    schema: { type: 'array', items: { enum: [...PAST_EVENT_NAMES] } },
+    ...{ style: 'form', explode: false },
+    description: 'Only events with these names; `object-online` and `object-offline` only with an interval',
+  },
+  exclude: {
+    ...{ name: 'events!', example: ['object-update'], schema: { type: 'array', items: { type: 'string' } } },
+    ...{ style: 'form', explode: false },
+    description: 'With an interval: excludes events with these names',
+  },
+  permissionMethod: {
+    ...{ name: 'method', example: 'PATCH', schema: { enum: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'] } },
+    description: 'The method of a request; with `path`',
+  },
+  permissionPath: {
+    ...{ name: 'path', example: '/objects/truck-7', schema: { type: 'string' } },
+    description: 'The path of a request, with or without `/api/v1`; with `method`',
+  },
+  afterPlace: {
+    ...{
+      name: 'after',
+      example: '1795184145549.1795184145549000.65a00000000000000000000a',
+      schema: { type: 'string' },
+    },
+    description: 'With an interval: the value from `Link`; returns the next page',
+  },
+  waitForEvents: {
+    example: 0,
+    ...{ name: 'wait', schema: { type: 'integer', minimum: 0, maximum: LIMITS.pollMs / 1_000, default: 0 } },
+    description: 'Seconds to wait until there is an event',
+  },
+  group: {
+    example: 'mine',
+    schema: { enum: ['mine'] },
+    description:
+      'Creates the entity in the caller’s own group and ignores the group in the body, for entities exported from another installation',
+  },
+  trackPoints: {
+    ...{ name: 'points', example: 500 },
+    schema: { type: 'integer', minimum: 2, maximum: LIMITS.trackPoints, default: LIMITS.trackPointsUsual },
+    description: 'The maximal number of points of the line',
+  },
+  stops: {
+    example: 'true',
+    schema: { enum: ['true', '1', 'false', '0'], default: 'false' },
+    description: 'Returns the stops and the trips between them',
+  },
+  stopTime: {
+    example: '5 min',
+    schema: { type: 'string', examples: ['5 min'] },
+    description: 'An object that stays within `stopRadius` for this duration has stopped; 5 minutes by default',
+  },
+  stopRadius: {
+    example: 100,
+    schema: { type: 'integer', minimum: 1, maximum: LIMITS.stopRadiusMaxM, default: LIMITS.stopRadiusM },
+    description: 'Metres',
+  },
+  dryRun: {
+    example: 'true',
+    schema: { enum: ['true', '1', 'false', '0'], default: 'false' },
+    description: 'Changes nothing, and returns how many would be affected',
+  },
+  format: {
+    example: 'json',
+    schema: { enum: ['json', 'jsonl', ...Object.keys(EXPORT_TYPES)], default: 'json' },
+    description:
+      'The format of the answer; without it, `Accept` decides. All but `json` are files of any length: `limit` is not bounded, and the order is that of `time`',
+  },
+  trackGap: {
+    ...{ name: 'gap', example: '15 min' },
+    schema: { type: 'string', examples: ['15 min'] },
+    description:
+      'In a track, and with `format=gpx`: packets further apart than this duration, or these milliseconds, are not connected; 15 minutes by default',
+  },
+  ttl: {
+    example: '10 min',
+    schema: { type: 'string', examples: ['10 min'] },
+    description: 'The lifetime of the command: a duration or milliseconds; one day by default',
+  },
+};
+
+/** Every parameter by name, for the components of the document. */
+export function createParameters(): Record<string, Part> {
+  const placed = (table: Readonly<Record<string, Part>>, place: object) =>
+    Object.entries(table).map(([name, part]) => [name, { name, ...place, ...part }]);
+  return Object.fromEntries([
+    ...placed(PATH, { in: 'path', required: true }),
+    ...placed({ ...LIST_PARAMETERS, ...SERIES_PARAMETERS, ...LATEST_PARAMETER, ...OTHERS }, { in: 'query' }),
+  ]);
+}
+
+/** The names of the parameters in a path like `/api/v1/objects/{id}`. */
+export function pathParametersOf(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+}
+
+export const parameterRef = (name: string): Part => ({ $ref: `#/components/parameters/${name}` });

@@ -1,0 +1,250 @@
+/** Creates JSON Schemas of entities, packets and commands from the validation schemas and the limits. */
+import { ERROR_KINDS } from '../errors.js';
+import { COMMAND_STATUSES } from '../model/command.js';
+import { EVENT_NAMES } from '../model/feed.js';
+import { LIMITS } from '../model/limits.js';
+import { STORES, type Store } from '../model/stores.js';
+import { allOf, type Part, schemaRef, toSchema } from './schema-part.js';
+import { LATEST_VALUES } from './series-operations.js';
+
+const ID: Part = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
+const TIME: Part = { type: 'integer', description: 'Milliseconds since the epoch' };
+const TEXT: Part = { type: 'string' };
+/** An object with additional fields. */
+const OPEN: Part = { type: 'object', additionalProperties: true };
+
+/** Fields that the service sets. Values in a body are ignored (docs/reference/stores.md). */
+const COMMON: Part = {
+  _id: { ...ID, description: 'The permanent identifier' },
+  owner: { ...ID, description: 'The creator' },
+  group: { ...ID, description: 'The group to which the entity belongs' },
+  branch: { type: 'array', items: ID, description: 'The groups from the root down to `group`' },
+  access: { type: 'array', items: ID, description: 'The users with whom the entity is shared' },
+  time: { ...TIME, description: 'The time of creation, in milliseconds since the epoch' },
+  _at: { ...TIME, description: 'The time of the last change, in milliseconds since the epoch' },
+};
+const COMMON_ALWAYS = ['_id', 'owner', 'group', 'branch', 'access', 'time'];
+
+/** Fields that the service adds, by store; `always` lists the fields that are always present. */
+const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] }>> = {
+  objects: {
+    fields: {
+      models: { type: 'object', properties: { id: ID }, required: ['id'], description: 'The same as `model`' },
+      latest: LATEST_VALUES,
+      state: allOf(schemaRef('PacketFields'), { description: 'The latest packet with data and current `online`' }),
+    },
+    always: ['model', 'models'],
+  },
+  users: { fields: {}, always: ['role'] },
+  tokens: {
+    fields: {
+      user: { ...ID, description: 'The user of the token' },
+      issuedAt: TIME,
+      expiresAt: TIME,
+      lastUsed: { ...TIME, description: 'The time of its last use, accurate to a minute' },
+    },
+    always: ['scopes', 'user', 'issuedAt', 'expiresAt'],
+  },
+  commands: {
+    fields: {
+      object: ID,
+      command: { ...TEXT, description: 'The name of the command' },
+      params: { type: 'object' },
+      status: { enum: [...COMMAND_STATUSES] },
+      times: {
+        type: 'object',
+        properties: Object.fromEntries(COMMAND_STATUSES.map((status) => [status, TIME])),
+        description: 'The time at which each status was last reached',
+      },
+      expires: { ...TIME, description: 'The time at which the command expires, in milliseconds since the epoch' },
+      result: { description: 'The result that the device reported, if any' },
+    },
+  },
+  audit: {
+    fields: {
+      owner: { type: 'null' },
+      action: TEXT,
+      user: { ...ID, type: ['string', 'null'], description: 'The user, if known' },
+      login: { type: ['string', 'null'] },
+      address: TEXT,
+      method: TEXT,
+      path: TEXT,
+      entity: { type: ['string', 'null'], description: 'The affected entity' },
+      fields: { type: ['array', 'null'], items: TEXT, description: 'The names of the changed fields' },
+      requestId: TEXT,
+      count: { type: 'integer', description: 'The number of identical events within half a second' },
+    },
+  },
+};
+
+/** Fields that clients can write but not read. */
+const SECRET = new Set(['users.password', 'users.disabled', 'tokens.expiresIn']);
+
+/** The schema name of a store's entities, such as `ControlObject` for `objects`. */
+export function titleOf(storeName: string): string {
+  const [first = '', ...rest] = storeName.replace(/s$/, '');
+  return { objects: 'ControlObject', audit: 'SecurityEvent' }[storeName] ?? first.toUpperCase() + rest.join('');
+}
+
+/** All schemas of the document by name. `XFields` describes the answers to requests with `only`. */
+export function createSchemas(): Record<string, Part> {
+  const stores = [...STORES.values()].map(schemasOf);
+  return Object.assign({}, ...stores, schemasOfAdded(), PACKETS, ANSWERS, { Error: errorSchema() });
+}
+
+function schemasOf(store: Store): Record<string, Part> {
+  const title = titleOf(store.name);
+  const { schema, named } = toSchema(store.schema);
+  const given = schema.properties as Record<string, Part>;
+  const { fields = {}, always = [] } = ADDED[store.name] ?? {};
+  const readable = Object.fromEntries(Object.entries(given).filter(([name]) => !SECRET.has(`${store.name}.${name}`)));
+  const builtIn = store.builtIn
+    ? { _builtin: { const: true, description: 'Everyone can read it, nobody can change it' } }
+    : {};
+  const required = [...COMMON_ALWAYS, ...((schema.required as string[] | undefined) ?? []), ...always];
+  const whole = [...required, ...Object.keys(store.defaults)].filter((name) => !SECRET.has(`${store.name}.${name}`));
+  const changeable = Object.fromEntries(Object.entries(given).filter(([name]) => !store.fixed.includes(name)));
+  const group = { ...ID, type: ['string', 'null'], description: 'The caller’s group, or one below it' };
+  return {
+    ...named,
+    [`${title}Fields`]: {
+      type: 'object',
+      properties: { ...COMMON, ...readable, ...fields, ...builtIn },
+      required: ['_id'],
+    },
+    ...(!store.readOnly && {
+      [title]: { ...allOf(schemaRef(`${title}Fields`)), required: [...new Set(whole)] },
+      [`${title}New`]: { ...schema, properties: { ...given, group } },
+      [`${title}Change`]: { type: 'object', properties: changeable },
+    }),
+  };
+}
+
+/** Entities of custom stores: the common fields, and fields according to the store's own schema. */
+function schemasOfAdded(): Record<string, Part> {
+  return {
+    EntityFields: { ...OPEN, properties: COMMON, required: ['_id'] },
+    Entity: { ...allOf(schemaRef('EntityFields')), required: COMMON_ALWAYS },
+    EntityNew: { ...OPEN, properties: { group: ID }, description: 'As the `schema` of the store describes' },
+    EntityChange: { type: 'object', description: 'The changed entity must match the `schema` of the store' },
+  };
+}
+
+const PACKET: Part = {
+  _id: ID,
+  _ts: { type: 'integer', description: 'The time at which Vigil received the packet, in microseconds since the epoch' },
+  time: { ...TIME, description: 'The time of the device, or else of Vigil, in milliseconds since the epoch' },
+  online: { type: 'boolean' },
+  _oid: { ...ID, description: 'The object' },
+  id: { ...TEXT, description: 'The object’s own id' },
+  _gid: { ...ID, description: 'The object’s group' },
+};
+
+const PACKETS: Record<string, Part> = {
+  PacketFields: {
+    ...OPEN,
+    properties: PACKET,
+    required: ['_id'],
+    description: 'All other fields are parameters, whether the model of the object declares them or not',
+  },
+  Packet: { ...allOf(schemaRef('PacketFields')), required: Object.keys(PACKET) },
+  Message: {
+    ...OPEN,
+    properties: {
+      _id: { ...ID, type: ['string', 'null'], description: 'Lets the device send the packet again safely' },
+      time: {
+        type: ['integer', 'string', 'null'],
+        description: `Milliseconds since the epoch, or ISO 8601; at most ${LIMITS.packetAheadMs / 3_600_000} h ahead`,
+      },
+      online: { type: 'boolean', default: true },
+    },
+    description: `A message of a device. All other fields are parameters. At most ${LIMITS.packetBytes} bytes`,
+  },
+};
+
+const credentials = { type: 'array', maxItems: LIMITS.credentials, items: TEXT };
+
+const EVENT: Part = {
+  type: 'object',
+  properties: { event: { enum: [...EVENT_NAMES] }, data: { type: 'object' }, position: TEXT },
+  required: ['event', 'data', 'position'],
+};
+
+const ANSWERS: Record<string, Part> = {
+  EventPage: {
+    type: 'object',
+    properties: {
+      events: { type: 'array', maxItems: LIMITS.pollEvents, items: EVENT },
+      position: { ...TEXT, description: 'The `since` of the next request' },
+      gap: { type: 'object', properties: { reason: TEXT, from: TEXT }, required: ['reason', 'from'] },
+    },
+    required: ['events', 'position'],
+  },
+  Success: { type: 'object', properties: { success: { const: true } }, required: ['success'] },
+  Login: {
+    type: 'object',
+    properties: { login: TEXT, username: { ...TEXT, description: 'Accepted in place of `login`' }, password: TEXT },
+    required: ['password'],
+  },
+  TokenLogin: allOf(schemaRef('Login'), {
+    type: 'object',
+    properties: {
+      expiresIn: { type: ['string', 'number'], description: 'A duration such as `90 days`, or milliseconds' },
+      scopes: { ...credentials, type: ['array', 'null'] },
+    },
+  }),
+  LoginAnswer: {
+    type: 'object',
+    properties: { sucess: { const: true, description: 'The spelling is part of the API' } },
+    required: ['sucess'],
+  },
+  TokenAnswer: allOf(schemaRef('LoginAnswer'), {
+    type: 'object',
+    properties: { type: { const: 'access' }, token: TEXT, issuedAt: TIME, expiresAt: TIME },
+    required: ['type', 'token', 'issuedAt', 'expiresAt'],
+  }),
+  Caller: allOf(schemaRef('User'), schemaRef('Success'), {
+    type: 'object',
+    properties: { credentials, scopes: { ...credentials, type: ['array', 'null'] } },
+    required: ['credentials', 'scopes'],
+  }),
+  Outcome: {
+    type: 'object',
+    properties: {
+      status: { enum: ['done', 'failed'] },
+      result: { description: `Any JSON of at most ${LIMITS.commandResultCharacters} characters` },
+    },
+    required: ['status'],
+  },
+  Stored: allOf(schemaRef('Success'), {
+    type: 'object',
+    properties: { count: { type: 'integer', minimum: 0, maximum: LIMITS.packetsPerRequest } },
+    required: ['count'],
+  }),
+  Greeting: allOf(schemaRef('Success'), {
+    type: 'object',
+    properties: { name: { const: 'Vigil' }, version: { const: 1 }, api: { const: '/api/v1' } },
+    required: ['name', 'version', 'api'],
+  }),
+};
+
+function errorSchema(): Part {
+  const kinds = Object.entries(ERROR_KINDS);
+  return {
+    type: 'object',
+    properties: {
+      success: { const: false },
+      code: { enum: kinds.map(([status]) => status), description: 'The status as text' },
+      message: { enum: kinds.map(([, { message }]) => message) },
+      tags: { type: 'array', items: { enum: [...new Set(kinds.flatMap(([, { tags }]) => tags))] } },
+      helper: {
+        type: 'object',
+        properties: { message: TEXT },
+        required: ['message'],
+        description: 'An explanation for people',
+      },
+    },
+    required: ['success', 'code', 'message', 'tags'],
+    additionalProperties: false,
+  };
+}

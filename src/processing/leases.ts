@@ -1,0 +1,131 @@
+/** Keeps the leases of an instance: renews them, takes partitions that are free, and gives some back when an instance joins. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Database } from '../db/driver/client.js';
+import type { Commits } from '../db/processing/commit.js';
+import {
+  createPartitions,
+  type Membership,
+  type Renewal,
+  releasePartitions,
+  removeInstance,
+  renewPartitions,
+  takePartition,
+} from '../db/processing/partitions.js';
+import { LIMITS } from '../model/limits.js';
+import { findBalance } from './balance.js';
+import { createHolding, type Holding } from './holding.js';
+
+export interface LeaseOptions {
+  readonly database: Database;
+  readonly owner: string;
+  /** Database sessions of this instance that may hold open transactions. */
+  readonly sessions: Commits['sessions'];
+  readonly holdings: Map<number, Holding>;
+  /** The position up to which a partition without tasks is complete; null if unknown. */
+  readonly idlePosition: (holding: Holding) => string | null;
+  /** The first position of a partition that nobody owned yet. */
+  readonly livePosition: () => string;
+  readonly onTaken: (taken: readonly Holding[]) => void;
+  readonly onLost: (holding: Holding) => void;
+  /** Called after each renewal: commits can continue. */
+  readonly onRenewed: () => void;
+  /** Resolves when no work of these partitions is in progress. */
+  readonly leave: (left: readonly Holding[]) => Promise<void>;
+  readonly log: { warn(details: object, message: string): void };
+}
+
+export interface Leases {
+  /** Releases all partitions. */
+  stop(): Promise<void>;
+}
+
+export function startLeases(options: LeaseOptions): Leases {
+  const stopping = new AbortController();
+  const run = async (): Promise<void> => {
+    for (let isCreated = false; !stopping.signal.aborted; ) {
+      try {
+        if (!isCreated) await createPartitions(options.database, LIMITS.partitions);
+        isCreated = true;
+        await tick(options, stopping.signal);
+      } catch (error) {
+        options.log.warn({ err: error }, 'failed to renew leases; retrying');
+      }
+      await wait(LIMITS.partitionTickMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+      try {
+        await giveBack(options, options.holdings.size);
+        await removeInstance(options.database, options.owner);
+      } catch (error) {
+        options.log.warn({ err: error }, 'failed to release partitions; their leases expire');
+      }
+    },
+  };
+}
+
+/** The partition with everything up to the position done. */
+const toRenewal = ({ hold, epoch, commits }: Holding, position: string | null): Renewal => ({
+  ...{ index: hold.index, epoch, commits, position },
+});
+
+async function tick(options: LeaseOptions, signal: AbortSignal): Promise<void> {
+  const { database, owner, holdings } = options;
+  const askedMs = performance.now();
+  const idle = [...holdings.values()].map((holding) => ({ holding, position: options.idlePosition(holding) }));
+  const renewals = idle.map(({ holding, position }) => toRenewal(holding, position));
+  const renewed = { renewals, sessions: options.sessions(), leaseMs: LIMITS.partitionLeaseMs };
+  const membership = await renewPartitions(database, owner, renewed);
+  for (const { holding, position } of idle) noteRenewed(options, membership, { holding, position, askedMs });
+  options.onRenewed();
+  const { take, give } = findBalance(owner, membership);
+  if (give > 0) await giveBack(options, give);
+  if (take.length > 0 && !signal.aborted) await takeFree(options, take);
+}
+
+function noteRenewed(
+  { owner, holdings, onLost }: LeaseOptions,
+  { partitions }: Membership,
+  { holding, position, askedMs }: { holding: Holding; position: string | null; askedMs: number },
+): void {
+  const { index } = holding.hold;
+  if (holdings.get(index) !== holding) return;
+  const stored = partitions.find((one) => one.index === index);
+  if (stored?.owner !== owner || stored.epoch !== holding.epoch) {
+    onLost(holding);
+    return;
+  }
+  holding.heldUntilMs = askedMs + LIMITS.partitionLeaseMs - LIMITS.partitionMarginMs;
+  if (position !== null && stored.position === position) holding.position = position;
+}
+
+async function takeFree(
+  { database, owner, holdings, livePosition, onTaken }: LeaseOptions,
+  take: readonly number[],
+): Promise<void> {
+  const askedMs = performance.now();
+  const [leaseMs, start] = [LIMITS.partitionLeaseMs, livePosition()];
+  const asked = take.map((index) => takePartition(database, owner, { index, leaseMs, start }));
+  const found = await Promise.allSettled(asked);
+  const stored = found.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));
+  const taken = stored.map(createHolding);
+  for (const holding of taken) {
+    holding.heldUntilMs = askedMs + leaseMs - LIMITS.partitionMarginMs;
+    holdings.set(holding.hold.index, holding);
+  }
+  if (taken.length > 0) onTaken(taken);
+  const failed = found.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}
+
+async function giveBack(options: LeaseOptions, count: number): Promise<void> {
+  const given = count > 0 ? [...options.holdings.values()].slice(-count) : [];
+  // Before they leave the feed: this instance processes no later change of them.
+  const renewals = given.map((holding) => toRenewal(holding, options.idlePosition(holding)));
+  await options.leave(given);
+  await releasePartitions(options.database, options.owner, renewals);
+}

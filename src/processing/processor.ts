@@ -1,0 +1,53 @@
+/** The interface between the engine and its users: they turn changes into tasks, and tasks into outputs. */
+import type { OutputWrite } from '../db/processing/commit.js';
+import type { Change } from '../model/change.js';
+
+/** A partition that this instance owns. */
+export interface Hold {
+  readonly index: number;
+  /** Whether this instance still owns it, by the monotonic clock. */
+  isHeld(): boolean;
+  /** Aborted when another instance owns it. */
+  readonly lost: AbortSignal;
+}
+
+/** Work that follows from a change. The tasks of a partition are done in order. */
+export interface Task {
+  readonly partition: number;
+  /** The position of the change; null for a task without one. */
+  readonly position: string | null;
+  /** About how many bytes it writes. */
+  readonly bytes: number;
+}
+
+/** The results of tasks. */
+export interface Outputs {
+  readonly writes: readonly OutputWrite[];
+  /** Called when the outputs are stored. */
+  committed(): void;
+}
+
+export interface Processor<T extends Task = Task> {
+  readonly name: string;
+  /** The tasks of a change. Called for every change: must return `NO_TASKS` fast if there are none. */
+  plan(change: Change, isWanted: (partition: number) => boolean): readonly T[] | Promise<readonly T[]>;
+  /** The outputs of tasks, also again of some of them. `nextNumber` returns numbers that increase within the partition, across owners. */
+  prepare(hold: Hold, tasks: readonly T[], nextNumber: () => number): Outputs | Promise<Outputs>;
+  /** Which task it is, for the log. */
+  describe(task: T): object;
+  /** This instance owns the partition from now on. */
+  acquire(hold: Hold): void;
+  /** Called before the partition is released: resolves when no work of it is in progress. */
+  leave(hold: Hold): Promise<void>;
+  /** The history since `fromMs` is gone: yields tasks of these partitions made from stored data, up to `toMs`. */
+  refill(partitions: readonly number[], interval: { fromMs: number; toMs: number }): AsyncIterable<readonly T[]>;
+}
+
+export const NO_TASKS: readonly never[] = [];
+
+/** The partition of an entity by FNV-1a, so that all instances agree. */
+export function partitionOf(id: string, count: number): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < id.length; index++) hash = Math.imul(hash ^ id.charCodeAt(index), 0x01000193);
+  return ((hash ^ (hash >>> 15)) >>> 0) % count;
+}

@@ -1,0 +1,60 @@
+/** Connects the change stream to its consumers, in their order: caches, live events, requests that wait for commands, MQTT, webhooks. */
+import type { Logger } from 'pino';
+import type { Caches } from './db/caches/caches.js';
+import { createChangeConsumers } from './db/changes/consumers.js';
+import { startWatcher, type Watcher } from './db/changes/watcher.js';
+import { createWatcherClient } from './db/driver/client.js';
+import { mapDriverErrors } from './db/driver/errors.js';
+import type { CommandWaiters } from './http/command-waiters.js';
+import type { Feed } from './live/feed.js';
+import type { Change } from './model/change.js';
+import type { Gateway } from './mqtt/gateway.js';
+import { type Lifecycle, retryUntilAvailable } from './ops/lifecycle.js';
+import type { OpsServer } from './ops/server.js';
+import type { Workers } from './workers.js';
+
+export interface WatchingDeps {
+  readonly uri: string;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly caches: Caches;
+  readonly feed: Feed;
+  readonly commandWaiters: CommandWaiters;
+  readonly gateway: Gateway;
+  readonly workers: Workers;
+  readonly ops: OpsServer;
+  readonly onUnavailable: (error: unknown) => void;
+  /** For tests: called after every consumer has received the change. */
+  readonly onChange?: ((change: Change) => void) | undefined;
+}
+
+/** Starts the watcher. Waits for the database while it is unavailable. */
+export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): Promise<Watcher> {
+  const { feed, gateway, caches, commandWaiters, workers, ops, now } = deps;
+  const client = createWatcherClient(deps.uri);
+  lifecycle.onShutdown(() => client.close());
+  const log = deps.log.child({ module: 'watcher' });
+  const publish = async (change: Change) => ops.metrics.published(change, await feed.publish(change));
+  const consume = createChangeConsumers([caches.apply, publish, commandWaiters.apply, gateway.apply, workers.apply]);
+  const onChange = async (change: Change): Promise<void> => {
+    await consume(change);
+    deps.onChange?.(change);
+  };
+  const onGap = (): void => {
+    caches.invalidateAll();
+    commandWaiters.wakeAll();
+    gateway.applyAny();
+    workers.applyAny();
+  };
+  const onStart = (position: string): void => {
+    feed.begin(position);
+    workers.begin(position);
+  };
+  const start = () => startWatcher({ client, log, now, onStart, onBatch: feed.prepare, onChange, onGap });
+  const waiting = { signal: lifecycle.ending, onUnavailable: deps.onUnavailable };
+  const watcher = await retryUntilAvailable(() => mapDriverErrors(start, null), waiting);
+  lifecycle.onShutdown(() => watcher.stop());
+  await retryUntilAvailable(workers.start, waiting);
+  lifecycle.onShutdown(() => workers.stop());
+  return watcher;
+}

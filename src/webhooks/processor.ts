@@ -1,0 +1,183 @@
+/** Webhooks as a user of the engine: changes become rows of the outbox. */
+
+import { type ObjectFacts, toFacts } from '../db/caches/object-facts.js';
+import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from '../db/webhooks/deliveries.js';
+import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
+import type { Change } from '../model/change.js';
+import { LIMITS } from '../model/limits.js';
+import { secondsOf } from '../model/position.js';
+import { type Hold, NO_TASKS, type Outputs, type Processor, type Task } from '../processing/processor.js';
+import { type EventMessage, toBody } from './message.js';
+import type { Registry } from './registry.js';
+import { isSelected, namesOf, needsFacts, partitionFor } from './selection.js';
+import type { Webhook } from './webhook.js';
+
+/** A message to be stored. */
+export interface MessageTask extends Task {
+  readonly delivery: Omit<Delivery, 'number'>;
+  /** Made of what is stored: it may be stored already, by its id. */
+  readonly isOnce?: boolean;
+}
+
+export interface ProcessorOptions {
+  readonly registry: Registry;
+  readonly findAudience: (objectId: string) => readonly string[] | null | Promise<readonly string[] | null>;
+  readonly findFacts: (objectId: string) => ObjectFacts | null | Promise<ObjectFacts | null>;
+  /** Told of rows that were stored. */
+  readonly onStored: (hold: Hold, deliveries: readonly Delivery[]) => void;
+  /** Told of rows that are stored now, or were before. */
+  readonly onRefilled: (hold: Hold, deliveries: readonly Delivery[]) => void;
+  readonly acquire: (hold: Hold) => void;
+  readonly leave: (hold: Hold) => Promise<void>;
+  readonly refill: Processor<MessageTask>['refill'];
+  readonly now: () => number;
+}
+
+export function createProcessor(options: ProcessorOptions): Processor<MessageTask> {
+  return {
+    name: 'webhooks',
+    plan: (change, isWanted) => plan(options, change, isWanted),
+    prepare: (hold, tasks, nextNumber) => prepare(options, hold, tasks, nextNumber),
+    describe: ({ delivery: { handlerId, objectId, event } }) => ({ handler: handlerId, object: objectId, event }),
+    ...{ acquire: options.acquire, leave: options.leave, refill: options.refill },
+  };
+}
+
+type Wanted = (partition: number) => boolean;
+type Planned = readonly MessageTask[] | Promise<readonly MessageTask[]>;
+
+function plan(options: ProcessorOptions, change: Change, isWanted: Wanted): Planned {
+  if (change.objectId === null || !options.registry.mayMatch(change.objectId) || !isPublishable(change))
+    return NO_TASKS;
+  if (!isOfObject(change)) return planFor(options, change, null, isWanted);
+  const audience = options.findAudience(change.objectId);
+  if (!(audience instanceof Promise)) return planFor(options, change, audience, isWanted);
+  return audience.then((found) => planFor(options, change, found, isWanted));
+}
+
+function planFor(
+  options: ProcessorOptions,
+  change: Change,
+  audience: readonly string[] | null,
+  isWanted: Wanted,
+): Planned {
+  const events = toEvents(change, audience);
+  const tasks: MessageTask[] = [];
+  for (const event of events) {
+    const matched = options.registry.match(event);
+    if (matched.length === 0) continue;
+    if (matched.some(needsFacts)) {
+      return planSelected(options, change, { events, isWanted });
+    }
+    addTasks(options, { change, event, isWanted, matched }, tasks);
+  }
+  return tasks.length === 0 ? NO_TASKS : tasks;
+}
+
+/** Some select by what has to be known of the object. */
+async function planSelected(
+  options: ProcessorOptions,
+  change: Change,
+  { events, isWanted }: { events: readonly LiveEvent[]; isWanted: Wanted },
+): Promise<readonly MessageTask[]> {
+  const facts = await findFactsOf(options, change);
+  const tasks: MessageTask[] = [];
+  for (const event of events) {
+    const matched = options.registry.match(event).filter((one) => isSelected(one, facts));
+    addTasks(options, { change, event, isWanted, matched }, tasks);
+  }
+  return tasks;
+}
+
+/** Of an object that changes, or is removed, the change itself has them. */
+export function findFactsOf(
+  { findFacts }: Pick<ProcessorOptions, 'findFacts'>,
+  change: Change,
+): ObjectFacts | null | Promise<ObjectFacts | null> {
+  const image = change.store === 'objects' ? (change.after ?? change.before) : null;
+  return image === null ? findFacts(String(change.objectId)) : toFacts(image);
+}
+
+interface Matched {
+  readonly change: Change;
+  readonly event: LiveEvent;
+  readonly isWanted: Wanted;
+  readonly matched: readonly Webhook[];
+}
+
+function addTasks(options: ProcessorOptions, { change, event, isWanted, matched }: Matched, to: MessageTask[]): void {
+  let makeBody: MakeBody | null = null;
+  for (const webhook of matched) {
+    const { settings, stored } = webhook;
+    const partition = partitionFor(webhook, event.objectId);
+    // What happened before the handler was there is not its business.
+    if (!isWanted(partition) || secondsOf(change.position) * 1_000 + 999 < Number(stored.fields.time)) continue;
+    for (const type of namesOf(webhook, event.name, () => change.after)) {
+      makeBody ??= createBodies({
+        ...{ timeMs: timeOf(change) ?? options.now(), position: change.position, data: event.toJson() },
+      });
+      const body = makeBody(type, settings.only);
+      if (body !== null)
+        to.push(toTask(webhook, { partition, objectId: event.objectId, type, body, change }, options.now()));
+    }
+  }
+}
+
+export type MakeBody = (type: string, only: readonly string[] | null) => string | null;
+
+/** The bodies of one event: webhooks that get the same share one text, however many they are. */
+export function createBodies(message: Omit<EventMessage, 'type'>): MakeBody {
+  const made = new Map<string, string | null>();
+  return (type, only) => {
+    const key = JSON.stringify([type, only]);
+    let body = made.get(key);
+    if (body === undefined) {
+      body = toBody({ ...message, type }, only);
+      made.set(key, body);
+    }
+    return body;
+  };
+}
+
+/** When it happened, as far as that is stored with it. */
+export function timeOf({ store, after }: Change): number | null {
+  const time = store === 'objects' ? (after?._at ?? after?.time) : after?.time;
+  return typeof time === 'number' && Math.abs(time) < LIMITS.pastFarMs ? time : null;
+}
+
+/** The task of storing a message; it has no change where it was made of what is stored. */
+export function toTask(
+  { stored }: Webhook,
+  made: { partition: number; objectId: string; type: string; body: string; change: Pick<Change, 'position'> | null },
+  nowMs: number,
+): MessageTask {
+  const { partition, objectId, type, body, change } = made;
+  return {
+    ...{ partition, position: change?.position ?? null, bytes: body.length },
+    delivery: {
+      ...{ id: newDeliveryId(), handlerId: stored.id, partition, objectId, event: type, body },
+      ...{ attempts: 0, timeMs: nowMs, batch: null },
+    },
+  };
+}
+
+function prepare(
+  { onStored, onRefilled }: ProcessorOptions,
+  hold: Hold,
+  tasks: readonly MessageTask[],
+  nextNumber: () => number,
+): Outputs {
+  const [fresh, refilled]: [Delivery[], Delivery[]] = [[], []];
+  for (const { delivery, isOnce } of tasks) {
+    (isOnce === true ? refilled : fresh).push({ ...delivery, number: nextNumber() });
+  }
+  const writes = [
+    ...(fresh.length > 0 ? [toInserts(fresh)] : []),
+    ...(refilled.length > 0 ? [toOnceInserts(refilled)] : []),
+  ];
+  const committed = (): void => {
+    if (fresh.length > 0) onStored(hold, fresh);
+    if (refilled.length > 0) onRefilled(hold, refilled);
+  };
+  return { writes, committed };
+}

@@ -1,0 +1,120 @@
+/** One request to a receiver: to an address that is allowed, with an end, and with what it answered. */
+import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as sendHttp } from 'node:http';
+import { Agent as HttpsAgent, request as sendHttps } from 'node:https';
+import type { Network } from '../model/address-policy.js';
+import { LIMITS } from '../model/limits.js';
+import { checkLiteral, createLookup } from './addresses.js';
+import type { Resolve } from './names.js';
+
+/** What became of a request. */
+export interface RequestOutcome {
+  /** The status of the answer; null where there was none, or not all of it. */
+  readonly status: number | null;
+  /** What went wrong, for a person; null where the answer came. */
+  readonly error: string | null;
+  /** The beginning of the answer. */
+  readonly answer: string;
+  readonly ms: number;
+  readonly retryAfterMs: number | null;
+}
+
+export interface OutgoingRequest {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** Ends it at once. */
+  readonly signal: AbortSignal;
+}
+
+export interface Sender {
+  send(request: OutgoingRequest): Promise<RequestOutcome>;
+  /** Ends connections that nobody uses. */
+  close(): void;
+}
+
+/** Has its own connections: receivers share nothing. */
+export function createSender(allowed: readonly Network[], resolve: Resolve): Sender {
+  const lookup = createLookup(allowed, resolve);
+  const options = {
+    ...{ keepAlive: true, scheduling: 'lifo' as const, timeout: LIMITS.webhookIdleMs },
+    maxFreeSockets: LIMITS.webhookRequestsPerPartition * LIMITS.partitions,
+  };
+  const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) };
+  return {
+    async send({ url, headers, body, signal }) {
+      const startMs = performance.now();
+      const end = (part: Partial<RequestOutcome>): RequestOutcome => ({
+        ...{ status: null, error: null, answer: '', retryAfterMs: null, ms: Math.round(performance.now() - startMs) },
+        ...part,
+      });
+      const ending = new AbortController();
+      const abort = (): void => ending.abort();
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        abort();
+      }, LIMITS.webhookAnswerMs);
+      signal.addEventListener('abort', abort, { once: true });
+      try {
+        signal.throwIfAborted();
+        checkLiteral(url.hostname, allowed);
+        const isTls = url.protocol === 'https:';
+        const sent: RequestOptions = {
+          ...{ method: 'POST', lookup, signal: ending.signal, agent: isTls ? agents['https:'] : agents['http:'] },
+          headers: { ...headers, 'content-length': String(body.length) },
+        };
+        return end(await exchange(isTls ? sendHttps : sendHttp, url, sent, body));
+      } catch (error) {
+        return end({ error: isLate ? `no answer within ${LIMITS.webhookAnswerMs / 1_000} s` : reasonOf(error) });
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+      }
+    },
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+type Answer = Pick<RequestOutcome, 'status' | 'answer' | 'retryAfterMs'>;
+
+function exchange(send: typeof sendHttps, url: URL, options: RequestOptions, body: Buffer): Promise<Answer> {
+  return new Promise((fulfil, reject) => {
+    const request = send(url, options, (response) => {
+      readAnswer(response).then(
+        (answer) => fulfil({ ...answer, status: response.statusCode ?? null, retryAfterMs: retryAfterOf(response) }),
+        reject,
+      );
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+async function readAnswer(response: IncomingMessage): Promise<{ answer: string }> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    if (bytes < LIMITS.webhookAnswerShownBytes) pieces.push(piece);
+    bytes += piece.length;
+    // Leaving the loop ends the connection.
+    if (bytes > LIMITS.webhookAnswerBytes) break;
+  }
+  const shown = Buffer.concat(pieces).subarray(0, LIMITS.webhookAnswerShownBytes);
+  return { answer: shown.toString('utf8').replaceAll('\u0000', '\ufffd') };
+}
+
+function retryAfterOf({ headers }: IncomingMessage): number | null {
+  const text = headers['retry-after'];
+  if (text === undefined) return null;
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LIMITS.webhookRetryAfterMaxMs) : null;
+}
+
+/** An explanation that reveals nothing about the service itself. */
+function reasonOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const text = typeof message === 'string' && message !== '' ? message : String(code ?? 'the request failed');
+  return text.slice(0, 256);
+}

@@ -1,0 +1,77 @@
+/** What a handler becomes when it runs: the rights of those behind it, as they are now. */
+import type { Account } from '../db/caches/accounts.js';
+import type { StoredHandler } from '../db/webhooks/handlers.js';
+import { addressesOf, permittedObjects, type Scope, scopeOf } from '../model/access.js';
+import { isId } from '../model/entity.js';
+import type { WebhookSettings } from '../model/webhook.js';
+import type { Rights, Webhook } from './webhook.js';
+
+export interface RightsParts {
+  readonly findAccount: (userId: string) => Promise<Account | null>;
+  /** Objects by `_id` or own id, as the scope sees them. */
+  readonly findObjects: (scope: Scope, keys: readonly string[]) => Promise<string[]>;
+}
+
+interface Actor {
+  readonly account: Account;
+  readonly scopes: readonly string[] | null;
+}
+
+export async function toWebhook(
+  parts: RightsParts,
+  stored: StoredHandler,
+  settings: WebhookSettings,
+): Promise<Webhook> {
+  const actors = await findActors(parts, stored);
+  const [owner] = actors ?? [];
+  if (actors === null || owner === undefined) {
+    return { ...{ stored, settings, rights: null, objects: new Set() }, groupAddress: null };
+  }
+  const scope = scopeOf(owner.account);
+  return {
+    ...{ stored, settings },
+    rights: { scope, ...(await findRights(parts, actors)) },
+    objects: settings.objects === null ? null : await resolveObjects(parts, scope, settings.objects),
+    groupAddress: stored.groupId === owner.account.groupId ? null : `group:${stored.groupId}`,
+  };
+}
+
+async function findActors({ findAccount }: RightsParts, { ownerId, editor }: StoredHandler): Promise<Actor[] | null> {
+  const users = new Map<string, readonly string[] | null>([
+    [ownerId, null],
+    [editor.userId, editor.scopes],
+  ]);
+  const actors: Actor[] = [];
+  for (const [userId, scopes] of users) {
+    const account = await findAccount(userId);
+    if (account === null) return null;
+    actors.push({ account, scopes });
+  }
+  return actors;
+}
+
+async function findRights(parts: RightsParts, actors: readonly Actor[]): Promise<Omit<Rights, 'scope'>> {
+  const named: Set<string>[] = [];
+  const ownIds: string[] = [];
+  for (const { account, scopes } of actors) {
+    const audible = permittedObjects({ credentials: account.credentials, scopes });
+    if (audible === 'all') continue;
+    named.push(await resolveObjects(parts, scopeOf(account), audible));
+    ownIds.push(...audible.filter((key) => !isId(key)));
+  }
+  const [first, ...others] = named;
+  return {
+    addresses: actors.map(({ account }) => addressesOf(scopeOf(account))),
+    userIds: actors.map(({ account }) => account.userId),
+    roleIds: actors.flatMap(({ account }) => account.roleId ?? []),
+    ownIds,
+    permitted: first === undefined ? null : new Set([...first].filter((id) => others.every((ids) => ids.has(id)))),
+  };
+}
+
+/** An `_id` stands for itself: whether the object is seen is asked of each event. */
+async function resolveObjects(parts: RightsParts, scope: Scope, keys: readonly string[]): Promise<Set<string>> {
+  const ownIds = keys.filter((key) => !isId(key));
+  const found = ownIds.length === 0 ? [] : await parts.findObjects(scope, ownIds);
+  return new Set([...keys.filter(isId).map((id) => id.toLowerCase()), ...found]);
+}

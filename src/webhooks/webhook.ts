@@ -1,0 +1,36 @@
+/** A webhook as it runs: its settings, and what it may send. */
+import type { StoredHandler } from '../db/webhooks/handlers.js';
+import type { Scope } from '../model/access.js';
+import type { WebhookSettings } from '../model/webhook.js';
+
+export interface Rights {
+  /** What the owner sees. */
+  readonly scope: Scope;
+  /** An event has to reach at least one address of each: of the owner, and of who set the webhook up. */
+  readonly addresses: readonly (readonly string[])[];
+  /** The roles and users that decide it. */
+  readonly userIds: readonly string[];
+  readonly roleIds: readonly string[];
+  /** The objects that credentials name; null where they permit all. */
+  readonly permitted: ReadonlySet<string> | null;
+  /** Own ids of objects that credentials name. */
+  readonly ownIds: readonly string[];
+}
+
+export interface Webhook {
+  readonly stored: StoredHandler;
+  readonly settings: WebhookSettings;
+  /** Null where its owner, or who set it up, is no active user. */
+  readonly rights: Rights | null;
+  /** Those of `settings.objects` by `_id`; null for all. */
+  readonly objects: ReadonlySet<string> | null;
+  /** Where it is another group than the owner's: only what that group sees is sent. */
+  readonly groupAddress: string | null;
+}
+
+/** Whether an event of this object may be sent to this webhook. A null audience (the object was removed) is not checked. */
+export function maySend({ rights }: Webhook, objectId: string, audience: readonly string[] | null): boolean {
+  if (rights === null) return false;
+  if (rights.permitted !== null && !rights.permitted.has(objectId)) return false;
+  return audience === null || rights.addresses.every((own) => own.some((address) => audience.includes(address)));
+}

@@ -1,0 +1,173 @@
+/** Webhooks: the handlers, what is to be sent to them, and how it is sent. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Account } from '../db/caches/accounts.js';
+import { createObjectFacts } from '../db/caches/object-facts.js';
+import type { Database } from '../db/driver/client.js';
+import { newDeliveryId } from '../db/webhooks/deliveries.js';
+import { deactivateHandler, loadHandler } from '../db/webhooks/handlers.js';
+import type { Scope } from '../model/access.js';
+import type { Network } from '../model/address-policy.js';
+import { backoffMs } from '../model/backoff.js';
+import type { Change } from '../model/change.js';
+import type { JsonObject } from '../model/json.js';
+import { LIMITS } from '../model/limits.js';
+import { parseWebhook } from '../model/webhook.js';
+import type { Processor } from '../processing/processor.js';
+import type { Outcome } from './delivery.js';
+import { createDispatcher, type Dispatcher } from './dispatcher.js';
+import { toBody, toMessageId } from './message.js';
+import type { Resolve } from './names.js';
+import { createProcessor, type MessageTask } from './processor.js';
+import { sendMessage } from './receiver.js';
+import { refill } from './refill.js';
+import { createRegistry, type Registry } from './registry.js';
+import { type ReplayOptions, requestReplay, startReplays } from './replays.js';
+import { createSender } from './request.js';
+import { createResults } from './results.js';
+import { startUpkeep, type Upkeep } from './upkeep.js';
+import type { Webhook } from './webhook.js';
+
+export interface WebhooksOptions {
+  readonly database: Database;
+  readonly findAccount: (userId: string) => Promise<Account | null>;
+  readonly findObjects: (scope: Scope, keys: readonly string[]) => Promise<string[]>;
+  readonly findAudience: (objectId: string) => readonly string[] | null | Promise<readonly string[] | null>;
+  /** Private networks that webhooks may be sent to. */
+  readonly networks: readonly Network[];
+  readonly resolve: Resolve;
+  /** `ms` is how long a request took, null where none was sent; `delayMs` how long it took until the receiver had a message. */
+  readonly onOutcome: (outcome: Outcome | 'overflowed', count: number, ms: number | null, delayMs?: number) => void;
+  readonly onDisabled: (webhook: Webhook) => void;
+  /** Told at most once an hour of a webhook whose queue is full. */
+  readonly onOverflow: (webhook: Webhook, counts: { readonly dead: number; readonly removed: number }) => void;
+  /** For replays: the history, up to where everything has happened, and who is told of their ends. */
+  readonly openHistory: ReplayOptions['openHistory'];
+  readonly livePosition: ReplayOptions['livePosition'];
+  readonly onReplayed: ReplayOptions['onReplayed'];
+  readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export interface Webhooks {
+  readonly processor: Processor<MessageTask>;
+  readonly registry: Registry;
+  /** Reads the handlers. Throws 503. */
+  start(): Promise<void>;
+  /** A change, before the processor receives it. */
+  apply(change: Change): undefined | Promise<void>;
+  /** Changes were missed. Resolves when the handlers have been read again, however long the database stays away. */
+  reload(): Promise<void>;
+  /** Sends a message that says nothing, and gives what the receiver answered; null where nothing can be sent. */
+  sendTest(handlerId: string): Promise<JsonObject | null>;
+  /** Has events of the past sent; false where nothing can be sent. Throws 400, 409, 429, 503. */
+  requestReplay(request: Parameters<typeof requestReplay>[1]): Promise<boolean>;
+  stats(): ReturnType<Dispatcher['stats']> & { readonly waiting: number };
+  stop(): Promise<void>;
+}
+
+export function createWebhooks(options: WebhooksOptions): Webhooks {
+  const { database } = options;
+  const stopping = new AbortController();
+  const facts = createObjectFacts(database);
+  const registry = createRegistry({ ...options, onChange: (handlerId) => dispatcher.refresh(handlerId) });
+  const dispatcher = createOwnDispatcher(options, registry, stopping.signal);
+  const replayOptions = { ...options, registry, findFacts: facts.find };
+  let upkeep: Upkeep | null = null;
+  let replays: ReturnType<typeof startReplays> | null = null;
+  const processor = createProcessor({
+    ...{ registry, findAudience: options.findAudience, findFacts: facts.find, now: options.now },
+    onStored(hold, deliveries) {
+      upkeep?.add(deliveries);
+      dispatcher.offer(hold, deliveries);
+    },
+    onRefilled(hold, deliveries) {
+      upkeep?.add(deliveries);
+      dispatcher.recheck(hold, deliveries);
+    },
+    ...{ acquire: dispatcher.acquire, leave: dispatcher.leave },
+    refill: (partitions, interval) => refill({ database, registry, now: options.now }, partitions, interval),
+  });
+  return {
+    ...{ processor, registry },
+    stats: () => ({ ...dispatcher.stats(), waiting: upkeep?.waiting() ?? 0 }),
+    async start() {
+      await registry.load();
+      upkeep ??= startOwnUpkeep(options, registry);
+      replays ??= startReplays(replayOptions);
+    },
+    apply(change) {
+      facts.apply(change);
+      return registry.apply(change);
+    },
+    sendTest: (handlerId) => sendTest(options, handlerId),
+    requestReplay: (request) => requestReplay(replayOptions, request),
+    async reload() {
+      facts.forgetAll();
+      await loadUntilRead(options, registry, stopping.signal);
+    },
+    async stop() {
+      stopping.abort();
+      dispatcher.stop();
+      await Promise.all([upkeep?.stop(), replays?.stop()]);
+    },
+  };
+}
+
+async function loadUntilRead({ log }: WebhooksOptions, registry: Registry, stopped: AbortSignal): Promise<void> {
+  for (let failures = 0; !stopped.aborted; failures++) {
+    try {
+      return await registry.load();
+    } catch (error) {
+      log.warn({ err: error }, 'failed to read webhooks; retrying');
+      await wait(backoffMs(failures + 1, LIMITS.partitionTickMs, LIMITS.awayPauseMaxMs));
+    }
+  }
+}
+
+const createOwnDispatcher = (options: WebhooksOptions, registry: Registry, stopped: AbortSignal): Dispatcher =>
+  createDispatcher({
+    ...{ ...options, registry },
+    results: createResults({ database: options.database, log: options.log, stopped }),
+    createSender: () => createSender(options.networks, options.resolve),
+    onGone: (webhook) => void disable(options, webhook),
+  });
+
+const startOwnUpkeep = (options: WebhooksOptions, registry: Registry): Upkeep =>
+  startUpkeep({
+    ...options,
+    isPresent: (handlerId) => registry.find(handlerId) !== undefined,
+    onOverflow(handlerId, counts) {
+      const webhook = registry.find(handlerId);
+      if (webhook !== undefined) options.onOverflow(webhook, counts);
+    },
+  });
+
+async function sendTest(options: WebhooksOptions, handlerId: string): Promise<JsonObject | null> {
+  const stored = await loadHandler(options.database, handlerId);
+  const settings = stored === null ? null : parseWebhook(stored.fields);
+  if (stored === null || settings === null) return null;
+  const id = newDeliveryId();
+  const nowMs = options.now();
+  const data = Buffer.from(JSON.stringify({ handler: handlerId }));
+  const body = toBody({ type: 'webhook-test', timeMs: nowMs, position: null, data }, null) as string;
+  const sender = createSender(options.networks, options.resolve);
+  const { signal } = new AbortController();
+  const webhook = { stored, settings, rights: null, objects: null, groupAddress: null };
+  try {
+    const { status, error, answer, ms } = await sendMessage({ sender }, webhook, { id, body, nowMs, signal });
+    return { id: toMessageId(id), status, error, answer, ms };
+  } finally {
+    sender.close();
+  }
+}
+
+async function disable({ database, onDisabled, log, now }: WebhooksOptions, webhook: Webhook): Promise<void> {
+  const handler = webhook.stored.id;
+  try {
+    await deactivateHandler(database, handler, now());
+    log.warn({ handler }, 'a webhook is disabled: its receiver answered 410');
+    onDisabled(webhook);
+  } catch (error) {
+    log.warn({ err: error, handler }, 'failed to disable a webhook');
+  }
+}

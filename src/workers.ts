@@ -1,0 +1,118 @@
+/** What happens because of changes, besides live events: the engine, and the webhooks that it drives. */
+import type { Logger } from 'pino';
+import type { Caches } from './db/caches/caches.js';
+import { createHistory } from './db/changes/history.js';
+import type { Database } from './db/driver/client.js';
+import type { Audit } from './db/entities/audit.js';
+import { findObjectIds } from './db/entities/read.js';
+import type { StoredHandler } from './db/webhooks/handlers.js';
+import type { Network } from './model/address-policy.js';
+import type { Change } from './model/change.js';
+import { toRangeTexts } from './model/replay.js';
+import type { WorkerStats } from './ops/worker-metrics.js';
+import { createEngine, type EngineOptions } from './processing/engine.js';
+import { checkReceiver } from './webhooks/addresses.js';
+import { createResolve } from './webhooks/names.js';
+import { createSecret } from './webhooks/signature.js';
+import { createWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.js';
+
+export interface WorkerParts {
+  readonly database: Database;
+  readonly caches: Caches;
+  readonly audit: Audit;
+  readonly config: { readonly webhookNetworks: readonly Network[] };
+  readonly onOutcome: (outcome: string, count: number, ms: number | null, delayMs?: number) => void;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+export interface Workers {
+  /** What the interface of handlers needs. */
+  readonly api: {
+    readonly checkReceiver: (url: string) => Promise<void>;
+    readonly createSecret: () => string;
+    readonly sendTest: Webhooks['sendTest'];
+    readonly requestReplay: Webhooks['requestReplay'];
+  };
+  readonly webhooks: Webhooks;
+  begin(position: string): void;
+  apply(change: Change): void | Promise<void>;
+  /** Changes were missed. */
+  applyAny(): void;
+  start(): Promise<void>;
+  stats(): WorkerStats;
+  stop(): Promise<void>;
+}
+
+export function createWorkers(parts: WorkerParts): Workers {
+  const { database, caches, now } = parts;
+  const log = parts.log.child({ module: 'webhooks' });
+  const { onRefill, ...records } = createRecords(parts.audit);
+  const openHistory = createHistory(database.client);
+  let reloaded = Promise.resolve();
+  const resolve = createResolve();
+  const webhooks = createWebhooks({
+    ...{ database, log, now, networks: parts.config.webhookNetworks, resolve, onOutcome: parts.onOutcome },
+    findAccount: caches.accounts.findAccount,
+    findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    findAudience: caches.audiences.find,
+    ...{ openHistory, livePosition: () => engine.position() },
+    ...records,
+  });
+  const engine = createEngine({
+    ...{ database, now, log: parts.log.child({ module: 'processing' }), processors: [webhooks.processor] },
+    // What was missed is for the webhooks of now.
+    openHistory: (position) => reloaded.then(() => openHistory(position)),
+    onRefill,
+  });
+  return {
+    ...{ webhooks, begin: engine.begin },
+    api: {
+      ...{ createSecret, sendTest: webhooks.sendTest, requestReplay: webhooks.requestReplay },
+      checkReceiver: (url) => checkReceiver(url, parts.config.webhookNetworks, resolve),
+    },
+    apply(change) {
+      const applied = webhooks.apply(change);
+      return applied === undefined ? engine.apply(change) : applied.then(() => engine.apply(change));
+    },
+    applyAny() {
+      reloaded = webhooks.reload();
+    },
+    async start() {
+      await webhooks.start();
+      engine.start();
+    },
+    stats() {
+      const { running, open, waiting } = webhooks.stats();
+      return { ...engine.stats(), requests: running, openBreakers: open, waiting };
+    },
+    async stop() {
+      await engine.stop();
+      await webhooks.stop();
+    },
+  };
+}
+
+type Records = Pick<WebhooksOptions, 'onDisabled' | 'onOverflow' | 'onReplayed'> & Pick<EngineOptions, 'onRefill'>;
+
+/** What is recorded as a security event. */
+function createRecords(audit: Audit): Records {
+  const record = (action: string, handler: StoredHandler | null, fields: readonly string[] | null): void =>
+    audit.record({
+      ...{ action, userId: handler?.ownerId ?? null, login: null, address: '', requestId: '', method: '', path: '' },
+      ...{ entityId: handler?.id ?? null, fields },
+    });
+  return {
+    onDisabled: ({ stored }) => record('webhook disabled', stored, null),
+    onOverflow: ({ stored }, { dead, removed }) =>
+      record('webhook queue full', stored, [`dead=${dead}`, ...(removed > 0 ? [`removed=${removed}`] : [])]),
+    async onReplayed({ by, handlerId, range, messages }, reason) {
+      const incomplete = reason === null ? [] : [`incomplete=${reason}`];
+      const fields = [...toRangeTexts(range), `messages=${messages}`, ...incomplete];
+      audit.record({ action: 'webhook replayed', ...by, entityId: handlerId, fields });
+      await audit.flush();
+    },
+    onRefill: (partitions, fromMs) =>
+      record('history refilled', null, [`from=${new Date(fromMs).toISOString()}`, `partitions=${partitions.length}`]),
+  };
+}

@@ -1,0 +1,47 @@
+/** Packets of the past, for webhooks, whatever a foreign writer stored among them. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Decimal128, MongoClient, ObjectId, Timestamp } from 'mongodb';
+import { databaseOf } from '../../src/db/driver/client.js';
+import { listPastPackets, type PastPacket, readStoredPackets } from '../../src/db/webhooks/past-packets.js';
+import { testUri } from '../support/fixture.js';
+
+const client = new MongoClient(testUri());
+const object = new ObjectId();
+const NOW_MS = 1_600_000_000_000;
+const INTERVAL = { fromMs: NOW_MS, toMs: NOW_MS + 10 };
+
+beforeAll(async () => {
+  await client.connect();
+  const foreign = [/a/, Decimal128.fromString('1.5'), new Timestamp(1n)];
+  const keyOf = (at: number) => ({ _oid: object, time: NOW_MS + at, _ts: (NOW_MS + at) * 1_000 });
+  const stored = [
+    { ...keyOf(0), n: 1 },
+    { ...keyOf(1), n: 2, foreign },
+    { foreign, ...keyOf(2), n: 3 },
+  ];
+  await client.db().collection('packets').insertMany(stored);
+});
+afterAll(async () => {
+  await client.db().dropDatabase();
+  await client.close();
+});
+
+const numbersIn = (packets: readonly PastPacket[]): number[] =>
+  packets.map(({ json, objectId, timeMs, stampUs }) => {
+    const { n } = JSON.parse(json.toString());
+    expect([objectId, timeMs, stampUs]).toEqual([object.toHexString(), NOW_MS + n - 1, (NOW_MS + n - 1) * 1_000]);
+    return n;
+  });
+
+test('reads them by when they were stored, also those with types that JSON does not have', async () => {
+  const read: number[] = [];
+  for await (const batch of readStoredPackets(databaseOf(client), [object.toHexString()], INTERVAL)) {
+    read.push(...numbersIn(batch));
+  }
+  expect(read).toEqual([1, 2, 3]);
+});
+
+test('reads them by their own time, also those with types that JSON does not have', async () => {
+  const read = await listPastPackets(databaseOf(client), object.toHexString(), { ...INTERVAL, place: null });
+  expect(numbersIn(read)).toEqual([1, 2, 3]);
+});

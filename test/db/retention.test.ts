@@ -1,0 +1,170 @@
+/** Which packets are removed, and which stay: by the age that a model or the installation gives, and those of nobody. */
+import { describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { databaseOf } from '../../src/db/driver/client.js';
+import { createSweeper } from '../../src/db/packets/retention.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { expectRefusal } from '../support/answers.js';
+import { startTestService, testUri, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
+
+const DAY_MS = 86_400_000;
+const service = useService();
+const never = new AbortController().signal;
+let clockMs = Date.now();
+
+const sweeper = (retentionDays: number | null) =>
+  createSweeper({ database: databaseOf(service.client), retentionDays, now: () => clockMs });
+
+const packets = () => service.client.db().collection('packets');
+
+async function createObject(fields: object = {}): Promise<string> {
+  return (await service.admin('POST', 'objects', { id: `o-${new ObjectId()}`, name: 'x', ...fields })).body._id;
+}
+
+async function createModel(retentionDays?: number | null): Promise<string> {
+  return (await service.admin('POST', 'models', { name: 'm', ...(retentionDays !== undefined && { retentionDays }) }))
+    .body._id;
+}
+
+/** Packets of so many days ago. */
+async function send(object: string, ages: readonly number[]): Promise<void> {
+  const body = ages.map((days) => ({ time: clockMs - days * DAY_MS, days }));
+  expect((await service.admin('POST', `objects/${object}/packets`, body)).status).toBe(200);
+}
+
+async function agesOf(object: string): Promise<number[]> {
+  const found = await packets()
+    .find({ _oid: new ObjectId(object) }, { sort: { time: 1 } })
+    .toArray();
+  return found.map(({ days }) => days);
+}
+
+describe('retention by age', () => {
+  test('prefers the model to the installation; 0 keeps packets for ever', async () => {
+    const objects = {
+      short: await createObject({ model: await createModel(2) }),
+      ever: await createObject({ model: await createModel(0) }),
+      none: await createObject({ model: await createModel(null) }),
+      plain: await createObject(),
+    };
+    for (const object of Object.values(objects)) await send(object, [400, 20, 3, 1, 0]);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 3, orphaned: 0 });
+    const agesNow = async () =>
+      Object.fromEntries(
+        await Promise.all(Object.entries(objects).map(async ([name, id]) => [name, await agesOf(id)])),
+      );
+    expect(await agesNow()).toEqual({
+      ...{ short: [1, 0], ever: [400, 20, 3, 1, 0] },
+      ...{ none: [400, 20, 3, 1, 0], plain: [400, 20, 3, 1, 0] },
+    });
+    expect(await sweeper(10).sweep(never)).toEqual({ expired: 4, orphaned: 0 });
+    expect(await agesNow()).toEqual({ short: [1, 0], ever: [400, 20, 3, 1, 0], none: [3, 1, 0], plain: [3, 1, 0] });
+    expect(await sweeper(10).sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+  });
+
+  test('keeps the latest packet, and with it the state, until a newer one arrives', async () => {
+    const object = await createObject({ model: await createModel(1) });
+    await send(object, [30, 20]);
+    await sweeper(null).sweep(never);
+    expect((await service.admin('GET', `objects/${object}`)).body.state).toMatchObject({ days: 20 });
+    expect(await agesOf(object)).toEqual([20]);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+    await send(object, [0]);
+    await sweeper(null).sweep(never);
+    expect(await agesOf(object)).toEqual([0]);
+  });
+
+  test('keeps the last packet with data beside a later one with only presence', async () => {
+    const object = await createObject({ model: await createModel(1) });
+    await send(object, [30, 20]);
+    const presences = [19, 18].map((days) => ({ time: clockMs - days * DAY_MS, online: false }));
+    await service.admin('POST', `objects/${object}/packets`, presences);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 2, orphaned: 0 });
+    expect(await agesOf(object)).toEqual([20, undefined]);
+    expect((await service.admin('GET', `objects/${object}`)).body.state).toMatchObject({ days: 20, online: false });
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+    await send(object, [0]);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 2, orphaned: 0 });
+  });
+
+  test('removes more packets than one step', async () => {
+    const object = await createObject({ model: await createModel(1) });
+    const many = Array.from({ length: LIMITS.packetsPerRemoval * 2 + 5 }, (_, at) => 10 + at / 100_000);
+    await send(object, [...many, 0]);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: many.length, orphaned: 0 });
+    expect(await agesOf(object)).toEqual([0]);
+  });
+
+  test('publishes no events', async () => {
+    const object = await createObject({ model: await createModel(1) });
+    await send(object, [10, 0]);
+    const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
+    await service.settled();
+    listener.take();
+    await sweeper(null).sweep(never);
+    await service.settled();
+    expect(listener.take()).toEqual([]);
+    listener.close();
+  });
+
+  test.each([-1, 1.5, '7', LIMITS.retentionDays + 1])('refuses retentionDays %p', async (retentionDays) => {
+    expectRefusal(await service.admin('POST', 'models', { name: 'm', retentionDays }), 400, 'retentionDays');
+  });
+});
+
+describe('packets without an object', () => {
+  test('disappear after their object was missing for the grace period', async () => {
+    const kept = await createObject();
+    await send(kept, [5]);
+    const gone = new ObjectId();
+    await packets().insertMany([1, 2, 3].map((time) => ({ _oid: gone, time, _ts: time, online: true })));
+    const one = sweeper(null);
+    expect(await one.sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+    clockMs += LIMITS.orphanGraceMs - 1;
+    expect(await one.sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+    clockMs += 1;
+    // Another instance, which has not seen it for so long.
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+    expect(await one.sweep(never)).toEqual({ expired: 0, orphaned: 3 });
+    expect(await packets().countDocuments({ _oid: gone })).toBe(0);
+    expect(await agesOf(kept)).toEqual([5]);
+  });
+
+  test('remain if their object returns', async () => {
+    const id = new ObjectId();
+    await packets().insertOne({ _oid: id, time: 1, _ts: 1, online: true });
+    const one = sweeper(null);
+    await one.sweep(never);
+    await service.client
+      .db()
+      .collection('objects')
+      .insertOne({ _id: id, id: 'back', name: 'x', branch: [], access: [] });
+    clockMs += 2 * LIMITS.orphanGraceMs;
+    expect(await one.sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+    expect(await packets().countDocuments({ _oid: id })).toBe(1);
+  });
+});
+
+test('stops a running sweep', async () => {
+  const object = await createObject({ model: await createModel(1) });
+  await send(object, [10, 0]);
+  expect(await sweeper(null).sweep(AbortSignal.abort())).toEqual({ expired: 0, orphaned: 0 });
+  expect(await agesOf(object)).toEqual([10, 0]);
+});
+
+test('runs by itself, on one of two instances', async () => {
+  const uri = testUri();
+  const env = { RETENTION_DAYS: '30' };
+  const first = await startTestService({}, uri);
+  const { body: object } = await first.admin('POST', 'objects', { id: 'swept', name: 'x' });
+  const sent = [{ time: Date.now() - 31 * DAY_MS }, { time: Date.now() - 29 * DAY_MS }];
+  await first.admin('POST', `objects/${object._id}/packets`, sent);
+  await first.service.stop();
+  await first.client.close();
+  const second = await startTestService({ env }, uri);
+  await until(async () => (await second.admin('GET', 'objects/swept/packets')).body.length === 1);
+  const told = second.logLines.filter((line) => line.includes('removed packets')).map((line) => JSON.parse(line));
+  expect(told).toMatchObject([{ module: 'sweeper', expired: 1, orphaned: 0 }]);
+  await second.stop();
+});

@@ -1,0 +1,110 @@
+/** The packets of an interval go when somebody who may asks for it, and no others. */
+import { expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { LIMITS } from '../../src/model/limits.js';
+import { useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
+
+const service = useService();
+const START = Date.UTC(2026, 0, 1);
+
+async function createObject(packets: number): Promise<string> {
+  const id = `truck-${new ObjectId()}`;
+  const { _id } = (await service.admin('POST', 'objects', { id, name: 'Truck' })).body;
+  const some = Array.from({ length: packets }, (_, nth) => ({ time: START + nth * 1_000, nth }));
+  await service.admin('POST', `objects/${_id}/packets`, some);
+  return _id;
+}
+
+const pathOf = (id: string, query: string): string => `objects/${id}/packets?${query}`;
+const numbersOf = async (id: string): Promise<number[]> =>
+  (await service.admin('GET', `objects/${id}/packets`)).body.map(({ nth }: { nth: number }) => nth);
+const removals = () => service.client.db().collection('removals');
+const eventsOf = async (id: string, action: string) =>
+  (await service.admin('GET', `audit?where.action=${action}&where.entity=${id}`)).body;
+
+test('removes the packets of the interval, bounds included, and records a security event', async () => {
+  const [id, other] = [await createObject(3_000), await createObject(3)];
+  const query = `from=2026-01-01T00:00:01&to=${START + 2_998_000}`;
+  const dry = await service.admin('DELETE', pathOf(id, `${query}&dryRun=true`));
+  expect(dry.body).toEqual({ success: true, count: 2_998 });
+  expect(await numbersOf(id)).toHaveLength(3_000);
+  const { status, body } = await service.admin('DELETE', pathOf(id, query));
+  expect([status, body]).toEqual([200, { success: true, status: 'queued' }]);
+  await until(async () => (await removals().countDocuments()) === 0);
+  expect(await numbersOf(id)).toEqual([0, 2_999]);
+  expect(await numbersOf(other)).toEqual([0, 1, 2]);
+  const [done] = await eventsOf(id, 'packets removed');
+  const [from, to] = ['from=2026-01-01T00:00:01.000Z', 'to=2026-01-01T00:49:58.000Z'];
+  expect(done).toMatchObject({ method: 'DELETE', path: `/objects/${id}/packets`, fields: [from, to, 'packets=2998'] });
+  await until(async () => (await eventsOf(id, 'packet removal requested')).length === 1);
+  const [asked] = await eventsOf(id, 'packet removal requested');
+  expect(asked).toMatchObject({ fields: [from, to], user: done.user, requestId: done.requestId });
+});
+
+test('removes the state of the object with its packets', async () => {
+  const id = await createObject(2);
+  expect((await service.admin('GET', `objects/${id}`)).body.state).toMatchObject({ nth: 1 });
+  await service.admin('DELETE', pathOf(id, `to=${START + 60_000}`));
+  await until(async () => (await numbersOf(id)).length === 0);
+  expect((await service.admin('GET', `objects/${id}`)).body.state).toBeUndefined();
+});
+
+test('leaves packets that arrive after the request', async () => {
+  const id = await createObject(1);
+  // As one that an instance stored and ended before it carried it out.
+  const by = { userId: '0'.repeat(24), login: 'x', address: 'x', requestId: 'x', method: 'DELETE', path: '/x' };
+  const late = Date.now() * 1_000;
+  await until(async () => Date.now() * 1_000 > late);
+  await service.admin('POST', `objects/${id}/packets`, { time: START + 500, nth: 7 });
+  const request = { _id: new ObjectId(), object: new ObjectId(id), fromMs: START, toMs: null, stampUs: late, by };
+  await removals().insertOne({ ...request, removed: 5 });
+  await until(
+    async () => (await removals().countDocuments({ _id: request._id })) === 0,
+    'the removal',
+    LIMITS.removalCheckMs * 4,
+  );
+  expect(await numbersOf(id)).toEqual([7]);
+  expect((await eventsOf(id, 'packets removed'))[0].fields).toContain('packets=6');
+});
+
+test('records a removal once, even if the instance ends before it deletes the request', async () => {
+  const [_id, id] = [new ObjectId(), await createObject(1)];
+  const by = { userId: '0'.repeat(24), login: 'x', address: 'x', requestId: 'x', method: 'DELETE', path: '/x' };
+  for (let round = 1; round <= 2; round++) {
+    const request = { _id, object: new ObjectId(id), fromMs: START, toMs: null, stampUs: Date.now() * 1_000, by };
+    await removals().insertOne({ ...request, removed: 0 });
+    // Another request wakes the instance.
+    await service.admin('DELETE', pathOf(await createObject(0), 'from=1'));
+    await until(async () => (await removals().countDocuments()) === 0, 'the removal', LIMITS.removalCheckMs * 4);
+  }
+  expect(await eventsOf(id, 'packets removed')).toMatchObject([
+    { _id: String(_id), fields: ['from=2026-01-01T00:00:00.000Z', 'packets=1'] },
+  ]);
+});
+
+test.each([
+  ['', 'from, to: at least one of them is required'],
+  ['from=&to=', 'from, to: at least one of them is required'],
+  ['from=yesterday', 'from: expected ms since the epoch or YYYY-MM-DDThh:mm'],
+  ['from=1&where.speed=5', 'where.speed: packets are removed by from and to alone'],
+  ['from=1&limit=5', 'limit: packets are removed by from and to alone'],
+  ['from=1&dryrun=true', 'dryrun: is spelled dryRun'],
+  ['from=1&dryRun=yes', 'dryRun: expected true or false'],
+])('refuses %s', async (query, message) => {
+  const id = await createObject(1);
+  const { status, body } = await service.admin('DELETE', pathOf(id, query));
+  expect([status, body.helper.message]).toEqual([400, message]);
+  expect(await numbersOf(id)).toEqual([0]);
+});
+
+test('refuses more waiting removals than the limit of a user', async () => {
+  const id = await createObject(1);
+  const userId = (await service.admin('GET', 'auth')).body._id;
+  // Of an object that is not there any more: as long as these stand first, they are not over.
+  const waiting = Array.from({ length: LIMITS.removalsWaitingPerCaller }, () => ({ by: { userId }, object: null }));
+  await removals().insertMany(waiting);
+  expect((await service.admin('DELETE', pathOf(id, 'from=1'))).status).toBe(429);
+  await removals().deleteMany({ object: null });
+  expect((await service.admin('DELETE', pathOf(id, 'from=1'))).status).toBe(200);
+});

@@ -1,0 +1,87 @@
+/** Unauthenticated sockets: limited in number and time, without affecting authenticated ones. */
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/model/limits.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { cookieOf, openRaw, type Raw } from '../support/raw-socket.js';
+import { until } from '../support/until.js';
+
+const [PER_ADDRESS, ALL, PROOF_MS] = [3, 5, 2_000];
+Object.assign(LIMITS, { socketsUnprovenPerAddress: PER_ADDRESS, socketsUnproven: ALL, socketProofMs: PROOF_MS });
+
+const service = useService({ env: { TRUST_PROXY: '1' } });
+const raws: Raw[] = [];
+let token: string;
+
+beforeAll(async () => {
+  token = await service.tokenOf(ADMIN.login, ADMIN.password);
+});
+
+afterEach(() => {
+  for (const { socket } of raws.splice(0)) socket.terminate();
+});
+
+/** The same, as soon as the places of those who just left are free. */
+async function openSoon(address: string, headers: Record<string, string> = {}, query = 'EIO=4'): Promise<Raw> {
+  let raw: Raw | null = null;
+  const hasOpened = async (): Promise<boolean> => {
+    raw = await open(address, headers, query).catch(() => null);
+    return raw !== null;
+  };
+  await until(hasOpened, `a place for ${address}`, PROOF_MS + 10_000, 50);
+  return raw as unknown as Raw;
+}
+
+async function open(address: string, headers: Record<string, string> = {}, query = 'EIO=4'): Promise<Raw> {
+  const raw = await openRaw(service.url, { 'X-Forwarded-For': address, ...headers }, query);
+  raws.push(raw);
+  return raw;
+}
+
+const polled = (address: string, headers: Record<string, string> = {}): Promise<number> =>
+  fetch(`${service.url}/socket.io/?EIO=4&transport=polling`, {
+    headers: { 'X-Forwarded-For': address, ...headers },
+  }).then(({ status }) => status);
+
+test('limits unauthenticated sockets per address and IPv6 /64 network, but accepts tokens and sessions', async () => {
+  for (const [network, other] of [
+    ['192.0.2.7', '192.0.2.8'],
+    ['2001:db8:1:2::', '2001:db8:1:3::1'],
+  ] as const) {
+    const own = raws.length;
+    for (let at = 0; at < PER_ADDRESS; at++) await openSoon(network.endsWith('::') ? `${network}${at + 1}` : network);
+    const same = network.endsWith('::') ? `${network}ffff` : network;
+    await expect(open(same)).rejects.toThrow('refused: 40');
+    expect(await polled(same)).toBe(403);
+    await expect(open(same, { Authorization: 'Bearer forged' })).rejects.toThrow('refused: 40');
+    await (await open(same, { Authorization: `Bearer ${token}` }, 'EIO=3')).next('40');
+    await (await open(same, { Cookie: await cookieOf(service, ADMIN) }, 'EIO=3')).next('40');
+    await openSoon(other);
+    for (const { socket } of raws.splice(own)) socket.terminate();
+  }
+});
+
+test('limits unauthenticated sockets in total', async () => {
+  for (let at = 0; at < ALL; at++) await openSoon(`198.51.100.${at}`);
+  await expect(open('198.51.100.200')).rejects.toThrow('refused: 40');
+  await (await open('198.51.100.200', { Authorization: `Bearer ${token}` }, 'EIO=3')).next('40');
+});
+
+test('stops counting a socket that authenticates after the handshake', async () => {
+  for (let at = 0; at < 2 * PER_ADDRESS; at++) {
+    const raw = await openSoon('192.0.2.9');
+    raw.socket.send(`40{"token":${JSON.stringify(token)}}`);
+    await raw.next('40');
+  }
+});
+
+test('closes unauthenticated and refused sockets after a timeout', async () => {
+  const [silent, refused, old] = [
+    await openSoon('192.0.2.10'),
+    await openSoon('192.0.2.10'),
+    await openSoon('192.0.2.10', {}, 'EIO=3'),
+  ];
+  refused.socket.send('40{"token":"forged"}');
+  expect(await refused.next('44')).toContain('Unauthorized');
+  expect(await old.next('44')).toContain('Unauthorized');
+  await until(() => [silent, refused, old].every(({ closedWith }) => closedWith !== null), 'the end', PROOF_MS + 5_000);
+});

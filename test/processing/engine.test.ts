@@ -1,0 +1,122 @@
+/** Engines share partitions while changes keep coming, and every task is done once; without the database they stop all the same. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { MongoClient } from 'mongodb';
+import { createClient, databaseOf } from '../../src/db/driver/client.js';
+import type { Change, HistoryPage } from '../../src/model/change.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { createEngine, type Engine } from '../../src/processing/engine.js';
+import { type Line, openLine } from '../support/cuttable-connection.js';
+import { testUri } from '../support/fixture.js';
+import { planned, positionOf, processor } from '../support/holdings.js';
+import { until } from '../support/until.js';
+
+Object.assign(LIMITS, { databaseOperationMs: 2_000, databaseSelectionMs: 500 });
+let line: Line;
+let client: MongoClient;
+/** All changes so far: the n-th has a task of the partition n modulo 16. */
+const changes: Change[] = [];
+const logged: string[] = [];
+
+beforeAll(async () => {
+  line = await openLine(testUri());
+  client = createClient(line.uri);
+  await client.connect();
+});
+beforeEach(async () => {
+  await client.db().dropDatabase();
+  await client.db().createCollection('outputs');
+  changes.length = 0;
+  logged.length = 0;
+});
+afterAll(async () => {
+  await line.mend();
+  await client.db().dropDatabase();
+  await client.close();
+  await line.cut();
+});
+
+const numberOf = (position: string): number => Buffer.from(position, 'base64url').readUInt32BE(5);
+
+async function* readFrom(position: string): AsyncGenerator<HistoryPage, never> {
+  for (let from = numberOf(position); ; ) {
+    const page = changes.slice(from, from + LIMITS.historyPage);
+    from += page.length;
+    yield { changes: page, upTo: positionOf(from) };
+    await wait(5);
+  }
+}
+
+function startEngine(): Engine {
+  const engine = createEngine({
+    ...{ database: databaseOf(client), openHistory: async (position) => readFrom(position), now: Date.now },
+    processors: [
+      {
+        ...processor,
+        plan({ position }, isWanted) {
+          const { task } = planned(numberOf(position) % LIMITS.partitions, numberOf(position));
+          return isWanted(task.partition) ? [task] : [];
+        },
+      },
+    ],
+    onRefill: () => undefined,
+    log: { warn: (_details, message) => void logged.push(message), error: (_, message) => void logged.push(message) },
+  });
+  engine.begin(positionOf(changes.length));
+  engine.start();
+  return engine;
+}
+
+function add(count: number, ...engines: readonly Engine[]): void {
+  for (let n = 0; n < count; n++) {
+    const change = { position: positionOf(changes.length + 1) } as Change;
+    changes.push(change);
+    for (const engine of engines) void engine.apply(change);
+  }
+}
+
+const hasAll = (engine: Engine, partitions: number) => () =>
+  engine.stats().partitions === partitions && engine.stats().behind === 0;
+
+test('gives partitions back while tasks of the others keep coming, and does every task once', async () => {
+  const first = startEngine();
+  await until(hasAll(first, 16));
+  const second = startEngine();
+  let held = 16;
+  const isShared = (): boolean => {
+    // Less than a commit takes passes between two of them: there is always more to commit.
+    add(4, first, second);
+    held = Math.min(held, first.stats().partitions);
+    return hasAll(second, 8)() && first.stats().partitions === 8;
+  };
+  await until(isShared, 'shared partitions', 20_000, 1);
+  // It has not lost those that it kept.
+  expect(held).toBe(8);
+  const outputs = client.db().collection('outputs');
+  await until(async () => (await outputs.countDocuments()) >= changes.length);
+  await Promise.all([first.stop(), second.stop()]);
+  const stored = await outputs.find().sort({ partition: 1, number: 1 }).toArray();
+  const wanted = changes.map(({ position }) => position);
+  expect(stored.map(({ position }) => position).sort()).toEqual([...wanted].sort());
+  for (let partition = 0; partition < 16; partition++) {
+    const own = stored.filter((one) => one.partition === partition).map(({ position }) => numberOf(position));
+    expect(own).toEqual([...own].sort((a, b) => a - b));
+  }
+  // A busy machine may need more than one try.
+  expect(logged.filter((message) => !message.endsWith('; retrying'))).toEqual([]);
+});
+
+test('stops while the database is away, and leaves what is not committed to the next owner', async () => {
+  const engine = startEngine();
+  await until(hasAll(engine, 16));
+  await line.cut();
+  add(16, engine);
+  await until(() => logged.includes('failed to commit outputs; retrying'));
+  await engine.stop();
+  await line.mend();
+  const heir = startEngine();
+  const outputs = client.db().collection('outputs');
+  await until(async () => (await outputs.countDocuments()) === 16, 'all outputs', 20_000);
+  expect(heir.stats().partitions).toBe(16);
+  await heir.stop();
+});

@@ -1,0 +1,145 @@
+/** The command line as a program, against the real service. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readBlocks, readSection } from '../support/docs/markdown.js';
+import { ADMIN, useService } from '../support/fixture.js';
+import { startProgram, waitForOutput } from '../support/program.js';
+
+const PROGRAM = 'dist/scripts/cli/main.js';
+const service = useService();
+const folder = mkdtempSync(join(tmpdir(), 'vigil-cli-'));
+const env = (): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH,
+  XDG_CONFIG_HOME: folder,
+  VIGIL_URL: service.url,
+  VIGIL_PASSWORD: ADMIN.password,
+});
+
+interface Result {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end. */
+function vigil(...args: string[]): Promise<Result> {
+  return new Promise((done) => {
+    execFile(process.execPath, [PROGRAM, ...args], { env: env() }, (error, stdout, stderr) => {
+      done({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+const jsonLines = ({ stdout }: Result) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+beforeAll(async () => {
+  await service.admin('POST', 'objects', { id: 'truck-7', name: 'Truck 7' });
+  const packets = [1, 2, 3].map((n) => ({ time: 1_700_000_000_000 + n * 1_000, speed: n }));
+  await service.admin('POST', 'objects/truck-7/packets', packets);
+  expect(await vigil('login', 'admin')).toMatchObject({ code: 0 });
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('stores the login where only its user can read it', async () => {
+  expect(statSync(join(folder, 'vigil', 'login.json')).mode & 0o777).toBe(0o600);
+  expect((await vigil('whoami')).stdout).toMatch(/^login +admin$/m);
+});
+
+test('lists and counts objects, packets and series', async () => {
+  expect((await vigil('objects', '--only', 'id,name')).stdout).toBe('id       name\ntruck-7  Truck 7\n');
+  expect(jsonLines(await vigil('objects', '--where', 'id=truck-7', '--json'))).toMatchObject([{ id: 'truck-7' }]);
+  expect(jsonLines(await vigil('packets', 'truck-7', '--last', '2', '--json')).map(({ speed }) => speed)).toEqual([
+    2, 3,
+  ]);
+  expect(jsonLines(await vigil('packets', 'truck-7', '--count', '--json'))).toEqual([{ count: 3 }]);
+  const csv = (await vigil('packets', 'truck-7', '--format', 'csv')).stdout.trim().split(/\r?\n/);
+  expect(csv).toHaveLength(4);
+  const [series] = jsonLines(await vigil('series', 'truck-7', 'speed', '--every', '1 h', '--fn', 'avg', '--json'));
+  expect(series.speed.avg).toEqual([2]);
+  // A table has no rows without a value.
+  expect(
+    (await vigil('series', 'truck-7', 'speed', '--points', '1000', '--fn', 'max')).stdout.trim().split('\n'),
+  ).toHaveLength(4);
+});
+
+test('shows the arguments of a command', async () => {
+  const [first, second] = [await vigil('help', 'series'), await vigil('series', '--help')];
+  expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/^vigil series <object> <parameter> …\n/)]);
+  expect(second.stdout).toBe(first.stdout);
+});
+
+test('sends a command', async () => {
+  const [{ _id }] = jsonLines(await vigil('send', 'truck-7', 'lock', 'doors=all', 'level=2', '--json'));
+  const { body } = await service.admin('GET', `commands/${_id}`);
+  expect(body).toMatchObject({ command: 'lock', params: { doors: 'all', level: 2 } });
+});
+
+test('listens until the number of events has come', async () => {
+  const listener = startProgram(
+    [PROGRAM, 'listen', 'truck-7', '--event', 'object-packet', '--count', '1', '--json'],
+    env(),
+  );
+  await waitForOutput(listener, /(Connected)/);
+  await service.admin('PATCH', 'objects/truck-7', { status: 'moved' });
+  await service.admin('POST', 'objects/truck-7/packets', { speed: 9 });
+  expect(await listener.ended).toBe(0);
+  expect(listener.output()).toContain('"speed":9');
+});
+
+test('applies files once: shows the difference, changes it, and then finds nothing to do', async () => {
+  const [example] = readBlocks(readSection('docs/reference/command-line.md', 'Entities in files'));
+  const file = join(folder, 'fleet.yaml');
+  writeFileSync(file, example?.body ?? '');
+  const asked = await vigil('apply', '-f', file);
+  expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('1 to create, 1 to change, 0 unchanged')]);
+  expect((await vigil('apply', '-f', file, '--yes')).stderr).toContain('Applied: 1 created, 1 changed');
+  const { body } = await service.admin('GET', 'objects/truck-7');
+  expect((await service.admin('GET', `models/${body.model}`)).body.name).toBe('Truck');
+  expect((await vigil('apply', '-f', file, '--yes')).stderr).toContain('0 to create, 0 to change, 2 unchanged');
+  writeFileSync(file, (example?.body ?? '').replace('Truck 7', 'Truck Seven'));
+  const shown = await vigil('apply', '-f', file, '--dry-run');
+  expect([shown.code, shown.stdout]).toEqual([0, '~ objects/truck-7\n    name: "Truck 7" → "Truck Seven"\n']);
+});
+
+test('prints types of added stores', async () => {
+  await service.admin('POST', 'stores', { name: 'drivers', schema: { properties: { name: { type: 'string' } } } });
+  expect((await vigil('types')).stdout).toContain('export type Driver = {\n  name?: string;\n};');
+});
+
+test.each([
+  ['an unknown command', ['fly'], 2, 'There is no command "fly"'],
+  ['an unknown option', ['objects', '--fast'], 2, "Unknown option '--fast'"],
+  ['a missing argument', ['packets'], 2, 'An argument is missing: vigil packets <object>'],
+  ['a missing file', ['apply', '-f', '/no/such/file'], 1, 'There is no file or folder /no/such/file'],
+  ['an unknown object', ['packets', 'nobody'], 1, '404 Not Found'],
+  ['another address without a login', ['objects', '--url', 'http://127.0.0.1:1'], 1, 'Not logged in'],
+])('explains %s', async (_, args, code, reason) => {
+  const result = await vigil(...args);
+  expect([result.code, result.stderr]).toEqual([code, expect.stringContaining(reason)]);
+  expect(result.stderr).not.toMatch(/^ +at /m);
+});
+
+test('runs the examples of its document', async () => {
+  const [block] = readBlocks(readSection('docs/reference/command-line.md', 'Examples'));
+  const script = (block?.body ?? '')
+    .replace('http://127.0.0.1:8080', service.url)
+    .replace(/^PASSWORD=.*$/m, `PASSWORD='${ADMIN.password}'`)
+    .replace('> truck-7.csv', `> ${folder}/truck-7.csv`);
+  const result = await new Promise<Result>((done) => {
+    const options = { env: { ...process.env, XDG_CONFIG_HOME: folder } };
+    execFile('bash', ['-c', `set -eo pipefail\n${script}`], options, (error, stdout, stderr) => {
+      done({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+  expect(result).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Bad Request') });
+  expect(result.stdout).toContain('truck-7  Truck 7');
+  expect(readFileSync(join(folder, 'truck-7.csv'), 'utf8')).toContain('speed');
+});

@@ -1,0 +1,72 @@
+/** Every page of the console, in both themes, without barriers (WCAG 2.2 AA), as far as axe sees them. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { useBrowser } from '../../support/browser/browser.js';
+import { findAxe } from '../../support/browser/chromium.js';
+import { ADMIN, useService } from '../../support/fixture.js';
+
+const service = useService();
+const browser = useBrowser(service);
+const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+let axe: string;
+let id: string;
+
+beforeAll(async () => {
+  axe = await findAxe();
+  id = (await service.admin('POST', 'objects', { id: 'truck', name: 'Truck' })).body._id;
+  const packets = Array.from({ length: 30 }, (_, index) => ({
+    ...{ time: Date.now() - (30 - index) * 60_000, lat: 48 + index / 500, lon: 11 + index / 700 },
+    ...{ speed: 40 + index, angle: 45, locked: true },
+  }));
+  await service.admin('POST', `objects/${id}/packets`, packets);
+  await service.admin('POST', `objects/${id}/commands/lock`, { doors: 'all' });
+  await service.admin('POST', 'tokens', { name: 'Pump', scopes: ['GET /*'] });
+}, 120_000);
+
+/** What axe finds, each as its rule and the first place. */
+async function findBarriers(page: Page): Promise<string[]> {
+  // The policy of the page permits no script from elsewhere; the browser's own protocol may.
+  await page.evaluate(axe);
+  // What is still fading in has less contrast for an instant.
+  await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => null)');
+  const found = await page.evaluate(
+    `axe.run(document, { runOnly: ${JSON.stringify(STANDARDS)} }).then(({ violations }) =>
+      violations.map(({ id, nodes }) => id + ': ' + nodes[0].html + ' ' + nodes[0].failureSummary))`,
+  );
+  return found as string[];
+}
+
+const pages = (): string[] => [
+  ...['/', `/?object=${id}`, '/log', '/welcome', '/account/profile', '/account/tokens', '/account/sessions'],
+  ...['live', 'history', 'commands', 'settings'].map((tab) => `/objects/${id}/${tab}`),
+  ...['users', 'groups', 'roles', 'tokens', 'audit', 'rights'].map((store) => `/access/${store}`),
+  ...['/models', '/models/new', '/geofences', '/data/labels', '/data/stores'],
+];
+
+describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+  test('the login has no barriers', async () => {
+    const page = await browser.open('/', { colorScheme });
+    await page.getByLabel('Login').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+  });
+
+  test('no page has barriers', async () => {
+    const page = await browser.openAs('/', ADMIN, { colorScheme });
+    const found: [string, string[]][] = [];
+    for (const path of pages()) {
+      await page.goto(service.url + path);
+      await page.locator('main h1, main h2, main .row').first().waitFor();
+      await page.locator('.skeleton').waitFor({ state: 'detached' });
+      const barriers = await findBarriers(page);
+      if (barriers.length > 0) found.push([path, barriers]);
+    }
+    expect(found).toEqual([]);
+  }, 240_000);
+
+  test('a dialog has no barriers', async () => {
+    const page = await browser.openAs('/account/tokens', ADMIN, { colorScheme });
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByRole('dialog').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+  });
+});

@@ -1,0 +1,87 @@
+/** The first page: what narrows its list and its map is in its address. */
+import { beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { entityOf } from '../../support/answers.js';
+import { useBrowser } from '../../support/browser/browser.js';
+import { ADMIN, useService } from '../../support/fixture.js';
+
+const service = useService();
+const browser = useBrowser(service);
+let [north, pump]: [string, string] = ['', ''];
+
+const create = async (store: string, fields: object): Promise<string> =>
+  entityOf(await service.admin('POST', store, fields))._id as string;
+
+beforeAll(async () => {
+  north = await create('groups', { name: 'North' });
+  const harbour = await create('groups', { name: 'Harbour', parent: north });
+  pump = await create('models', { name: 'Pump' });
+  const place = (index: number) => ({ lat: 50 + index, lon: 10 + index, speed: index });
+  const objects = [
+    { id: 'a', name: 'In the north', group: north, labels: ['cold', 'wet'] },
+    { id: 'b', name: 'In the harbour', group: harbour, model: pump },
+    { id: 'c', name: 'Elsewhere', labels: ['cold'] },
+  ];
+  for (const [index, fields] of objects.entries()) {
+    await create('objects', fields);
+    await service.admin('POST', `objects/${fields.id}/packets`, { ...place(index), online: index !== 2 });
+  }
+});
+
+/** The names in the list, when they are these. */
+async function expectRows(page: Page, names: readonly string[]): Promise<void> {
+  await page
+    .locator('.virtual-list ul')
+    .getByRole('listitem')
+    .nth(Math.max(0, names.length - 1))
+    .waitFor();
+  expect(await page.locator('.row-name').allTextContents()).toEqual(names);
+}
+
+test('narrows to a group with all groups below it, to a model and to a label', async () => {
+  const page = await browser.openAs('/');
+  await page.locator('.row', { hasText: 'Elsewhere' }).waitFor();
+  await page.getByText('Filter', { exact: true }).click();
+  const choose = async (label: string, option: string, gone: string): Promise<void> => {
+    await page.getByLabel(label, { exact: true }).selectOption(option);
+    await page.locator('.row', { hasText: gone }).waitFor({ state: 'detached' });
+  };
+  await choose('Group', 'North', 'Elsewhere');
+  await expectRows(page, ['In the harbour', 'In the north']);
+  await page.waitForURL(new RegExp(`group=${north}`));
+  await choose('Model', 'Pump', 'In the north');
+  await expectRows(page, ['In the harbour']);
+  await page.getByLabel('Model', { exact: true }).selectOption('All');
+  await page.locator('.row', { hasText: 'In the north' }).waitFor();
+  await choose('Label', 'wet', 'In the harbour');
+  await expectRows(page, ['In the north']);
+});
+
+test('shows what an address says, also when it is opened by somebody else', async () => {
+  const page = await browser.openAs(`/?group=${north}&show=online&search=in`);
+  await page.locator('.row', { hasText: 'In the harbour' }).waitFor();
+  await expectRows(page, ['In the harbour', 'In the north']);
+  await page.goto(`${service.url}/?label=cold&show=offline`);
+  await page.locator('.row', { hasText: 'Elsewhere' }).waitFor();
+  await expectRows(page, ['Elsewhere']);
+  await page.goto(`${service.url}/?model=${pump}`);
+  await page.locator('.row', { hasText: 'In the harbour' }).waitFor();
+  await expectRows(page, ['In the harbour']);
+});
+
+test('says in the address where its map is, and begins there again', async () => {
+  const page = await browser.openAs('/', ADMIN);
+  await page.locator('.map[data-drawn]').waitFor();
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  await page.waitForURL(/at=/);
+  const at = new URL(page.url()).searchParams.get('at') ?? '';
+  expect(at).toMatch(/^-?\d+\.\d{5},-?\d+\.\d{5},\d+\.\d{2}$/);
+  await page.reload();
+  await page.locator('.map[data-drawn]').waitFor();
+  await page.getByRole('button', { name: 'Zoom out' }).click();
+  await page.waitForURL((url) => !url.searchParams.get('at')?.endsWith(at.split(',')[2] as string));
+  const [lat = 0, lon = 0, zoom = 0] = (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number);
+  const [lat0 = 0, lon0 = 0, zoom0 = 0] = at.split(',').map(Number);
+  expect([Math.abs(lat - lat0) < 0.01, Math.abs(lon - lon0) < 0.01]).toEqual([true, true]);
+  expect(zoom).toBeCloseTo(zoom0 - 1, 1);
+});

@@ -1,0 +1,63 @@
+/** The server is killed under the page: it keeps what it shows, says so, and has everything when the server is back. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useBrowser } from '../../support/browser/browser.js';
+import { ADMIN, useService } from '../../support/fixture.js';
+import { findFreePort } from '../../support/ports.js';
+import { type Process, startProcess } from '../../support/process.js';
+
+const SECRET = randomBytes(32).toString('hex');
+// Another instance on the same database: what devices send to it is what the page must not miss.
+const other = useService({ env: { SECRET } });
+let [killed, env]: [Process | undefined, Record<string, string>] = [undefined, {}];
+const browser = useBrowser({
+  get url() {
+    return killed?.url ?? '';
+  },
+} as typeof other);
+
+beforeAll(async () => {
+  env = {
+    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), SECRET },
+    ...{ MONGODB_URI: other.mongodbUri, STOP_DELAY: '0' },
+  };
+  killed = await startProcess(env);
+});
+afterAll(() => void killed?.child.kill('SIGKILL'));
+
+/** As many as the window has room for. */
+const PACKETS = 8;
+
+test('shows every packet that came while its server was dead, and keeps the page meanwhile', async () => {
+  await other.admin('POST', 'objects', { id: 'lasting', name: 'Lasting' });
+  await other.admin('POST', 'objects/lasting/packets', { speed: 11 });
+  browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+  const page = await browser.openAs('/');
+  const row = page.locator('.row', { hasText: 'Lasting' });
+  await row.getByText('11').waitFor();
+  await page.locator('.nav').getByRole('link', { name: 'Log' }).click();
+  await page.locator('.status.live').waitFor();
+  killed?.child.kill('SIGKILL');
+  await page.locator('.status.lost').waitFor();
+  for (let mark = 0; mark < PACKETS; mark++) await other.admin('POST', 'objects/lasting/packets', { mark: mark + 500 });
+  await page.locator('.nav').getByRole('link', { name: 'Map' }).click();
+  await row.waitFor();
+  await page.locator('.nav').getByRole('link', { name: 'Log' }).click();
+  killed = await startProcess(env);
+  await page.locator('.status.live').waitFor();
+  await page.locator('.log-row', { hasText: `${PACKETS - 1 + 500}` }).waitFor();
+  const texts = (await page.locator('.log-row').allTextContents()).join('\n');
+  const seen = Array.from({ length: PACKETS }, (_, mark) => texts.split(`"mark":${mark + 500}`).length - 1);
+  expect(seen).toEqual(Array.from({ length: PACKETS }, () => 1));
+}, 120_000);
+
+test('asks nobody for a password again', async () => {
+  const page = await browser.openAs('/', ADMIN);
+  await page.locator('.row', { hasText: 'Lasting' }).waitFor();
+  browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+  killed?.child.kill('SIGKILL');
+  await page.locator('.status.lost').waitFor();
+  killed = await startProcess(env);
+  await page.locator('.status.live').waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+}, 120_000);

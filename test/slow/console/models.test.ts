@@ -1,0 +1,91 @@
+/** The editor of models: a tree of parameters and commands, as a form and as JSON. */
+import { expect, test } from '@jest/globals';
+import { entityOf } from '../../support/answers.js';
+import { useBrowser } from '../../support/browser/browser.js';
+import { createUser } from '../../support/browser/users.js';
+import { useService } from '../../support/fixture.js';
+
+const service = useService();
+const browser = useBrowser(service);
+const DATA = {
+  vendor: { version: 3 },
+  children: [
+    { type: 'argument', id: 'speed', name: 'Speed', dataType: 'number', unit: 'km/h', vendorScale: 10 },
+    { type: 'subsystem', id: 'doors', children: [{ type: 'action', id: 'lock', params: { doors: 'all' } }] },
+  ],
+};
+
+const create = async (name: string): Promise<string> =>
+  entityOf(await service.admin('POST', 'models', { name, data: DATA }))._id as string;
+const read = async (id: string) => entityOf(await service.admin('GET', `models/${id}`));
+
+test('makes a model whose parameters and commands count', async () => {
+  const page = await browser.openAs('/models');
+  await page.getByRole('link', { name: 'New' }).click();
+  await page.getByLabel('Name').fill('Pump');
+  await page.getByRole('button', { name: 'Parameter' }).click();
+  const node = page.getByRole('region', { name: 'Selected' });
+  await node.getByLabel('Id').fill('pressure');
+  await node.getByLabel('Unit').fill('bar');
+  await page.getByRole('button', { name: 'Command' }).click();
+  await node.getByLabel('Id').fill('start');
+  await node.getByRole('button', { name: 'Argument' }).click();
+  await node.getByLabel('Name of the argument').fill('level');
+  await page.keyboard.press('Tab');
+  await node.getByLabel('Default of level').fill('3');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL(/\/models\/[0-9a-f]{24}/);
+  const { name, data } = await read(page.url().split('/').at(-1) as string);
+  expect({ name, data }).toEqual({
+    name: 'Pump',
+    data: {
+      children: [
+        { type: 'argument', id: 'pressure', dataType: 'number', unit: 'bar' },
+        { type: 'action', id: 'start', params: { level: 3 } },
+      ],
+    },
+  });
+});
+
+test('changes a parameter, and keeps fields that it does not know', async () => {
+  const id = await create('Vendor');
+  const page = await browser.openAs(`/models/${id}`);
+  await page.getByRole('button', { name: 'Speed' }).click();
+  await page.getByLabel('Unit').fill('mph');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved').waitFor();
+  const [speed, doors] = DATA.children;
+  expect((await read(id)).data).toEqual({ ...DATA, children: [{ ...speed, unit: 'mph' }, doors] });
+});
+
+test('shows a refusal at its field, and keeps what was typed', async () => {
+  const id = await create('Refused');
+  browser.expectErrors(/400/);
+  const page = await browser.openAs(`/models/${id}`);
+  await page.getByRole('button', { name: 'lock' }).click();
+  await page.getByLabel('Id').fill('not a name');
+  await page.getByRole('button', { name: 'Speed' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.locator('.field', { hasText: 'Id' }).locator('.note.error').waitFor();
+  expect(await page.getByLabel('Id').inputValue()).toBe('not a name');
+  expect((await read(id)).data).toEqual(DATA);
+});
+
+test('edits the tree as JSON, and refuses to save what is none', async () => {
+  const id = await create('As JSON');
+  const page = await browser.openAs(`/models/${id}`);
+  await page.getByRole('button', { name: 'JSON' }).click();
+  await page.getByLabel('The tree as JSON').fill('{"children": [');
+  expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+  await page.getByLabel('The tree as JSON').fill('{"children": [], "vendor": {"version": 4}}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved').waitFor();
+  expect((await read(id)).data).toEqual({ children: [], vendor: { version: 4 } });
+});
+
+test('lets a viewer read a model, and change nothing', async () => {
+  const id = await create('Read only');
+  const page = await browser.openAs(`/models/${id}`, await createUser(service, 'viewer'));
+  await page.getByText('does not permit changing this model').waitFor();
+  expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+});

@@ -1,0 +1,80 @@
+/** The operator's own tiles and style in a real browser, under the policy of the page. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { useBrowser } from '../../support/browser/browser.js';
+import { createPmTiles, createPng } from '../../support/browser/map-files.js';
+import { useService } from '../../support/fixture.js';
+
+const RED = createPng([200, 30, 40]);
+const folder = mkdtempSync(join(tmpdir(), 'vigil-map-'));
+const file = join(folder, 'world.pmtiles');
+writeFileSync(file, createPmTiles(RED));
+
+// The style and its tiles come from another origin, as those of a map service do.
+let hasStyle = true;
+const server = createServer((req, res) => {
+  res.setHeader('Access-Control-Allow-Origin', '*');
+  if (req.url === '/tile.png') res.setHeader('Content-Type', 'image/png').end(RED);
+  else if (!hasStyle) res.writeHead(404).end();
+  else res.setHeader('Content-Type', 'application/json').end(JSON.stringify(style()));
+});
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const origin = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const style = (): object => ({
+  version: 8,
+  sources: { world: { type: 'raster', tiles: [`${origin()}/tile.png`], tileSize: 256, maxzoom: 0 } },
+  layers: [{ id: 'world', type: 'raster', source: 'world' }],
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+  rmSync(folder, { recursive: true });
+});
+
+/** The colour in the middle of the map, when all of it is drawn. */
+async function colorOf(page: Page): Promise<number[]> {
+  await page.locator('.map[data-drawn]').waitFor();
+  const picture = (await page.locator('.map').screenshot()).toString('base64');
+  const middle = `(async () => {
+    const image = new Image();
+    image.src = 'data:image/png;base64,${picture}';
+    await image.decode();
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [image.width, image.height];
+    const context = canvas.getContext('2d');
+    context.drawImage(image, 0, 0);
+    return [...context.getImageData(image.width / 2, image.height / 2, 1, 1).data].slice(0, 3);
+  })()`;
+  return (await page.evaluate(middle)) as number[];
+}
+
+const isRed = ([red = 0, green = 0, blue = 0]: number[]): boolean => red > 180 && green < 60 && blue < 70;
+
+describe('a file of tiles', () => {
+  const service = useService({ env: { MAP_TILES: file } });
+  const browser = useBrowser(service);
+  test('is drawn', async () => {
+    await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
+    expect(isRed(await colorOf(await browser.openAs('/')))).toBe(true);
+  });
+});
+
+describe('a style', () => {
+  const service = useService({ env: { MAP_STYLE_URL: `${origin()}/style.json` } });
+  const browser = useBrowser(service);
+  test('is drawn, with everything that it loads from its origin', async () => {
+    await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
+    expect(isRed(await colorOf(await browser.openAs('/')))).toBe(true);
+  });
+
+  test('that cannot be loaded is replaced by the own map', async () => {
+    hasStyle = false;
+    browser.expectErrors(/404/);
+    expect(isRed(await colorOf(await browser.openAs('/')))).toBe(false);
+  });
+});

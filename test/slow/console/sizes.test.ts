@@ -1,0 +1,60 @@
+/** What browsers load, compressed with gzip, as they receive it over plain HTTP: within the budget of each page. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+
+const PAGE_BYTES = 60_000;
+/** Pages with charts contain the library of charts. */
+const CHART_PAGE_BYTES = 68_000;
+const MAP_BYTES = 460_000;
+const BASEMAP_BYTES = 300_000;
+const FOLDER = 'dist/console';
+
+const service = useService();
+const browser = useBrowser(service);
+
+const sizeOf = (name: string): number => readFileSync(`${FOLDER}/${name}.gz`).length;
+const sum = (names: readonly string[]): number => names.reduce((bytes, name) => bytes + sizeOf(name), 0);
+
+/** The scripts that a page has loaded. */
+const scriptsOf = async (page: Page): Promise<string[]> => {
+  const loaded = (await page.evaluate('performance.getEntriesByType("resource").map(({ name }) => name)')) as string[];
+  return [...new Set(loaded.filter((url) => url.endsWith('.js')).map((url) => url.split('/').at(-1) as string))];
+};
+
+test('the outlines of the world and its towns fit their budget', () => {
+  const files = readdirSync(FOLDER).filter((name) => /^(world|towns).*\.json$/.test(name));
+  expect(files).toHaveLength(3);
+  expect(sum(files)).toBeLessThanOrEqual(BASEMAP_BYTES);
+});
+
+test('the scripts of every page without a map fit theirs, and those of the map theirs', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'sized', name: 'Sized' });
+  await service.admin('POST', 'objects/sized/packets', [{ speed: 1 }, { speed: 2 }]);
+  const page = await browser.openAs('/account/profile');
+  const sizes: [string, number][] = [];
+  const measured = async (path: string): Promise<string[]> => {
+    await page.goto(service.url + path);
+    await page.locator('main h1').first().waitFor({ state: 'attached' });
+    await page.locator('.skeleton').waitFor({ state: 'detached' });
+    return scriptsOf(page);
+  };
+  const tabs = ['live', 'commands', 'settings'].map((tab) => `/objects/${body._id}/${tab}`);
+  for (const path of [
+    '/account/tokens',
+    '/access/users',
+    '/access/rights',
+    '/models/new',
+    '/data/labels',
+    '/log',
+    ...tabs,
+  ])
+    sizes.push([path, sum(await measured(path))]);
+  const budgetOf = (path: string): number => (path.endsWith('/live') ? CHART_PAGE_BYTES : PAGE_BYTES);
+  expect(sizes.filter(([path, bytes]) => bytes > budgetOf(path))).toEqual([]);
+  await page.goto(service.url);
+  await page.locator('.map[data-drawn]').waitFor();
+  expect(sum(await scriptsOf(page))).toBeLessThanOrEqual(PAGE_BYTES + MAP_BYTES);
+}, 120_000);

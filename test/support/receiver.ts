@@ -1,0 +1,103 @@
+/** A receiver of webhooks on a port of its own: what it got, checked with the reference library, and what it answers. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import type { TestService } from './fixture.js';
+import { until } from './until.js';
+
+export interface Received {
+  readonly id: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: payloads of every shape
+  readonly body: any;
+}
+
+export type Answer = (received: Received, res: ServerResponse, req: IncomingMessage) => void;
+
+export interface Receiver {
+  readonly url: string;
+  readonly received: Received[];
+  /** How it answers from now on. */
+  answer: Answer;
+  /** Resolves when so many have come. */
+  got(count: number): Promise<Received[]>;
+  stop(): Promise<void>;
+}
+
+export const OK: Answer = (_received, res) => void res.end('ok');
+
+export async function startReceiver(): Promise<Receiver> {
+  const { receiver, listen } = createReceiver();
+  await listen();
+  return receiver;
+}
+
+/** A receiver for the tests of a file; before each of them it has got nothing, and answers as said here. */
+export function useReceiver(answer: Answer = OK): Receiver {
+  const { receiver, listen } = createReceiver();
+  beforeAll(listen);
+  beforeEach(() => {
+    receiver.received.length = 0;
+    receiver.answer = answer;
+  });
+  afterAll(() => receiver.stop());
+  return receiver;
+}
+
+function createReceiver(): { receiver: Receiver; listen: () => Promise<void> } {
+  const received: Received[] = [];
+  const server = createServer((req, res) => {
+    const pieces: Buffer[] = [];
+    req.on('data', (piece) => pieces.push(piece));
+    req.on('end', () => {
+      const text = Buffer.concat(pieces).toString();
+      const one = { id: String(req.headers['webhook-id']), path: String(req.url), headers: req.headers, text };
+      const whole = { ...one, body: JSON.parse(text) };
+      received.push(whole);
+      receiver.answer(whole, res, req);
+    });
+  });
+  const receiver: Receiver = {
+    get url() {
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    },
+    received,
+    answer: OK,
+    async got(count) {
+      await until(() => received.length >= count);
+      return received;
+    },
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return { receiver, listen: () => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve)) };
+}
+
+type Entity = { readonly _id: string };
+
+/** What tests of webhooks do again and again. */
+export function useWebhooks(service: TestService, receiver: Receiver) {
+  let count = 0;
+  return {
+    createObject: async (fields: object = {}) =>
+      (await service.admin('POST', 'objects', { id: `hooked-${++count}`, name: 'x', ...fields })).body,
+    /** Resolves when the handler is in force. */
+    async createHandler(fields: object = {}) {
+      const { status, body } = await service.admin('POST', 'handlers', { url: receiver.url, ...fields });
+      expect(status).toBe(200);
+      await service.settled();
+      return body;
+    },
+    remove: ({ _id }: Entity) => service.admin('DELETE', `handlers/${_id}`),
+  };
+}
+
+/** Throws where the signature is not that of the secret. */
+export function verify(secret: string, { text, headers }: Received): void {
+  new Webhook(secret).verify(text, headers as Record<string, string>);
+}

@@ -1,0 +1,183 @@
+/** Partitions share each commit, and none of them has to wait for another, whatever that does. */
+import { expect, test } from '@jest/globals';
+import type { Advance, Commits } from '../../../src/db/processing/commit.js';
+import { unavailable } from '../../../src/errors.js';
+import { LIMITS } from '../../../src/model/limits.js';
+import { createCommitter } from '../../../src/processing/committer.js';
+import { type Holding, pushTasks } from '../../../src/processing/holding.js';
+import type { Processor } from '../../../src/processing/processor.js';
+import { holdAll, MIB, planned, positionOf, processor } from '../../support/holdings.js';
+import { until } from '../../support/until.js';
+
+interface Stored {
+  readonly partition: number;
+  readonly position: string | null;
+  readonly number: number;
+}
+
+/** A committer whose outputs are stored in memory; `onCommit` is called before each commit, and may refuse it. */
+function createTried(
+  indexes: readonly number[],
+  { prepare = processor.prepare, onCommit = async () => undefined }: Partial<Parts> = {},
+) {
+  const holdings = holdAll(...indexes);
+  const [stored, commits, errors]: [Stored[], Advance[][], object[]] = [[], [], []];
+  const inMemory: Commits = {
+    async commit({ advances, writes }) {
+      const outputs = writes
+        .flatMap(({ operations }) => operations)
+        .map((one) => (one as unknown as { insertOne: { document: Stored } }).insertOne.document);
+      await new Promise(setImmediate);
+      await onCommit(outputs);
+      commits.push([...advances]);
+      stored.push(...outputs);
+    },
+    sessions: () => [],
+    stop: async () => undefined,
+  };
+  const committer = createCommitter({
+    ...{ commits: inMemory, processors: [{ ...processor, prepare }], holdings },
+    onLost: ({ hold }) => void holdings.delete(hold.index),
+    log: { warn: () => undefined, error: (details) => void errors.push(details) },
+  });
+  const add = (partition: number, from: number, to: number, bytes = 1): void => {
+    const tasks = Array.from({ length: to - from }, (_, n) => planned(partition, from + n, bytes));
+    pushTasks(holdings.get(partition) as Holding, tasks);
+    committer.wake();
+  };
+  const storedOf = (index: number) => stored.filter(({ partition }) => partition === index);
+  return { holdings, committer, add, stored, storedOf, commits, errors };
+}
+
+interface Parts {
+  readonly prepare: Processor['prepare'];
+  readonly onCommit: (outputs: readonly Stored[]) => Promise<void>;
+}
+
+const numbersOf = (commits: readonly (readonly Advance[])[]): number[][] =>
+  commits.map((advances) => advances.map(({ index }) => index));
+
+test('gives each partition its share, however many tasks another has', async () => {
+  const { add, stored, storedOf, commits } = createTried([0, 1, 2]);
+  add(0, 1, 5_001);
+  for (const index of [1, 2]) add(index, 1, 11);
+  await until(() => stored.length === 5_020);
+  expect(numbersOf(commits)[0]).toEqual([0, 1, 2]);
+  // Nobody else wants the rest: not much is left of a commit.
+  expect(commits.length).toBeLessThanOrEqual(6);
+  for (const index of [0, 1, 2]) {
+    const positions = storedOf(index).map(({ position }) => position);
+    expect(positions).toEqual(positions.map((_, n) => positionOf(n + 1)));
+  }
+});
+
+test('begins with another partition each time, so that big tasks of one do not keep out others', async () => {
+  const { add, stored, commits } = createTried([0, 1, 2]);
+  for (const index of [0, 1, 2]) add(index, 1, 4, LIMITS.commitBytes - MIB);
+  await until(() => stored.length === 9);
+  expect(numbersOf(commits).slice(0, 3)).toEqual([
+    [0, 1],
+    [1, 2],
+    [2, 0],
+  ]);
+});
+
+test('is idle for a partition that leaves while tasks of others keep coming', async () => {
+  let isOver = false;
+  const tried = createTried([0, 1], {
+    // There is always one more.
+    async onCommit() {
+      if (!isOver) tried.add(0, 1, 3);
+    },
+  });
+  const { add, holdings, committer, stored, storedOf } = tried;
+  add(1, 1, 2_000);
+  add(0, 1, 10);
+  await until(() => storedOf(1).length > 0);
+  const left = holdings.get(1) as Holding;
+  holdings.delete(1);
+  await committer.idle([left]);
+  const before = storedOf(1).length;
+  expect(left.isCommitting).toBe(false);
+  expect(left.position).toBe(positionOf(before));
+  const all = stored.length;
+  await until(() => stored.length > all + 10);
+  expect(storedOf(1)).toHaveLength(before);
+  isOver = true;
+  await committer.stop();
+});
+
+test('retries where outputs cannot be prepared, and commits the others meanwhile', async () => {
+  let failures = 0;
+  const { add, storedOf, holdings, errors } = createTried([0, 1], {
+    prepare(hold, tasks, nextNumber) {
+      if (hold.index === 0 && failures++ < 2) throw new Error('not now');
+      return processor.prepare(hold, tasks, nextNumber);
+    },
+  });
+  add(0, 1, 4);
+  add(1, 1, 4);
+  await until(() => storedOf(1).length === 3);
+  expect(storedOf(0)).toEqual([]);
+  expect(holdings.get(0)).toMatchObject({ isCommitting: false, bytes: 3, position: positionOf(0) });
+  await until(() => storedOf(0).length === 3);
+  expect(storedOf(0).map(({ position, number }) => [position, number])).toEqual(
+    [1, 2, 3].map((n) => [positionOf(n), n]),
+  );
+  expect(errors).toHaveLength(2);
+  expect(holdings.get(0)).toMatchObject({ isCommitting: false, bytes: 0, position: positionOf(3) });
+});
+
+test('stops while the database is away, and takes nothing for done that is not', async () => {
+  let asked = 0;
+  const { add, committer, holdings, stored } = createTried([0], {
+    onCommit: async () => {
+      asked++;
+      throw unavailable('away');
+    },
+  });
+  add(0, 1, 4);
+  await until(() => asked > 1);
+  const holding = holdings.get(0) as Holding;
+  const idle = committer.idle([holding]);
+  await committer.stop();
+  await idle;
+  expect(stored).toEqual([]);
+  // Its tasks were taken: without them it must not look as if it had none.
+  expect(holding).toMatchObject({ tasks: [], isCommitting: true, position: positionOf(0) });
+});
+
+test('drops only the output that can never be stored, and says which', async () => {
+  const { add, storedOf, holdings, errors } = createTried([0, 1], {
+    async onCommit(outputs) {
+      if (outputs.some(({ partition, position }) => partition === 0 && position === positionOf(37))) throw new Error();
+    },
+  });
+  add(0, 1, 101);
+  add(1, 1, 101);
+  await until(() => storedOf(0).length === 99 && storedOf(1).length === 100);
+  expect(storedOf(0).map(({ position }) => position)).not.toContain(positionOf(37));
+  expect(errors).toEqual([expect.objectContaining({ partition: 0, position: positionOf(37) })]);
+  const numbers = storedOf(0).map(({ number }) => number);
+  expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+  expect(new Set(numbers).size).toBe(99);
+  await until(() => holdings.get(0)?.isCommitting === false);
+  expect(holdings.get(0)?.position).toBe(positionOf(100));
+});
+
+test('never stores a position of a change whose tasks are not all stored', async () => {
+  const { holdings, committer, storedOf, commits } = createTried([0], {
+    async onCommit(outputs) {
+      if (outputs.some(({ number, position }) => number > 2 && position === positionOf(2))) throw new Error();
+    },
+  });
+  // Four tasks of the second change.
+  const tasks = [planned(0, 1), ...Array.from({ length: 4 }, () => planned(0, 2)), planned(0, 3)];
+  pushTasks(holdings.get(0) as Holding, tasks);
+  committer.wake();
+  await until(() => commits.at(-1)?.[0]?.position === positionOf(3));
+  const stored = commits.map(([advance]) => [advance?.position, advance?.lastNumber]);
+  // The change is done with its last task, though that is dropped.
+  expect(stored.filter(([position]) => position === positionOf(2))).toHaveLength(1);
+  expect(storedOf(0).map(({ position }) => position)).toEqual([1, 2, 3].map(positionOf));
+});

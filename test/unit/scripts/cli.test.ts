@@ -1,0 +1,178 @@
+/** The command line without a service: what it compares, reads from files and prints. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import {
+  findDifferences,
+  isEqual,
+  referencesIn,
+  resolveReferences,
+  toChange,
+} from '../../../scripts/cli/apply-plan.js';
+import { parsePairs } from '../../../scripts/cli/command.js';
+import { parseManifest } from '../../../scripts/cli/manifest.js';
+import { createOutput } from '../../../scripts/cli/output.js';
+import { chooseProfile, profileFile, readProfile, writeProfile } from '../../../scripts/cli/profile.js';
+import { printStoreTypes } from '../../../scripts/cli/store-commands.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'vigil-cli-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('apply', () => {
+  test.each([
+    ['nothing where all is as wanted', { a: 1, b: [1, { c: 2 }], d: 4 }, { b: [1, { c: 2 }], a: 1 }, []],
+    ['a value', { a: 1 }, { a: 2 }, ['a']],
+    ['a field that is new', {}, { a: null }, ['a']],
+    ['fields of nested objects', { a: { b: 1, c: 2 } }, { a: { b: 1, c: 3 } }, ['a.c']],
+    ['whole lists', { a: [1, 2] }, { a: [2, 1] }, ['a']],
+    ['no password of what is there', { login: 'x' }, { login: 'x', password: 'p' }, []],
+  ])('finds %s', (_, current, wanted, paths) => {
+    const differences = findDifferences(current, wanted);
+    expect(differences.map(({ path }) => path)).toEqual(paths);
+    expect(findDifferences({ ...current, ...wanted }, wanted)).toEqual([]);
+  });
+
+  test('changes only what differs', () => {
+    const wanted = { name: 'a', config: { auth: { user: 'u', realm: 'r' }, rate: 2 } };
+    const current = { name: 'a', config: { auth: { user: 'x', realm: 'r' }, rate: 1, kept: true } };
+    expect(toChange(findDifferences(current, wanted))).toEqual({ config: { auth: { user: 'u' }, rate: 2 } });
+  });
+
+  test('compares objects whatever the order of their fields', () => {
+    expect(isEqual({ a: 1, b: [{ c: 2, d: 3 }] }, { b: [{ d: 3, c: 2 }], a: 1 })).toBe(true);
+    expect(isEqual({ a: 1 }, { a: 1, b: undefined })).toBe(true);
+    expect(isEqual([1], { 0: 1 })).toBe(false);
+  });
+
+  test('finds and resolves references', () => {
+    const value = { model: { $ref: 'models/Truck' }, list: [{ $ref: 'groups/Fleet' }], name: 'x' };
+    expect(referencesIn(value)).toEqual(['models/Truck', 'groups/Fleet']);
+    expect(resolveReferences(value, (name) => name.toUpperCase())).toEqual({
+      ...{ model: 'MODELS/TRUCK', list: ['GROUPS/FLEET'], name: 'x' },
+    });
+  });
+});
+
+describe('files', () => {
+  test('reads YAML documents, lists and JSON', () => {
+    const yaml = 'store: models\nname: A\n---\n- { store: objects, id: o }\n- { store: users, login: u }\n---\n';
+    const json = '[{"store": "labels", "name": "L"}]';
+    const found = [...parseManifest(yaml, 'a.yaml'), ...parseManifest(json, 'b.json')];
+    expect(found.map(({ store, name, key }) => [store, name, key])).toEqual([
+      ['models', 'A', 'name'],
+      ['objects', 'o', 'id'],
+      ['users', 'u', 'login'],
+      ['labels', 'L', 'name'],
+    ]);
+  });
+
+  test.each([
+    ['store: models', 'has no "name"'],
+    ['name: A', 'has no "store"'],
+    ['store: ../users\nname: A', 'has no "store"'],
+    ['- 1', 'expected entities'],
+    ['a: [', 'a.yaml: '],
+  ])('refuses %j', (text, reason) => expect(() => parseManifest(text, 'a.yaml')).toThrow(reason));
+});
+
+describe('the stored login', () => {
+  test('can be read by its user alone', async () => {
+    const file = join(folder, 'vigil', 'login.json');
+    expect(await readProfile(file)).toBeNull();
+    await writeProfile(file, { url: 'http://a', token: 't', login: 'l', expiresAt: 1 });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(await readProfile(file)).toMatchObject({ token: 't' });
+  });
+
+  const stored = { url: 'http://a:1', token: 'stored', login: 'l', expiresAt: 1 };
+
+  test.each([
+    ['what is stored', {}, undefined, { url: 'http://a:1', token: 'stored' }],
+    ['no stored token for another address', {}, 'http://b', { url: 'http://b', token: null }],
+    ['the environment', { VIGIL_URL: 'b:2/', VIGIL_TOKEN: 'e' }, undefined, { url: 'http://b:2', token: 'e' }],
+    ['an argument before the environment', { VIGIL_URL: 'http://b' }, 'a:1', { url: 'http://a:1', token: 'stored' }],
+  ])('uses %s', (_, env, url, chosen) => expect(chooseProfile(env, stored, url)).toEqual(chosen));
+
+  test('is in the configuration folder of the system', () => {
+    expect(profileFile({ XDG_CONFIG_HOME: '/x' }, 'linux')).toBe(join('/x', 'vigil', 'login.json'));
+    expect(profileFile({ APPDATA: '/y' }, 'win32')).toBe(join('/y', 'vigil', 'login.json'));
+  });
+});
+
+describe('output', () => {
+  function printed(isJson: boolean, use: (output: ReturnType<typeof createOutput>) => void): string {
+    let text = '';
+    const stream = { isTTY: false, write: (more: string) => (text += more) };
+    use(createOutput({ isJson, stdout: stream, stderr: { write: () => true }, noColor: false }));
+    return text;
+  }
+  const rows = (output: ReturnType<typeof createOutput>): void => {
+    const table = output.rows(['id', 'state.speed', 'avg.x']);
+    table.row({ id: 'a', state: { speed: 5 }, 'avg.x': 1 });
+    table.row({ id: 'longer\u001b[2J' });
+    table.end();
+  };
+
+  test('is a table without colours where there is no terminal, and without what steers one', () => {
+    expect(printed(false, rows)).toBe('id      state.speed  avg.x\na       5            1\nlonger\n');
+  });
+
+  test('is one JSON text per line for programs', () => {
+    expect(
+      printed(true, rows)
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).id),
+    ).toHaveLength(2);
+    expect(printed(true, (output) => output.one({ a: 1, success: true }))).toBe('{"a":1}\n');
+  });
+});
+
+test('reads parameters as JSON where they are JSON', () => {
+  expect(parsePairs(['n=3', 'on=true', 'mode=eco', 'list=[1]', 'equal=a=b', 'empty='])).toEqual({
+    ...{ n: 3, on: true, mode: 'eco', list: [1], equal: 'a=b', empty: '' },
+  });
+  expect(() => parsePairs(['novalue'])).toThrow('novalue');
+});
+
+test('prints types of stores, with references and without end', () => {
+  const tree = { type: 'object', properties: { next: { $ref: '#' } }, required: ['next'] };
+  const shift = {
+    properties: { driver: { $ref: '#/$defs/person' }, hours: { type: 'number' } },
+    ...{ required: ['driver'], $defs: { person: { type: 'object', properties: { name: { type: 'string' } } } } },
+  };
+  const text = printStoreTypes([
+    { name: 'trees', schema: tree },
+    { name: 'night-shifts', schema: shift },
+  ]);
+  expect(text).toContain('export type NightShift = {\n  driver: {\n    name?: string;\n  };\n  hours?: number;\n};');
+  expect(text).toContain("'night-shifts': NightShift;\n  'trees': Tree;");
+  expect(text.length).toBeLessThan(5_000);
+});
+
+test('completes commands and options in bash', async () => {
+  const { createCompletionCommand } = await import('../../../scripts/cli/completion.js');
+  const lines: string[] = [];
+  const log = console.log;
+  console.log = (text: string) => lines.push(text);
+  const known = { usage: '', summary: 's', needsLogin: false, arguments: [0, 0] as const, run: async () => undefined };
+  const commands = [{ ...known, name: 'objects', options: { where: { type: 'string' } as const } }];
+  await createCompletionCommand(() => commands, ['json'])
+    .run({} as never, {}, ['bash'])
+    .finally(() => {
+      console.log = log;
+    });
+  const ask = (words: string) =>
+    execFileSync(
+      'bash',
+      [
+        '-c',
+        `${lines.join('\n')}\nCOMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _vigil; echo "\${COMPREPLY[@]}"`,
+      ],
+      { encoding: 'utf8' },
+    ).trim();
+  expect(ask('vigil ob')).toBe('objects');
+  expect(ask('vigil objects --')).toBe('--where --json');
+});
