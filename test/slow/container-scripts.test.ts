@@ -53,9 +53,16 @@ test('makes a backup where there is none, then waits; keeps the newest, and what
   const old = new Date(Date.now() - 2 * 3_600_000);
   for (const name of await backups()) await utimes(join(folder, name, 'manifest.json'), old, old);
   expect(await check()).toBe(1);
+  // A backup is named after the second it begins in.
+  await until(
+    () => Date.now() >= Date.parse(`${made.replace(/T(\d\d)-(\d\d)-/, 'T$1:$2:')}Z`) + 1_000,
+    'the next second',
+  );
   const second = startSchedule();
   endings.push(() => second.child.kill('SIGKILL'));
-  await until(async () => (await backups()).length === 3, 'the oldest two are gone', 30_000);
+  await until(async () => (await backups()).length === 3, 'the oldest two are gone', 30_000).catch((error: Error) => {
+    throw new Error(`${error.message}: ${second.output()}`);
+  });
   const names = await readdir(folder);
   expect(names).toEqual(expect.arrayContaining([made, 'mine']));
   expect(names.filter((name) => /^2026-01-|partial/.test(name))).toEqual([]);
