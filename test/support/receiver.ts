@@ -93,7 +93,11 @@ export function useWebhooks(service: TestService, receiver: Receiver) {
       await service.settled();
       return body;
     },
-    remove: ({ _id }: Entity) => service.admin('DELETE', `handlers/${_id}`),
+    /** Resolves when nothing more is begun for it: what came later would count for the next test. */
+    async remove({ _id }: Entity) {
+      await service.admin('DELETE', `handlers/${_id}`);
+      await service.settled();
+    },
   };
 }
 
