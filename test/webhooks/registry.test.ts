@@ -11,7 +11,7 @@ import { useReceiver, useWebhooks } from '../support/receiver.js';
 import { until } from '../support/until.js';
 
 Object.assign(LIMITS, { webhookReplayCheckMs: 20, webhookReplayAhead: 200, historyPage: 3, partitionTickMs: 100 });
-const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1' } });
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1', OPS_PORT: '0' } });
 const receiver = useReceiver();
 const { createObject, createHandler, remove } = useWebhooks(service, receiver);
 const PASSWORD = 'correct horse battery';

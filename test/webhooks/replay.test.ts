@@ -6,7 +6,7 @@ import { useReceiver, useWebhooks, verify } from '../support/receiver.js';
 import { until } from '../support/until.js';
 
 Object.assign(LIMITS, { webhookReplayCheckMs: 50, webhookReplayAhead: 20, historyPage: 30, partitionTickMs: 200 });
-const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1' } });
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1', OPS_PORT: '0' } });
 const receiver = useReceiver();
 const { createObject, createHandler, remove } = useWebhooks(service, receiver);
 
