@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ADMINISTRATOR_ROLE_ID } from '../../src/model/builtin.js';
 import { createPerson, ended, openSession, type Person, withCookie } from '../support/callers.js';
 import { useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const service = useService();
 const statusOf = async (call: Person['call']): Promise<number> => (await call('GET', 'auth')).status;
@@ -80,6 +81,7 @@ describe('during a change of password', () => {
         }
       };
       const makers = Array.from({ length: 6 }, make);
+      await until(() => made.length > 0);
       expect((await service.admin('PATCH', `users/${person.id}`, { password: 'another password' })).status).toBe(200);
       changed = true;
       await Promise.all(makers);

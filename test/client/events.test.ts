@@ -56,6 +56,8 @@ const numbersOf = (events: readonly LiveEvent[]): unknown[] =>
 test('receives events as they happen, of the objects and with the names that were asked for', async () => {
   const { _id } = await vigil.objects.create({ id: 'one', name: 'One' });
   await vigil.objects.create({ id: 'two', name: 'Two' });
+  // Told to nobody who listens only from now on.
+  await service.settled();
   const all = listen(vigil);
   const packets = listen(vigil, { objects: ['one'], events: ['object-packet'] });
   await Promise.all([all.isLive(), packets.isLive()]);
@@ -74,12 +76,15 @@ test('receives events as they happen, of the objects and with the names that wer
 test.each(TRANSPORTS)('begins with the events after a position, and then becomes live: %s', async (transport) => {
   const id = `past-${transport}`;
   await vigil.objects.create({ id, name: 'Past' });
+  await service.settled();
   const first = listen(vigil, { objects: [id], transport });
   await first.isLive();
   const since = first.stream.position;
   first.stream.close();
   await first.ended;
   await vigil.objects.addPackets(id, [{ n: 1 }, { n: 2 }]);
+  // They are of the past for whoever comes now.
+  await service.settled();
   const later = listen(vigil, { objects: [id], since, transport });
   await later.isLive();
   expect(numbersOf(later.received)).toEqual([1, 2]);
@@ -97,6 +102,7 @@ test.each(TRANSPORTS)(`loses and repeats nothing in ${RECONNECTS} reconnections:
 test.each(TRANSPORTS)('reports a lost position as a gap, and continues: %s', async (transport) => {
   const id = `lost-${transport}`;
   await vigil.objects.create({ id, name: 'Lost' });
+  await service.settled();
   const { received, isLive } = listen(vigil, { objects: [id], since: 'no position!', transport });
   await isLive();
   await vigil.objects.addPackets(id, [{ n: 1 }]);
@@ -112,6 +118,7 @@ test.each(TRANSPORTS)('reports a lost position as a gap, and continues: %s', asy
 test.each(TRANSPORTS)('continues with a renewed token when the old one is revoked: %s', async (transport) => {
   const id = `renewed-${transport}`;
   await vigil.objects.create({ id, name: 'Renewed' });
+  await service.settled();
   const client = createClient({ url: service.url, login: ADMIN, retryMs: 1, WebSocket });
   const { received, states, isLive } = listen(client, { objects: [id], transport });
   await isLive();

@@ -109,6 +109,8 @@ describe('a moved group', () => {
 
   test('reaches its new ancestors with the very next event', async () => {
     const object = await make('objects', { id: `heard-${new ObjectId()}`, name: 'x', group: groups.crew });
+    // Told to nobody who listens only from now on.
+    await service.settled();
     const listeners: Record<string, Listener> = {};
     for (const [name, { token }] of Object.entries(people)) listeners[name] = await service.listen(token, 'everything');
     const toText = ({ name, payload }: Heard) => {

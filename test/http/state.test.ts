@@ -63,6 +63,8 @@ describe('a packet with only presence', () => {
 
   test('remains in the history, and is published', async () => {
     const object = await create();
+    // Packets of the tests before are told to nobody who listens only from now on.
+    await service.settled();
     const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
     await send(object.id, { time: NOW, lat: 1 });
     await send(object.id, { time: NOW + 1, online: false });

@@ -10,7 +10,7 @@ import { until } from '../support/until.js';
 Object.assign(LIMITS, { pingIntervalMs: 300, pollEvents: 50 });
 
 const service = useService();
-const endings: (() => void)[] = [];
+const endings: (() => unknown)[] = [];
 const outsider = { login: 'outsider', password: 'a password of outsider' };
 let token: string;
 
@@ -21,8 +21,8 @@ beforeAll(async () => {
   await service.admin('POST', 'users', { ...outsider, group: group._id });
 });
 
-afterEach(() => {
-  for (const end of endings.splice(0)) end();
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
 });
 
 interface Said {
@@ -94,7 +94,7 @@ test('sends a stream the same events, order and positions as a socket', async ()
 
 test('resumes a stream at its last id on any instance without loss or duplicates', async () => {
   const other = await startTestService({}, service.mongodbUri);
-  endings.push(() => void other.service.stop());
+  endings.push(() => other.service.stop());
   const first = await open();
   await post('car', 1);
   await until(() => first.heard.length === 1);
@@ -140,7 +140,7 @@ test('ends a stream when its token is revoked', async () => {
   stream.source.addEventListener('error', ({ code }) => errors.push(code));
   await service.as(body.token)('DELETE', 'auth');
   // It ends, comes back by itself, and is refused.
-  await until(() => errors.includes(401), 'the refusal', 10_000);
+  await until(() => errors.includes(401), 'the refusal', 30_000);
   await post('car', 9);
   await service.settled();
   expect(stream.heard).toEqual([]);
@@ -212,7 +212,7 @@ test.each([
 test('limits listeners per user and per address with 429, until one disconnects', async () => {
   const env = { LIVE_CONNECTIONS_PER_USER: '2', LIVE_CONNECTIONS_PER_ADDRESS: '3' };
   const small = await startTestService({ env }, testUri());
-  endings.push(() => void small.stop());
+  endings.push(() => small.stop());
   await small.admin('POST', 'users', outsider);
   const [mine, other] = [
     await small.tokenOf(ADMIN.login, ADMIN.password),

@@ -106,6 +106,8 @@ test('stops events of a group as soon as it is no longer visible', async () => {
 
 test('applies the filter to resuming clients and to server-sent events', async () => {
   const [truck, ship] = [await newObject(ids.small), await newObject(ids.ships)];
+  // The position is one after their creation.
+  await service.settled();
   const { body: start } = await viewer.call('GET', 'events');
   for (const [nth, object] of [truck, ship, truck].entries()) await send(object, nth);
   await service.settled();

@@ -166,7 +166,7 @@ describe('an open connection', () => {
   test('ends when its token expires', async () => {
     const id = nextId();
     await createObject(service.admin, id);
-    const made = await service.admin('POST', 'tokens', { name: 'x', expiresIn: 2_000 });
+    const made = await service.admin('POST', 'tokens', { name: 'x', expiresIn: 4_000 });
     const device = await connect(id, { password: made.body.token });
     await until(() => !device.connected);
     expect(Date.now()).toBeGreaterThanOrEqual(made.body.expiresAt);

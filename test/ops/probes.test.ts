@@ -70,7 +70,8 @@ test('counts requests, packets, events, sockets and commands', async () => {
   await service.admin('POST', 'objects/lorry/packets', { speed: 4 });
   await service.admin('GET', 'objects/no-such-lorry');
   await service.admin('POST', 'objects/lorry/commands/go', {});
-  await fetch(`${service.url}/api/v1/openapi.json`);
+  // To its end: an answer is counted then.
+  await (await fetch(`${service.url}/api/v1/openapi.json`)).text();
   await service.settled();
   const label = '{method="POST",route="/api/v1/objects/:id/packets",status="200"}';
   const after = await valuesOf('vigil_http_requests_total');
@@ -92,17 +93,17 @@ test('counts requests, packets, events, sockets and commands', async () => {
 
 test('reports not ready, with the reason, until its database is available again', async () => {
   await line.cut();
-  await until(async () => (await ask('/ready')).status === 503, 'it is not ready');
+  await until(async () => (await ask('/ready')).status === 503, 'it is not ready', 30_000);
   const { reasons } = JSON.parse((await ask('/ready')).text);
   expect(reasons).toContain('the database does not answer');
   expect((await ask('/health')).status).toBe(200);
   expect((await ask('/metrics')).status).toBe(200);
   await line.mend();
-  await until(async () => (await ask('/ready')).status === 200, 'it is ready');
+  await until(async () => (await ask('/ready')).status === 200, 'it is ready', 30_000);
 });
 
 test('answers many concurrent probes', async () => {
   const ask50 = () => Promise.all(Array.from({ length: 50 }, () => ask('/ready')));
   // The database has only just come back.
-  await until(async () => (await ask50()).every(({ status }) => status === 200), 'everyone is told that it is ready');
+  await until(async () => (await ask50()).every(({ status }) => status === 200), 'everyone is told so', 30_000);
 });

@@ -43,7 +43,8 @@ export async function runCuts({ url, login, transport, reconnections, Socket, ab
   const cutter = transport === 'websocket' ? createCuttingSocket(Socket, abort) : createCuttingFetch();
   const client = createClient({ url, login, retryMs: 1, WebSocket: Socket, ...cutter });
   const received: unknown[] = [];
-  const stream = client.events({ objects: [id], transport });
+  // That the object was created may be told only now.
+  const stream = client.events({ objects: [id], events: ['object-packet'], transport });
   const ended = (async () => {
     for await (const event of stream) received.push(event.event === 'object-packet' ? event.data.n : event.event);
   })();

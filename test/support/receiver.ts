@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { LIMITS } from '../../src/model/limits.js';
 import type { TestService } from './fixture.js';
 import { until } from './until.js';
 
@@ -78,11 +79,25 @@ function createReceiver(): { receiver: Receiver; listen: () => Promise<void> } {
   return { receiver, listen: () => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve)) };
 }
 
+/**
+ * Resolves when the service, which has an `OPS_PORT`, follows the live feed. Before that it may read the creation of an object
+ * out of the history, and send it to a handler that was created later in the same second.
+ */
+export async function becomesLive({ service: { opsUrl } }: TestService): Promise<void> {
+  const wanted = [`vigil_processing_partitions ${LIMITS.partitions}`, 'vigil_processing_partitions_behind 0'];
+  const isLive = async (): Promise<boolean> => {
+    const lines = (await (await fetch(`${opsUrl}/metrics`)).text()).split('\n');
+    return wanted.every((line) => lines.includes(line));
+  };
+  await until(isLive, 'all partitions to be live', 30_000);
+}
+
 type Entity = { readonly _id: string };
 
-/** What tests of webhooks do again and again. */
+/** What tests of webhooks do again and again, with a service that has an `OPS_PORT`. */
 export function useWebhooks(service: TestService, receiver: Receiver) {
   let count = 0;
+  beforeAll(() => becomesLive(service));
   return {
     createObject: async (fields: object = {}) =>
       (await service.admin('POST', 'objects', { id: `hooked-${++count}`, name: 'x', ...fields })).body,
@@ -93,7 +108,11 @@ export function useWebhooks(service: TestService, receiver: Receiver) {
       await service.settled();
       return body;
     },
-    remove: ({ _id }: Entity) => service.admin('DELETE', `handlers/${_id}`),
+    /** Resolves when nothing more is begun for it: what came later would count for the next test. */
+    async remove({ _id }: Entity) {
+      await service.admin('DELETE', `handlers/${_id}`);
+      await service.settled();
+    },
   };
 }
 

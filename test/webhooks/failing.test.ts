@@ -5,7 +5,7 @@ import { useService } from '../support/fixture.js';
 import { type Answer, OK, useReceiver, useWebhooks, verify } from '../support/receiver.js';
 import { until } from '../support/until.js';
 
-const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1' } });
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1', OPS_PORT: '0' } });
 const receiver = useReceiver();
 const { createObject, createHandler, remove } = useWebhooks(service, receiver);
 

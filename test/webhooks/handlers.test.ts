@@ -11,7 +11,7 @@ import { builtInStore } from '../../src/model/stores.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { useReceiver, useWebhooks } from '../support/receiver.js';
 
-const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8' } });
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8', OPS_PORT: '0' } });
 const receiver = useReceiver();
 const { createHandler, remove } = useWebhooks(service, receiver);
 

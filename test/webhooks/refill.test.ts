@@ -2,16 +2,17 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Binary, ObjectId } from 'mongodb';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
-import { type Receiver, startReceiver, verify } from '../support/receiver.js';
+import { becomesLive, type Receiver, startReceiver, verify } from '../support/receiver.js';
 import { until } from '../support/until.js';
 
 const uri = testUri();
-const env = { WEBHOOK_NETWORKS: '127.0.0.1' };
+const env = { WEBHOOK_NETWORKS: '127.0.0.1', OPS_PORT: '0' };
 let receiver: Receiver;
 let service: TestService;
 beforeAll(async () => {
   receiver = await startReceiver();
   service = await startTestService({ env }, uri);
+  await becomesLive(service);
 });
 afterAll(async () => {
   await service.stop();

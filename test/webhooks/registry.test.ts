@@ -11,7 +11,7 @@ import { useReceiver, useWebhooks } from '../support/receiver.js';
 import { until } from '../support/until.js';
 
 Object.assign(LIMITS, { webhookReplayCheckMs: 20, webhookReplayAhead: 200, historyPage: 3, partitionTickMs: 100 });
-const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1' } });
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1', OPS_PORT: '0' } });
 const receiver = useReceiver();
 const { createObject, createHandler, remove } = useWebhooks(service, receiver);
 const PASSWORD = 'correct horse battery';
@@ -167,14 +167,14 @@ test('sends only what both its owner and whoever changed its address may see', a
   const send = async (n: number) => {
     for (const { _id } of [hidden, seen]) await service.admin('POST', `objects/${_id}/packets`, { n });
   };
+  const numbersOf = ({ _id }: { _id: string }) =>
+    receiver.received.filter(({ body }) => body.data._oid === _id).map(({ body }) => body.data.n);
   await send(1);
-  await receiver.got(2);
+  await until(() => numbersOf(hidden).length + numbersOf(seen).length === 2);
   expect((await editor.call('PATCH', `handlers/${handler._id}`, { url: `${receiver.url}theirs` })).status).toBe(200);
   await service.settled();
   await send(2);
   await service.admin('POST', `objects/${seen._id}/packets`, { n: 3 });
-  const numbersOf = ({ _id }: { _id: string }) =>
-    receiver.received.filter(({ body }) => body.data._oid === _id).map(({ body }) => body.data.n);
   await until(() => numbersOf(seen).length === 3);
   expect([numbersOf(hidden), numbersOf(seen)]).toEqual([[1], [1, 2, 3]]);
   await remove(handler);

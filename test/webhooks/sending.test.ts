@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { useService } from '../support/fixture.js';
 import { useReceiver, useWebhooks, verify } from '../support/receiver.js';
 
-const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8' } });
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8', OPS_PORT: '0' } });
 const receiver = useReceiver();
 const { createObject, createHandler, remove } = useWebhooks(service, receiver);
 
