@@ -21,8 +21,9 @@ afterEach(async () => {
 
 async function startChild(env: NodeJS.ProcessEnv): Promise<{ program: Program; url: string }> {
   const program = startProgram(['dist/src/main.js'], env);
-  endings.push(() => program.end('SIGKILL'));
-  return { program, url: await waitForOutput(program, /running at (\S+)/) };
+  // With its database, which would go on writing into the folder that is removed next.
+  endings.push(() => program.end('SIGTERM'));
+  return { program, url: await waitForOutput(program, /running at (\S+)/, 60_000) };
 }
 
 interface Stream {
@@ -70,7 +71,7 @@ async function prepare(): Promise<{ env: NodeJS.ProcessEnv; port: number; folder
   const port = await findFreePort();
   const { MONGODB_URI: _, ...inherited } = process.env;
   const ours = { PORT: '0', MQTT_PORT: String(port), DATA_DIR: folder, LOG_FORMAT: 'json', LOG_LEVEL: 'warn' };
-  const env = { ...inherited, ...ours, ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password };
+  const env = { ...inherited, ...ours, STOP_DELAY: '0', ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password };
   return { env, port, folder };
 }
 
@@ -98,25 +99,25 @@ test('the database killed under them', async () => {
   const { url } = await startChild(env);
   const token = await createObjects(url);
   const stream = startStream(port);
-  await until(() => stream.acknowledged.size > 500, 'the stream to run');
+  await until(() => stream.acknowledged.size > 500, 'the stream to run', 30_000);
   const mongod = Number(await readFile(join(folder, 'mongodb', 'data', 'mongod.lock'), 'utf8'));
   process.kill(mongod, 'SIGKILL');
   const before = stream.acknowledged.size;
   await until(() => stream.acknowledged.size > before + 500, 'the stream to go on', 30_000);
   await stream.stop();
   await expectStored(url, token, stream.acknowledged);
-}, 120_000);
+}, 240_000);
 
 test('the service killed under them: they come back to the next one, and send again what it did not acknowledge', async () => {
   const { env, port } = await prepare();
   const first = await startChild(env);
   const token = await createObjects(first.url);
   const stream = startStream(port);
-  await until(() => stream.acknowledged.size > 500, 'the stream to run');
+  await until(() => stream.acknowledged.size > 500, 'the stream to run', 30_000);
   await first.program.end('SIGKILL');
   const before = stream.acknowledged.size;
   const second = await startChild(env);
   await until(() => stream.acknowledged.size > before + 500, 'the stream to go on', 30_000);
   await stream.stop();
   await expectStored(second.url, token, stream.acknowledged);
-}, 120_000);
+}, 240_000);

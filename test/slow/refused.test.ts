@@ -36,7 +36,7 @@ beforeAll(async () => {
     return new MongoClient(uri);
   });
   service = await startTestService({ env: { MQTT_URL: broker.url } }, through);
-  await until(() => broker.clients().length === LIMITS.brokerConnections, 'all clients of the service');
+  await until(() => broker.clients().length === LIMITS.brokerConnections, 'all clients of the service', 30_000);
 });
 
 afterAll(async () => {
@@ -191,7 +191,7 @@ test('behind a broker: forty messages that cannot be stored, on every client, st
   const last = broker
     .clients()
     .map((client, n) => ({ client, id: client.send(`objects/${good}/base/state/n`, `${n}`) }));
-  await until(() => last.every(({ client, id }) => client.acknowledged.includes(id)), 'the last of each');
+  await until(() => last.every(({ client, id }) => client.acknowledged.includes(id)), 'the last of each', 30_000);
   expect((await valuesOf(good)).toSorted()).toEqual(broker.clients().map((_, n) => n));
 });
 

@@ -32,7 +32,7 @@ async function createRaw(): Promise<string> {
 async function acknowledged(raw: RawDevice, ...packets: ReturnType<typeof PUBLISH>[]): Promise<void> {
   const wanted = raw.received.length + packets.length;
   raw.send(...packets);
-  await until(() => raw.received.length >= wanted, `${wanted - 1} acknowledgements`);
+  await until(() => raw.received.length >= wanted, `${wanted - 1} acknowledgements`, 30_000);
 }
 
 const resent = (text: string, messageId: number) => PUBLISH('base/state', text, { messageId, dup: true });

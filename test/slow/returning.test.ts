@@ -7,8 +7,9 @@ import { ADMIN, openListener, useService } from '../support/fixture.js';
 import { openRaw, type Raw } from '../support/raw-socket.js';
 import { until } from '../support/until.js';
 
-// Small pages, so that there are many.
+// Small pages, so that there are many; and time for those who read slowly, so that they are there until the end of a test.
 Object.assign(LIMITS, { recentPage: 20, historyPage: 100, pollEvents: 10_000, pollBytes: 64 * 1_048_576 });
+Object.assign(LIMITS, { slowMs: 120_000 });
 
 const service = useService();
 const endings: (() => void)[] = [];
@@ -52,11 +53,11 @@ test('who reads slowly keeps nobody else waiting, out of the log or out of memor
   for (const since of [before, recent]) {
     const back = await openListener(service.url, token, { since, events: 'object-packet', objects: 'car' });
     endings.push(back.close);
-    await until(() => back.heard().some(({ payload }) => payload.n === 'last'));
+    await until(() => back.heard().some(({ payload }) => payload.n === 'last'), 'the last packet', 30_000);
   }
   const cutOff = service.logLines.filter((line) => line.includes('"socket disconnected"'));
   expect(cutOff).toEqual([]);
-}, 60_000);
+}, 120_000);
 
 test('who comes back after nobody listened is told everything once, before and after others were there', async () => {
   const { recentUnheardMs } = LIMITS;

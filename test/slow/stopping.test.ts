@@ -19,11 +19,9 @@ afterAll(() => {
 async function leave(port: number, bytes: string, count = 1): Promise<Socket[]> {
   const made = Array.from({ length: count }, () => connect({ port, host: '127.0.0.1', allowHalfOpen: true }));
   sockets.push(...made);
-  for (const socket of made) {
-    socket.on('error', () => undefined);
-    await once(socket, 'connect');
-    await new Promise((done) => socket.write(bytes, done));
-  }
+  for (const socket of made) socket.on('error', () => undefined);
+  await Promise.all(made.map((socket) => once(socket, 'connect')));
+  for (const socket of made) await new Promise((done) => socket.write(bytes, done));
   return made;
 }
 

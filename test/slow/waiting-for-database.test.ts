@@ -44,7 +44,7 @@ test('503 with the time to come again, health 200, ready 503; and all is well wh
   expect(await ready.json()).toMatchObject({ reasons: [expect.stringContaining('it waits for the database')] });
   expect(await statusOf(`${opsUrl}/metrics`)).toBe(200);
   await line.mend();
-  await until(async () => (await statusOf(`${opsUrl}/ready`)) === 200, 'it is ready');
+  await until(async () => (await statusOf(`${opsUrl}/ready`)) === 200, 'it is ready', 30_000);
   await until(async () => (await statusOf(`${url}/api/v1/auth/token`, login)) === 200, 'a login');
   expect(logLines.some((text) => text.includes('database unavailable'))).toBe(true);
 });

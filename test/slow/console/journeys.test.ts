@@ -1,7 +1,7 @@
 /** The console in a real browser, from the login to the own packet, and what it shows of a service that changes. */
 import { describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
@@ -43,6 +43,8 @@ test('gives a command with a token that works as it is pasted', async () => {
   await page.getByLabel('Id', { exact: true }).fill('pasted');
   await page.getByRole('button', { name: 'Create' }).click();
   const text = await page.getByRole('region', { name: 'curl' }).textContent();
+  // From then on the page notices a first packet.
+  await effectsRun(page);
   const [, address, token, body] = /curl '([^']+)'.*Bearer ([^']+)'.*-d '([^']+)'/s.exec(
     text ?? '',
   ) as unknown as string[];

@@ -1,6 +1,6 @@
 /** The console in a browser that cannot draw with WebGL: the same objects on a plain canvas. */
 import { expect, test } from '@jest/globals';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 
 const service = useService();
@@ -12,6 +12,8 @@ test('draws objects, selects the one that is clicked, and follows its packets', 
   const page = await browser.openAs('/');
   expect(await page.evaluate('document.createElement("canvas").getContext("webgl2") === null')).toBe(true);
   await page.locator('.map canvas').waitFor();
+  await page.locator('.row', { hasText: 'Plain' }).waitFor();
+  await effectsRun(page);
   await page.getByRole('button', { name: 'Show all objects' }).click();
   const box = await page.locator('.map').boundingBox();
   if (box === null) throw new Error('no map');

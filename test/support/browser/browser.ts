@@ -27,6 +27,10 @@ export async function logIn(page: Page, user: { login: string; password: string 
   await page.locator('.frame').waitFor();
 }
 
+/** Returns when the effects of what is shown have run: Preact runs them after the next frame. */
+export const effectsRun = (page: Page): Promise<void> =>
+  page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
+
 /** Every page of a test must be free of errors of the script, of the console and of the policy. */
 export function useBrowser(service: TestService, moreArguments: readonly string[] = []): TestBrowser {
   let browser: Browser;
