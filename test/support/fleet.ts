@@ -43,8 +43,13 @@ async function store(db: Db, collection: string, documents: readonly Document[])
   }
 }
 
-/** How many questions and writes the database was asked for since it was started. */
+/** How many questions and writes were asked of this database since the server was started; others have theirs beside it. */
 export async function countCommands(db: Db): Promise<number> {
-  const { opcounters } = await db.admin().serverStatus();
-  return opcounters.command + opcounters.query + opcounters.getmore;
+  const { totals } = await db.admin().command({ top: 1 });
+  const collections = Object.entries(totals as Record<string, Document>);
+  const own = collections.filter(([name]) => name.startsWith(`${db.databaseName}.`));
+  return own.reduce(
+    (sum, [, { commands, queries, getmore }]) => sum + commands.count + queries.count + getmore.count,
+    0,
+  );
 }
