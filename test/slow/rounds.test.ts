@@ -132,10 +132,10 @@ async function startTraffic(name: string): Promise<{ clients: Client[]; writers:
     ...([3, 3, 4, 4] as const).map((protocol) => startClient({ ...common, protocol, restless: protocol === 3 })),
     ...([3, 4, 4] as const).map((protocol) => startClient({ ...common, protocol, restless: true })),
   ];
-  await until(() => clients.every((client) => client.isConnected()), 'every client to be connected');
+  await until(() => clients.every((client) => client.isConnected()), 'every client to be connected', 30_000);
   const writers = startWriters(urls, token, objects);
   writers.resume();
-  await until(() => clients.every(({ heard }) => heard.length > 0), 'every client to hear something');
+  await until(() => clients.every(({ heard }) => heard.length > 0), 'every client to hear something', 30_000);
   return { clients, writers };
 }
 
