@@ -232,7 +232,7 @@ export function openListener(
     take: () => heard.splice(0),
     heard: () => heard,
     async subscribe(narrowing) {
-      const { position, ...answer } = await socket.timeout(5_000).emitWithAck('subscribe', narrowing);
+      const { position, ...answer } = await socket.timeout(30_000).emitWithAck('subscribe', narrowing);
       if (answer.success) narrowings.set(listener, narrowing);
       return answer;
     },
