@@ -46,7 +46,7 @@ test('503 says when to come back, on every path that needs the database, and the
   expectRefusal(await service.as(null)('GET', 'objects'), 401);
   expect((await service.as(null)('GET', '/')).status).toBe(200);
   await line.mend();
-  await until(async () => (await service.admin('GET', 'objects')).status === 200, 'the service answers again');
+  await until(async () => (await service.admin('GET', 'objects')).status === 200, 'the service answers again', 30_000);
   expect((await service.admin('GET', 'objects')).body).toEqual([object]);
   entityOf(await service.admin('POST', 'objects', { id: 'van', name: 'Van' }));
 });
@@ -77,17 +77,21 @@ test('lets an EventSource that came while the database was away hear everything 
   source.onerror = () => void states.push(source.readyState);
   const heard: unknown[] = [];
   source.addEventListener('object-packet', ({ data }) => void heard.push(JSON.parse(data).speed));
-  await until(() => states.length > 0, 'it could not listen');
+  await until(() => states.length > 0, 'it could not listen', 30_000);
   await line.mend();
   await until(() => source.readyState === EventSource.OPEN, 'it listens', 30_000);
   await service.admin('POST', 'objects', { id: 'heard', name: 'Heard' });
-  await until(async () => {
-    await service.admin('POST', 'objects/heard/packets', { speed: 1 });
-    return heard.length > 0;
-  }, 'it hears');
+  await until(
+    async () => {
+      await service.admin('POST', 'objects/heard/packets', { speed: 1 });
+      return heard.length > 0;
+    },
+    'it hears',
+    30_000,
+  );
   source.close();
   expect(states).not.toContain(EventSource.CLOSED);
-});
+}, 120_000);
 
 test('ends the connection of an EventSource without a word while the service waits for its database', async () => {
   const config = parseConfig({

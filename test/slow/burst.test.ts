@@ -55,10 +55,11 @@ test('polling becomes a WebSocket in the middle of a burst: nothing is lost, dou
       return { heard, isUpgraded: () => socket.io.engine.transport.name === 'websocket', polled: () => polled };
     }),
   );
-  await until(() => ears.every(({ heard, isUpgraded }) => isUpgraded() && heard.length > 50));
+  const areOn = () => ears.every(({ heard, isUpgraded }) => isUpgraded() && heard.length > 50);
+  await until(areOn, 'all to have changed, and to hear', 30_000);
   isOver = true;
   await writing;
-  await until(() => ears.every(({ heard }) => heard.at(-1)?.[0] === sent - 1));
+  await until(() => ears.every(({ heard }) => heard.at(-1)?.[0] === sent - 1), 'all to have heard the last', 30_000);
   for (const { heard } of ears) {
     const first = heard[0]?.[0] ?? -1;
     expect(heard.map(([n]) => n)).toEqual(Array.from({ length: sent - first }, (_, at) => first + at));
@@ -66,7 +67,7 @@ test('polling becomes a WebSocket in the middle of a burst: nothing is lost, dou
   }
   // Some were told before they changed, or this shows nothing.
   expect(ears.some(({ polled }) => polled() > 0)).toBe(true);
-});
+}, 120_000);
 
 /** A feed without a database: whoever asks sees the group `g`, in which every object is. */
 function createLiveFeed(): Feed {

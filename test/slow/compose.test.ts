@@ -193,8 +193,12 @@ function nameOf(tlsUrl: string): Promise<string | null> {
       const path = '/api/v1/auth/token';
       const sent = await requestFromOutside(docker.engine, 8443, path, { login: 'admin', password });
       expect(sent.map(({ status }) => status)).toEqual([200, 200]);
-      const log = await docker.stack.sh('docker compose logs --no-log-prefix app');
-      for (const { address } of sent) expect(log).toContain(`"address":"${address}"`);
+      // Lines are gathered for a moment before they are written.
+      const areLogged = async () => {
+        const log = await docker.stack.sh('docker compose logs --no-log-prefix app');
+        return sent.every(({ address }) => log.includes(`"address":"${address}"`));
+      };
+      await until(areLogged, 'the addresses to be in the log', CONTAINER_TIMEOUT_MS, 300);
     },
     TEST_TIMEOUT_MS,
   );

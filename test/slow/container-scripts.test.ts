@@ -66,7 +66,7 @@ test('makes a backup where there is none, then waits; keeps the newest, and what
   const names = await readdir(folder);
   expect(names).toEqual(expect.arrayContaining([made, 'mine']));
   expect(names.filter((name) => /^2026-01-|partial/.test(name))).toEqual([]);
-});
+}, 180_000);
 
 test.each([
   ['BACKUP_EVERY', '24 hours'],
@@ -84,9 +84,9 @@ test('says that an instance is well when it is ready, and otherwise why it is no
   };
   expect(await ask()).toEqual([0, expect.stringContaining('ready')]);
   await line.cut();
-  await until(async () => (await ask())[0] === 1, 'it is not well');
+  await until(async () => (await ask())[0] === 1, 'it is not well', 30_000);
   expect(await ask()).toEqual([1, expect.stringMatching(/"reasons":\["/)]);
   await line.mend();
   await until(async () => (await ask())[0] === 0, 'it is well again', 30_000);
   expect(await ask(String(await findFreePort()))).toEqual([1, '']);
-});
+}, 120_000);

@@ -31,9 +31,9 @@ test('a recording is stored whole and in order, and once when it is sent again',
 
 test('commands are carried out and answered, until it is stopped', async () => {
   const device = await start('--object', 'car');
-  await until(async () => (await service.admin('GET', 'objects/car/packets')).body?.length > 1, 'packets', 20_000);
+  await until(async () => (await service.admin('GET', 'objects/car/packets')).body?.length > 1, 'packets', 30_000);
   await service.admin('POST', 'objects/car/commands/honk', { seconds: 2 });
-  await until(async () => (await service.admin('GET', 'commands')).body[0]?.status === 'done');
+  await until(async () => (await service.admin('GET', 'commands')).body[0]?.status === 'done', 'it is done', 30_000);
   expect(await device.end('SIGINT')).toBe(0);
   expect(device.output()).toContain('Command honk {"seconds":2}: done');
-}, 60_000);
+}, 120_000);

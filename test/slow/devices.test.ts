@@ -74,7 +74,7 @@ test.each(FAULTS)(
     }
     const common = { token, urls: [instance.url], protocol: 4 } as const;
     const clients = [false, true].map((restless) => startClient({ ...common, restless }));
-    await until(() => clients.every((client) => client.isConnected()), 'every client to be connected');
+    await until(() => clients.every((client) => client.isConnected()), 'every client to be connected', 30_000);
     const devices = await startDevices(instance.mqttUrl, objects);
     try {
       for (let round = 0; round < ROUNDS; round++) {

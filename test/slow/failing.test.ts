@@ -15,6 +15,8 @@ let set: ReplicaSet;
 let service: TestService;
 let id = '';
 let count = 0;
+/** They stay until the end: that one is gone is stored two seconds later, and would be what fails in the next test. */
+const devices: RawDevice[] = [];
 
 beforeAll(async () => {
   set = await startReplicaSet({ members: 1 });
@@ -22,12 +24,14 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(async () => {
+  for (const { socket } of devices) socket.destroy();
   await service?.stop();
   await set?.stop();
 }, 60_000);
 
 async function connect(): Promise<RawDevice> {
   const raw = await connectRaw(service.service.mqttUrl as string);
+  devices.push(raw);
   raw.send(CONNECT(id, { clean: false }));
   await until(() => raw.received.length > 0, 'CONNACK');
   // That it is there is stored as well, a moment later: what fails next is to be a message.
@@ -44,10 +48,15 @@ async function stored(): Promise<number[]> {
   return body.map(({ n }: { n?: number }) => n).filter((n?: number) => n !== undefined);
 }
 
-/** The next commands of this name take a while and then fail; `end` makes them work again. */
-async function fail(command: string, mode: 'alwaysOn' | { times: number }, errorCode: number) {
+/** The next such commands take a while and then fail; `end` makes them work again. Others of the service are not meant. */
+async function fail(
+  [command, collection]: [command: string, collection: string],
+  mode: 'alwaysOn' | { times: number },
+  errorCode: number,
+) {
   const primary = await set.primary();
-  const data = { failCommands: [command], appName: 'vigil', blockConnection: true, blockTimeMS: BLOCKED_MS, errorCode };
+  const about = { failCommands: [command], appName: 'vigil', namespace: `vigil.${collection}` };
+  const data = { ...about, blockConnection: true, blockTimeMS: BLOCKED_MS, errorCode };
   const { count: before } = await primary.command({ configureFailPoint: 'failCommand', mode, data });
   const waitFor = { waitForFailPoint: 'failCommand', timesEntered: before + 1, maxTimeMS: ENTERED_MS };
   return {
@@ -67,7 +76,7 @@ test.each([
   await createObject(service.admin, id);
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   const first = await connect();
-  const { entered, end } = await fail('insert', 'alwaysOn', TIME_EXPIRED);
+  const { entered, end } = await fail(['insert', 'packets'], 'alwaysOn', TIME_EXPIRED);
   first.send(...messages(more, 1));
   await entered();
   first.send(...messages(more, 2, 3));
@@ -83,7 +92,6 @@ test.each([
   await service.settled();
   const heard = listener.take().filter(({ name, payload }) => name === 'object-packet' && payload.id === id);
   expect(heard.map(({ payload }) => payload.n).filter((n) => n !== undefined)).toEqual([1, 2, 3, 4]);
-  second.socket.destroy();
   listener.close();
 });
 
@@ -91,20 +99,19 @@ test('what comes after a message that the database refuses is stored, in order, 
   id = `failing-${++count}`;
   await createObject(service.admin, id);
   const first = await connect();
-  const { entered } = await fail('insert', { times: 1 }, UNKNOWN_ERROR);
+  const { entered } = await fail(['insert', 'packets'], { times: 1 }, UNKNOWN_ERROR);
   first.send(...messages({}, 1));
   await entered();
   first.send(PUBLISH('base/state', '{"n":2}', { qos: 0, messageId: undefined }), ...messages({}, 3));
   await until(() => first.received.filter(({ cmd }) => cmd === 'puback').length === 2, 'every acknowledgement');
   expect(await stored()).toEqual([2, 3]);
   expect(first.isClosed()).toBe(false);
-  first.socket.destroy();
 });
 
 test('a device that the database failed while it connected comes back by itself, as an ordinary client does', async () => {
   id = `failing-${++count}`;
   await createObject(service.admin, id);
-  const { entered } = await fail('find', { times: 1 }, UNKNOWN_ERROR);
+  const { entered } = await fail(['find', 'objects'], { times: 1 }, UNKNOWN_ERROR);
   const device = mqtt.connect(service.service.mqttUrl as string, { ...AUTH, clientId: id, reconnectPeriod: 100 });
   const told: string[] = [];
   device.on('packetreceive', ({ cmd, ...rest }) => told.push(`${cmd} ${'returnCode' in rest && rest.returnCode}`));

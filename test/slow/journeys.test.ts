@@ -51,7 +51,7 @@ async function openSocket({ url }: TestService, token: string, since: string): P
   const heard: string[] = [];
   let position = since;
   const settle = async (): Promise<void> => {
-    const answer = await listener.socket.timeout(5_000).emitWithAck('subscribe', {});
+    const answer = await listener.socket.timeout(30_000).emitWithAck('subscribe', {});
     for (const { name, payload } of listener.take()) heard.push(toText(name, payload));
     position = answer.position;
   };

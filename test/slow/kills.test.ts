@@ -44,6 +44,8 @@ interface Stream {
   readonly sent: Sent[];
   /** Packets acknowledged so far. */
   acknowledged(): Sent[];
+  /** Rejects when a call breaks. */
+  readonly over: Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -63,7 +65,7 @@ async function startStream(url: string, token: string): Promise<Stream> {
   for (const name of names) await callApi(url, token, 'POST', 'objects', { id: name, name });
   const clients = Promise.all(names.map(client));
   return {
-    sent,
+    ...{ sent, over: clients },
     acknowledged: () => sent.filter(({ status }) => status === 200),
     async stop() {
       running = false;
@@ -97,7 +99,7 @@ function expectKept(stream: Stream, stored: { key: string }[]): void {
 /** The listener heard every stored packet once, those of each object in the order they were stored in. */
 async function expectHeard(listener: Listener, stored: { _id: string; _oid: string; _ts: number }[]): Promise<void> {
   const heard: Heard[] = [];
-  await until(() => heard.push(...listener.take()) >= stored.length, 'every stored packet to be heard');
+  await until(() => heard.push(...listener.take()) >= stored.length, 'every stored packet to be heard', 30_000);
   expect(listener.socket.connected).toBe(true);
   const packets = heard.map(({ payload }) => payload);
   const inOrder = (one: (typeof stored)[number], other: (typeof stored)[number]) =>
@@ -143,10 +145,10 @@ test.each(FAULTS)(
     const listener = await openListener(service.url, token);
     endings.push(() => listener.close());
     const stream = await startStream(service.url, token);
-    await until(() => stream.acknowledged().length > 100, 'the stream to run');
+    await until(() => stream.acknowledged().length > 100, 'the stream to run', 30_000);
     await hurt(await mongodOf(folder), () => callApi(service.url, token, 'GET', 'objects'));
     const before = stream.acknowledged().length;
-    await until(() => stream.acknowledged().length > before + 200, 'the service to go on by itself', 20_000);
+    await until(() => stream.acknowledged().length > before + 200, 'the service to go on by itself', 30_000);
     await stream.stop();
     const stored = await storedOf(service.url, token);
     expectKept(stream, stored);
@@ -154,7 +156,7 @@ test.each(FAULTS)(
     // Nobody was logged out by it, and new ones get in.
     expect((await callApi(service.url, await logIn(service.url, ADMIN), 'GET', 'auth')).status).toBe(200);
   },
-  60_000,
+  180_000,
 );
 
 test('while mongod is frozen every kind of call is told 503 in time', async () => {
@@ -182,8 +184,8 @@ test('while mongod is frozen every kind of call is told 503 in time', async () =
   }
   process.kill(processId, 'SIGCONT');
   const goesOn = async () => (await callApi(service.url, token, 'GET', 'objects')).status === 200;
-  await until(goesOn, 'the service to go on', 20_000);
-}, 60_000);
+  await until(goesOn, 'the service to go on', 30_000);
+}, 120_000);
 
 test.each([
   ['new', io],
@@ -208,15 +210,15 @@ test.each([
     await until(() => sockets.every(({ isClosed }) => isClosed()), 'the connections to end', LONGEST_ANSWER_MS);
     expect(sockets.map(({ told }) => told)).toEqual([[], []]);
     process.kill(processId, 'SIGCONT');
-    await until(() => sockets.every(({ socket }) => socket.connected), 'the clients to be back', 20_000);
+    await until(() => sockets.every(({ socket }) => socket.connected), 'the clients to be back', 30_000);
   },
-  60_000,
+  120_000,
 );
 
 async function startChild(env: NodeJS.ProcessEnv): Promise<{ program: Program; url: string }> {
   const program = startProgram(['dist/src/main.js'], env);
   endings.push(() => program.end('SIGKILL'));
-  return { program, url: await waitForOutput(program, /running at (\S+)/) };
+  return { program, url: await waitForOutput(program, /running at (\S+)/, 60_000) };
 }
 
 test('the service killed under a stream of packets: it starts again on its folder with all that it acknowledged', async () => {
@@ -224,11 +226,11 @@ test('the service killed under a stream of packets: it starts again on its folde
   const first = await startChild(env);
   const token = await logIn(first.url, ADMIN);
   const stream = await startStream(first.url, token);
-  await until(() => stream.acknowledged().length > 200, 'the stream to run');
-  const exited = first.program.end('SIGKILL');
-  // The clients' connections break with it.
-  await expect(stream.stop()).rejects.toThrow();
-  await exited;
+  await until(() => stream.acknowledged().length > 200, 'the stream to run', 30_000);
+  // The clients go on until their connections break: what was under way a moment ago may all have been answered.
+  const broken = expect(stream.over).rejects.toThrow();
+  await first.program.end('SIGKILL');
+  await broken;
 
   const second = await startChild(env);
   endings.push(async () => expect(await second.program.end('SIGTERM')).toBe(0));
@@ -236,4 +238,4 @@ test('the service killed under a stream of packets: it starts again on its folde
   const stored = await storedOf(second.url, token);
   expectKept(stream, stored);
   expect((await callApi(second.url, token, 'POST', 'objects/client-0/packets', { key: 'after' })).status).toBe(200);
-}, 60_000);
+}, 180_000);

@@ -60,13 +60,18 @@ export async function startBalancer(
   proxy.stderr?.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
+  const ended = once(proxy, 'exit').then(([code]) => code as number | null);
+  const end = (): Promise<number | null> => {
+    proxy.kill('SIGTERM');
+    return ended;
+  };
   const url = `http://127.0.0.1:${port}`;
   const answers = () =>
     fetch(`${url}/api/v1`).then(
       ({ ok }) => ok,
       () => false,
     );
-  await until(async () => proxy.exitCode !== null || (await answers()), 'the balancer answers, or has ended', 20_000);
+  await until(async () => proxy.exitCode !== null || (await answers()), 'the balancer answers, or has ended', 30_000);
   if (proxy.exitCode !== null) {
     console.warn(`the balancer ended: ${said}`);
     await rm(folder, { recursive: true, force: true });
@@ -75,14 +80,10 @@ export async function startBalancer(
   }
   return {
     ...{ url, tlsPort, mqttUrl: `mqtt://127.0.0.1:${mqtt}`, folder },
-    said: () => said,
-    async end() {
-      const ended = once(proxy, 'exit');
-      proxy.kill('SIGTERM');
-      return (await ended)[0];
-    },
+    ...{ said: () => said, end },
     async stop() {
-      proxy.kill('SIGTERM');
+      // Until then it may write what it finds out about the instances.
+      await end();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -40,6 +40,8 @@ export function startProgram(
 export async function waitForOutput(program: Program, pattern: RegExp, timeoutMs = 25_000): Promise<string> {
   const find = () => pattern.exec(program.output())?.[1];
   await until(() => find() !== undefined || program.child.exitCode !== null, `output like ${pattern}`, timeoutMs, 20);
+  // When it has ended, what it wrote last may not be here yet.
+  if (find() === undefined) await program.ended;
   const found = find();
   if (found === undefined) throw new Error(`the program ended: ${program.output()}`);
   return found;

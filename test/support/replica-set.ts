@@ -165,14 +165,19 @@ async function changeElections(primary: Member, electionMs: number): Promise<voi
 }
 
 function createSet(members: readonly LocalMember[]): Omit<ReplicaSet, 'stop'> {
-  const isPrimary = async (member: LocalMember): Promise<boolean> =>
-    member.isUp() && (await member.command({ hello: 1 }).catch(() => ({ isWritablePrimary: false }))).isWritablePrimary;
+  /** In which election it became the primary that it thinks it is; '' for one that is none. */
+  const electionOf = async (member: LocalMember): Promise<string> => {
+    const said = member.isUp() ? await member.command({ hello: 1 }).catch(() => null) : null;
+    return said?.isWritablePrimary ? String(said.electionId) : '';
+  };
   const primary = async (): Promise<Member> => {
     let found: Member | undefined;
     await until(
       async () => {
-        const are = await Promise.all(members.map(isPrimary));
-        found = members.find((_, at) => are[at]);
+        const elections = await Promise.all(members.map(electionOf));
+        // One that was frozen does not know yet that another one was elected.
+        const last = elections.toSorted().at(-1) ?? '';
+        found = last === '' ? undefined : members[elections.indexOf(last)];
         return found;
       },
       'a primary',
