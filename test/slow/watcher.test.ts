@@ -131,9 +131,9 @@ test('a connection that is cut: the same', async () => {
 test('a stream that says nothing is left, though the server lives, and opened anew', async () => {
   const watched = await watch();
   await fail({ mode: { times: 1 }, data: { ...getMore, blockConnection: true, blockTimeMS: BLOCKED_MS } });
-  await until(() => !watched.watcher.isLive());
+  await until(() => !watched.watcher.isLive(), 'it notices', 30_000);
   await watched.write(1);
-  await until(() => watched.told.length > 0);
+  await until(() => watched.told.length > 0, 'the change', 30_000);
   expect(watched.told).toEqual([1]);
   expect(watched.watcher.isLive()).toBe(true);
   expect(watched.watcher.stats()).toMatchObject({ gaps: 0, restarts: 1 });
@@ -142,7 +142,7 @@ test('a stream that says nothing is left, though the server lives, and opened an
 test('stopping does not wait for a database that hangs', async () => {
   const watched = await watch();
   await fail({ mode: 'alwaysOn', data: { ...getMore, blockConnection: true, blockTimeMS: BLOCKED_MS } });
-  await until(() => watched.watcher.stats().restarts > 0);
+  await until(() => watched.watcher.stats().restarts > 0, 'it was left', 30_000);
   const startMs = performance.now();
   await watched.watcher.stop();
   expect(performance.now() - startMs).toBeLessThan(20_000);
