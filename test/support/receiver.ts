@@ -68,7 +68,7 @@ function createReceiver(): { receiver: Receiver; listen: () => Promise<void> } {
     received,
     answer: OK,
     async got(count) {
-      await until(() => received.length >= count);
+      await until(() => received.length >= count, `${count} messages`, 30_000);
       return received;
     },
     async stop() {

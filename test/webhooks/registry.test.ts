@@ -124,13 +124,13 @@ describe('a replay', () => {
         await service.admin('PATCH', `handlers/${handler._id}`, { name: `name ${nth}` });
     })();
     try {
-      await until(() => new Set(receiver.received.map(({ body }) => body.data.n)).size === 250, 'all of them', 30_000);
+      await until(() => new Set(receiver.received.map(({ body }) => body.data.n)).size === 250, 'all of them', 60_000);
     } finally {
       isOver = true;
       await changing;
     }
     await remove(handler);
-  }, 40_000);
+  }, 90_000);
 
   test('is refused of a handler that is not active: it would wait in the place of others', async () => {
     const handler = await createHandler({ active: false });

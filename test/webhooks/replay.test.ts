@@ -35,7 +35,7 @@ describe('the packets of an interval', () => {
     expect(body).toEqual({
       ...{ handler: handler._id, from: START_MS + 5, to: START_MS + 94, status: 'queued', success: true },
     });
-    await until(() => receiver.received.length >= 130);
+    await receiver.got(130);
     expect(numbersOf(one)).toEqual(upTo(95).slice(5));
     expect(numbersOf(two)).toEqual(upTo(45).slice(5));
     expect(numbersOf(other)).toEqual([]);
@@ -45,7 +45,7 @@ describe('the packets of an interval', () => {
     // Asked for again, they are sent again.
     receiver.received.length = 0;
     await replay(handler, { from: new Date(START_MS + 44).toISOString(), to: START_MS + 44 });
-    await until(() => receiver.received.length >= 2);
+    await receiver.got(2);
     const ids = receiver.received.map(({ id }) => id);
     expect(new Set(ids).size).toBe(2);
     await remove(handler);
@@ -86,10 +86,10 @@ describe('the packets of an interval', () => {
     await store(object, [1_000]);
     // Where the second try came before the new event, the third one comes seconds later.
     await until(async () => (await endsOf(handler)).length === 1, 'the end of the replay', 30_000);
-    await until(() => new Set(taken).size === 91);
+    await until(() => new Set(taken).size === 91, 'all of them', 30_000);
     expect(taken).toEqual([1_000, ...upTo(90)]);
     await remove(handler);
-  });
+  }, 90_000);
 });
 
 test('sends all events after a position', async () => {
