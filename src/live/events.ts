@@ -71,10 +71,11 @@ export function toPastEvents(change: Change, audience: readonly string[] | null)
 }
 
 function toBelongingEvents(change: Change, audience: readonly string[]): LiveEvent[] {
-  const { store, kind, after } = change;
-  if (store === 'packets' && kind === 'created') {
+  // Reading `after` decodes a packet, which is not needed where nobody listens.
+  if (change.store === 'packets' && change.kind === 'created') {
     return [new ChangeEvent('object-packet', { change, audience }, () => change.json ?? toBytes(change.after))];
   }
+  const { store, after } = change;
   const name = store === 'commands' && after !== null ? commandEventOf(change) : null;
   if (name === null || after === null) return [];
   const payload = commandPayload(change.objectId as string, after);

@@ -77,11 +77,18 @@ function writeInt64(out: DataView, start: number, bson: Uint8Array, offset: numb
 function writeDouble(out: DataView, start: number, bson: Uint8Array, offset: number): number {
   doubleHalves[0] = int32(bson, offset);
   doubleHalves[1] = int32(bson, offset + 4);
-  return writeNumber(out, start, double[0] as number);
+  return writeSharedDouble(out, start);
 }
 
 /** Writes a number like `JSON.stringify`, in at most 32 bytes. */
 export function writeNumber(out: DataView, start: number, value: number): number {
+  double[0] = value;
+  return writeSharedDouble(out, start);
+}
+
+/** Writes the number in `double`: V8 would allocate memory for a fraction that is passed as an argument. */
+function writeSharedDouble(out: DataView, start: number): number {
+  const value = double[0] as number;
   const size = Math.abs(value);
   const whole = Math.floor(size);
   if (whole === size && size < 2 ** 53) return writeInteger(out, start, value);
@@ -124,8 +131,8 @@ export function writeValue(out: DataView, pos: number, type: number, bson: Uint8
   if (type === NULL || type === UNDEFINED) return writeAscii(out, pos, 'null');
   if (type === INT32) return writeInteger(out, pos, int32(bson, offset));
   if (type === INT64) return writeInt64(out, pos, bson, offset);
-  if (type === BINARY && packetIdAt(bson, offset) !== -1)
-    return writeObjectId(out, pos, bson, packetIdAt(bson, offset));
+  const packetId = type === BINARY ? packetIdAt(bson, offset) : -1;
+  if (packetId !== -1) return writeObjectId(out, pos, bson, packetId);
   throw new TypeError(`BSON type ${type} has no JSON form`);
 }
 

@@ -119,6 +119,20 @@ describe('toEvents: everything else', () => {
     expect(payloadOf(events[0])).toEqual(packet);
   });
 
+  test('decodes no packet until its data is wanted', () => {
+    let decoded = 0;
+    const stored = {
+      ...change({ store: 'packets', kind: 'created', id: 'p' }),
+      get after() {
+        decoded++;
+        return packet;
+      },
+    };
+    const [event] = toEvents(stored, audience);
+    expect(decoded).toBe(0);
+    expect(payloadOf(event)).toEqual(packet);
+  });
+
   const silent: [name: string, change: Partial<Change>, packetReaders: string[] | null][] = [
     ['a packet of an object that is gone', { store: 'packets', kind: 'created', after: packet }, null],
     ['a packet removed', { store: 'packets', kind: 'removed', before: packet }, audience],
