@@ -377,7 +377,7 @@ describe('how a token ends', () => {
       const other = await openListener(there.url, await here.tokenOf(ADMIN.login, ADMIN.password));
       expect((await end(body.token, body._id))?.status).toBe(200);
       expect((await onHere('GET', 'auth')).status).toBe(401);
-      await until(async () => (await onThere('GET', 'auth')).status === 401, 'revoked there');
+      await until(async () => (await onThere('GET', 'auth')).status === 401, 'revoked there', 1_000);
       for (const socket of sockets) await ended(socket);
       expect(other.socket.connected).toBe(true);
       other.close();

@@ -37,7 +37,7 @@ async function sendAndGo(
 }
 
 const listensAgain = async (): Promise<void> => {
-  await until(async () => (await service.admin('GET', 'events')).status === 200, 'room for one more');
+  await until(async () => (await service.admin('GET', 'events')).status === 200, 'room for one more', 3_000);
 };
 
 test('ends streams whose clients disconnect before the answer begins', async () => {

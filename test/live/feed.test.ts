@@ -140,7 +140,7 @@ test('ends a stream when its token is revoked', async () => {
   stream.source.addEventListener('error', ({ code }) => errors.push(code));
   await service.as(body.token)('DELETE', 'auth');
   // It ends, comes back by itself, and is refused.
-  await until(() => errors.includes(401), 'the refusal', 30_000);
+  await until(() => errors.includes(401), 'the refusal', 10_000);
   await post('car', 9);
   await service.settled();
   expect(stream.heard).toEqual([]);

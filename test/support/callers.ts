@@ -50,6 +50,6 @@ export async function createPerson(
   return { id: body._id, login, password, token, call: service.as(token) };
 }
 
-/** Resolves when the service has ended the socket; throws when it does not. */
+/** Resolves when the service has ended the socket; throws when it does not soon. */
 export const ended = (listener: Listener): Promise<void> =>
-  until(() => !listener.socket.connected, 'the socket is ended', 30_000);
+  until(() => !listener.socket.connected, 'the socket is ended', 5_000);

@@ -90,6 +90,8 @@ test('keeps the events of a batch in order, and the same when it is resent', asy
     );
   await until(() => sent().length >= 30);
   expect(sent()).toEqual(Array.from({ length: 30 }, (_, n) => n));
+  const texts = new Set(receiver.received.map(({ id, text }) => `${id} ${text}`));
+  expect(texts.size).toBe(new Set(receiver.received.map(({ id }) => id)).size);
   const [failed, again] = receiver.received;
   expect([again?.id, again?.text]).toEqual([failed?.id, failed?.text]);
   await remove(handler);
