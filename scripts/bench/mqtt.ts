@@ -12,6 +12,7 @@ import { defaultCacheFolder } from '../../src/config.js';
 import { startEmbedded } from '../../src/db/embedded/start.js';
 import { failure, parseArguments, parsePositive, runScript } from '../client.js';
 import type { FromMqttLoad, MqttJob, MqttPhase, MqttResult, ToMqttLoad } from './mqtt-load.js';
+import { SERVICE_ARGUMENTS } from './servers.js';
 import { format } from './stats.js';
 
 const HELP = `node dist/scripts/bench/mqtt.js
@@ -84,7 +85,7 @@ async function ask(load: ChildProcess, message: ToMqttLoad): Promise<FromMqttLoa
 
 async function startService(mongodbUri: string, profileFolder: string | null) {
   const profile = profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`];
-  const child = spawn(process.execPath, [...profile, '--enable-source-maps', compiled('../../src/main.js')], {
+  const child = spawn(process.execPath, [...profile, ...SERVICE_ARGUMENTS, compiled('../../src/main.js')], {
     env: {
       ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: '0', MQTT_PORT: '0', SECRET, ADMIN_PASSWORD },
       ...{ MONGODB_URI: mongodbUri, LOG_LEVEL: 'warn' },

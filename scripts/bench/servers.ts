@@ -1,7 +1,7 @@
 // The measured servers, each in a separate process. A server is frozen while another one is measured.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -39,6 +39,11 @@ const POLL_MS = 20;
 const TICK_MS = '10';
 const MANY = '100000';
 
+/** The arguments of Node.js with which the service runs in production. */
+export const SERVICE_ARGUMENTS: readonly string[] = JSON.parse(readFileSync('package.json', 'utf8'))
+  .scripts.start.split(' ')
+  .slice(1, -1);
+
 const compiled = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 export async function startServer(name: ServerName, place: Place): Promise<RunningServer> {
@@ -49,7 +54,8 @@ export async function startServer(name: ServerName, place: Place): Promise<Runni
   const file = join(place.folder, `${name}.log`);
   const log = openSync(file, 'a');
   const said = async (): Promise<string> => (await readFile(file, 'utf8')).slice(-LAST_CHARACTERS);
-  const child = spawn(process.execPath, [...profile, '--enable-source-maps', program], {
+  const args = name === 'ours' ? SERVICE_ARGUMENTS : ['--enable-source-maps'];
+  const child = spawn(process.execPath, [...profile, ...args, program], {
     // Logs as in production.
     env: {
       ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), SECRET },

@@ -10,7 +10,7 @@ import { type Service, startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
 import { type ApiAnswer, callApi, logIn } from '../support/api-call.js';
 import { ADMIN, type Heard, type Listener, openListener } from '../support/fixture.js';
-import { type Program, startProgram, waitForOutput } from '../support/program.js';
+import { type Program, SERVICE, startProgram, waitForOutput } from '../support/program.js';
 import { until } from '../support/until.js';
 
 const CLIENTS = 4;
@@ -216,7 +216,7 @@ test.each([
 );
 
 async function startChild(env: NodeJS.ProcessEnv): Promise<{ program: Program; url: string }> {
-  const program = startProgram(['dist/src/main.js'], env);
+  const program = startProgram(SERVICE, env);
   endings.push(() => program.end('SIGKILL'));
   return { program, url: await waitForOutput(program, /running at (\S+)/, 60_000) };
 }

@@ -8,7 +8,7 @@ import { callApi, logIn } from '../support/api-call.js';
 import { ADMIN } from '../support/fixture.js';
 import { AUTH } from '../support/mqtt-device.js';
 import { findFreePort } from '../support/ports.js';
-import { type Program, startProgram, waitForOutput } from '../support/program.js';
+import { type Program, SERVICE, startProgram, waitForOutput } from '../support/program.js';
 import { until } from '../support/until.js';
 
 const DEVICES = 5;
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 async function startChild(env: NodeJS.ProcessEnv): Promise<{ program: Program; url: string }> {
-  const program = startProgram(['dist/src/main.js'], env);
+  const program = startProgram(SERVICE, env);
   // With its database, which would go on writing into the folder that is removed next.
   endings.push(() => program.end('SIGTERM'));
   return { program, url: await waitForOutput(program, /running at (\S+)/, 60_000) };

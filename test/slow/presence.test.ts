@@ -3,7 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
 import { CONNECT, connectDevice, connectRaw, createObject } from '../support/mqtt-device.js';
-import { type Program, startProgram, waitForOutput } from '../support/program.js';
+import { type Program, SERVICE, startProgram, waitForOutput } from '../support/program.js';
 import { until } from '../support/until.js';
 
 const service = useService();
@@ -104,7 +104,7 @@ test('the newer connection counts, on whichever instance it is', async () => {
 
 async function startChild(): Promise<{ program: Program; mqttUrl: string }> {
   const env = { ...process.env, PORT: '0', MONGODB_URI: service.mongodbUri, LOG_FORMAT: 'json', LOG_LEVEL: 'info' };
-  const program = startProgram(['dist/src/main.js'], { ...env, SECRET: 'test-secret-0123456789-abcdefghijklmnop' });
+  const program = startProgram(SERVICE, { ...env, SECRET: 'test-secret-0123456789-abcdefghijklmnop' });
   endings.push(() => program.end('SIGKILL'));
   return { program, mqttUrl: await waitForOutput(program, /Devices\s+(\S+)/) };
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { type FailedStart, isListed, startFailing } from '../support/failed-start.js';
 import { testUri } from '../support/fixture.js';
-import { startProgram, waitForOutput } from '../support/program.js';
+import { SERVICE, startProgram, waitForOutput } from '../support/program.js';
 
 let base: string;
 beforeAll(async () => {
@@ -115,7 +115,7 @@ test.each(['mongodb://127.0.0.1:1/vigil', 'mongodb+srv://nowhere.invalid/vigil']
   'without its database it waits, says so, and stops when it is told to: %s',
   async (uri) => {
     const env = { PATH: '', PORT: '0', MQTT_PORT: '', STOP_DELAY: '0', MONGODB_URI: uri, SECRET, LOG_LEVEL: 'silent' };
-    const program = startProgram(['dist/src/main.js'], env);
+    const program = startProgram(SERVICE, env);
     await waitForOutput(program, /(Stop with)/, 30_000);
     const code = await program.end('SIGTERM');
     expect({ code, said: program.output() }).toEqual({

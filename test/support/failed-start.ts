@@ -1,6 +1,6 @@
 /** The program as a person starts it, when the start fails: what it says, how it ends, and whether the documentation lists it. */
 import { readCode, readSection, readTable } from './docs/markdown.js';
-import { startProgram } from './program.js';
+import { SERVICE, startProgram } from './program.js';
 
 export interface FailedStart {
   readonly code: number | null;
@@ -10,7 +10,7 @@ export interface FailedStart {
 
 /** Starts the service as a process of its own, by a program that is put before it if there is one, and waits for its end. */
 export async function startFailing(env: Record<string, string>, before: readonly string[] = []): Promise<FailedStart> {
-  const [program = '', ...args] = [...before, process.execPath, 'dist/src/main.js'];
+  const [program = '', ...args] = [...before, process.execPath, ...SERVICE];
   const { ended, output } = startProgram(args, { PATH: '', PORT: '0', ...env }, program);
   return { code: await ended, said: output().trim() };
 }

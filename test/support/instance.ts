@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ADMIN } from './fixture.js';
 import { findFreePort } from './ports.js';
+import { SERVICE } from './program.js';
 import { until } from './until.js';
 
 const START_MS = 30_000;
@@ -64,7 +65,7 @@ export async function startInstance(
     thaw: () => void child.kill('SIGCONT'),
     async start() {
       const out = openSync(logFile, 'a');
-      child = spawn(process.execPath, ['dist/src/main.js'], { env, stdio: ['ignore', out, out] });
+      child = spawn(process.execPath, SERVICE, { env, stdio: ['ignore', out, out] });
       closeSync(out);
       const isAnswering = () =>
         fetch(url).then(

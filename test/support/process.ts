@@ -1,6 +1,6 @@
 /** The service as a process of its own, as an operator runs it. */
 import type { ChildProcess } from 'node:child_process';
-import { startProgram } from './program.js';
+import { SERVICE, startProgram } from './program.js';
 import { until } from './until.js';
 
 export interface Process {
@@ -16,7 +16,7 @@ export interface Process {
 /** Starts the compiled service and waits until it is ready; `env` names PORT, OPS_PORT, MONGODB_URI and what else it needs. */
 export async function startProcess(env: Record<string, string>): Promise<Process> {
   const given = { PATH: '', LOG_FORMAT: 'json', LOG_LEVEL: 'warn', MQTT_PORT: '', ...env };
-  const { child, output, ended } = startProgram(['dist/src/main.js'], given);
+  const { child, output, ended } = startProgram(SERVICE, given);
   const opsUrl = `http://127.0.0.1:${env.OPS_PORT}`;
   const isReady = () =>
     fetch(`${opsUrl}/ready`).then(

@@ -1,6 +1,7 @@
 /** A program of ours as a process of its own: what it wrote, and how it ended. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { until } from './until.js';
 
 export interface Program {
@@ -12,6 +13,11 @@ export interface Program {
   /** Ends it by a signal, unless it has ended, and waits for that. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
+
+/** What Node.js is given to run the service, as in production. */
+export const SERVICE: readonly string[] = JSON.parse(readFileSync('package.json', 'utf8'))
+  .scripts.start.split(' ')
+  .slice(1);
 
 /** Starts a program, Node.js unless another one is named; `env` is its whole environment. */
 export function startProgram(

@@ -4,7 +4,6 @@
  * are repeated, a DBRef is a plain document, and the key of a packet becomes the packet's `_id`. Throws a TypeError for a type
  * that never occurs here (other binary data, code, Decimal128, ...), and a RangeError for an invalid length, writing nothing.
  */
-
 import { type BufferPool, FRESH } from './buffer-pool.js';
 import { BSON_TYPES, byteAt, int32, int64, packetIdAt, valueEnd } from './reader.js';
 
@@ -56,16 +55,24 @@ function writeDigits(out: DataView, start: number, value: number, digits: number
   return start + digits;
 }
 
-function writeInteger(out: DataView, start: number, value: number): number {
-  const size = Math.abs(value);
-  const high = size < 1e8 ? size : Math.floor(size / 1e8);
+/** Writes an int32 of at most eight digits. */
+function writeShort(out: DataView, start: number, value: number): number {
+  const size = value < 0 ? -value : value;
   let pos = value < 0 ? writeAscii(out, start, '-') : start;
   let digits = 1;
   let bound = 10;
-  for (; high >= bound; bound *= 10) digits++;
-  if (digits & 1) out.setUint8(pos++, 0x30 + ((high / (bound / 10)) | 0));
-  pos = writeDigits(out, pos, high, digits & ~1);
-  return size < 1e8 ? pos : writeDigits(out, pos, size - high * 1e8, 8);
+  for (; size >= bound; bound *= 10) digits++;
+  if (digits & 1) out.setUint8(pos++, 0x30 + ((size / (bound / 10)) | 0));
+  return writeDigits(out, pos, size, digits & ~1);
+}
+
+/** `| 0` tells V8 that a number fits into 32 bits: passing another one as an argument would allocate memory. */
+function writeInteger(out: DataView, start: number, value: number): number {
+  const size = Math.abs(value);
+  if (size < 1e8) return writeShort(out, start, value | 0);
+  const high = Math.floor(size / 1e8);
+  const pos = writeShort(out, value < 0 ? writeAscii(out, start, '-') : start, high | 0);
+  return writeDigits(out, pos, (size - high * 1e8) | 0, 8);
 }
 
 function writeInt64(out: DataView, start: number, bson: Uint8Array, offset: number): number {
@@ -85,18 +92,18 @@ export function writeNumber(out: DataView, start: number, value: number): number
   double[0] = value;
   return writeSharedDouble(out, start);
 }
-
-/** Writes the number in `double`: V8 would allocate memory for a fraction that is passed as an argument. */
+/** Writes the number in `double`, which no argument passes on. */
 function writeSharedDouble(out: DataView, start: number): number {
   const value = double[0] as number;
   const size = Math.abs(value);
   const whole = Math.floor(size);
+  if (whole === size && size < 1e8) return writeShort(out, start, value | 0);
   if (whole === size && size < 2 ** 53) return writeInteger(out, start, value);
   // A decimal of at most 15 digits that round-trips is the shortest form; below 1e-6 the shortest form has an exponent.
   const scaled = Math.round(size * 1e7);
   if (!(size >= 1e-6 && size < 1e8 && scaled / 1e7 === size)) return writeAscii(out, start, JSON.stringify(value));
-  let pos = writeInteger(out, value < 0 ? writeAscii(out, start, '-') : start, whole);
-  pos = writeDigits(out, writeAscii(out, pos, '.'), (scaled - whole * 1e7) * 10, 8);
+  let pos = writeShort(out, value < 0 ? writeAscii(out, start, '-') : start, whole | 0);
+  pos = writeDigits(out, writeAscii(out, pos, '.'), ((scaled - whole * 1e7) * 10) | 0, 8);
   while (out.getUint8(pos - 1) === 0x30) pos--;
   return pos;
 }
@@ -107,7 +114,7 @@ function writeDate(out: DataView, start: number, bson: Uint8Array, offset: numbe
   const midnight = Math.floor(time / 864e5) * 864e5;
   if (midnight !== day.time) day = { time: midnight, text: JSON.stringify(new Date(midnight)) };
   const end = writeAscii(out, start, day.text);
-  const passed = time - midnight;
+  const passed = (time - midnight) | 0;
   writeDigits(out, end - 14, (passed / 36e5) | 0, 2);
   writeDigits(out, end - 11, ((passed / 6e4) | 0) % 60, 2);
   writeDigits(out, end - 8, ((passed / 1e3) | 0) % 60, 2);

@@ -5,7 +5,7 @@ import { runCancellable } from '../driver/cancellable.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { runRawCommand } from '../driver/raw-command.js';
-import { cursorIn, type DocumentBatch, readBatch } from './reader.js';
+import { cursorIn, type DocumentBatch, readBatch } from './document-batch.js';
 
 export interface BatchOptions {
   /** A batch that takes longer is a 503. */

@@ -97,14 +97,14 @@ async function writePage(
     if (isBig) await acquireConversion();
     try {
       writer.reserve(batch.bytes * JSON_PER_BSON);
-      let last: number | null = null;
-      for (const start of batch.starts()) {
+      let last = -1;
+      for (let start = batch.first(); start !== -1; start = batch.next(start)) {
         if (count > 0) writer.raw(LAYOUT.between);
         writeDocument(writer, batch.memory, start, extra);
         last = start;
         if (++count % SLICE === 0) await yieldWithin(writer);
       }
-      if (last !== null) lastId = idOf(documentAt(batch.memory, last));
+      if (last !== -1) lastId = idOf(documentAt(batch.memory, last));
     } finally {
       if (isBig) releaseConversion();
     }

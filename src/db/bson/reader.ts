@@ -1,17 +1,4 @@
-/** Reads BSON bytes without building objects: bounds of values, single members, and the documents of a reply. */
-
-/** The documents of one reply, as views of its memory. */
-export interface DocumentBatch {
-  /** 0 after the last batch. */
-  readonly cursorId: bigint;
-  readonly namespace: string;
-  /** The total size of the documents. */
-  readonly bytes: number;
-  /** The memory of the documents; `starts` gives their offsets. Thousands of views would cost more than the work on them. */
-  readonly memory: Buffer;
-  starts(): Iterable<number>;
-  readonly documents: Buffer[];
-}
+/** Reads BSON bytes without building objects: bounds of values, and single members. */
 
 export const BSON_TYPES = {
   ...{
@@ -28,7 +15,7 @@ export const BSON_TYPES = {
   },
   ...{ INT32: 16, INT64: 18 },
 } as const;
-const { STRING, DOCUMENT, ARRAY, BINARY, OBJECT_ID, INT64 } = BSON_TYPES;
+const { STRING, DOCUMENT, ARRAY, BINARY, OBJECT_ID } = BSON_TYPES;
 
 /** The size of a value by its type; -1 when the value includes its length, or when the type is not supported. */
 const SIZES = Int8Array.of(-1, 8, -1, -1, -1, -1, 0, 12, 1, 8, 0, -1, -1, -1, -1, -1, 4, 8, 8, 16);
@@ -39,7 +26,8 @@ export const int32 = (bytes: Uint8Array, pos: number): number =>
 export const int64 = (bytes: Uint8Array, pos: number): number =>
   int32(bytes, pos + 4) * 2 ** 32 + (int32(bytes, pos) >>> 0);
 
-function valueStart(bson: Uint8Array, nameStart: number): number {
+/** The offset of a member's value, after its name. */
+export function valueStart(bson: Uint8Array, nameStart: number): number {
   let pos = nameStart;
   while (byteAt(bson, pos) !== 0) pos++;
   return pos + 1;
@@ -73,7 +61,7 @@ export function findValue(buffer: Uint8Array, start: number, name: string, wante
   return -1;
 }
 
-const viewOf = (bson: Uint8Array, start: number, end: number): Buffer =>
+export const viewOf = (bson: Uint8Array, start: number, end: number): Buffer =>
   Buffer.from(bson.buffer, bson.byteOffset + start, end - start);
 
 /** A view of a top-level member's value; null without a member of that name (ASCII) and type. */
@@ -186,58 +174,6 @@ function restOf(bson: Buffer, start: number): Map<string, Buffer> {
     rest.set(nameAt(bson, pos), bson.subarray(pos, memberEnd(bson, pos)));
   }
   return rest;
-}
-
-/** A view of the member `cursor` of a reply. */
-export function cursorIn(reply: Uint8Array): Buffer {
-  const cursor = findField(reply, 'cursor', DOCUMENT);
-  if (cursor === null) throw new TypeError('a reply without a cursor');
-  return cursor;
-}
-
-/** Reads the member `cursor` of a reply; the documents are views of its memory. */
-export function readBatch(cursor: Uint8Array): DocumentBatch {
-  const documents = findField(cursor, 'firstBatch', ARRAY) ?? findField(cursor, 'nextBatch', ARRAY);
-  const id = findValue(cursor, 0, 'id', INT64);
-  const namespace = findField(cursor, 'ns', STRING);
-  if (!documents || id === -1 || !namespace) throw new TypeError('not the cursor of a reply');
-  return new ReplyBatch(documents, viewOf(cursor, id, id + 8).readBigInt64LE(), namespace);
-}
-
-class ReplyBatch implements DocumentBatch {
-  readonly memory: Buffer;
-  readonly cursorId: bigint;
-  readonly #namespace: Buffer;
-
-  constructor(buffer: Buffer, cursorId: bigint, namespace: Buffer) {
-    this.memory = buffer;
-    this.cursorId = cursorId;
-    this.#namespace = namespace;
-  }
-
-  get namespace(): string {
-    return this.#namespace.toString('utf8', 4, this.#namespace.length - 1);
-  }
-
-  get bytes(): number {
-    return this.memory.length;
-  }
-
-  starts(): Iterable<number> {
-    return startsIn(this.memory);
-  }
-
-  get documents(): Buffer[] {
-    return Array.from(this.starts(), (start) => documentAt(this.memory, start));
-  }
-}
-
-function* startsIn(batch: Uint8Array): Generator<number> {
-  for (let pos = 4; pos < batch.length - 1; ) {
-    const start = valueStart(batch, pos + 1);
-    pos = valueEnd(batch, DOCUMENT, start, batch.length - 1);
-    yield start;
-  }
 }
 
 /** A view of the document that begins at `start`. */

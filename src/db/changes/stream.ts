@@ -10,7 +10,8 @@ import {
   Timestamp,
 } from 'mongodb';
 import { STORES } from '../../model/stores.js';
-import { cursorIn, documentAt, findField, findValue, readBatch } from '../bson/reader.js';
+import { cursorIn, readBatch } from '../bson/document-batch.js';
+import { documentAt, findField, findValue } from '../bson/reader.js';
 import { runRawCommand } from '../driver/raw-command.js';
 import { KINDS, type StreamChange, toChange } from './decoder.js';
 
@@ -90,7 +91,7 @@ export async function readStream(
   const cursor = cursorIn(await runRawCommand(db, command, session));
   const batch = readBatch(cursor);
   const { memory } = batch;
-  const events = [...batch.starts()];
+  const events = batch.starts();
   const fragments = events.filter((event) => isFragment(memory, event)).map((event) => fragmentOf(memory, event));
   const whole = fragments.length === 0 ? events : events.filter((event) => !isFragment(memory, event));
   return {

@@ -100,7 +100,7 @@ async function* batchesAfter(
     failingSinceMs === null ? LIMITS.databaseOperationMs : Math.max(1, Math.floor(leftMs(failingSinceMs)));
   const schedule = <T>(read: (reader: Database) => Promise<T>): Promise<T> => runList([database], 'batch', read);
   for await (const batch of rawBatches(database, command, { withinMs, schedule, readsAhead })) {
-    yield { memory: batch.memory, starts: Array.from(batch.starts()) };
+    yield { memory: batch.memory, starts: batch.starts() };
   }
 }
 

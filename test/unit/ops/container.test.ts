@@ -276,7 +276,8 @@ describe('Dockerfile', () => {
     expect(of('STOPSIGNAL')).toEqual(['STOPSIGNAL SIGTERM']);
     expect(of('HEALTHCHECK')).toHaveLength(1);
     expect(dockerfile).toMatch(/OPS_PORT}\/health/);
-    expect(of('CMD')[0]).toMatch(/^CMD \["node"/);
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(JSON.parse(of('CMD')[0]?.slice('CMD '.length) ?? '')).toEqual(scripts.start.split(' '));
   });
 
   test('copies only existing files that .dockerignore admits', () => {
