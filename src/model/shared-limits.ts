@@ -60,9 +60,14 @@ export const SHARED_LIMITS = {
   historyNearMs: 300 * SECOND_MS,
   historyTurnMs: 2 * SECOND_MS,
   returningPerUser: 20,
-  // Past events: how many objects are searched, and how long the oplog is read.
+  // Past events: how many objects are searched, in all and with one query, how many packets are read for a page of some events
+  // only, how long the oplog is read, and in which steps.
   pastObjects: 200_000,
+  pastObjectsAtOnce: 200,
+  pastPackets: 100_000,
   pastUpdatesMs: 3 * SECOND_MS,
+  pastUpdatesPage: 100,
+  pastClockMs: SECOND_MS,
   pastStepMs: 10 * SECOND_MS,
   pastTries: 20,
   pastFarMs: 8.64e15,

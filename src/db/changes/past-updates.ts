@@ -6,6 +6,7 @@ import type { StreamChange } from './decoder.js';
 import { closeStream, dropStream, openStreamAt, readStream, type Stream, type StreamBatch } from './stream.js';
 
 const HISTORY_LOST = 286;
+const STORE = 'objects';
 
 export interface PastUpdates {
   readonly changes: StreamChange[];
@@ -27,12 +28,16 @@ export async function readPastUpdates(
   let { batch } = opened;
   try {
     for (;;) {
-      changes.push(...batch.changes.filter(isWanted));
+      changes.push(...batch.changes.filter((change) => change.store === STORE && isWanted(change)));
       const last = batch.changes.at(-1);
-      if (last === undefined || timeOf(last) > toMs) return { changes, readToMs: null };
+      if (last === undefined) return { changes, readToMs: null };
+      // Changes may be in the oplog a little later than their own time.
+      const readToMs = timeOf(last) - LIMITS.pastClockMs;
+      if (readToMs > toMs) return { changes, readToMs: null };
       // A page never ends within one millisecond: the next page would repeat the changes of that millisecond.
-      const isEnough = changes.length >= limit && timeOf(last) > timeOf(changes[limit - 1] as StreamChange);
-      if (isEnough || performance.now() > untilMs) return { changes, readToMs: timeOf(last) };
+      const isEnough = changes.length >= limit && readToMs > timeOf(changes[limit - 1] as StreamChange);
+      const isLate = performance.now() > untilMs && readToMs > fromMs;
+      if (isEnough || isLate) return { changes, readToMs };
       batch = await next(opened.stream);
     }
   } finally {
@@ -41,7 +46,7 @@ export async function readPastUpdates(
 }
 
 const next = (stream: Stream): Promise<StreamBatch> =>
-  readStream(stream, { waitMs: LIMITS.historyWaitMs, batchSize: LIMITS.historyPage });
+  readStream(stream, { waitMs: LIMITS.historyWaitMs, batchSize: LIMITS.pastUpdatesPage });
 
 type Client = Database['client'];
 
@@ -66,7 +71,7 @@ async function openWithin(client: Client, fromMs: number, toMs: number) {
 async function tryOpenStream(client: Client, fromMs: number): Promise<{ stream: Stream; batch: StreamBatch } | null> {
   let stream: Stream | undefined;
   try {
-    stream = await openStreamAt(client, 'objects', fromMs);
+    stream = await openStreamAt(client, STORE, fromMs);
     return { stream, batch: await next(stream) };
   } catch (error) {
     if (stream !== undefined) await dropStream(stream);

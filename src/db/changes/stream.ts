@@ -33,10 +33,16 @@ export function openStream(client: MongoClient, token: Document | null): Promise
   return open(client, token === null ? {} : { resumeAfter: token }, WATCHED, token);
 }
 
-/** Opens a stream of one store from a time on. */
+/** Instances renew their records here every second. */
+const RENEWALS = 'processors';
+
+/**
+ * Opens a stream of one store from a time on. It also has the renewals of instances: the database answers when it has found enough
+ * changes, and might otherwise read a long oplog without an answer.
+ */
 export async function openStreamAt(client: MongoClient, store: string, fromMs: number): Promise<Stream> {
   const startAtOperationTime = new Timestamp({ t: Math.floor(fromMs / 1_000), i: 0 });
-  return (await open(client, { startAtOperationTime }, [store], null)).stream;
+  return (await open(client, { startAtOperationTime }, [store, RENEWALS], null)).stream;
 }
 
 async function open(

@@ -6,7 +6,7 @@ import {
   type IndexDescription,
   MongoServerError,
 } from 'mongodb';
-import { OPEN_STATUSES } from '../../model/command.js';
+import { COMMAND_STATUSES, OPEN_STATUSES } from '../../model/command.js';
 import { STORES, type Store } from '../../model/stores.js';
 import type { Database } from '../driver/client.js';
 import { DELIVERY_INDEXES } from './delivery-indexes.js';
@@ -80,10 +80,20 @@ async function createCollection(db: Db, name: string, options: CreateCollectionO
   }
 }
 
-/** For: all commands of an object, its open ones, expiry, and the commands that a connection has sent. */
+/** The times of the outcomes of commands: each command has at most one of them. */
+const END_TIMES = COMMAND_STATUSES.filter((status) => !OPEN_STATUSES.includes(status)).map(
+  (status) => `times.${status}`,
+);
+
+/** For: all commands of an object, its open ones, its past events, expiry, and the commands that a connection has sent. */
 const COMMAND_INDEXES: readonly IndexDescription[] = [
   { key: { object: 1, _id: 1 } },
   { key: { object: 1, status: 1, _id: 1 } },
+  { key: { object: 1, time: 1, _id: 1 } },
+  ...END_TIMES.map((time) => ({
+    key: { object: 1, [time]: 1, _id: 1 } as const,
+    partialFilterExpression: { [time]: { $exists: true } },
+  })),
   { key: { expires: 1 }, partialFilterExpression: { status: { $in: [...OPEN_STATUSES] } } },
   { key: { _holder: 1 }, partialFilterExpression: { _holder: { $exists: true } } },
 ];

@@ -112,6 +112,7 @@ describe('Limits', () => {
     ...['gatherMs', 'gatherAheadMs', 'turnMs', 'watcherPage'],
     ...['recentChanges', 'recentBytes', 'recentPage', 'recentUnheardMs'],
     ...['pastStepMs', 'pastTries', 'pastFarMs', 'latestBatchPackets'],
+    ...['pastObjectsAtOnce', 'pastUpdatesPage', 'pastClockMs'],
     ...['sweepPauseMs', 'sweepPauseRatio', 'sweepBatch', 'packetsPerRemoval', 'orphanGraceMs', 'orphansNoted'],
     ...['partitions', 'partitionTickMs', 'partitionMarginMs', 'partitionTasks', 'commitTasks', 'commitBytes'],
     ...['webhookWindow', 'webhookBufferBytes', 'webhookBufferUnderLoadBytes', 'webhookAckDelayMs', 'webhookIdleMs'],

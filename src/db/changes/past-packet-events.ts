@@ -1,0 +1,72 @@
+/** Past packets as events: those with measurements, and those that only report presence. */
+import { BSON, type Document, type ObjectId } from 'mongodb';
+import type { JsonObject } from '../../model/json.js';
+import { LIMITS } from '../../model/limits.js';
+import { PACKET_FIELDS } from '../../model/packet.js';
+import type { PastEventName, PastPlace, PastQuery } from '../../model/past-event.js';
+import { rawBatches } from '../bson/raw-batches.js';
+import { hasOthers } from '../bson/reader.js';
+import type { Database } from '../driver/client.js';
+import { PACKETS } from '../packets/packets.js';
+import { toPlain } from '../schema/mapping.js';
+import { isNew, type PastEvent, type PastPart, readInParts, timesWithin, toPastEvent, wants } from './past-parts.js';
+
+const NAMES: readonly PastEventName[] = ['object-packet', 'object-online', 'object-offline'];
+
+/** Reads packets until there are enough events, or until `pastPackets` packets have been read for the page. */
+export async function readPacketEvents(
+  database: Database,
+  ids: readonly ObjectId[],
+  query: PastQuery,
+): Promise<PastPart> {
+  if (!wants(query, ...NAMES)) return { events: [], readTo: null };
+  const parts = Math.ceil(ids.length / LIMITS.pastObjectsAtOnce);
+  const isEach = NAMES.every((name) => query.names.has(name));
+  // Two at least: the first may be the one at which the previous page ended.
+  const limit = isEach ? query.limit + 1 : Math.max(Math.floor(LIMITS.pastPackets / parts), 2);
+  return readInParts(ids, query, (objects, left) => readPart(database, objects, left, limit));
+}
+
+async function readPart(database: Database, objects: unknown, query: PastQuery, limit: number): Promise<PastPart> {
+  const command = { find: PACKETS, filter: filterOf(objects, query), sort: { time: 1, _ts: 1 }, limit };
+  const batchSize = Math.min(limit, query.limit + 1);
+  const events: PastEvent[] = [];
+  let [read, last] = [0, null as PastPlace | null];
+  for await (const { documents } of rawBatches(database, { ...command, batchSize })) {
+    for (const document of documents) {
+      const event = toEvent(document, query);
+      if (event !== null) events.push(event);
+    }
+    if (events.length > query.limit) return { events: events.slice(0, query.limit + 1), readTo: null };
+    const end = documents.at(-1);
+    if (end !== undefined) last = placeOf(toPacket(end));
+    read += documents.length;
+  }
+  return { events, readTo: read === limit ? last : null };
+}
+
+function filterOf(objects: unknown, query: PastQuery): Document {
+  const { after } = query;
+  const filter = { _oid: objects, time: timesWithin(query) };
+  return after === null
+    ? filter
+    : { ...filter, $or: [{ time: { $gt: after.timeMs } }, { _ts: { $gte: after.stampUs } }] };
+}
+
+/** The event of a packet; null when it is not wanted. Few of many packets may be: only those are decoded. */
+function toEvent(document: Uint8Array, query: PastQuery): PastEvent | null {
+  const isMeasured = hasOthers(document, PACKET_FIELDS);
+  if (isMeasured && !query.names.has('object-packet')) return null;
+  const packet = toPacket(document);
+  const presence = packet.online === false ? 'object-offline' : 'object-online';
+  const [name, place] = [isMeasured ? 'object-packet' : presence, placeOf(packet)] as const;
+  return query.names.has(name) && isNew(place, query) ? toPastEvent(name, packet, place) : null;
+}
+
+const toPacket = (document: Uint8Array): JsonObject => toPlain(BSON.deserialize(document)) as JsonObject;
+
+const placeOf = ({ time, _ts, _id }: JsonObject): PastPlace => ({
+  timeMs: Number(time),
+  stampUs: Number(_ts),
+  id: String(_id),
+});
