@@ -3,6 +3,7 @@ import type { JsonObject } from './json.js';
 
 /** Fixed, so that instances that start at once on an empty database create the same entities. */
 export const ROOT_GROUP_ID = '000000000000000000000001';
+export const FIRST_USER_ID = '000000000000000000000002';
 export const DEFAULT_MODEL_ID = '000000000000000000000010';
 export const ADMINISTRATOR_ROLE_ID = '000000000000000000000020';
 export const OPERATOR_ROLE_ID = '000000000000000000000021';

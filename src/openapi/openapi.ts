@@ -1,6 +1,7 @@
 /** Creates the OpenAPI document from the tables of operations, parameters and schemas. */
 import { ERROR_KINDS, type ErrorStatus } from '../errors.js';
 import { STORES } from '../model/stores.js';
+import { createBodyExamples } from './examples.js';
 import type { Operation } from './operation.js';
 import { createOperations } from './operations.js';
 import { createParameters, parameterRef, pathParametersOf } from './parameters.js';
@@ -81,16 +82,17 @@ const TAGS: Readonly<Record<string, string>> = {
 };
 
 function toPaths(operations: readonly Operation[]): Part {
+  const examples = createBodyExamples();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     const item = paths[operation.path] ?? { parameters: pathParametersOf(operation.path).map(parameterRef) };
-    item[operation.method] = toOperation(operation);
+    item[operation.method] = toOperation(operation, examples[operation.id]);
     paths[operation.path] = item;
   }
   return paths;
 }
 
-function toOperation(operation: Operation): Part {
+function toOperation(operation: Operation, example: Part | undefined): Part {
   const { id, tag, summary, query = [], body, isBodyRequired = false, answer, headers = [], isOpen, moved } = operation;
   const errors = [...new Set([...ALWAYS, ...operation.errors])].sort((a, b) => a - b);
   return {
@@ -99,7 +101,7 @@ function toOperation(operation: Operation): Part {
     summary,
     ...(isOpen && { security: [] }),
     ...(query.length > 0 && { parameters: query.map(parameterRef) }),
-    ...(body !== undefined && { requestBody: { required: isBodyRequired, content: toContent(body) } }),
+    ...(body !== undefined && { requestBody: { required: isBodyRequired, content: toContent(body, { example }) } }),
     responses: {
       200: { description: answer.description, headers: toHeaders(headers), content: toContent(answer.content) },
       ...(moved !== undefined && { 308: { description: moved, headers: toHeaders(['Location']) } }),
@@ -108,8 +110,8 @@ function toOperation(operation: Operation): Part {
   };
 }
 
-const toContent = (schemas: Readonly<Record<string, Part>>): Part =>
-  Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]));
+const toContent = (schemas: Readonly<Record<string, Part>>, more: Part = {}): Part =>
+  Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema, ...more }]));
 
 const toHeaders = (names: readonly string[]): Part =>
   Object.fromEntries(['X-Request-Id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -1,13 +1,14 @@
 /** The parameters of paths and queries. Operations refer to them by name. */
+import { FIRST_USER_ID } from '../model/builtin.js';
 import { COMMAND_STATUSES } from '../model/command.js';
 import { EXPORT_TYPES } from '../model/export-format.js';
 import { LIMITS } from '../model/limits.js';
 import { PAST_EVENT_NAMES } from '../model/past-event.js';
+import { EXAMPLE_ID } from './examples.js';
 import type { Part } from './schema-part.js';
 import { LATEST_PARAMETER, SERIES_PARAMETERS } from './series-operations.js';
 
 const ID = '^[0-9a-fA-F]{24}$';
-const AN_ID = '65a00000000000000000000a';
 const [BEGIN, END] = ['2026-01-01T00:00', '2026-12-31T23:59'];
 const time = (about: string, example: string): Part => ({
   example,
@@ -26,15 +27,15 @@ const PATH: Readonly<Record<string, Part>> = {
     schema: { type: 'string' },
     description: 'The `_id` of the entity; for an object also its own `id`',
   },
-  packetID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
+  packetID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
   command: {
     example: 'setInterval',
     schema: { type: 'string', pattern: '^[^\\s/+#]{1,64}$' },
     description: 'The name of the command',
   },
-  deliveryID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the message' },
-  commandID: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
-  user: { example: AN_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
+  deliveryID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the message' },
+  commandID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
+  user: { example: FIRST_USER_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };
 
 /** docs/reference/http-api.md, "List parameters". */
@@ -67,10 +68,11 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
   begin: { ...time('Lower bound of `time`', BEGIN), description: 'The same as `from`' },
   end: { ...time('Upper bound of `time`', END), description: 'The same as `to`' },
   sortBy: {
-    example: '-time',
-    schema: { type: 'string' },
+    // Empty: programs send all examples at once, and `after` goes with the default order only.
+    example: '',
+    schema: { type: 'string', examples: ['-time'] },
     description:
-      'The field to sort by; a leading `-` sorts in descending order. Of objects also `state.online` and `state.time`',
+      'The field to sort by, such as `-time`; a leading `-` sorts in descending order. Of objects also `state.online` and `state.time`. Not with `after`',
   },
   where: {
     example: { 'where.name': 'Truck 7' },
@@ -87,7 +89,7 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
     description: 'Text that occurs in `name`, `id` or `login`, in upper or lower case',
   },
   after: {
-    example: AN_ID,
+    example: EXAMPLE_ID,
     schema: { type: 'string', pattern: ID },
     description: 'The `_id` of the last element that was read; returns the next page',
   },
@@ -118,7 +120,7 @@ const OTHERS: Readonly<Record<string, Part>> = {
     description: 'Only events of these objects, by `_id` or own `id`',
   },
   groups: {
-    example: [AN_ID],
+    example: [EXAMPLE_ID],
     schema: { type: 'array', items: { type: 'string', pattern: ID }, maxItems: LIMITS.subscribedGroups },
     ...{ style: 'form', explode: false },
     description: 'Live: only events of objects in these groups or below them, by `_id`; not with `objects`',

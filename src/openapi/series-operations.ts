@@ -73,9 +73,10 @@ export const SERIES_PARAMETERS: Readonly<Record<string, Part>> = {
     description: 'The maximal number of buckets, which are equally long; not with `every`',
   },
   every: {
-    ...{ example: '1 h', schema: { type: 'string' } },
+    // Empty: programs send all examples at once, and `points` is one of them.
+    ...{ example: '', schema: { type: 'string', examples: ['1 h'] } },
     description:
-      'The length of the buckets, such as `15 min`, `1 h`, `1 day`, `1 week` or `3 months`, by the clock of `tz`',
+      'The length of the buckets, such as `15 min`, `1 h`, `1 day`, `1 week` or `3 months`, by the clock of `tz`; not with `points`',
   },
   tz: {
     ...{ example: 'Europe/Berlin', schema: { type: 'string', default: 'UTC' } },

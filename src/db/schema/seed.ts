@@ -1,6 +1,12 @@
 /** Seeds an empty database: the root group, built-in entities, and the first administrator. */
 import { randomBytes } from 'node:crypto';
-import { ADMINISTRATOR_ROLE_ID, BUILT_IN_MODELS, BUILT_IN_ROLES, ROOT_GROUP_ID } from '../../model/builtin.js';
+import {
+  ADMINISTRATOR_ROLE_ID,
+  BUILT_IN_MODELS,
+  BUILT_IN_ROLES,
+  FIRST_USER_ID,
+  ROOT_GROUP_ID,
+} from '../../model/builtin.js';
 import type { JsonObject } from '../../model/json.js';
 import { builtInStore } from '../../model/stores.js';
 import type { Database } from '../driver/client.js';
@@ -15,7 +21,6 @@ export interface FirstUser {
 }
 
 const DUPLICATE = 11_000;
-const FIRST_USER_ID = '000000000000000000000002';
 const MARK = { _id: 'first start' } as const;
 
 /**

@@ -36,7 +36,8 @@ export interface SeriesQuery {
 export function parseSeriesQuery(texts: SeriesTexts): SeriesQuery {
   const { fromMs, toMs, points, every } = texts;
   if (fromMs !== null && toMs !== null && fromMs > toMs) throw badRequest('from: is later than to');
-  if (points !== null && every !== null) throw badRequest('points: cannot be combined with every');
+  // HTML forms also send empty fields.
+  if (points !== null && every) throw badRequest('points: cannot be combined with every');
   if (points !== null && (points < 1 || points > LIMITS.seriesPointsMax)) {
     throw badRequest(`points: expected 1 to ${LIMITS.seriesPointsMax}`);
   }

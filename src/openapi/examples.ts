@@ -1,0 +1,66 @@
+/** Examples of bodies, by the names of the operations. A new installation accepts them in the order of the document's stores. */
+import { DEFAULT_MODEL_ID, FIRST_USER_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../model/builtin.js';
+import type { Part } from './schema-part.js';
+
+/** The `_id` in the examples of parameters. */
+export const EXAMPLE_ID = '65a00000000000000000000a';
+
+const LOGIN = { login: 'ada', password: 'correct horse battery' };
+const TOKEN = { name: 'Dashboard', expiresIn: '90 days', scopes: ['GET /*'] };
+const CIRCLE = { geometry: { type: 'Point', coordinates: [13.4, 52.52] }, radius: 500 };
+const SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+const SPEED = { id: 'speed', name: 'Speed', type: 'argument', dataType: 'number', unit: 'km/h' };
+
+/** By the title of the entities: the body that creates one, and the body that changes one or many. */
+const ENTITIES: Readonly<Record<string, { created: Part; changed: Part }>> = {
+  ControlObject: {
+    created: { id: 'truck-7', name: 'Truck 7', model: DEFAULT_MODEL_ID, config: { plate: 'B-VG 7' } },
+    changed: { status: 'in the garage' },
+  },
+  Model: {
+    created: { name: 'Truck', data: { id: 'root', type: 'subsystem', children: [SPEED] } },
+    changed: { retentionDays: 90 },
+  },
+  User: { created: { ...LOGIN, role: VIEWER_ROLE_ID }, changed: { name: 'Ada' } },
+  Group: { created: { name: 'North', parent: ROOT_GROUP_ID }, changed: { name: 'South' } },
+  Role: {
+    created: { name: 'dispatcher', credentials: ['GET /*', 'POST /objects/*/commands/*'] },
+    changed: { credentials: ['GET /*'] },
+  },
+  Token: { created: TOKEN, changed: { name: 'Map' } },
+  Geofence: { created: { name: 'Depot', ...CIRCLE }, changed: { radius: 800 } },
+  Label: { created: { name: 'refrigerated' }, changed: { name: 'frozen' } },
+  Handler: {
+    created: { name: 'Backend', url: 'https://example.com/vigil' },
+    changed: { name: 'Backend of Berlin' },
+  },
+  Store: { created: { name: 'drivers', schema: SCHEMA }, changed: { shared: true } },
+  Entity: { created: { name: 'Ada' }, changed: { name: 'Grace' } },
+};
+
+const COMMAND = { seconds: 10 };
+
+const OTHERS: Readonly<Record<string, Part>> = {
+  logIn: LOGIN,
+  issueToken: { ...LOGIN, expiresIn: '90 days' },
+  changeAccount: { name: 'Ada' },
+  createOwnToken: TOKEN,
+  sendPackets: { _id: EXAMPLE_ID, speed: 51, lat: 52.52, lon: 13.4 },
+  sendCommand: COMMAND,
+  sendCommandUnprefixed: COMMAND,
+  endCommand: { status: 'done', result: { seconds: 10 } },
+  ...{ retryDelivery: {}, testHandler: {}, rotateSecret: {} },
+  replayHandler: { from: '2026-01-01T00:00' },
+};
+
+/** Every example, by the name of the operation. */
+export function createBodyExamples(): Readonly<Record<string, Part>> {
+  const ofEntities = Object.entries(ENTITIES).flatMap(([title, { created, changed }]) => [
+    [`create${title}`, created],
+    [`change${title}`, changed],
+    [`changeMany${title}`, changed],
+    // The first administrator.
+    [`share${title}`, { user: FIRST_USER_ID }],
+  ]);
+  return { ...OTHERS, ...(Object.fromEntries(ofEntities) as Record<string, Part>) };
+}
