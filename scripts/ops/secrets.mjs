@@ -42,7 +42,11 @@ export function makeSecrets(folder, given, own = (file, owner) => chownSync(file
   if (read('app', 'mongodb-uri') !== uri) write('app', 'mongodb-uri', uri);
   keep('app', 'secret', () => random(48));
   keep('app', 'admin-password', () => randomBytes(15).toString('base64url'));
-  if (existsSync(place('grafana', ''))) keep('grafana', 'admin-password', () => randomBytes(15).toString('base64url'));
+  if (existsSync(place('grafana', ''))) {
+    keep('grafana', 'admin-password', () => randomBytes(15).toString('base64url'));
+    // Grafana does not start without this file. An operator stores a token in it.
+    keep('grafana', 'vigil-token', () => 'none');
+  }
   for (const name of NAMES) {
     if (certificate === null) rmSync(place('proxy', name), { force: true });
     else write('proxy', name, certificate[name]);

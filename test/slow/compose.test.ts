@@ -268,7 +268,8 @@ function nameOf(tlsUrl: string): Promise<string | null> {
         CONTAINER_TIMEOUT_MS,
         300,
       );
-      expect(await ask()).toEqual({ titles: ['Vigil'], password: shown, targets: ['up'] });
+      const titles = ['Vigil', 'Vigil: fleet', 'Vigil: object'];
+      expect(await ask()).toEqual({ titles, password: shown, targets: ['up'] });
       await up({}, '--remove-orphans');
     },
     TEST_TIMEOUT_MS,

@@ -90,7 +90,7 @@ async function describeImages(engine: Engine, packages: Packages): Promise<Image
     {
       name: IMAGES.grafana,
       layers: [node, scripts, addFolders({ 'var/lib/grafana': USERS.grafana })],
-      settings: ['ENTRYPOINT ["node", "/stand-ins/grafana.mjs"]'],
+      settings: [],
     },
   ];
 }

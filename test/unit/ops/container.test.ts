@@ -237,6 +237,17 @@ describe('profile observe', () => {
     expect(services.grafana?.environment).toMatchObject({ GF_PATHS_PROVISIONING: '/ops/grafana' });
     expect(services.grafana?.environment?.GF_SECURITY_ADMIN_PASSWORD__FILE).toBe('/secrets/admin-password');
     expect(services.secrets?.volumes).toContain('grafana-secrets:/secrets/grafana');
+    expect(services.grafana?.volumes).toContain('grafana-secrets:/secrets:ro');
+  });
+
+  test('lets Grafana reach the API through the proxy, and start without its plugin', () => {
+    const { datasources } = read('grafana/datasources/vigil.yml') as { datasources: { url: string }[] };
+    expect(datasources.map(({ url }) => url)).toEqual(['http://proxy:8080']);
+    expect(services.grafana?.networks?.filter((name) => services.proxy?.networks?.includes(name))).not.toEqual([]);
+    expect(services.grafana).toMatchObject({ entrypoint: ['/bin/sh', '/ops/grafana.sh'], command: ['/run.sh'] });
+    // A failed download at the start would end Grafana.
+    expect(Object.keys(services.grafana?.environment ?? {})).not.toContain('GF_PLUGINS_PREINSTALL_SYNC');
+    expect(services.grafana?.environment).toMatchObject({ GF_PLUGINS_PREINSTALL_DISABLED: 'true' });
   });
 });
 

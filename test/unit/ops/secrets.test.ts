@@ -44,6 +44,7 @@ test('creates each secret once, readable only by its reader', async () => {
     ...Object.fromEntries(NAMES.map((name) => [name, 999])),
     ...Object.fromEntries(OURS.map((name) => [name, 1000])),
     'grafana/admin-password': 472,
+    'grafana/vigil-token': 472,
   });
   const files = [...NAMES, ...OURS, 'grafana/admin-password'];
   const before = files.map(read);
@@ -52,6 +53,15 @@ test('creates each secret once, readable only by its reader', async () => {
   expect(read('app/mongodb-uri')).toContain(`vigil:${read('mongo/app-password')}@mongo:27017/vigil`);
   expect(await make()).toEqual({});
   expect(files.map(read)).toEqual(before);
+});
+
+test('keeps the token that an operator stored for Grafana', async () => {
+  await make();
+  expect(read('grafana/vigil-token')).toBe('none');
+  rmSync(join(folder, 'grafana/vigil-token'));
+  writeFileSync(join(folder, 'grafana/vigil-token'), 'a.b.c', { mode: 0o400 });
+  await make();
+  expect(read('grafana/vigil-token')).toBe('a.b.c');
 });
 
 test('rewrites the URI with the same password when the members of the database change', async () => {
