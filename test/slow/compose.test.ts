@@ -27,6 +27,7 @@ import { read } from './compose/read.js';
 const TEST_TIMEOUT_MS = 300_000;
 const LOAD_BEFORE = 50;
 const HANDBOOK = 'docs/operations/deploy.md';
+const MONITORING = 'docs/operations/observability.md';
 
 const docker = (await prepareDocker()) as Docker;
 const base: Record<string, string> = HAS_IPV6 ? {} : { ENABLE_IPV6: 'false' };
@@ -270,6 +271,10 @@ function nameOf(tlsUrl: string): Promise<string | null> {
       );
       const titles = ['Vigil', 'Vigil: fleet', 'Vigil: object'];
       expect(await ask()).toEqual({ titles, password: shown, targets: ['up'] });
+      const [store = ''] =
+        /docker compose run .*sh -c \\\n.*vigil-token'/.exec(await readFile(MONITORING, 'utf8')) ?? [];
+      await docker.stack.sh(`printf a.b.c | ${store}`);
+      expect(await docker.stack.sh('docker compose exec -T grafana cat /secrets/vigil-token')).toBe('a.b.c');
       await up({}, '--remove-orphans');
     },
     TEST_TIMEOUT_MS,
