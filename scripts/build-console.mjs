@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -82,6 +82,25 @@ function addBasemap() {
   return { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', readTowns()) };
 }
 
+/**
+ * Every part that is loaded later imports the first one, which is there by then. What they have in common is so a part of the
+ * first file, and not in one file for each set of parts that share it.
+ */
+const laterParts = (first) => ({
+  name: 'later-parts',
+  setup({ onResolve, onLoad, resolve: find }) {
+    onResolve({ filter: /^\./ }, async ({ kind, path, importer, resolveDir }) => {
+      if (kind !== 'dynamic-import' || !importer.startsWith(dirname(first))) return undefined;
+      const found = await find(path, { kind: 'import-statement', importer, resolveDir });
+      return { path: found.path, namespace: 'later' };
+    });
+    onLoad({ filter: /./, namespace: 'later' }, ({ path }) => ({
+      contents: `import ${JSON.stringify(first)}; export * from ${JSON.stringify(path)};`,
+      resolveDir: root,
+    }));
+  },
+});
+
 async function bundle() {
   const basemap = addBasemap();
   const worker = fileURLToPath(import.meta.resolve('maplibre-gl/dist/maplibre-gl-worker.mjs'));
@@ -92,17 +111,31 @@ async function bundle() {
     MAP_WORKER: JSON.stringify(find('map-worker', '.js')),
     'process.env.NODE_ENV': '"production"',
   };
-  addOutputs(
-    await build({
-      ...common,
-      ...{ entryPoints: [source('main.tsx'), source('styles/console.css')], splitting: true, define },
-      ...{ jsx: 'automatic', jsxImportSource: 'preact', tsconfig: join(root, 'tsconfig.console.json') },
-    }),
-  );
+  const main = source('main.tsx');
+  const built = await build({
+    ...common,
+    ...{ entryPoints: [main, source('styles/console.css')], splitting: true, define, plugins: [laterParts(main)] },
+    ...{ jsx: 'automatic', jsxImportSource: 'preact', tsconfig: join(root, 'tsconfig.console.json'), metafile: true },
+  });
+  addOutputs(built);
+  return filesOf(built.metafile, 'src/console/main.tsx');
+}
+
+/** The other files that a file needs to run: browsers would find them only after they have read it. */
+function filesOf({ outputs }, entryPoint) {
+  const needed = new Set();
+  const add = ({ imports }) => {
+    for (const { path } of imports.filter(({ kind, path }) => kind === 'import-statement' && !needed.has(path))) {
+      needed.add(path);
+      add(outputs[path]);
+    }
+  };
+  add(Object.values(outputs).find((output) => output.entryPoint === entryPoint));
+  return [...needed].map((path) => PUBLIC_PATH + basename(path));
 }
 
 /** The page. The service fills in the values that are known only at its start. */
-function readPage() {
+function readPage(preloaded) {
   const icon = add('icon.svg', readFileSync(join(root, 'src', 'console', 'icon.svg')));
   const manifest = add(
     'manifest.json',
@@ -114,6 +147,7 @@ function readPage() {
   );
   return readFileSync(join(root, 'src', 'console', 'page.html'), 'utf8')
     .replaceAll('{{script}}', find('main', '.js'))
+    .replaceAll('{{preloads}}', preloaded.map((path) => `<link rel="modulepreload" href="${path}">`).join('\n'))
     .replaceAll('{{style}}', find('console', '.css'))
     .replaceAll('{{icon}}', icon)
     .replaceAll('{{manifest}}', manifest);
@@ -137,7 +171,6 @@ async function write() {
   return Promise.all(list);
 }
 
-await bundle();
-const page = readPage();
+const page = readPage(await bundle());
 const list = await write();
 writeFileSync(join(out, 'console.json'), JSON.stringify({ page, files: list }));

@@ -1,6 +1,7 @@
 /** The console: restores the session, then shows the page of the address. */
 import { render } from 'preact';
 import { App } from './shell/app.js';
+import { preloadPage } from './shell/routes.js';
 import { startClock } from './state/clock.js';
 import { restoreSession } from './state/session.js';
 import { loadTheme } from './state/theme.js';
@@ -10,6 +11,8 @@ async function start(): Promise<void> {
   loadTheme();
   startClock();
   const session = restoreSession().catch(() => undefined);
+  // Together, not one after the other. What fails here is loaded, and reported, where it is shown.
+  void preloadPage(location.pathname).catch(() => undefined);
   await loadLanguage();
   const element = document.getElementById('console');
   if (element !== null) render(<App />, element);

@@ -1,6 +1,6 @@
 /** What a user may do, and why: the service explains one request of one user. */
 import { useSignal } from '@preact/signals';
-import { useLocation } from 'preact-iso';
+import { useLocation } from 'preact-iso/router';
 import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
 import { Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';

@@ -1,6 +1,6 @@
 /** One model: its tree of parameters and commands, as a form or as JSON. */
 import { useSignal } from '@preact/signals';
-import { useLocation } from 'preact-iso';
+import { useLocation } from 'preact-iso/router';
 import { isBuiltIn } from '../entities/kinds.js';
 import { forgetModels } from '../home/values.js';
 import { Field, Form, Problem, useWork } from '../parts/form.js';

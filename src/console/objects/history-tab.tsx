@@ -1,6 +1,6 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
 import { useComputed, useSignal } from '@preact/signals';
-import { useLocation } from 'preact-iso';
+import { useLocation } from 'preact-iso/router';
 import { modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';

@@ -1,7 +1,5 @@
 /** Everything about one object, in tabs. */
-import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { lazy } from 'preact-iso';
 import { isOnline } from '../home/selection.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
@@ -13,16 +11,7 @@ import { useFetched } from '../state/fetched.js';
 import { addObject, type FleetObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
-
-const TABS = ['live', 'history', 'commands', 'settings'] as const;
-type Tab = (typeof TABS)[number];
-
-const PARTS: Readonly<Record<Tab, ComponentType<{ object: FleetObject }>>> = {
-  live: lazy(() => import('./live-tab.js').then(({ LiveTab }) => LiveTab)),
-  history: lazy(() => import('./history-tab.js').then(({ HistoryTab }) => HistoryTab)),
-  commands: lazy(() => import('./commands-tab.js').then(({ CommandsTab }) => CommandsTab)),
-  settings: lazy(() => import('./settings-tab.js').then(({ SettingsTab }) => SettingsTab)),
-};
+import { TAB_PARTS, TABS, type Tab, toTab } from './object-tabs.js';
 
 /** What the user's role never permits is not there. */
 function isShown(tab: Tab, id: string): boolean {
@@ -45,8 +34,8 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
       return <Empty icon="box" title={t('object.notFound')} />;
     return <div class="page">{error.value ? <Problem error={error.value} /> : <Skeleton rows={4} />}</div>;
   }
-  const shown = TABS.find((one) => one === tab && isShown(one, known._id)) ?? 'live';
-  const Part = PARTS[shown];
+  const shown = isShown(toTab(tab), known._id) ? toTab(tab) : 'live';
+  const Part = TAB_PARTS[shown];
   return (
     <div class="page">
       <Head object={known} />

@@ -122,6 +122,7 @@ function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: b
   const [map, ready] = [useRef<TrackMap | null>(null), useSignal(false)];
   const isShown = track.length >= 2;
   useEffect(() => {
+    if (!isShown) return;
     let isGone = false;
     void import('../map/track-map.js').then(({ createTrackMap }) => {
       if (isGone || element.current === null) return;

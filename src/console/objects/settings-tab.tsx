@@ -1,6 +1,6 @@
 /** The fields of an object, the device behind it, and its removal. */
 import { useSignal } from '@preact/signals';
-import { useLocation } from 'preact-iso';
+import { useLocation } from 'preact-iso/router';
 import { Confirm } from '../parts/confirm.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { notify } from '../parts/notices.js';

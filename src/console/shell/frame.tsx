@@ -1,7 +1,7 @@
 /** What surrounds every page: the name, the navigation, whether events arrive, and the user's own menu. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { useLocation } from 'preact-iso';
+import { useLocation } from 'preact-iso/router';
 import { Icon, type IconName } from '../parts/icon.js';
 import { isOffline } from '../state/api.js';
 import { liveStatus } from '../state/live.js';

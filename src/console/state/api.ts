@@ -1,7 +1,9 @@
 /** Requests to the server that the page came from, through the client, with the cookie of the session. */
 import { signal } from '@preact/signals';
-import { createClient, VigilError } from '../../client/client.js';
-import { createSend } from '../../client/requests.js';
+import { VigilError } from '../../client/client-error.js';
+import { createEventStream, type EventOptions, type EventStream } from '../../client/events.js';
+import { createOpen, createSend, type RequestSettings } from '../../client/requests.js';
+import { createServerSentEvents } from '../../client/server-sent-events.js';
 
 export { VigilError };
 export type Json = Record<string, unknown>;
@@ -9,16 +11,20 @@ export type Json = Record<string, unknown>;
 /** True while the last request found no server. */
 export const isOffline = signal(false);
 
-export const client = createClient();
-
-const noTokens = { current: async () => null, renew: async () => false };
-const send = createSend({
-  ...{ url: '', tokens: noTokens, credentials: 'same-origin', attempts: 3, timeoutMs: 30_000, retryMs: 400 },
+// The parts of the client that the console needs: all of it has the stores and WebSockets, too.
+const settings: RequestSettings = {
+  ...{ url: '', credentials: 'same-origin', attempts: 3, timeoutMs: 30_000, retryMs: 400 },
+  tokens: { current: async () => null, renew: async () => false },
   fetch: (...args) => fetch(...args),
   onRetry: ({ status }) => {
     isOffline.value = status === 0;
   },
-});
+};
+const send = createSend(settings);
+const openEvents = createServerSentEvents(createOpen(settings));
+
+/** Live events, reconnected at their last position. */
+export const createEvents = (options: EventOptions): EventStream => createEventStream({ open: openEvents }, options);
 
 type AskLogin = () => Promise<void>;
 let askLogin: AskLogin = () => Promise.reject(noSession());

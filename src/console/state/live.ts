@@ -1,6 +1,6 @@
 /** The stream of live events: opens it, keeps it open, loads what it continues, and passes events on. */
 import { signal } from '@preact/signals';
-import { call, client, isOffline, type Json, VigilError } from './api.js';
+import { call, createEvents, isOffline, type Json, VigilError } from './api.js';
 import {
   addObject,
   applyPacket,
@@ -38,7 +38,7 @@ let isLoaded = false;
 export async function followEvents(): Promise<void> {
   let position: string | null = null;
   for (;;) {
-    const stream = client.events({ since: position, onState: showState });
+    const stream = createEvents({ since: position, onState: showState });
     try {
       for await (const { event, data } of stream) receive(event, data as unknown as Json);
     } catch (error) {

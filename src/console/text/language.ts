@@ -1,6 +1,6 @@
 /** The words of the console in the user's language, and its numbers, times and dates. */
 import { signal } from '@preact/signals';
-import { type Catalogue, ENGLISH, type TextKey } from './english.js';
+import type { Catalogue, TextKey } from './english.js';
 
 export type { TextKey };
 
@@ -10,10 +10,15 @@ export const LANGUAGES: readonly [Language, string][] = [
   ['en', 'English'],
   ['de', 'Deutsch'],
 ];
+const CATALOGUES: Readonly<Record<Language, () => Promise<Catalogue>>> = {
+  en: async () => (await import('./english.js')).ENGLISH,
+  de: async () => (await import('./german.js')).GERMAN,
+};
 const STORED = 'vigil.language';
 
 export const language = signal<Language>('en');
-const catalogue = signal<Catalogue>(ENGLISH);
+/** Of the shown language alone; there before the first page is. */
+const catalogue = signal({} as Catalogue);
 
 function preferred(): Language {
   const wanted = [localStorage.getItem(STORED), ...navigator.languages].map((one) => one?.slice(0, 2));
@@ -31,7 +36,7 @@ export async function setLanguage(chosen: Language): Promise<void> {
 }
 
 async function useLanguage(chosen: Language): Promise<void> {
-  catalogue.value = chosen === 'de' ? (await import('./german.js')).GERMAN : ENGLISH;
+  catalogue.value = await CATALOGUES[chosen]();
   language.value = chosen;
   document.documentElement.lang = chosen;
 }

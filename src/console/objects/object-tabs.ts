@@ -1,0 +1,15 @@
+/** The tabs of an object. Each is a file of its own, loaded when it is opened. */
+import lazy from 'preact-iso/lazy';
+
+export const TABS = ['live', 'history', 'commands', 'settings'] as const;
+export type Tab = (typeof TABS)[number];
+
+export const TAB_PARTS = {
+  live: lazy(() => import('./live-tab.js').then(({ LiveTab }) => LiveTab)),
+  history: lazy(() => import('./history-tab.js').then(({ HistoryTab }) => HistoryTab)),
+  commands: lazy(() => import('./commands-tab.js').then(({ CommandsTab }) => CommandsTab)),
+  settings: lazy(() => import('./settings-tab.js').then(({ SettingsTab }) => SettingsTab)),
+};
+
+/** The tab of an address: the first one if it names none. */
+export const toTab = (name: string | undefined): Tab => TABS.find((one) => one === name) ?? TABS[0];

@@ -1,0 +1,35 @@
+/** The pages of the console by their addresses. Each is a file of its own, loaded when it is opened. */
+import type { ComponentType } from 'preact';
+import lazy from 'preact-iso/lazy';
+import { exec } from 'preact-iso/router';
+import { TAB_PARTS, toTab } from '../objects/object-tabs.js';
+
+type Page = ComponentType & { preload(): Promise<unknown> };
+
+const page = (load: () => Promise<unknown>): Page => lazy(load) as Page;
+
+const Account = page(() => import('../account/account.js').then(({ Account }) => Account));
+const Access = page(() => import('../entities/access.js').then(({ Access }) => Access));
+const Data = page(() => import('../entities/data.js').then(({ Data }) => Data));
+const ObjectPage = page(() => import('../objects/object-page.js').then(({ ObjectPage }) => ObjectPage));
+const OBJECT_TAB = '/objects/:id/:tab?';
+
+export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
+  ['/', page(() => import('../home/home.js').then(({ Home }) => Home))],
+  ['/welcome', page(() => import('../welcome/welcome.js').then(({ Welcome }) => Welcome))],
+  [OBJECT_TAB, ObjectPage],
+  ['/access/:section?', Access],
+  ['/data/:store?', Data],
+  ['/geofences', page(() => import('../geofences/geofences.js').then(({ Geofences }) => Geofences))],
+  ['/log', page(() => import('../log/log.js').then(({ Log }) => Log))],
+  ['/models', page(() => import('../models/models.js').then(({ Models }) => Models))],
+  ['/models/:id', page(() => import('../models/model-page.js').then(({ ModelPage }) => ModelPage))],
+  ['/account/:section?', Account],
+];
+
+/** Loads the page of an address before it is shown. */
+export async function preloadPage(path: string): Promise<void> {
+  const [route, page] = ROUTES.find(([route]) => exec(path, route) !== undefined) ?? [];
+  const tab = route === OBJECT_TAB ? TAB_PARTS[toTab(path.split('/')[3])] : undefined;
+  await Promise.all([page?.preload(), tab?.preload()]);
+}
