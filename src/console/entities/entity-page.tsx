@@ -1,10 +1,11 @@
 /** The entities of a store as a table: search, create, change, remove. */
-import { type Signal, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { Age } from '../parts/age.js';
 import { Confirm } from '../parts/confirm.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
+import { SearchField } from '../parts/search-field.js';
 import { Section } from '../parts/tabs.js';
 import { call, type Entity, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
@@ -39,7 +40,7 @@ export function EntityPage({ kind }: { kind: EntityKind }) {
       about={t(kind.about)}
       action={<NewButton kind={kind} onClick={() => write(edited)('new')} />}
     >
-      <EntitySearch search={search} />
+      <SearchField label={t('entity.search')} value={search.value} onInput={write(search)} />
       <Problem error={error.value} />
       {data.value === null && !error.value && <Skeleton rows={4} />}
       {data.value?.length === 0 && <Empty icon="database" title={t('entity.none')} />}
@@ -59,21 +60,6 @@ export function EntityPage({ kind }: { kind: EntityKind }) {
         <Removal kind={kind} entity={removed.value} onDone={changed} onClose={() => write(removed)(null)} />
       )}
     </Section>
-  );
-}
-
-function EntitySearch({ search }: { search: Signal<string> }) {
-  return (
-    <div class="search wide">
-      <Icon name="search" />
-      <input
-        type="search"
-        aria-label={t('entity.search')}
-        placeholder={t('entity.search')}
-        value={search.value}
-        onInput={(event) => write(search)(event.currentTarget.value)}
-      />
-    </div>
   );
 }
 

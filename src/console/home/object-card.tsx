@@ -2,6 +2,7 @@
 
 import { Age } from '../parts/age.js';
 import { Icon } from '../parts/icon.js';
+import { Values } from '../parts/values.js';
 import { type FleetObject, objectRevision, objects, type Packet, positionOf, stateRevision } from '../state/fleet.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
@@ -55,28 +56,8 @@ function CardHead({ object }: { object: FleetObject }) {
 }
 
 function CardValues({ object, state }: { object: FleetObject; state: Packet }) {
-  const position = positionOf(state);
   const values = valuesOf(state, modelOf(object._id, object.model)).slice(0, SHOWN_VALUES);
-  return (
-    <dl class="values">
-      {values.map(({ name, label, text, unit }) => (
-        <div key={name}>
-          <dt>{label}</dt>
-          <dd>
-            {text} <small>{unit}</small>
-          </dd>
-        </div>
-      ))}
-      {position && (
-        <div class="wide">
-          <dt>{t('card.position')}</dt>
-          <dd>
-            {position.lat.toFixed(5)}, {position.lon.toFixed(5)}
-          </dd>
-        </div>
-      )}
-    </dl>
-  );
+  return <Values values={values} position={positionOf(state)} />;
 }
 
 function CardLinks({ path }: { path: string }) {

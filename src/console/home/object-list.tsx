@@ -1,8 +1,8 @@
 /** The list of objects: search, filter, and a row for each with its most telling value. */
-import { useEffect, useRef } from 'preact/hooks';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Skeleton } from '../parts/notices.js';
+import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
 import { nowMs } from '../state/clock.js';
 import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
@@ -72,39 +72,9 @@ function ListHead() {
   );
 }
 
-/** `/` and Ctrl-K lead here from everywhere on the page. */
-function useSearchKeys(focus: () => void): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const isTyping = event.target instanceof HTMLElement && event.target.matches('input, textarea, select');
-      const isWanted = (event.key === '/' && !isTyping) || (event.key === 'k' && (event.ctrlKey || event.metaKey));
-      if (!isWanted) return;
-      event.preventDefault();
-      focus();
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
-}
-
 function Search() {
-  const input = useRef<HTMLInputElement>(null);
   const show = useShow();
-  useSearchKeys(() => input.current?.select());
-  return (
-    <div class="search">
-      <Icon name="search" />
-      <input
-        ref={input}
-        type="search"
-        aria-label={t('list.search')}
-        placeholder={t('list.search')}
-        value={search.value}
-        onInput={(event) => show({ search: event.currentTarget.value })}
-      />
-      <span class="key">/</span>
-    </div>
-  );
+  return <SearchField label={t('list.search')} value={search.value} onInput={(text) => show({ search: text })} />;
 }
 
 function Filters() {

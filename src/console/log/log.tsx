@@ -3,6 +3,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
 import { Empty, notify } from '../parts/notices.js';
+import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
 import { objects } from '../state/fleet.js';
 import { type LiveEvent, onEvent } from '../state/live.js';
@@ -88,16 +89,7 @@ export function Log() {
 function LogFilterFields({ search, kind }: LogFilter) {
   return (
     <>
-      <div class="search">
-        <Icon name="search" />
-        <input
-          type="search"
-          aria-label={t('log.filter')}
-          placeholder={t('log.filter')}
-          value={search.value}
-          onInput={(event) => write(search)(event.currentTarget.value)}
-        />
-      </div>
+      <SearchField label={t('log.filter')} value={search.value} onInput={write(search)} />
       <fieldset class="chips" aria-label={t('list.filter')}>
         {KINDS.map((one) => (
           <button

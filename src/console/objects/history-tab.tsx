@@ -6,6 +6,7 @@ import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
+import { Values } from '../parts/values.js';
 import { call, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
@@ -161,18 +162,7 @@ function Moments({ object, packets }: { object: FleetObject; packets: readonly P
   return (
     <>
       <Replay packets={packets} onMoment={write(momentMs)} />
-      {momentMs.value !== null && (
-        <dl class="value-cards">
-          {values.value.map(({ name, label, text, unit }) => (
-            <div key={name}>
-              <dt>{label}</dt>
-              <dd>
-                {text} <small>{unit}</small>
-              </dd>
-            </div>
-          ))}
-        </dl>
-      )}
+      {momentMs.value !== null && <Values values={values.value} isLarge />}
     </>
   );
 }

@@ -5,6 +5,7 @@ import { modelOf, type Shown, valuesOf } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
+import { Values } from '../parts/values.js';
 import { call, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, positionOf, stateRevision } from '../state/fleet.js';
@@ -32,7 +33,7 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   const values = valuesOf(object.state, modelOf(_id, object.model));
   return (
     <>
-      <ValueCards object={object} values={values} />
+      <Values values={values} position={positionOf(object.state)} isLarge />
       <Problem error={error} />
       {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} />}
       {packets !== null && <LastPackets packets={packets} values={values} />}
@@ -59,32 +60,6 @@ function useLastPackets(id: string): { packets: readonly Packet[] | null; error:
     [id],
   );
   return { packets: packets.value, error: error.value };
-}
-
-function ValueCards({ object, values }: { object: FleetObject; values: readonly Shown[] }) {
-  const position = positionOf(object.state);
-  return (
-    <dl class="value-cards">
-      {values.map(({ name, label, text, unit }) => (
-        <div key={name}>
-          <dt>{label}</dt>
-          <dd>
-            {text} <small>{unit}</small>
-          </dd>
-        </div>
-      ))}
-      {position && (
-        <div>
-          <dt>{t('card.position')}</dt>
-          <dd class="small">
-            {position.lat.toFixed(5)}
-            <br />
-            {position.lon.toFixed(5)}
-          </dd>
-        </div>
-      )}
-    </dl>
-  );
 }
 
 export function toChartData(packets: readonly Packet[], name: string): ChartData {

@@ -1,0 +1,38 @@
+/** Values with their labels and units, and a place. */
+import { t } from '../text/language.js';
+
+interface ValuesProps {
+  readonly values: readonly {
+    readonly name: string;
+    readonly label: string;
+    readonly text: string;
+    readonly unit: string;
+  }[];
+  /** In degrees. */
+  readonly position?: { readonly lat: number; readonly lon: number } | null;
+  /** Each on a card of its own, for pages with space. */
+  readonly isLarge?: boolean;
+}
+
+export function Values({ values, position, isLarge = false }: ValuesProps) {
+  return (
+    <dl class={isLarge ? 'value-cards' : 'values'}>
+      {values.map(({ name, label, text, unit }) => (
+        <div key={name}>
+          <dt>{label}</dt>
+          <dd>
+            {text} <small>{unit}</small>
+          </dd>
+        </div>
+      ))}
+      {position && (
+        <div class="place">
+          <dt>{t('card.position')}</dt>
+          <dd>
+            <span>{position.lat.toFixed(5)},</span> <span>{position.lon.toFixed(5)}</span>
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
