@@ -21,8 +21,9 @@ export function Dialog({ title, onClose, children, canClose = true, size = 'smal
     dialog?.showModal();
     return () => {
       dialog?.close();
-      // A browser gives the focus back only while the dialog is part of the page.
-      if (opener instanceof HTMLElement) opener.focus();
+      // A browser gives the focus back only while the dialog is part of the page. What opened it may be gone, as a removed row is.
+      const next = opener?.isConnected ? opener : document.getElementById('main');
+      if (next instanceof HTMLElement) next.focus();
     };
   }, []);
   return (

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { findAxe } from '../../support/browser/chromium.js';
+import { openPage, pagesWithMap, pagesWithoutMap } from '../../support/browser/pages.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();
@@ -36,13 +37,6 @@ async function findBarriers(page: Page): Promise<string[]> {
   return found as string[];
 }
 
-const pages = (): string[] => [
-  ...['/', `/?object=${id}`, '/log', '/welcome', '/account/profile', '/account/tokens', '/account/sessions'],
-  ...['live', 'history', 'commands', 'settings'].map((tab) => `/objects/${id}/${tab}`),
-  ...['users', 'groups', 'roles', 'tokens', 'audit', 'rights'].map((store) => `/access/${store}`),
-  ...['/models', '/models/new', '/geofences', '/data/labels', '/data/stores'],
-];
-
 describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
   test('the login has no barriers', async () => {
     const page = await browser.open('/', { colorScheme });
@@ -53,12 +47,10 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
   test('no page has barriers', async () => {
     const page = await browser.openAs('/', ADMIN, { colorScheme });
     const found: [string, string[]][] = [];
-    for (const path of pages()) {
-      await page.goto(service.url + path);
-      await page.locator('main h1, main h2, main .row').first().waitFor();
-      await page.locator('.skeleton').waitFor({ state: 'detached' });
+    for (const row of [...pagesWithMap(id), ...pagesWithoutMap(id)]) {
+      await openPage(page, service.url, row);
       const barriers = await findBarriers(page);
-      if (barriers.length > 0) found.push([path, barriers]);
+      if (barriers.length > 0) found.push([row[0], barriers]);
     }
     expect(found).toEqual([]);
   }, 240_000);

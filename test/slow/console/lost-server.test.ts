@@ -57,6 +57,8 @@ test('shows every packet that came while its server was dead, and keeps the page
 test('asks nobody for a password again', async () => {
   const page = await browser.openAs('/', ADMIN);
   await page.locator('.row', { hasText: 'Lasting' }).waitFor();
+  // What loads the map would report that the server is gone.
+  await page.locator('.map[data-drawn]').waitFor();
   browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
   killed?.child.kill('SIGKILL');
   await page.locator('.status.lost').waitFor();

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
+import { openPage, pagesWithoutMap } from '../../support/browser/pages.js';
 import { useService } from '../../support/fixture.js';
 
 const PAGE_BYTES = 36_000;
@@ -30,31 +31,19 @@ test('the outlines of the world and its towns fit their budget', () => {
   expect(sum(files)).toBeLessThanOrEqual(BASEMAP_BYTES);
 });
 
-/** Every page without a map, and what is there when everything of it is loaded. The object never had a position. */
-const pagesOf = (object: string): readonly (readonly [string, string])[] => [
-  ...['live', 'history'].map((tab) => [`/objects/${object}/${tab}`, '.uplot'] as const),
-  ...['commands', 'settings'].map((tab) => [`/objects/${object}/${tab}`, 'main h2'] as const),
-  ...['users', 'groups', 'roles', 'tokens', 'audit', 'rights'].map((store) => [`/access/${store}`, 'main h1'] as const),
-  ...['profile', 'tokens', 'sessions'].map((part) => [`/account/${part}`, 'main h1'] as const),
-  ...['/models', '/models/new', '/data/labels', '/data/stores', '/log', '/welcome'].map(
-    (path) => [path, 'main h1'] as const,
-  ),
-];
-
 test.each(['en', 'de'])(
   'the scripts of every page without a map fit theirs (%s)',
   async (language) => {
     const own = `sized-${language}`;
+    // Without a position: its history has no map.
     const { body } = await service.admin('POST', 'objects', { id: own, name: 'Sized' });
     await service.admin('POST', `objects/${own}/packets`, [{ speed: 1 }, { speed: 2 }]);
     const page = await browser.openAs('/account/profile');
     await page.evaluate(`localStorage.setItem('vigil.language', '${language}')`);
     const sizes: [string, number][] = [];
-    for (const [path, complete] of pagesOf(body._id)) {
-      await page.goto(service.url + path);
-      await page.locator(complete).first().waitFor({ state: 'attached' });
-      await page.locator('.skeleton').waitFor({ state: 'detached' });
-      sizes.push([path, sum(await scriptsOf(page))]);
+    for (const row of pagesWithoutMap(body._id)) {
+      await openPage(page, service.url, row);
+      sizes.push([row[0], sum(await scriptsOf(page))]);
     }
     const budgetOf = (path: string): number => (/live|history/.test(path) ? CHART_PAGE_BYTES : PAGE_BYTES);
     expect(sizes.filter(([path, bytes]) => bytes > budgetOf(path))).toEqual([]);
