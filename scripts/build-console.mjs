@@ -1,5 +1,5 @@
 /**
- * Bundles the console, src/console/, into dist/console: files named by their content, each also compressed with Brotli and
+ * Bundles the console, src/console/, into dist/console or the given folder: files named by their content, each also compressed with Brotli and
  * gzip, and console.json, which lists them. scripts/prepare.mjs runs it when its sources changed.
  */
 import { createHash } from 'node:crypto';
@@ -13,7 +13,7 @@ import { build } from 'esbuild';
 import * as topojson from 'topojson-client';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const out = join(root, 'dist', 'console');
+const out = process.argv[2] ?? join(root, 'dist', 'console');
 const { resolve } = createRequire(import.meta.url);
 const PUBLIC_PATH = '/console/';
 const TOWN_PEOPLE = 100_000;

@@ -49,6 +49,12 @@ export function newObject(id: string) {
   };
 }
 
+/** The place of an object by its number: they are spread over a continent. */
+export const placeOf = (nth: number) => ({
+  lat: 37 + ((nth * 7_919) % 2_000) / 100,
+  lon: -8 + ((nth * 104_729) % 3_600) / 100,
+});
+
 /** The packet of a device at this time. */
 export function newPacket(timeMs: number) {
   const second = (timeMs / STEP_MS) % 10_000;

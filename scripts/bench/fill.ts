@@ -9,7 +9,7 @@ import { toDocument } from '../../src/db/schema/mapping.js';
 import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
 import { type Packet, toPacket } from '../../src/model/packet.js';
 import { builtInStore } from '../../src/model/stores.js';
-import { BEGIN_MS, databaseUri, LOGIN, newObject, newPacket, objectId, type Size, STEP_MS } from './data.js';
+import { BEGIN_MS, databaseUri, LOGIN, newObject, newPacket, objectId, placeOf, type Size, STEP_MS } from './data.js';
 
 const OWNER_ID = '000000000000000000000002';
 const BATCH = 10_000;
@@ -25,7 +25,8 @@ function storedObject(nth: number): Document {
 }
 
 function packetOf(nth: number, at: number, number: number): Packet {
-  const { time, ...parameters } = newPacket(BEGIN_MS + at * STEP_MS);
+  const { time, ...values } = newPacket(BEGIN_MS + at * STEP_MS);
+  const parameters = { ...values, ...placeOf(nth) };
   const source = { objectId: objectId(nth), ownId: `truck-${nth}`, groupId: ROOT_GROUP_ID };
   const message = { id: null, formerId: null, timeMs: time, online: true, parameters };
   return toPacket(message, packetId(number), source, time * 1_000 + 250);

@@ -5,14 +5,19 @@ import type { Size } from './data.js';
 import { type Load, loadHttp, type Measured, paceHttp } from './http-load.js';
 import { loadLive } from './live-load.js';
 import { percentile } from './stats.js';
-import { postPackets, readObject, WORKLOADS } from './workloads.js';
+import { postMove, postPackets, readObject, WORKLOADS } from './workloads.js';
 
 /** `part`: the requests of a workload, the sockets of a live workload, or the reads beside it. */
 export interface Job {
   readonly workload: string;
   readonly part: 'requests' | 'sockets' | 'reads';
   /** Instead of a workload: packets at this rate, so many per request. */
-  readonly paced?: { readonly packetsPerSecond: number; readonly packetsPerPost: number };
+  readonly paced?: {
+    readonly packetsPerSecond: number;
+    readonly packetsPerPost: number;
+    /** Each object at a place of its own, and moving; by default all are at the same one. */
+    readonly isSpread?: boolean;
+  };
   readonly target: Target;
   readonly size: Size;
 }
@@ -38,8 +43,11 @@ async function start({ workload, part, paced, target, size }: Job): Promise<Load
 const pacePackets = (
   target: Target,
   size: Size,
-  { packetsPerSecond, packetsPerPost }: NonNullable<Job['paced']>,
-): Load => paceHttp(target, size, postPackets(packetsPerPost), packetsPerSecond / packetsPerPost);
+  { packetsPerSecond, packetsPerPost, isSpread }: NonNullable<Job['paced']>,
+): Load => {
+  const wanted = isSpread ? postMove : postPackets(packetsPerPost);
+  return paceHttp(target, size, wanted, packetsPerSecond / packetsPerPost);
+};
 
 const send = (message: FromLoad): void => void process.send?.(message);
 

@@ -8,6 +8,7 @@ import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
 import { startEmbedded } from '../../src/db/embedded/start.js';
 import { failure, parsePositive, runScript } from '../client.js';
+import { CONSOLE_SECONDS, measureConsole } from './console.js';
 import { sizeOf } from './data.js';
 import { fill } from './fill.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
@@ -24,10 +25,12 @@ small machine: nothing else should run.
 
   --quick              one short round, without floor-tick: a minute
   --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}; S for all of S1 to S3;
-                       H measures webhooks, and what handlers cost the storing of packets: only when asked for
+                       H measures webhooks, and what handlers cost the storing of packets: only when asked for;
+                       console measures the web console in a real browser: only when asked for
   --servers <names>    these servers: ${SERVERS.join(',')}
   --rounds <n>         how often each server has its turn (default 5)
-  --seconds <s>        how long a workload is measured in a round (default 1.3)
+  --seconds <s>        how long a workload is measured in a round (default 1.3); of the console, how long
+                       its fleet sends packets (default 60)
   --scale <n>          so many times the data, which is 1,000 objects and 200,000 packets
   --json <file>        writes every round of every measurement there
   --profile <folder>   writes a CPU profile of each server there (--cpu-prof)
@@ -41,6 +44,7 @@ const FULL = { rounds: 5, seconds: 1.3 };
 const BACKLOG = 100_000;
 const WARM_LEAST_MS = 300;
 const WARM_SHARES = { least: 0.5, most: 3 };
+const say = (text: string): void => console.error(text);
 const quiet = { info() {}, warn() {} };
 
 const text = { type: 'string' } as const;
@@ -54,17 +58,21 @@ function readOptions() {
   const { values } = readCommandLine();
   const usual = values.quick ? QUICK : FULL;
   const only = values.only?.replace(/\bS\b/, 'S1,S2,S3').split(',');
-  const wanted = only?.filter((id) => id !== 'H');
+  const wanted = only?.filter((id) => id !== 'H' && id !== 'console');
   const servers = (values.servers ?? (values.quick ? QUICK_SERVERS : undefined))?.split(',');
   const seconds = parsePositive('seconds', values.seconds, usual.seconds);
+  const scale = parsePositive('scale', values.scale, 1);
   const warmMs = Math.max(WARM_LEAST_MS, seconds * 1_000 * WARM_SHARES.least);
   const timing: Timing = { measureMs: seconds * 1_000, warmMs, warmMaxMs: seconds * 1_000 * WARM_SHARES.most };
   return {
     ...{ help: values.help, json: values.json, profile: values.profile, mongodb: values.mongodb, timing },
     rounds: parsePositive('rounds', values.rounds, usual.rounds),
-    size: sizeOf(parsePositive('scale', values.scale, 1)),
+    size: sizeOf(scale),
     webhooks: only?.includes('H') ?? false,
-    backlog: Math.max(1_000, Math.round(BACKLOG * Math.min(1, parsePositive('scale', values.scale, 1)))),
+    console: only?.includes('console') ?? false,
+    consoleSeconds: parsePositive('seconds', values.seconds, CONSOLE_SECONDS),
+    scale,
+    backlog: Math.max(1_000, Math.round(BACKLOG * Math.min(1, scale))),
     workloads: choose('only', wanted, WORKLOADS, ({ id }) => id),
     servers: choose('servers', servers, SERVERS, String),
   };
@@ -107,12 +115,19 @@ async function startMongodb(
   });
 }
 
-async function prepare(uri: string, { servers, size }: Options): Promise<{ pid: number; version: string }> {
+async function prepare(
+  uri: string,
+  { servers, size, workloads, webhooks }: Options,
+): Promise<{ pid: number; version: string }> {
   const client = await new MongoClient(uri).connect();
   try {
     const names = new Set(['ours', ...servers]);
     for (const name of names) await client.db(name).dropDatabase();
-    await fill(uri, [...names], size);
+    // The console fills its own.
+    if (workloads.length > 0 || webhooks) {
+      say(`Filling: ${size.objects} objects and their packets …`);
+      await fill(uri, [...names], size);
+    }
     const { pid, version } = await client.db('admin').command({ serverStatus: 1 });
     return { pid: Number(pid), version };
   } finally {
@@ -128,7 +143,6 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
   const mongodb = await startMongodb(options.mongodb, folder);
   const servers = new Map<ServerName, RunningServer>();
   try {
-    console.error(`Filling: ${options.size.objects} objects and their packets …`);
     const { pid, version } = await prepare(mongodb.uri, options);
     const profileFolder = options.profile === undefined ? null : resolve(options.profile);
     const place = { mongodbUri: mongodb.uri, folder, profileFolder };
@@ -142,7 +156,7 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
     const rounds = new Map<string, Round[]>();
     for (const { round, workload, name } of turnsOf(options)) {
       if (signal.aborted) throw failure('Stopped');
-      console.error(`${round}/${options.rounds}  ${name}  ${workload.id} ${workload.title} …`);
+      say(`${round}/${options.rounds}  ${name}  ${workload.id} ${workload.title} …`);
       const key = `${workload.id} ${name}`;
       const given = { mongodProcessId: pid, size: options.size, timing: timingOf(round, options.timing) };
       rounds.set(key, [
@@ -151,7 +165,10 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
       ]);
     }
     const webhooks = options.webhooks ? await runWebhooks(options, place, pid) : null;
-    return toResults(options, rounds, { version, webhooks });
+    const ofConsole = options.console
+      ? await measureConsole({ seconds: options.consoleSeconds, scale: options.scale, place, say })
+      : null;
+    return toResults(options, rounds, { version, others: [webhooks, ofConsole] });
   } finally {
     for (const server of servers.values()) await server.stop();
     await mongodb.stop();
@@ -161,7 +178,6 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
 /** On a server of its own, which has no other work. */
 async function runWebhooks({ size, timing, rounds, backlog }: Options, place: Place, pid: number): Promise<string> {
   const server = await startServer('ours', place);
-  const say = (text: string): void => console.error(text);
   try {
     return await measureWebhooks({ server, mongodProcessId: pid, size, timing, rounds, backlog, say });
   } catch (error) {
@@ -200,7 +216,7 @@ async function measured(server: RunningServer, workload: Workload, given: Parame
 function toResults(
   options: Options,
   rounds: ReadonlyMap<string, Round[]>,
-  { version, webhooks }: { version: string; webhooks: string | null },
+  { version, others }: { version: string; others: readonly (string | null)[] },
 ) {
   const measurements: Measurement[] = [...rounds].map(([key, found]) => {
     const [workload, server] = key.split(' ') as [string, ServerName];
@@ -209,11 +225,12 @@ function toResults(
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'CPU'}, Node ${process.versions.node}, MongoDB ${version}`;
   const { objects } = options.size;
   const seconds = options.timing.measureMs / 1_000;
-  const note = `Medians of ${options.rounds} rounds of ${seconds} s; ${objects.toLocaleString('en-US')} objects; ${machine}.`;
+  const rounded = `Medians of ${options.rounds} rounds of ${seconds} s; ${objects.toLocaleString('en-US')} objects; `;
+  const note = `${options.console ? '' : rounded}${machine}.`;
   const table = options.workloads.length === 0 ? null : toTable(options.workloads, measurements);
   return {
-    text: [table, webhooks, note].filter((one) => one !== null).join('\n\n'),
-    results: { machine, rounds: options.rounds, seconds, size: options.size, measurements, webhooks },
+    text: [table, ...others, note].filter((one) => one !== null).join('\n\n'),
+    results: { machine, rounds: options.rounds, seconds, size: options.size, measurements, others },
   };
 }
 

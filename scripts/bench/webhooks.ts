@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Size } from './data.js';
-import type { Job, ToLoad } from './load.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
+import { type Posting, whilePosting } from './posting.js';
 import { readCpuMs } from './process.js';
 import type { FromReceiver, Received, ToReceiver } from './receiver.js';
 import type { RunningServer } from './servers.js';
@@ -101,23 +101,7 @@ async function withHandlers<T>(bench: Bench, handlers: readonly object[], run: (
 
 const handlerAt = (url: string): object => ({ url, events: ['object-packet'] });
 
-/** Posts packets at a rate for as long as `run` takes. */
-async function whilePosting<T>(
-  { server, size }: Bench,
-  paced: NonNullable<Job['paced']>,
-  run: () => Promise<T>,
-): Promise<T> {
-  const load = fork(fileURLToPath(new URL('./load.js', import.meta.url)), { execArgv: [] });
-  try {
-    const target = { url: server.url, token: server.token };
-    load.send({ job: { workload: '', part: 'requests', paced, target, size } } satisfies ToLoad);
-    await once(load, 'message');
-    load.send('go' satisfies ToLoad);
-    return await run();
-  } finally {
-    load.kill('SIGKILL');
-  }
-}
+const postingOf = ({ server, size }: Bench, paced: Posting['paced']): Posting => ({ target: server, size, paced });
 
 /** The result of an interval in the middle of the load, after a warm-up. */
 async function receiveFor({ timing }: Bench, receivers: Receivers, prefix: string): Promise<Received> {
@@ -130,14 +114,14 @@ async function receiveFor({ timing }: Bench, receivers: Receivers, prefix: strin
 const measureLatency = async (bench: Bench, receivers: Receivers): Lines =>
   withHandlers(bench, [handlerAt(`${receivers.url}/fast`)], async () => {
     const load = { packetsPerSecond: EVENTS_PER_SECOND, packetsPerPost: 1 };
-    const found = await whilePosting(bench, load, () => receiveFor(bench, receivers, '/fast'));
+    const found = await whilePosting(postingOf(bench, load), () => receiveFor(bench, receivers, '/fast'));
     return [row('H1', `${EVENTS_PER_SECOND} events/s, sent until received`, found)];
   });
 
 const measureSlow = async (bench: Bench, receivers: Receivers): Lines =>
   withHandlers(bench, [handlerAt(`${receivers.url}/slow`)], async () => {
     const load = { packetsPerSecond: 3 * EVENTS_PER_SECOND, packetsPerPost: 10 };
-    const found = await whilePosting(bench, load, () => receiveFor(bench, receivers, '/slow'));
+    const found = await whilePosting(postingOf(bench, load), () => receiveFor(bench, receivers, '/slow'));
     return [row('H2', 'a receiver that takes 50 ms, 1,500 events/s', found)];
   });
 
@@ -170,7 +154,7 @@ async function measureHanging(bench: Bench, receivers: Receivers): Lines {
   const load = { packetsPerSecond: EVENTS_PER_SECOND / HEALTHY, packetsPerPost: 1 };
   const [alone, beside]: [Received[], Received[]] = [[], []];
   await withHandlers(bench, healthy, () =>
-    whilePosting(bench, load, async () => {
+    whilePosting(postingOf(bench, load), async () => {
       for (let round = 0; round < bench.rounds; round++) {
         alone.push(await receiveFor(bench, receivers, '/fast'));
         const hanging = [handlerAt(`${receivers.url}/hang`)];

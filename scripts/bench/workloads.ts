@@ -1,5 +1,5 @@
 // The workloads: the same requests for every server. The table of results has a row for each.
-import { BEGIN_MS, newObject, newPacket, objectId, PAGE, type Size, STEP_MS } from './data.js';
+import { BEGIN_MS, newObject, newPacket, objectId, PAGE, placeOf, type Size, STEP_MS } from './data.js';
 
 /** A request to the API. */
 export interface Wanted {
@@ -97,6 +97,15 @@ export const postPackets =
     return { method: 'POST', path: `${anyDevice(nth, size)}/packets`, body: count === 1 ? packets[0] : packets };
   };
 
+/** One packet of an object that drives around a place of its own. */
+export const postMove: MakeWanted = (nth, size) => {
+  const { lat, lon } = placeOf(nth % size.histories);
+  const turn = nth / size.histories / TURN_PACKETS;
+  const body = { ...newPacket(Date.now()), lat: lat + Math.sin(turn) / 50, lon: lon + Math.cos(turn) / 50 };
+  return { method: 'POST', path: `${anyDevice(nth, size)}/packets`, body };
+};
+
+const TURN_PACKETS = 20;
 const WARM_REQUESTS = 10_000;
 /** For requests whose inner loops run a hundred times or more. */
 const WARM_PAGES = 300;

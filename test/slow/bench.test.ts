@@ -39,3 +39,22 @@ test('webhooks are measured, and every event arrives', async () => {
   for (const id of ['H1', 'H2', 'H3', 'H4', 'W6', 'W6b']) expect(stdout).toContain(`| ${id} |`);
   expect(stdout).toContain('| 1,000 events at once |');
 }, 600_000);
+
+test('the console is measured in a browser, each value beside its bar', async () => {
+  const given = ['--only', 'console', '--seconds', '2', '--scale', '0.002'];
+  const mongodb = ['--mongodb', process.env.TEST_MONGODB_URI as string];
+  const { stdout } = await promisify(execFile)(process.execPath, ['dist/scripts/bench/main.js', ...given, ...mongodb]);
+  const bars = stdout.split('\n').flatMap(
+    (line) =>
+      line
+        .match(/\| [\d.,]+ \S+ \| ([≤≥]) ([\d,]+) \|/)
+        ?.slice(1)
+        .join(' ') ?? [],
+  );
+  const [fleet, many] = [
+    ['≤ 25', '≤ 100', '≤ 60', '≤ 60'],
+    ['≤ 1,500', '≤ 100', '≥ 55'],
+  ];
+  const starts = ['≤ 1,000', '≤ 1,500', '≤ 1,000', '≤ 1,500'];
+  expect(bars).toEqual(['≤ 3,000', '≤ 300', '≤ 60', '≤ 60', '≤ 520', ...starts, '≥ 55', ...fleet, ...many]);
+}, 600_000);

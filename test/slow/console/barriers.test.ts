@@ -1,9 +1,9 @@
 /** Every page of the console, in both themes, without barriers (WCAG 2.2 AA), as far as axe sees them. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { openPage, pagesWithMap, pagesWithoutMap } from '../../../scripts/bench/console-pages.js';
+import { findAxe } from '../../support/browser/axe.js';
 import { useBrowser } from '../../support/browser/browser.js';
-import { findAxe } from '../../support/browser/chromium.js';
-import { openPage, pagesWithMap, pagesWithoutMap } from '../../support/browser/pages.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();

@@ -1,8 +1,8 @@
 /** Everything on every page can be reached with the keyboard, and on a phone with a finger. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { openPage, pagesWithMap, pagesWithoutMap } from '../../../scripts/bench/console-pages.js';
 import { useBrowser } from '../../support/browser/browser.js';
-import { openPage, pagesWithMap, pagesWithoutMap } from '../../support/browser/pages.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();

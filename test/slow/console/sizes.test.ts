@@ -1,9 +1,14 @@
 /** What browsers load, compressed with gzip, as they receive it over plain HTTP: within the budget of each page. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import {
+  CONSOLE_FOLDER,
+  gzipBytesOf,
+  openPage,
+  pagesWithoutMap,
+  scriptsOf,
+} from '../../../scripts/bench/console-pages.js';
 import { useBrowser } from '../../support/browser/browser.js';
-import { openPage, pagesWithoutMap } from '../../support/browser/pages.js';
 import { useService } from '../../support/fixture.js';
 
 const PAGE_BYTES = 36_000;
@@ -11,24 +16,14 @@ const PAGE_BYTES = 36_000;
 const CHART_PAGE_BYTES = 60_000;
 const MAP_BYTES = 460_000;
 const BASEMAP_BYTES = 300_000;
-const FOLDER = 'dist/console';
 
 const service = useService();
 const browser = useBrowser(service);
 
-const sizeOf = (name: string): number => readFileSync(`${FOLDER}/${name}.gz`).length;
-const sum = (names: readonly string[]): number => names.reduce((bytes, name) => bytes + sizeOf(name), 0);
-
-/** The scripts that a page has loaded. */
-const scriptsOf = async (page: Page): Promise<string[]> => {
-  const loaded = (await page.evaluate('performance.getEntriesByType("resource").map(({ name }) => name)')) as string[];
-  return [...new Set(loaded.filter((url) => url.endsWith('.js')).map((url) => url.split('/').at(-1) as string))];
-};
-
 test('the outlines of the world and its towns fit their budget', () => {
-  const files = readdirSync(FOLDER).filter((name) => /^(world|towns).*\.json$/.test(name));
+  const files = readdirSync(CONSOLE_FOLDER).filter((name) => /^(world|towns).*\.json$/.test(name));
   expect(files).toHaveLength(3);
-  expect(sum(files)).toBeLessThanOrEqual(BASEMAP_BYTES);
+  expect(gzipBytesOf(files)).toBeLessThanOrEqual(BASEMAP_BYTES);
 });
 
 test.each(['en', 'de'])(
@@ -43,7 +38,7 @@ test.each(['en', 'de'])(
     const sizes: [string, number][] = [];
     for (const row of pagesWithoutMap(body._id)) {
       await openPage(page, service.url, row);
-      sizes.push([row[0], sum(await scriptsOf(page))]);
+      sizes.push([row[0], gzipBytesOf(await scriptsOf(page))]);
     }
     const budgetOf = (path: string): number => (/live|history/.test(path) ? CHART_PAGE_BYTES : PAGE_BYTES);
     expect(sizes.filter(([path, bytes]) => bytes > budgetOf(path))).toEqual([]);
@@ -55,5 +50,5 @@ test('the scripts of the first page fit theirs and those of the map', async () =
   const page = await browser.openAs('/');
   await page.goto(service.url);
   await page.locator('.map[data-drawn]').waitFor();
-  expect(sum(await scriptsOf(page))).toBeLessThanOrEqual(PAGE_BYTES + MAP_BYTES);
+  expect(gzipBytesOf(await scriptsOf(page))).toBeLessThanOrEqual(PAGE_BYTES + MAP_BYTES);
 }, 120_000);

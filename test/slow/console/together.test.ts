@@ -1,6 +1,7 @@
 /** Several at once: two users on the same objects, and a device that takes a command. */
 import { expect, test } from '@jest/globals';
-import { logIn, useBrowser } from '../../support/browser/browser.js';
+import { logIn } from '../../../scripts/bench/console-pages.js';
+import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { connectDevice, createObject } from '../../support/mqtt-device.js';

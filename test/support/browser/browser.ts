@@ -1,12 +1,11 @@
 /** A real browser for tests of the console: pages that are logged in, and that report every error. */
 import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium } from '../../../scripts/bench/chromium.js';
+import { logIn } from '../../../scripts/bench/console-pages.js';
 import { ADMIN, type TestService } from '../fixture.js';
-import { findChromium } from './chromium.js';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } as const;
-/** WebGL without a graphics card. */
-const ARGUMENTS = ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 const FETCH_MS = 300_000;
 const WAIT_MS = 30_000;
 
@@ -20,13 +19,6 @@ export interface TestBrowser {
   readonly phone: BrowserContextOptions;
 }
 
-export async function logIn(page: Page, user: { login: string; password: string }): Promise<void> {
-  await page.getByLabel('Login').fill(user.login);
-  await page.getByLabel('Password').fill(user.password);
-  await page.getByRole('button', { name: 'Log in' }).click();
-  await page.locator('.frame').waitFor();
-}
-
 /** Returns when the effects of what is shown have run: Preact runs them after the next frame. */
 export const effectsRun = (page: Page): Promise<void> =>
   page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
@@ -36,12 +28,7 @@ export function useBrowser(service: TestService, moreArguments: readonly string[
   let browser: Browser;
   let [errors, expected]: [string[], RegExp[]] = [[], []];
   beforeAll(async () => {
-    const { program, env } = await findChromium();
-    browser = await chromium.launch({
-      executablePath: program,
-      args: [...ARGUMENTS, ...moreArguments],
-      env: { ...(process.env as Record<string, string>), ...env },
-    });
+    browser = await launchChromium(moreArguments);
   }, FETCH_MS);
   afterAll(() => browser?.close());
   afterEach(async () => {

@@ -1,4 +1,5 @@
-/** The pages of the console, each with an element that is there when all of the page is. */
+// The pages of the console as tests and measurements open them: each with an element that is there when all of the page is.
+import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 
 type PageRow = readonly [path: string, element: string];
@@ -30,3 +31,23 @@ export async function openPage(page: Page, url: string, [path, element]: PageRow
   await page.locator(element).first().waitFor({ state: 'attached' });
   await page.locator('.skeleton').waitFor({ state: 'detached' });
 }
+
+export async function logIn(page: Page, user: { login: string; password: string }): Promise<void> {
+  await page.getByLabel('Login').fill(user.login);
+  await page.getByLabel('Password').fill(user.password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.locator('.frame').waitFor();
+}
+
+/** The built console, beside the folder in which npm runs scripts and tests. */
+export const CONSOLE_FOLDER = 'dist/console';
+
+/** The scripts that a page has loaded. */
+export async function scriptsOf(page: Page): Promise<string[]> {
+  const loaded = (await page.evaluate('performance.getEntriesByType("resource").map(({ name }) => name)')) as string[];
+  return [...new Set(loaded.filter((url) => url.endsWith('.js')).map((url) => url.split('/').at(-1) as string))];
+}
+
+/** The size of files as browsers receive them over plain HTTP. */
+export const gzipBytesOf = (names: readonly string[]): number =>
+  names.reduce((bytes, name) => bytes + readFileSync(`${CONSOLE_FOLDER}/${name}.gz`).length, 0);

@@ -1,4 +1,4 @@
-/** A Chromium for tests: the one that `CHROMIUM` names, or one that is fetched once, pinned by its hash, as mongod is. */
+/** A Chromium for tests and measurements: the one that `CHROMIUM` names, or one that is fetched once, pinned by its hash, as mongod is. */
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import pacote from 'pacote';
-import { defaultCacheFolder } from '../../../src/config.js';
-import { readNpmSettings } from '../../../src/db/embedded/npm-settings.js';
+import { type Browser, chromium } from 'playwright-core';
+import { defaultCacheFolder } from '../../src/config.js';
+import { readNpmSettings } from '../../src/db/embedded/npm-settings.js';
 
 const PACKAGE = {
   spec: '@sparticuz/chromium@153.0.0',
@@ -18,12 +19,12 @@ const PACKAGE = {
 /** What a bare machine does not have: drawing of WebGL without a graphics card, libraries, a font. */
 const LIBRARIES = ['swiftshader.tar.br', 'al2023.tar.br', 'fonts.tar.br'];
 
-export interface Chromium {
+interface Chromium {
   readonly program: string;
   readonly env: Record<string, string>;
 }
 
-export async function findChromium(): Promise<Chromium> {
+async function findChromium(): Promise<Chromium> {
   if (process.env.CHROMIUM) return { program: process.env.CHROMIUM, env: {} };
   const folder = join(defaultCacheFolder(process.env, homedir(), process.platform), 'chromium-153.0.0');
   if (!existsSync(join(folder, 'chromium'))) await bring(folder);
@@ -33,18 +34,17 @@ export async function findChromium(): Promise<Chromium> {
   };
 }
 
-const AXE = {
-  spec: 'axe-core@4.14.1',
-  integrity: 'sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==',
-};
+/** WebGL without a graphics card. */
+const ARGUMENTS = ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 
-/** The script that checks a page for barriers. */
-export async function findAxe(): Promise<string> {
-  const folder = join(defaultCacheFolder(process.env, homedir(), process.platform), 'axe-core-4.14.1');
-  const file = join(folder, 'axe.min.js');
-  if (!existsSync(file))
-    await pacote.extract(AXE.spec, folder, { ...(await readNpmSettings()), integrity: AXE.integrity });
-  return readFile(file, 'utf8');
+/** Starts a browser without a window. */
+export async function launchChromium(moreArguments: readonly string[] = []): Promise<Browser> {
+  const { program, env } = await findChromium();
+  return chromium.launch({
+    executablePath: program,
+    args: [...ARGUMENTS, ...moreArguments],
+    env: { ...(process.env as Record<string, string>), ...env },
+  });
 }
 
 /** Several may bring it at once: each into a folder of its own, and the first one stays. */

@@ -1,0 +1,98 @@
+// Measures a page of the console from inside: long tasks, the largest paint, frames, the share of the main thread, the heap.
+import { setTimeout as wait } from 'node:timers/promises';
+import type { CDPSession, Page } from 'playwright-core';
+
+/** Runs before the scripts of the page. */
+const PROBE = `(() => {
+  const probe = (globalThis.probe = { tasks: [], paintMs: 0 });
+  new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries()) probe.tasks.push([startTime, duration]);
+  }).observe({ type: 'longtask', buffered: true });
+  new PerformanceObserver((list) => {
+    for (const { startTime } of list.getEntries()) probe.paintMs = startTime;
+  }).observe({ type: 'largest-contentful-paint', buffered: true });
+})()`;
+
+export interface Start {
+  /** The largest contentful paint. */
+  readonly paintMs: number;
+  /** When the awaited element was there, and no task of more than 50 ms began within half a second. */
+  readonly interactiveMs: number;
+  /** When the awaited element was there. */
+  readonly shownMs: number;
+}
+
+export interface Probe {
+  /** Opens an address, and measures until an element is there and the page is quiet. */
+  start(url: string, element: string): Promise<Start>;
+  /** The share of the main thread that is busy meanwhile, and its longest task. */
+  busy(run: () => Promise<unknown>): Promise<{ share: number; longestMs: number }>;
+  /** What is still reachable, in MiB. */
+  heapMb(): Promise<number>;
+  /** Frames per second while a function runs in the page before each. */
+  frames(seconds: number, beforeEach?: string): Promise<number>;
+}
+
+const QUIET_MS = 500;
+const SETTLE_MS = 3_000;
+const BYTES_PER_MIB = 2 ** 20;
+
+/** `slowdown`: so many times slower is the processor made. */
+export async function createProbe(page: Page, slowdown = 1): Promise<Probe> {
+  const session = await page.context().newCDPSession(page);
+  await page.addInitScript(PROBE);
+  await session.send('Performance.enable');
+  if (slowdown > 1) await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
+  return {
+    start: (url, element) => measureStart(page, url, element),
+    busy: (run) => measureBusy(page, session, run),
+    async heapMb() {
+      await session.send('HeapProfiler.collectGarbage');
+      return (await session.send('Runtime.getHeapUsage')).usedSize / BYTES_PER_MIB;
+    },
+    frames: (seconds, beforeEach = '') =>
+      page.evaluate(`new Promise((done) => {
+        const beginMs = performance.now();
+        let frames = 0;
+        const step = () => {
+          frames++;
+          const passedMs = performance.now() - beginMs;
+          ${beforeEach};
+          if (passedMs < ${seconds * 1_000}) requestAnimationFrame(step);
+          else done((frames * 1000) / passedMs);
+        };
+        requestAnimationFrame(step);
+      })`),
+  };
+}
+
+async function measureStart(page: Page, url: string, element: string): Promise<Start> {
+  await page.addInitScript(`(() => {
+    const look = () => {
+      if (document.querySelector(${JSON.stringify(element)}) === null) return requestAnimationFrame(look);
+      probe.shownMs = performance.now();
+    };
+    look();
+  })()`);
+  await page.goto(url);
+  await page.locator(element).first().waitFor({ state: 'attached' });
+  await wait(SETTLE_MS);
+  const found = (await page.evaluate('probe')) as { tasks: [number, number][]; paintMs: number; shownMs: number };
+  let interactiveMs = found.shownMs;
+  for (const [beginMs, durationMs] of found.tasks)
+    if (beginMs < interactiveMs + QUIET_MS) interactiveMs = Math.max(interactiveMs, beginMs + durationMs);
+  return { paintMs: found.paintMs, shownMs: found.shownMs, interactiveMs };
+}
+
+async function measureBusy(page: Page, session: CDPSession, run: () => Promise<unknown>) {
+  const read = async (name: string): Promise<number> => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  };
+  await page.evaluate('probe.tasks.length = 0');
+  const [busy, at] = [await read('TaskDuration'), await read('Timestamp')];
+  await run();
+  const share = ((await read('TaskDuration')) - busy) / ((await read('Timestamp')) - at);
+  const durations = (await page.evaluate('probe.tasks.map(([, duration]) => duration)')) as number[];
+  return { share, longestMs: Math.max(0, ...durations) };
+}

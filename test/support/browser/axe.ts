@@ -1,0 +1,21 @@
+/** The script that checks pages for barriers, fetched once and pinned by its hash. */
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import pacote from 'pacote';
+import { defaultCacheFolder } from '../../../src/config.js';
+import { readNpmSettings } from '../../../src/db/embedded/npm-settings.js';
+
+const AXE = {
+  spec: 'axe-core@4.14.1',
+  integrity: 'sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==',
+};
+
+export async function findAxe(): Promise<string> {
+  const folder = join(defaultCacheFolder(process.env, homedir(), process.platform), 'axe-core-4.14.1');
+  const file = join(folder, 'axe.min.js');
+  if (!existsSync(file))
+    await pacote.extract(AXE.spec, folder, { ...(await readNpmSettings()), integrity: AXE.integrity });
+  return readFile(file, 'utf8');
+}
