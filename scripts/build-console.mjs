@@ -3,9 +3,9 @@
  * gzip, and console.json, which lists them. scripts/prepare.mjs runs it when its sources changed.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -82,20 +82,28 @@ function addBasemap() {
   return { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', readTowns()) };
 }
 
+/** Every page needs most of these small files. */
+const SHARED = ['parts', 'state'];
+
+const importOf = (file) => `import ${JSON.stringify(file)};`;
+
 /**
- * Every part that is loaded later imports the first one, which is there by then. What they have in common is so a part of the
- * first file, and not in one file for each set of parts that share it.
+ * The first part contains what pages share, and every part that is loaded later imports the first one, which is there by then.
+ * Otherwise there would be one file for each set of parts that share something: dozens of a few hundred bytes.
  */
-const laterParts = (first) => ({
-  name: 'later-parts',
+const parts = (folder) => ({
+  name: 'parts',
   setup({ onResolve, onLoad, resolve: find }) {
+    const shared = SHARED.flatMap((name) => readdirSync(join(folder, name)).map((file) => join(folder, name, file)));
+    const first = [join(folder, 'main.tsx'), ...shared].map(importOf).join('');
+    onResolve({ filter: /^first$/ }, ({ path }) => ({ path, namespace: 'part' }));
     onResolve({ filter: /^\./ }, async ({ kind, path, importer, resolveDir }) => {
-      if (kind !== 'dynamic-import' || !importer.startsWith(dirname(first))) return undefined;
+      if (kind !== 'dynamic-import' || !importer.startsWith(folder)) return undefined;
       const found = await find(path, { kind: 'import-statement', importer, resolveDir });
-      return { path: found.path, namespace: 'later' };
+      return { path: found.path, namespace: 'part' };
     });
-    onLoad({ filter: /./, namespace: 'later' }, ({ path }) => ({
-      contents: `import ${JSON.stringify(first)}; export * from ${JSON.stringify(path)};`,
+    onLoad({ filter: /./, namespace: 'part' }, ({ path }) => ({
+      contents: path === 'first' ? first : `${importOf('first')} export * from ${JSON.stringify(path)};`,
       resolveDir: root,
     }));
   },
@@ -111,14 +119,20 @@ async function bundle() {
     MAP_WORKER: JSON.stringify(find('map-worker', '.js')),
     'process.env.NODE_ENV': '"production"',
   };
-  const main = source('main.tsx');
   const built = await build({
     ...common,
-    ...{ entryPoints: [main, source('styles/console.css')], splitting: true, define, plugins: [laterParts(main)] },
+    ...{
+      entryPoints: [
+        { in: 'first', out: 'main' },
+        { in: source('styles/console.css'), out: 'console' },
+      ],
+      splitting: true,
+    },
+    ...{ define, plugins: [parts(source('.'))] },
     ...{ jsx: 'automatic', jsxImportSource: 'preact', tsconfig: join(root, 'tsconfig.console.json'), metafile: true },
   });
   addOutputs(built);
-  return filesOf(built.metafile, 'src/console/main.tsx');
+  return filesOf(built.metafile, 'part:first');
 }
 
 /** The other files that a file needs to run: browsers would find them only after they have read it. */

@@ -1,9 +1,9 @@
-/** The map beside the list. Its code is loaded after the page is there. */
+/** The map beside the list. It is loaded after the first rows are there: to create it takes a processor longer than they do. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { FleetMap, MapPlace } from '../map/fleet-map.js';
 import { Icon } from '../parts/icon.js';
-import { objectRevision, stateRevision } from '../state/fleet.js';
+import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isDark } from '../state/theme.js';
 import { t } from '../text/language.js';
@@ -17,7 +17,11 @@ export function MapPanel() {
   const show = useShow();
   const showRef = useRef(show);
   showRef.current = show;
+  stateRevision.value;
+  objectRevision.value;
+  const hasRows = objects.size > 0 || loading.value === 'complete' || loading.value === 'failed';
   useEffect(() => {
+    if (!hasRows) return;
     let isGone = false;
     const create = async (): Promise<void> => {
       const createMap = await loadMap();
@@ -38,9 +42,7 @@ export function MapPanel() {
       isGone = true;
       map.current?.remove();
     };
-  }, []);
-  stateRevision.value;
-  objectRevision.value;
+  }, [hasRows]);
   const shown = isFiltered.value ? visible.value : null;
   useEffect(() => map.current?.update(shown));
   useEffect(() => map.current?.setDark(isDark.value), [isDark.value, state.value]);
