@@ -42,7 +42,7 @@ function CardHead({ object }: { object: FleetObject }) {
           {isOnline(object) ? t('state.online') : t('state.offline')}
           {state && (
             <>
-              {' · '}
+              <span>·</span>
               <Age ms={state.time} />
             </>
           )}

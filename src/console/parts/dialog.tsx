@@ -19,6 +19,8 @@ export function Dialog({ title, onClose, children, canClose = true, size = 'smal
   useEffect(() => {
     const [dialog, opener] = [element.current, document.activeElement];
     dialog?.showModal();
+    // Otherwise the focus is on the button that closes it.
+    dialog?.querySelector<HTMLElement>('input:not([type=hidden]), select, textarea')?.focus();
     return () => {
       dialog?.close();
       // A browser gives the focus back only while the dialog is part of the page. What opened it may be gone, as a removed row is.

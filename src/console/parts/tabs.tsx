@@ -1,5 +1,6 @@
 /** The sections of a page, each with an address of its own. */
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 
 interface TabsProps {
   readonly label: string;
@@ -8,8 +9,14 @@ interface TabsProps {
 }
 
 export function Tabs({ label, tabs, path }: TabsProps) {
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const current = element.current?.querySelector('[aria-current]');
+    // Not all fit on a phone.
+    current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [path]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" aria-label={label} ref={element}>
       {tabs.map((tab) => (
         <a key={tab.path} href={tab.path} aria-current={tab.path === path ? 'page' : undefined}>
           {tab.text}

@@ -1,6 +1,9 @@
 /** Values with their labels and units, and a place. */
 import { t } from '../text/language.js';
 
+/** Longer ones, such as versions, are written smaller. */
+const LONG_CHARACTERS = 12;
+
 interface ValuesProps {
   readonly values: readonly {
     readonly name: string;
@@ -18,7 +21,7 @@ export function Values({ values, position, isLarge = false }: ValuesProps) {
   return (
     <dl class={isLarge ? 'value-cards' : 'values'}>
       {values.map(({ name, label, text, unit }) => (
-        <div key={name}>
+        <div key={name} class={text.length > LONG_CHARACTERS ? 'long' : ''}>
           <dt>{label}</dt>
           <dd>
             {text} <small>{unit}</small>
@@ -26,7 +29,7 @@ export function Values({ values, position, isLarge = false }: ValuesProps) {
         </div>
       ))}
       {position && (
-        <div class="place">
+        <div class="place long">
           <dt>{t('card.position')}</dt>
           <dd>
             <span>{position.lat.toFixed(5)},</span> <span>{position.lon.toFixed(5)}</span>

@@ -68,7 +68,9 @@ test('no page is wider than a phone', async () => {
     await page.goto(service.url + path);
     await page.locator('main h1').first().waitFor({ state: 'attached' });
     await page.locator('.skeleton').waitFor({ state: 'detached' });
-    expect([path, await page.evaluate('document.documentElement.scrollWidth > innerWidth')]).toEqual([path, false]);
+    // A browser makes the window wider for a page that is.
+    const width = await page.evaluate('Math.max(document.documentElement.scrollWidth, innerWidth)');
+    expect([path, width]).toEqual([path, browser.phone.viewport?.width]);
   }
 }, 240_000);
 
