@@ -69,6 +69,8 @@ const settleMap = (page: Page): Promise<void> => page.locator('[data-drawn]').fi
 
 async function take(page: Page, name: string): Promise<void> {
   const path = join(folder, `${name}.png`);
+  // Nothing is under the pointer.
+  await page.mouse.move(1, 1);
   await page.screenshot({ path });
   expect(existsSync(path)).toBe(true);
   // A page without content is a small file.
