@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
-import { createPmTiles, createPng } from '../../support/browser/map-files.js';
-import { useService } from '../../support/fixture.js';
+import { createPmTiles, createPng, createVectorTile } from '../../support/browser/map-files.js';
+import { ADMIN, useService } from '../../support/fixture.js';
 
 const RED = createPng([200, 30, 40]);
 const folder = mkdtempSync(join(tmpdir(), 'vigil-map-'));
@@ -61,6 +61,22 @@ describe('a file of tiles', () => {
   test('is drawn', async () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     expect(isRed(await colorOf(await browser.openAs('/')))).toBe(true);
+  });
+});
+
+describe('a file of vector tiles', () => {
+  writeFileSync(
+    join(folder, 'vector.pmtiles'),
+    createPmTiles(createVectorTile('water'), { isVector: true, metadata: { vector_layers: [{ id: 'water' }] } }),
+  );
+  const service = useService({ env: { MAP_TILES: join(folder, 'vector.pmtiles') } });
+  const browser = useBrowser(service);
+  test.each([
+    ['light', [207, 223, 234]],
+    ['dark', [14, 20, 27]],
+  ] as const)('is drawn in the colours of the %s theme', async (colorScheme, water) => {
+    await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
+    expect(await colorOf(await browser.openAs('/', ADMIN, { colorScheme }))).toEqual(water);
   });
 });
 

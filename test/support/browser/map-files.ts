@@ -1,5 +1,5 @@
-/** A map of the operator's in its smallest form: one picture of one colour for the whole world. */
-import { crc32, deflateSync } from 'node:zlib';
+/** A map of the operator's in its smallest form: one tile of one colour for the whole world. */
+import { crc32, deflateSync, gzipSync } from 'node:zlib';
 
 const SIDE = 256;
 
@@ -28,10 +28,42 @@ export function createPng(rgb: readonly [number, number, number]): Buffer {
 
 const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)]);
 
-/** A PMTiles file (version 3) with this one tile at zoom 0. */
-export function createPmTiles(tile: Buffer): Buffer {
+const field = (number: number, bytes: readonly number[]): number[] => [
+  (number << 3) | 2,
+  ...varint(bytes.length),
+  ...bytes,
+];
+const integer = (number: number, value: number): number[] => [number << 3, ...varint(value)];
+const EXTENT = 4_096;
+const POLYGON = 3;
+
+/** A vector tile (Mapbox Vector Tile 2.1) with one layer, which covers all of it. */
+export function createVectorTile(layer: string): Buffer {
+  const zigzag = (value: number): number[] => varint(value < 0 ? -2 * value - 1 : 2 * value);
+  // Moves to the corner, draws three lines, closes the ring.
+  const geometry = [
+    ...varint((1 << 3) | 1),
+    0,
+    0,
+    ...varint((3 << 3) | 2),
+    ...[EXTENT, 0, 0, EXTENT, -EXTENT, 0].flatMap(zigzag),
+    ...varint((1 << 3) | 7),
+  ];
+  const feature = [...integer(3, POLYGON), ...field(4, geometry)];
+  const parts = [...integer(15, 2), ...field(1, [...Buffer.from(layer)]), ...field(2, feature), ...integer(5, EXTENT)];
+  return Buffer.from(field(3, parts));
+}
+
+interface TileForm {
+  readonly isVector?: boolean;
+  readonly metadata?: object;
+}
+
+/** A PMTiles file (version 3) with this one tile at zoom 0: an image, or a vector tile that is compressed with gzip. */
+export function createPmTiles(image: Buffer, { isVector = false, metadata: about = {} }: TileForm = {}): Buffer {
+  const tile = isVector ? gzipSync(image) : image;
   const directory = Buffer.from([1, 0, 1, ...varint(tile.length), 1]);
-  const metadata = Buffer.from('{}');
+  const metadata = Buffer.from(JSON.stringify(about));
   const header = Buffer.alloc(127);
   header.write('PMTiles');
   header[7] = 3;
@@ -39,8 +71,8 @@ export function createPmTiles(tile: Buffer): Buffer {
   const data = root + directory.length + metadata.length;
   const sizes = [root, directory.length, root + directory.length, metadata.length, data, 0, data, tile.length, 1, 1, 1];
   for (const [index, size] of sizes.entries()) header.writeBigUInt64LE(BigInt(size), 8 + index * 8);
-  // Clustered; neither directories nor tiles are compressed; PNG; zoom 0 only.
-  header.set([1, 1, 1, 2, 0, 0], 96);
+  // Clustered; directories are not compressed; tiles with gzip or not at all; MVT or PNG; zoom 0 only.
+  header.set([1, 1, ...(isVector ? [2, 1] : [1, 2]), 0, 0], 96);
   for (const [index, degrees] of [-180, -85, 180, 85].entries()) header.writeInt32LE(degrees * 1e7, 102 + index * 4);
   return Buffer.concat([header, directory, metadata, tile]);
 }
