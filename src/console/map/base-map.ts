@@ -62,6 +62,11 @@ async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): 
   }
   const tiles =
     TILES_URL === null ? null : import('./tiles-file.js').then((one) => one.addTiles(map, TILES_URL as string, isDark));
+  void tiles
+    ?.then(({ attribution }) => {
+      if (attribution !== '') container.dataset.attribution = attribution;
+    })
+    .catch(() => undefined);
   // Without its ground, the map still shows the objects.
   const drawn = Promise.all([loadBasemap(map), tiles]);
   void drawn.then(() => markDrawn(map)).catch(() => undefined);

@@ -28,7 +28,15 @@ const LINES: readonly (readonly [string, Color])[] = [
 const NAMES = ['place', 'places'];
 
 export interface TilesLayer {
+  /** Whose map it is. Licences want it shown. */
+  readonly attribution: string;
   setDark(isDark: boolean): void;
+}
+
+interface Metadata {
+  readonly vector_layers?: readonly { readonly id: string }[];
+  /** HTML with links; only its text is shown. */
+  readonly attribution?: string;
 }
 
 /** Adds the tiles beneath the names of towns. */
@@ -36,17 +44,19 @@ export async function addTiles(map: GlMap, url: string, isDark: boolean): Promis
   const [protocol, file] = [new Protocol(), new PMTiles(url)];
   protocol.add(file);
   addProtocol('pmtiles', protocol.tile);
-  const { tileType } = await file.getHeader();
+  const [{ tileType }, metadata] = await Promise.all([file.getHeader(), file.getMetadata()]);
+  const { vector_layers: layers = [], attribution: html = '' } = metadata as Metadata;
+  const attribution = new DOMParser().parseFromString(html, 'text/html').body.textContent ?? '';
   if (tileType !== TileType.Mvt) {
     map.addSource(SOURCE, { type: 'raster', url: `pmtiles://${url}`, tileSize: 256 });
     map.addLayer({ id: SOURCE, type: 'raster', source: SOURCE }, 'towns');
-    return { setDark: () => undefined };
+    return { attribution, setDark: () => undefined };
   }
-  const { vector_layers: layers = [] } = (await file.getMetadata()) as { vector_layers?: { id: string }[] };
   map.addSource(SOURCE, { type: 'vector', url: `pmtiles://${url}` });
   const shown = layersOf(new Set(layers.map(({ id }) => id)), isDark);
   for (const layer of shown) map.addLayer(layer, 'towns');
   return {
+    attribution,
     setDark(wanted) {
       const again = layersOf(new Set(layers.map(({ id }) => id)), wanted);
       for (const { id, paint = {} } of again)

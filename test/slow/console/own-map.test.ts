@@ -67,7 +67,10 @@ describe('a file of tiles', () => {
 describe('a file of vector tiles', () => {
   writeFileSync(
     join(folder, 'vector.pmtiles'),
-    createPmTiles(createVectorTile('water'), { isVector: true, metadata: { vector_layers: [{ id: 'water' }] } }),
+    createPmTiles(createVectorTile('water'), {
+      isVector: true,
+      metadata: { vector_layers: [{ id: 'water' }], attribution: '<a href="x">© Somebody</a>' },
+    }),
   );
   const service = useService({ env: { MAP_TILES: join(folder, 'vector.pmtiles') } });
   const browser = useBrowser(service);
@@ -77,6 +80,13 @@ describe('a file of vector tiles', () => {
   ] as const)('is drawn in the colours of the %s theme', async (colorScheme, water) => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     expect(await colorOf(await browser.openAs('/', ADMIN, { colorScheme }))).toEqual(water);
+  });
+
+  test('names whose map it is', async () => {
+    await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
+    const map = (await browser.openAs('/')).locator('.map[data-drawn]');
+    await map.waitFor();
+    expect(await map.getAttribute('data-attribution')).toBe('© Somebody');
   });
 });
 
