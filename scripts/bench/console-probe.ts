@@ -48,7 +48,10 @@ export async function createProbe(page: Page, slowdown = 1): Promise<Probe> {
     busy: (run) => measureBusy(page, session, run),
     async heapMb() {
       await session.send('HeapProfiler.collectGarbage');
-      return (await session.send('Runtime.getHeapUsage')).usedSize / BYTES_PER_MIB;
+      const { usedSize } = await session.send('Runtime.getHeapUsage');
+      // Its own long task is reported by then, and counts for nobody.
+      await wait(QUIET_MS);
+      return usedSize / BYTES_PER_MIB;
     },
     frames: (seconds, beforeEach = '') =>
       page.evaluate(`new Promise((done) => {

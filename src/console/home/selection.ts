@@ -73,9 +73,14 @@ export const isFiltered = computed(
   () => search.value !== '' || filter.value !== 'all' || Object.values(narrowed.value).some((one) => one !== null),
 );
 
+/** For every key of the search, which goes through all of them. */
+const texts = computed(() => inScope.value.map((object) => keyOf(object).search));
+
 const found = computed(() => {
   const wanted = search.value.trim().toLowerCase();
-  return wanted === '' ? inScope.value : inScope.value.filter((object) => keyOf(object).search.includes(wanted));
+  if (wanted === '') return inScope.value;
+  const all = texts.value;
+  return inScope.value.filter((_, index) => all[index]?.includes(wanted));
 });
 
 export const isOnline = (object: FleetObject): boolean => object.state?.online === true;

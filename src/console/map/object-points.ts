@@ -34,17 +34,14 @@ export class ObjectPoints {
 
   /** Takes the states of these objects over. */
   change(changed: Iterable<string>): void {
-    for (const id of changed) {
-      const object = objects.get(id);
-      if (object !== undefined) this.#put(object);
-    }
+    for (const id of changed) this.#put(id);
   }
 
   /** Shows these objects and no others. */
   reset(shown: Iterable<FleetObject>): void {
     this.#slots.clear();
     this.#ids = [];
-    for (const { _id } of shown) this.change([_id]);
+    for (const { _id } of shown) this.#put(_id);
   }
 
   mark(selected: string | null): void {
@@ -88,10 +85,12 @@ export class ObjectPoints {
     ) as [[number, number], [number, number]];
   }
 
-  #put(object: FleetObject): void {
-    const position = positionOf(object.state);
-    if (position === null) return;
-    const slot = this.#slotOf(object._id);
+  /** The list of what is shown may be older than an object's state. */
+  #put(id: string): void {
+    const object = objects.get(id);
+    const position = positionOf(object?.state);
+    if (object === undefined || position === null) return;
+    const slot = this.#slotOf(id);
     const { x, y } = MercatorCoordinate.fromLngLat([position.lon, position.lat]);
     this.#world[slot * 2] = x;
     this.#world[slot * 2 + 1] = y;
