@@ -1,5 +1,6 @@
-/** Starts the periodic jobs on the database: expiry of commands, removal of old packets. */
+/** Starts the jobs on the database: expiry of commands, removal and compression of packets. */
 import { type ExpiryOptions, startExpiry } from './commands/expiry.js';
+import { type CompressionJob, startCompression } from './compression/compression.js';
 import type { Audit } from './entities/audit.js';
 import { type RemovalOptions, type Removals, startRemovals, toFields } from './packets/removals.js';
 import { type SweeperOptions, startSweeper } from './packets/retention.js';
@@ -13,6 +14,7 @@ export interface JobOptions extends Omit<SweeperOptions, 'log'> {
 
 export interface Jobs {
   readonly requestRemoval: Removals['request'];
+  readonly compression: CompressionJob['stats'];
   stop(): Promise<unknown>;
 }
 
@@ -22,10 +24,13 @@ export function startJobs({ log, audit, ...options }: JobOptions): Jobs {
     return audit.recordOnce(_id, { action: 'packets removed', ...by, entityId: objectId, fields });
   };
   const removals = startRemovals({ database: options.database, onRemoved, log: log('removals') });
+  const compression = startCompression({ database: options.database, log: log('compression') });
   const parts = [
     startExpiry({ ...options, log: log('expiry') }),
     startSweeper({ ...options, log: log('sweeper') }),
     removals,
+    compression,
   ];
-  return { requestRemoval: removals.request, stop: () => Promise.all(parts.map((part) => part.stop())) };
+  const ofOthers = { requestRemoval: removals.request, compression: compression.stats };
+  return { ...ofOthers, stop: () => Promise.all(parts.map((part) => part.stop())) };
 }

@@ -3,7 +3,8 @@ import type { AnyBulkWriteOperation, Binary, ClientSession, Document } from 'mon
 import { LIMITS } from '../../model/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
-import { endSessions, partitionsOf } from './partitions.js';
+import { endSessions } from '../driver/sessions.js';
+import { partitionsOf } from './partitions.js';
 
 /** What is written into one collection, in order. */
 export interface OutputWrite {

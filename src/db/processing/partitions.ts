@@ -3,9 +3,9 @@
  * epoch grows with every owner, and fences off those before it.
  */
 import type { Binary, Document } from 'mongodb';
-import { toApiError } from '../../errors.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
+import { endSessions } from '../driver/sessions.js';
 
 /** A partition as it is stored. */
 export interface StoredPartition {
@@ -121,20 +121,6 @@ async function readMembership(database: Database): Promise<Membership> {
     instances: instances.filter((one) => !one.isOver).map(({ _id }) => _id),
     partitions: partitions.map(toPartition),
   };
-}
-
-/**
- * Ends what is open in these sessions. MongoDB does that to a transaction of a client that has died after a minute only, and
- * until then nobody else can take the partitions in it.
- */
-export async function endSessions(database: Database, sessions: readonly Binary[]): Promise<void> {
-  if (sessions.length === 0) return;
-  try {
-    await mapDriverErrors(() => database.admin.command({ killSessions: sessions.map((id) => ({ id })) }));
-  } catch (error) {
-    // Where that is not permitted the minute has to pass.
-    if (toApiError(error).status === 503) throw error;
-  }
 }
 
 const toPartition = (stored: PartitionDocument & { isOver: boolean }): StoredPartition => ({

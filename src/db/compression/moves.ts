@@ -1,0 +1,176 @@
+/**
+ * Moves packets to the copy, as bytes. Each move is a transaction that also advances the state: it happens once, and only while
+ * its owner is the owner.
+ */
+import { BSON, type ClientSession, type Document, MongoServerError } from 'mongodb';
+import { LIMITS } from '../../model/limits.js';
+import { cursorIn, type DocumentBatch, readBatch } from '../bson/document-batch.js';
+import type { Database } from '../driver/client.js';
+import { runRawCommand, sequenceOf } from '../driver/raw-command.js';
+import { PACKETS } from '../packets/packets.js';
+import type { Stored } from './catalog.js';
+import { advance, type Key, type Progress } from './state.js';
+import type { Touched } from './tail.js';
+
+/** Who moves. */
+export interface Mover {
+  readonly database: Database;
+  readonly owner: string;
+  readonly session: ClientSession;
+}
+
+/** From where to where. */
+export interface Move {
+  readonly packets: Stored;
+  readonly copy: Stored;
+}
+
+const BY_ID = { sort: { _id: 1 }, hint: { _id: 1 } };
+const ONLY_ID = { projection: { _id: 1 } };
+
+/** Copies the packets that follow `from`; returns the key of the last one, or null if there was none. */
+export function copyNext(
+  mover: Mover,
+  move: Move,
+  state: { readonly from: Key | null; readonly copied: number },
+): Promise<{ from: Key; copied: number } | null> {
+  return transact(mover, async () => {
+    const filter = state.from === null ? {} : { _id: { $ne: state.from._id } };
+    const limit = LIMITS.compressionBatch;
+    const options = { ...rangeOf(state.from), ...BY_ID, limit, batchSize: limit, singleBatch: true };
+    const { documents } = await read(mover, move.packets, { filter, ...options });
+    const last = documents.at(-1);
+    if (last === undefined) return null;
+    await insert(mover, move.copy, documents);
+    const reached = { from: keyOf(last), copied: state.copied + documents.length };
+    await advance(mover.database, mover.owner, reached, mover.session);
+    return reached;
+  });
+}
+
+/**
+ * Makes these packets the same in the copy, there or not. While packets are being copied, those after `until` are left out, because
+ * they will be copied.
+ */
+export function mirror(
+  mover: Mover,
+  move: Move,
+  { touched, until, progress }: { touched: readonly Touched[]; until: Key | null; progress: Progress },
+): Promise<void> {
+  return transact(mover, async () => {
+    const ids = touched.map(({ id }) => id);
+    await mirrorIds(mover, move, ids, until === null ? {} : { $expr: { $lte: ['$_id', { $literal: until._id }] } });
+    await advance(mover.database, mover.owner, progress, mover.session);
+  });
+}
+
+async function mirrorIds(mover: Mover, { packets, copy }: Move, ids: readonly unknown[], condition: Document = {}) {
+  if (ids.length === 0) return;
+  await remove(mover, copy, ids);
+  const filter = { _id: { $in: ids }, ...condition };
+  let batch = await read(mover, packets, { filter });
+  for (;;) {
+    await insert(mover, copy, batch.documents);
+    if (batch.cursorId === 0n) return;
+    batch = await run(mover, { getMore: batch.cursorId, collection: PACKETS }).then((reply) =>
+      readBatch(cursorIn(reply)),
+    );
+  }
+}
+
+/**
+ * Compares which packets of a range are there and in the copy, and mirrors those that differ: their changes are still to come, or
+ * something went wrong. Returns the beginning of the next range, or null after the last one.
+ */
+export function compareNext(
+  mover: Mover,
+  { packets, copy }: Move,
+  from: Key | null,
+): Promise<{ from: Key | null; differing: number }> {
+  return transact(mover, async () => {
+    const limit = LIMITS.compressionBatch + 1;
+    const options = { ...rangeOf(from), ...BY_ID, ...ONLY_ID, limit, batchSize: limit };
+    const present = (await read(mover, packets, options)).documents;
+    const next = present.length < limit ? null : keyOf(present.pop() as Buffer);
+    const end = next === null ? {} : { max: next };
+    const copied = new Map<string, Buffer>();
+    let batch = await read(mover, copy, { ...rangeOf(from), ...end, ...BY_ID, ...ONLY_ID });
+    for (;;) {
+      for (const id of batch.documents) copied.set(id.toString('latin1'), id);
+      if (batch.cursorId === 0n) break;
+      batch = readBatch(cursorIn(await run(mover, { getMore: batch.cursorId, collection: copy.name })));
+    }
+    const missing = present.filter((id) => !copied.delete(id.toString('latin1')));
+    const differing = [...missing, ...copied.values()].map((id) => keyOf(id)._id);
+    await mirrorIds(mover, { packets, copy }, differing);
+    await advance(mover.database, mover.owner, { from: next }, mover.session);
+    return { from: next, differing: differing.length };
+  });
+}
+
+/**
+ * Applies changes to the copy after the exchange: removals of packets, and packets that an owner who was overtaken let in at the
+ * last moment. These are published twice.
+ */
+export function settleLast(
+  mover: Mover,
+  copy: Stored,
+  { touched, progress }: { touched: readonly Touched[]; progress: Progress },
+): Promise<void> {
+  return transact(mover, async () => {
+    const last = new Map(touched.map((one) => [BSON.serialize({ _id: one.id }).toString(), one]));
+    const removed = [...last.values()].filter(({ isRemoved }) => isRemoved).map(({ id }) => id);
+    if (removed.length > 0) await remove(mover, copy, removed);
+    const stored = [...last.values()].filter(({ isRemoved, packet }) => !isRemoved && packet !== null);
+    if (stored.length > 0) {
+      const filter = { _id: { $in: stored.map(({ id }) => id) } };
+      const present = (await read(mover, copy, { filter, ...ONLY_ID, batchSize: stored.length })).documents;
+      const known = new Set(present.map((id) => id.toString('latin1')));
+      const missing = stored.filter(
+        ({ id }) => !known.has(Buffer.from(BSON.serialize({ _id: id })).toString('latin1')),
+      );
+      await insert(
+        mover,
+        copy,
+        missing.map(({ packet }) => BSON.serialize(packet as Document)),
+      );
+    }
+    await advance(mover.database, mover.owner, progress, mover.session);
+  });
+}
+
+const TRANSACTION = { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } } as const;
+
+const transact = <T>({ session }: Mover, work: () => Promise<T>): Promise<T> =>
+  session.withTransaction(work, TRANSACTION);
+
+const rangeOf = (from: Key | null): Document => (from === null ? {} : { min: from });
+
+/** Numbers beyond 2⁵³ stay exact. */
+const keyOf = (bson: Uint8Array): Key => ({
+  _id: BSON.deserialize(bson, { promoteValues: false, promoteBuffers: false })._id,
+});
+
+async function read(mover: Mover, { name, uuid }: Stored, find: Document): Promise<DocumentBatch> {
+  return readBatch(cursorIn(await run(mover, { find: name, ...find, collectionUUID: uuid })));
+}
+
+async function insert(mover: Mover, { name, uuid }: Stored, documents: readonly Uint8Array[]): Promise<void> {
+  if (documents.length === 0) return;
+  const command = { insert: name, documents: sequenceOf('documents', documents), collectionUUID: uuid };
+  await run(mover, { ...command, bypassDocumentValidation: true });
+}
+
+async function remove(mover: Mover, { name, uuid }: Stored, ids: readonly unknown[]): Promise<void> {
+  const deletes = [{ q: { _id: { $in: ids } }, limit: 0 }];
+  await run(mover, { delete: name, deletes, collectionUUID: uuid });
+}
+
+/** Runs a command in the transaction. Throws also the errors of single writes. */
+async function run({ database, session }: Mover, command: Document): Promise<Buffer> {
+  const reply = await runRawCommand(database.db, command, session);
+  if (!('insert' in command || 'delete' in command)) return reply;
+  const [error] = BSON.deserialize(reply).writeErrors ?? [];
+  if (error !== undefined) throw new MongoServerError(error);
+  return reply;
+}

@@ -1,0 +1,101 @@
+/**
+ * The compression of existing packets as the database knows it: who asked for it, how far it is, and who works on it. Only the
+ * owner advances it, in the transactions that move packets: whoever was overtaken changes nothing more.
+ */
+import type { Binary, ClientSession, Collection, UUID } from 'mongodb';
+import type { Database } from '../driver/client.js';
+import { mapDriverErrors } from '../driver/errors.js';
+import { COMPRESSION } from '../schema/collections.js';
+
+/** The first four are under way, in this order; the others are ends. */
+export type Stage = 'requested' | 'copying' | 'comparing' | 'exchanging' | 'done' | 'stopped' | 'failed';
+
+/** A value inside of an object, because it can be of any type. */
+export interface Key {
+  readonly _id: unknown;
+}
+
+/** The stored state. */
+export interface Compression {
+  readonly _id: typeof COMPRESSION;
+  readonly stage: Stage;
+  /** Whether the operator wants it no more. */
+  readonly isUnwanted: boolean;
+  readonly owner: string | null;
+  /** The owner's, in which a transaction may be open. */
+  readonly session: Binary | null;
+  readonly source: UUID | null;
+  readonly copy: UUID | null;
+  /** The position in the change stream up to which the copy has all changes of packets that it has at all. */
+  readonly token: unknown;
+  /** Where copying or comparing goes on; null at the beginning. */
+  readonly from: Key | null;
+  readonly copied: number;
+  /** About so many packets there were at the beginning. */
+  readonly total: number;
+  /** On disk, with indexes, before and after. */
+  readonly bytes: number;
+  readonly bytesAfter: number | null;
+  /** Why it failed. */
+  readonly problem: string | null;
+}
+
+const NEW: Omit<Compression, '_id'> = {
+  ...{ stage: 'requested', isUnwanted: false, owner: null, session: null, source: null, copy: null },
+  ...{ token: null, from: null, copied: 0, total: 0, bytes: 0, bytesAfter: null, problem: null },
+};
+const ENDS: readonly Stage[] = ['done', 'stopped', 'failed'];
+
+/** Another instance has taken over, or the operator wants it no more. */
+export class OvertakenError extends Error {
+  constructor() {
+    super('the compression of packets was stopped, or another instance has taken it over');
+    this.name = 'OvertakenError';
+  }
+}
+
+const statesOf = ({ db }: Database): Collection<Compression> => db.collection<Compression>('installation');
+
+export const isUnderWay = (state: Compression | null): state is Compression =>
+  state !== null && !ENDS.includes(state.stage);
+
+/** Null where nobody ever asked for it. */
+export function readCompression(database: Database): Promise<Compression | null> {
+  return mapDriverErrors(() => statesOf(database).findOne({ _id: COMPRESSION }));
+}
+
+/** Asks for it, unless it is under way; a running service does it. */
+export async function requestCompression(database: Database): Promise<void> {
+  const states = statesOf(database);
+  await mapDriverErrors(() => states.updateOne({ _id: COMPRESSION }, { $setOnInsert: NEW }, { upsert: true }));
+  await mapDriverErrors(() => states.updateOne({ _id: COMPRESSION, stage: { $in: ENDS } }, { $set: NEW }));
+}
+
+/** Wants it no more; returns whether it was under way. */
+export async function withdrawCompression(database: Database): Promise<boolean> {
+  const underWay = { _id: COMPRESSION, stage: { $nin: ENDS } } as const;
+  const update = { $set: { isUnwanted: true } };
+  return (await mapDriverErrors(() => statesOf(database).updateOne(underWay, update))).matchedCount > 0;
+}
+
+/** Makes `owner` the owner, in place of any other. */
+export async function takeCompression(database: Database, owner: string, session: Binary | null): Promise<void> {
+  await mapDriverErrors(() => statesOf(database).updateOne({ _id: COMPRESSION }, { $set: { owner, session } }));
+}
+
+/** What the owner changes. A `marker` appears in the change stream, after all that was written before it. */
+export type Progress = Partial<Omit<Compression, '_id' | 'owner' | 'session'>> & { readonly marker?: string };
+
+/** Throws `OvertakenError` unless `owner` still is the owner. An end may also be stored when it is not wanted any more. */
+export async function advance(
+  database: Database,
+  owner: string,
+  progress: Progress,
+  session?: ClientSession,
+): Promise<void> {
+  const isEnd = progress.stage !== undefined && ENDS.includes(progress.stage);
+  const filter = { _id: COMPRESSION, owner, ...(!isEnd && { isUnwanted: false }) } as const;
+  const run = () => statesOf(database).updateOne(filter, { $set: progress }, session && { session });
+  const { matchedCount } = session === undefined ? await mapDriverErrors(run) : await run();
+  if (matchedCount === 0) throw new OvertakenError();
+}

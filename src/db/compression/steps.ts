@@ -1,0 +1,220 @@
+/**
+ * The steps of the compression. What is to do next follows from the collections and the stored state alone, so that any instance
+ * can go on after any step, however the last one ended.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { unavailable } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Database } from '../driver/client.js';
+import {
+  acceptInserts,
+  type Catalog,
+  copyIndexes,
+  createCopy,
+  drop,
+  exchange,
+  readCatalog,
+  readFreeBytes,
+  readStorage,
+  refuseInserts,
+  renameCopy,
+  type Stored,
+} from './catalog.js';
+import { compareNext, copyNext, type Move, type Mover, mirror, settleLast } from './moves.js';
+import { advance, type Compression, type Progress, type Stage } from './state.js';
+import { isHistoryLost, openTail, readPosition, type Tail, type TailPage } from './tail.js';
+
+/** The owner at work. */
+export interface Work extends Mover {
+  /** Aborted when the work has to end. */
+  readonly signal: AbortSignal;
+  /** Aborted when another instance may have taken over. */
+  readonly lost: AbortSignal;
+  /** Called after each step forward. */
+  readonly onProgress: (state: Pick<Compression, 'stage' | 'copied' | 'total'>) => void;
+  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
+}
+
+/** A reason, for the operator, why packets cannot be compressed here. */
+export class CannotCompressError extends Error {}
+
+/** Options of a collection that the copy has too, or that mean nothing. */
+const KNOWN_OPTIONS = ['storageEngine', 'indexOptionDefaults', 'validator', 'validationLevel', 'validationAction'];
+
+/** Removes leftovers: copies, and the refusal of inserts. */
+export async function tidy(database: Database, { packets, copies }: Catalog): Promise<void> {
+  for (const copy of copies) await drop(database, copy);
+  if (packets?.refusesInserts) await acceptInserts(database, packets);
+}
+
+/** Ends the compression without a result, and removes what it made. */
+export async function abandon(work: Work, catalog: Catalog, stage: Stage, problem: string | null): Promise<void> {
+  // Without its copy, no exchange that is still under way can happen.
+  await tidy(work.database, catalog);
+  await advance(work.database, work.owner, { stage, problem });
+}
+
+/** Begins: checks whether it can be done, and creates the copy. */
+export async function begin(work: Work, catalog: Catalog): Promise<void> {
+  const { database, owner } = work;
+  await tidy(database, catalog);
+  const { bytes, packets: total, isCompressed } = await readStorage(database);
+  const found = { bytes, total, copied: 0, from: null, problem: null };
+  if (isCompressed) return advance(database, owner, { ...found, stage: 'done', bytesAfter: bytes });
+  await checkPossible(database, catalog.packets, bytes);
+  const token = await readPosition(database);
+  const copy = await createCopy(database);
+  const source = catalog.packets?.uuid ?? null;
+  await advance(database, owner, { ...found, stage: 'copying', source, copy: copy.uuid, token });
+  work.log.info({ packets: total, bytes }, 'compressing packets');
+}
+
+async function checkPossible(database: Database, packets: Stored | null, neededBytes: number): Promise<void> {
+  if (packets === null) throw new CannotCompressError('there are no packets');
+  const hello = await database.db.command({ hello: 1 });
+  if (hello.msg === 'isdbgrid') throw new CannotCompressError('the database is a sharded cluster');
+  const { validator = {}, ...options } = packets.options;
+  const foreign = Object.keys(options).find((name) => !KNOWN_OPTIONS.includes(name));
+  if (foreign !== undefined) throw new CannotCompressError(`the collection packets has the option ${foreign}`);
+  if (Object.keys(validator).length > 0 && !packets.refusesInserts) {
+    throw new CannotCompressError('the collection packets has a validator');
+  }
+  const freeBytes = await readFreeBytes(database);
+  if (freeBytes !== null && freeBytes < neededBytes) {
+    throw new CannotCompressError(`the disk has ${freeBytes} bytes free; the copy may need ${neededBytes}`);
+  }
+}
+
+/** Copies all packets, with pauses, and applies the changes that happen meanwhile. */
+export function copyAll(work: Work, move: Move, state: Compression): Promise<void> {
+  return withTail(work, state, async (tail) => {
+    let reached: Pick<Compression, 'from' | 'copied'> = state;
+    while (!work.signal.aborted) {
+      const startMs = performance.now();
+      const next = await copyNext(work, move, reached);
+      if (next === null) return advance(work.database, work.owner, { stage: 'comparing', from: null });
+      reached = next;
+      await follow(work, move, { tail, until: next.from });
+      work.onProgress({ ...state, copied: next.copied });
+      await rest(work, startMs);
+    }
+  });
+}
+
+/** Compares all packets with the copy. */
+export function compareAll(work: Work, move: Move, state: Compression): Promise<void> {
+  return withTail(work, state, async (tail) => {
+    let from = state.from;
+    let differing = 0;
+    while (!work.signal.aborted) {
+      const startMs = performance.now();
+      await follow(work, move, { tail, until: null });
+      const range = await compareNext(work, move, from);
+      differing += range.differing;
+      from = range.from;
+      work.onProgress(state);
+      if (from === null) {
+        work.log.info(
+          { differing },
+          'compared the packets with their copy; those that differed for the moment are equal',
+        );
+        return advance(work.database, work.owner, { stage: 'exchanging' });
+      }
+      await rest(work, startMs);
+    }
+  });
+}
+
+const rest = ({ signal }: Work, startMs: number): Promise<void> =>
+  wait((performance.now() - startMs) * LIMITS.compressionPauseRatio, undefined, { signal }).catch(() => undefined);
+
+/**
+ * Refuses inserts, applies the last changes, and exchanges the collections. The copy refuses inserts as well, until `finish`. If
+ * the exchange does not succeed in time, inserts are accepted again, after the copy has got another name: an exchange under that
+ * name that is still under way cannot happen any more.
+ */
+export function exchangeThem(work: Work, { packets, copy }: Move, state: Compression): Promise<void> {
+  return withTail(work, state, async (tail) => {
+    const { database } = work;
+    const move = { packets, copy };
+    await copyIndexes(database, copy);
+    await drain(work, tail, (page) => mirrorPage(work, move, page));
+    const startMs = performance.now();
+    try {
+      await refuseInserts(database, packets);
+      const isLate = (): boolean => performance.now() - startMs > LIMITS.compressionStopMs;
+      await drain(work, tail, (page) => {
+        if (isLate()) throw unavailable('the last changes of packets take too long');
+        return mirrorPage(work, move, page);
+      });
+      if (isLate() || work.signal.aborted) throw unavailable('the last changes of packets took too long');
+      await exchange(database, copy, packets);
+    } catch (error) {
+      if (!work.lost.aborted) await reopen(work, move);
+      throw error;
+    }
+  });
+}
+
+async function reopen({ database }: Work, { packets, copy }: Move): Promise<void> {
+  const present = await readCatalog(database);
+  // It happened after all.
+  if (present.packets?.uuid.equals(copy.uuid)) return;
+  await renameCopy(database, copy);
+  await acceptInserts(database, packets);
+}
+
+/** After the exchange: applies the removals of the last moment, and accepts inserts. */
+export async function finish(work: Work, packets: Stored, state: Compression): Promise<void> {
+  const { database, owner } = work;
+  try {
+    await withTail(work, state, (tail) =>
+      drain(work, tail, ({ touched, token }) => settleLast(work, packets, { touched, progress: { token } })),
+    );
+  } catch (error) {
+    if (!isHistoryLost(error)) throw error;
+    work.log.warn({ err: error }, 'packets that were removed in the last moment of the compression may be there again');
+  }
+  if (work.signal.aborted) return;
+  await acceptInserts(database, packets);
+  const { bytes: bytesAfter } = await readStorage(database);
+  await advance(database, owner, { stage: 'done', bytesAfter });
+  work.log.info({ bytes: state.bytes, bytesAfter }, 'compressed packets');
+}
+
+async function withTail(work: Work, { stage, token }: Compression, run: (tail: Tail) => Promise<void>): Promise<void> {
+  const tail = openTail(work.database, token as never, stage === 'exchanging');
+  try {
+    await run(tail);
+  } finally {
+    await tail.close();
+  }
+}
+
+/** Applies the changes that are there. */
+async function follow(
+  work: Work,
+  move: Move,
+  { tail, until }: { tail: Tail; until: Compression['from'] },
+): Promise<void> {
+  for (let isLast = false; !isLast && !work.signal.aborted; ) {
+    const page = await tail.read();
+    isLast = page.isLast;
+    await mirror(work, move, { touched: page.touched, until, progress: { token: page.token } as Progress });
+  }
+}
+
+const mirrorPage = (work: Work, move: Move, { touched, token }: TailPage): Promise<void> =>
+  mirror(work, move, { touched, until: null, progress: { token } });
+
+/** Applies all changes up to now. */
+async function drain(work: Work, tail: Tail, apply: (page: TailPage) => Promise<void>): Promise<void> {
+  const marker = randomUUID();
+  await advance(work.database, work.owner, { marker });
+  while (!work.signal.aborted) {
+    const page = await tail.read();
+    await apply(page);
+    if (page.markers.includes(marker)) return;
+  }
+}

@@ -1,0 +1,35 @@
+/** Inserts packets. While their collection is exchanged for a compressed one, it refuses all inserts for a moment. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { MongoServerError } from 'mongodb';
+import { unavailable } from '../../errors.js';
+import { LIMITS } from '../../model/limits.js';
+import type { Database } from '../driver/client.js';
+import { insertTogether, type Write, type WriteOutcome } from '../driver/retryable-write.js';
+import { PACKETS } from './packets.js';
+
+/** DocumentValidationFailure. The collection of packets has no other rule than that of `db/compression/`. */
+const VALIDATION_FAILED = 121;
+
+/**
+ * Inserts packets and returns their outcomes in order. Waits while the collection refuses inserts, and inserts the refused packets
+ * then. Throws 503 if that lasts too long: none of the refused packets was stored.
+ */
+export async function insertPackets({ db }: Database, writes: readonly Write[]): Promise<WriteOutcome<null>[]> {
+  const lastMs = performance.now() + LIMITS.databaseAnswerMs - LIMITS.databaseRetryMs;
+  const outcomes = await insertTogether(db, PACKETS, writes);
+  for (;;) {
+    const refused = outcomes.flatMap((outcome, index) => (isRefused(outcome) ? [index] : []));
+    if (refused.length === 0) return outcomes;
+    if (performance.now() > lastMs) throw unavailable('the packets are being compressed: send again');
+    await wait(LIMITS.insertRetryMs);
+    const again = await insertTogether(
+      db,
+      PACKETS,
+      refused.map((index) => writes[index] as Write),
+    );
+    for (const [position, index] of refused.entries()) outcomes[index] = again[position] as WriteOutcome<null>;
+  }
+}
+
+const isRefused = (outcome: WriteOutcome<null>): boolean =>
+  'error' in outcome && outcome.error instanceof MongoServerError && outcome.error.code === VALIDATION_FAILED;

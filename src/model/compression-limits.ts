@@ -1,0 +1,19 @@
+/** Limits of the compression of stored packets. A part of `LIMITS`. */
+import { SECOND_MS } from './units.js';
+
+export const COMPRESSION_LIMITS = {
+  // How often each instance looks for a request, and after which time another instance continues the work of a killed one.
+  compressionCheckMs: 2 * SECOND_MS,
+  compressionLeaseMs: 10 * SECOND_MS,
+  // Packets per transaction, and the pause after each one in relation to its duration.
+  compressionBatch: 1_000,
+  compressionPauseRatio: 1,
+  compressionLogMs: 30 * SECOND_MS,
+  // How long the exchange of the collections waits for a lock, and how long inserts may be refused for one attempt at it.
+  compressionLockMs: 2 * SECOND_MS,
+  compressionStopMs: 3 * SECOND_MS,
+  // The pause before packets are inserted again that were refused meanwhile.
+  insertRetryMs: 20,
+  // Permanent errors in a row, then the compression is given up.
+  compressionTries: 10,
+} as const;
