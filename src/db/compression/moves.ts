@@ -9,7 +9,7 @@ import type { Database } from '../driver/client.js';
 import { runRawCommand, sequenceOf } from '../driver/raw-command.js';
 import { PACKETS } from '../packets/packets.js';
 import type { Stored } from './catalog.js';
-import { advance, type Key, type Progress } from './state.js';
+import { advance, type Compression, type Key, type Progress } from './state.js';
 import type { Touched } from './tail.js';
 
 /** Who moves. */
@@ -28,21 +28,28 @@ export interface Move {
 const BY_ID = { sort: { _id: 1 }, hint: { _id: 1 } };
 const ONLY_ID = { projection: { _id: 1 } };
 
-/** Copies the packets that follow `from`; returns the key of the last one, or null if there was none. */
+/**
+ * Copies the packets that follow `from`. With the last ones, the next stage begins: packets that are stored later are changes.
+ * Returns what it advanced.
+ */
 export function copyNext(
   mover: Mover,
   move: Move,
-  state: { readonly from: Key | null; readonly copied: number },
-): Promise<{ from: Key; copied: number } | null> {
+  state: Pick<Compression, 'from' | 'copied'>,
+): Promise<Pick<Compression, 'from' | 'copied' | 'stage'>> {
   return transact(mover, async () => {
     const filter = state.from === null ? {} : { _id: { $ne: state.from._id } };
     const limit = LIMITS.compressionBatch;
-    const options = { ...rangeOf(state.from), ...BY_ID, limit, batchSize: limit, singleBatch: true };
-    const { documents } = await read(mover, move.packets, { filter, ...options });
-    const last = documents.at(-1);
-    if (last === undefined) return null;
+    const range = { filter, ...rangeOf(state.from), ...BY_ID, limit, batchSize: limit };
+    // A cursor that is left open, because a reply has a limited size, ends with the transaction.
+    const { documents, cursorId } = await read(mover, move.packets, range);
     await insert(mover, move.copy, documents);
-    const reached = { from: keyOf(last), copied: state.copied + documents.length };
+    const isEnd = documents.length < limit && cursorId === 0n;
+    const reached = {
+      stage: isEnd ? ('comparing' as const) : ('copying' as const),
+      from: isEnd ? null : keyOf(documents.at(-1) as Buffer),
+      copied: state.copied + documents.length,
+    };
     await advance(mover.database, mover.owner, reached, mover.session);
     return reached;
   });

@@ -2,7 +2,7 @@
  * The compression of existing packets as the database knows it: who asked for it, how far it is, and who works on it. Only the
  * owner advances it, in the transactions that move packets: whoever was overtaken changes nothing more.
  */
-import type { Binary, ClientSession, Collection, UUID } from 'mongodb';
+import type { Binary, ClientSession, Collection, Document, UUID } from 'mongodb';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { COMPRESSION } from '../schema/collections.js';
@@ -27,7 +27,7 @@ export interface Compression {
   readonly source: UUID | null;
   readonly copy: UUID | null;
   /** The position in the change stream up to which the copy has all changes of packets that it has at all. */
-  readonly token: unknown;
+  readonly token: Document | null;
   /** Where copying or comparing goes on; null at the beginning. */
   readonly from: Key | null;
   readonly copied: number;
@@ -81,6 +81,12 @@ export async function withdrawCompression(database: Database): Promise<boolean> 
 /** Makes `owner` the owner, in place of any other. */
 export async function takeCompression(database: Database, owner: string, session: Binary | null): Promise<void> {
   await mapDriverErrors(() => statesOf(database).updateOne({ _id: COMPRESSION }, { $set: { owner, session } }));
+}
+
+/** It is too late to stop it. */
+export async function keepCompression(database: Database, owner: string): Promise<void> {
+  const update = { $set: { isUnwanted: false } };
+  await mapDriverErrors(() => statesOf(database).updateOne({ _id: COMPRESSION, owner }, update));
 }
 
 /** What the owner changes. A `marker` appears in the change stream, after all that was written before it. */

@@ -22,8 +22,8 @@ import {
   type Stored,
 } from './catalog.js';
 import { compareNext, copyNext, type Move, type Mover, mirror, settleLast } from './moves.js';
-import { advance, type Compression, type Progress, type Stage } from './state.js';
-import { isHistoryLost, openTail, readPosition, type Tail, type TailPage } from './tail.js';
+import { advance, type Compression, keepCompression, type Progress, type Stage } from './state.js';
+import { isHistoryLost, openTail, type Tail, type TailPage } from './tail.js';
 
 /** The owner at work. */
 export interface Work extends Mover {
@@ -63,10 +63,11 @@ export async function begin(work: Work, catalog: Catalog): Promise<void> {
   const found = { bytes, total, copied: 0, from: null, problem: null };
   if (isCompressed) return advance(database, owner, { ...found, stage: 'done', bytesAfter: bytes });
   await checkPossible(database, catalog.packets, bytes);
-  const token = await readPosition(database);
+  const tail = await openTail(database, null);
+  await tail.close();
   const copy = await createCopy(database);
   const source = catalog.packets?.uuid ?? null;
-  await advance(database, owner, { ...found, stage: 'copying', source, copy: copy.uuid, token });
+  await advance(database, owner, { ...found, stage: 'copying', source, copy: copy.uuid, token: tail.start });
   work.log.info({ packets: total, bytes }, 'compressing packets');
 }
 
@@ -93,10 +94,10 @@ export function copyAll(work: Work, move: Move, state: Compression): Promise<voi
     while (!work.signal.aborted) {
       const startMs = performance.now();
       const next = await copyNext(work, move, reached);
-      if (next === null) return advance(work.database, work.owner, { stage: 'comparing', from: null });
+      work.onProgress({ ...state, copied: next.copied });
+      if (next.stage !== 'copying') return;
       reached = next;
       await follow(work, move, { tail, until: next.from });
-      work.onProgress({ ...state, copied: next.copied });
       await rest(work, startMs);
     }
   });
@@ -168,6 +169,7 @@ async function reopen({ database }: Work, { packets, copy }: Move): Promise<void
 /** After the exchange: applies the removals of the last moment, and accepts inserts. */
 export async function finish(work: Work, packets: Stored, state: Compression): Promise<void> {
   const { database, owner } = work;
+  await keepCompression(database, owner);
   try {
     await withTail(work, state, (tail) =>
       drain(work, tail, ({ touched, token }) => settleLast(work, packets, { touched, progress: { token } })),
@@ -179,12 +181,12 @@ export async function finish(work: Work, packets: Stored, state: Compression): P
   if (work.signal.aborted) return;
   await acceptInserts(database, packets);
   const { bytes: bytesAfter } = await readStorage(database);
-  await advance(database, owner, { stage: 'done', bytesAfter });
+  await advance(database, owner, { stage: 'done', bytesAfter, token: null });
   work.log.info({ bytes: state.bytes, bytesAfter }, 'compressed packets');
 }
 
 async function withTail(work: Work, { stage, token }: Compression, run: (tail: Tail) => Promise<void>): Promise<void> {
-  const tail = openTail(work.database, token as never, stage === 'exchanging');
+  const tail = await openTail(work.database, token, stage === 'exchanging');
   try {
     await run(tail);
   } finally {

@@ -1,5 +1,5 @@
 /** The changes of packets since a position in the change stream, in their order, with the markers of the owner between them. */
-import type { ChangeStream, Document, ResumeToken } from 'mongodb';
+import type { Document } from 'mongodb';
 import { LIMITS } from '../../model/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
@@ -18,13 +18,15 @@ export interface Touched {
 export interface TailPage {
   readonly touched: readonly Touched[];
   readonly markers: readonly string[];
-  readonly token: ResumeToken;
-  /** Whether nothing more was there. */
+  readonly token: Document;
+  /** Whether there was less than one page can hold. */
   readonly isLast: boolean;
 }
 
 /** An open change stream. */
 export interface Tail {
+  /** The position of its beginning. */
+  readonly start: Document;
   read(): Promise<TailPage>;
   close(): Promise<void>;
 }
@@ -44,31 +46,44 @@ export function isHistoryLost(error: unknown): boolean {
 }
 
 /** Opens the stream after `token`, or from now on. */
-export function openTail({ db }: Database, token: ResumeToken, withPackets = false): Tail {
+export async function openTail({ client, db }: Database, token: Document | null, withPackets = false): Promise<Tail> {
   const shown = { operationType: 1, documentKey: 1, [MARKER]: 1, ...(withPackets && { fullDocument: 1 }) };
-  const stream = db.watch([{ $match: { $or: [PACKET_CHANGES, MARKERS] } }, { $project: shown }], {
-    ...(token !== null && { resumeAfter: token }),
-    ...{ batchSize: LIMITS.compressionBatch, maxAwaitTimeMS: WAIT_MS },
-    // Packets keep the exact types of their values.
-    ...{ promoteValues: false, promoteBuffers: false, bsonRegExp: true },
+  const pipeline = [
+    { $changeStream: token === null ? {} : { resumeAfter: token } },
+    { $match: { $or: [PACKET_CHANGES, MARKERS] } },
+    { $project: shown },
+  ];
+  const session = client.startSession();
+  const run = (command: Document, options = {}) =>
+    mapDriverErrors(() => db.command(command, { session, ...options }), null);
+  const command = { aggregate: 1, pipeline, cursor: { batchSize: 0 }, readConcern: { level: 'majority' } };
+  const { cursor } = await run(command, { promoteLongs: false }).catch(async (error: unknown) => {
+    await session.endSession();
+    throw error;
   });
+  const next = { getMore: cursor.id, collection: '$cmd.aggregate', batchSize: LIMITS.compressionBatch };
   return {
-    read: () => mapDriverErrors(() => readPage(stream), null),
-    close: () => stream.close().catch(() => undefined),
+    start: cursor.postBatchResumeToken,
+    read: async () => toPage((await run({ ...next, maxTimeMS: WAIT_MS }, AS_STORED)).cursor),
+    async close() {
+      await run({ killCursors: next.collection, cursors: [cursor.id] }).catch(() => undefined);
+      await session.endSession().catch(() => undefined);
+    },
   };
 }
 
-async function readPage(stream: ChangeStream): Promise<TailPage> {
+/** Keeps the exact types of all values. */
+const AS_STORED = { promoteValues: false, promoteBuffers: false, bsonRegExp: true };
+
+function toPage({ nextBatch, postBatchResumeToken }: Document): TailPage {
   const touched: Touched[] = [];
   const markers: string[] = [];
-  while (touched.length < LIMITS.compressionBatch) {
-    const change: Document | null = await stream.tryNext();
-    if (change === null) return { touched, markers, token: stream.resumeToken, isLast: true };
+  for (const change of nextBatch) {
     const marker = change.updateDescription?.updatedFields?.marker;
     if (marker === undefined) touched.push(toTouched(change));
     else markers.push(String(marker));
   }
-  return { touched, markers, token: stream.resumeToken, isLast: false };
+  return { touched, markers, token: postBatchResumeToken, isLast: nextBatch.length < LIMITS.compressionBatch };
 }
 
 const toTouched = ({ operationType, documentKey, fullDocument }: Document): Touched => ({
@@ -76,13 +91,3 @@ const toTouched = ({ operationType, documentKey, fullDocument }: Document): Touc
   isRemoved: operationType === 'delete',
   packet: fullDocument ?? null,
 });
-
-/** The position of now. */
-export async function readPosition(database: Database): Promise<ResumeToken> {
-  const tail = openTail(database, null);
-  try {
-    return (await tail.read()).token;
-  } finally {
-    await tail.close();
-  }
-}

@@ -1,0 +1,83 @@
+// Asks the running service to compress packets that were stored without compression, and shows how far it is.
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  type Compression,
+  isUnderWay,
+  readCompression,
+  requestCompression,
+  withdrawCompression,
+} from '../src/db/compression/state.js';
+import { createClient, type Database, databaseOf } from '../src/db/driver/client.js';
+import { failure } from './client.js';
+import { formatBytes, readInstallation, readPlainArguments, runPlainly, withDatabase } from './installation.js';
+import { startProgress } from './progress.js';
+
+const HELP = `npm run compress
+
+Asks the running service to compress the packets of the database (MONGODB_URI, or the embedded one in DATA_DIR), and shows the
+progress. Only packets of installations from before the version that compresses them need this. The service keeps running, and
+goes on when this command ends.
+
+  --status             shows how far it is, and asks for nothing
+  --stop               gives it up: the packets stay as they were
+  -h, --help           this text`;
+
+const LOOK_MS = 500;
+
+async function main(): Promise<number> {
+  const { status, stop } = readPlainArguments({ status: { type: 'boolean' }, stop: { type: 'boolean' } }, HELP);
+  return withDatabase(readInstallation(), false, async (uri) => {
+    const client = createClient(uri);
+    try {
+      await client.connect();
+      const database = databaseOf(client);
+      if (status) return print(describe(await readCompression(database)));
+      if (stop && !(await withdrawCompression(database))) return print('No packets are being compressed.');
+      if (!stop) await requestCompression(database);
+      return print(describe(await follow(database)));
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+/** Shows the progress until it ends. */
+async function follow(database: Database): Promise<Compression | null> {
+  let progress: ReturnType<typeof startProgress> | null = null;
+  let stage: string | null = null;
+  for (;;) {
+    const state = await readCompression(database);
+    if (state?.stage === 'copying') {
+      progress ??= startProgress(state.total);
+      progress.show(Math.min(state.copied, state.total));
+    } else if (state?.stage !== stage) {
+      progress?.stop();
+      progress = null;
+      if (isUnderWay(state)) console.log(describe(state));
+    }
+    stage = state?.stage ?? null;
+    if (!isUnderWay(state)) return state;
+    await wait(LOOK_MS);
+  }
+}
+
+function describe(state: Compression | null): string {
+  if (state === null) return 'Nobody has asked to compress packets.';
+  const { stage, copied, total, bytes, bytesAfter, problem } = state;
+  const sizes = `${formatBytes(bytes)} before, ${formatBytes(bytesAfter ?? 0)} now`;
+  if (stage === 'done' && copied === 0) return `The packets are compressed: ${formatBytes(bytesAfter ?? 0)}.`;
+  if (stage === 'done') return `Compressed about ${total.toLocaleString('en')} packets: ${sizes}.`;
+  if (stage === 'stopped') return 'The compression was stopped; the packets stay as they were.';
+  if (stage === 'failed') throw failure(`The packets cannot be compressed: ${problem}.`);
+  if (stage === 'requested') return 'Requested. It begins as soon as a Vigil runs on this database.';
+  if (stage === 'copying')
+    return `Copied ${copied.toLocaleString('en')} of about ${total.toLocaleString('en')} packets.`;
+  return stage === 'comparing' ? 'Comparing the packets with their copy.' : 'Exchanging the packets for their copy.';
+}
+
+function print(text: string): number {
+  console.log(text);
+  return 0;
+}
+
+await runPlainly(main);

@@ -1,0 +1,134 @@
+/** Packets that were stored without compression are compressed while the service runs. */
+import { afterEach, expect, test } from '@jest/globals';
+import { MongoClient, type MongoServerError } from 'mongodb';
+import { requestCompression, withdrawCompression } from '../../src/db/compression/state.js';
+import { databaseOf } from '../../src/db/driver/client.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { startSecond, startTestService, type TestService, testUri } from '../support/fixture.js';
+import {
+  COMPRESSED,
+  createUncompressed,
+  findCollections,
+  findCompression,
+  startTraffic,
+  waitForStage,
+} from '../support/uncompressed.js';
+import { until } from '../support/until.js';
+
+Object.assign(LIMITS, { compressionCheckMs: 50, compressionBatch: 100 });
+
+const NO_INSERTS = { _id: { $exists: false } };
+const endings: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+async function start(prepare: (client: MongoClient) => Promise<unknown>): Promise<TestService> {
+  const uri = testUri();
+  const client = await new MongoClient(uri).connect();
+  await prepare(client);
+  await client.close();
+  const service = await startTestService({ env: { MQTT_PORT: '0' } }, uri);
+  endings.push(() => service.stop());
+  return service;
+}
+
+const startUncompressed = () => start((client) => createUncompressed(client.db()));
+const request = ({ client }: TestService) => requestCompression(databaseOf(client));
+
+test('compresses packets while others are stored and removed, on two instances', async () => {
+  const service = await startUncompressed();
+  const db = service.client.db();
+  await db.collection('packets').createIndex({ text: 1 }, { name: 'of the operator', sparse: true });
+  const traffic = await startTraffic(service, service.service.mqttUrl, 3_000);
+  endings.push(traffic.close);
+  await startSecond(service, endings);
+  await request(service);
+  await until(async () => ((await findCompression(db))?.copied ?? 0) > 0);
+  await traffic.removeSome();
+  await waitForStage(service.client.db(), 'comparing');
+  await traffic.removeSome();
+  await waitForStage(service.client.db(), 'done');
+  await traffic.stop();
+  await traffic.expectKept();
+  expect(await findCollections(db)).toEqual({
+    ...COMPRESSED,
+    kinds: Array(4).fill('zstd'),
+    indexes: ['_id_', '_oid_1_time_1__ts_1', 'of the operator'],
+  });
+}, 120_000);
+
+test('keeps the packets as they were when it is withdrawn', async () => {
+  const service = await startUncompressed();
+  const traffic = await startTraffic(service, null, 3_000);
+  endings.push(traffic.close);
+  await request(service);
+  await waitForStage(service.client.db(), 'copying');
+  expect(await withdrawCompression(databaseOf(service.client))).toBe(true);
+  await waitForStage(service.client.db(), 'stopped');
+  await traffic.stop();
+  await traffic.expectKept();
+  const expected = { ...COMPRESSED, kinds: Array(3).fill('snappy') };
+  expect({ ...(await findCollections(service.client.db())), kinds: expected.kinds }).toEqual(expected);
+  expect(await withdrawCompression(databaseOf(service.client))).toBe(false);
+}, 60_000);
+
+test('ends at once where packets are compressed', async () => {
+  const service = await start(async () => undefined);
+  await request(service);
+  await waitForStage(service.client.db(), 'done');
+  expect(await findCollections(service.client.db())).toEqual(COMPRESSED);
+});
+
+test('refuses a collection with rules of the operator, and says so', async () => {
+  const validator = { text: { $ne: 'forbidden' } };
+  const service = await start((client) => client.db().createCollection('packets', { validator }));
+  await request(service);
+  await waitForStage(service.client.db(), 'failed');
+  const { problem } = (await findCompression(service.client.db())) ?? {};
+  expect(problem).toBe('the collection packets has a validator');
+  expect(await findCollections(service.client.db())).toMatchObject({ copies: 0, validator });
+});
+
+test('removes copies and the refusal of inserts that nobody needs, and stores packets that waited for that', async () => {
+  const service = await startUncompressed();
+  const db = service.client.db();
+  await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
+  await db.createCollection('packets_zstd_lost');
+  await db.command({ collMod: 'packets', validator: NO_INSERTS });
+  expect((await service.admin('POST', 'objects/car/packets', { n: 1 })).status).toBe(200);
+  await until(async () => (await findCollections(db)).copies === 0);
+  const { validator } = await findCollections(db);
+  expect(validator).toBeUndefined();
+  expect(await db.collection('packets').countDocuments()).toBe(1);
+});
+
+test('answers 503 with Retry-After when packets are refused for too long', async () => {
+  const before = { ...LIMITS };
+  Object.assign(LIMITS, { compressionCheckMs: 3_600_000 });
+  endings.push(() => Object.assign(LIMITS, before));
+  const service = await startUncompressed();
+  await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
+  const db = service.client.db();
+  await db.command({ collMod: 'packets', validator: NO_INSERTS });
+  const { status, headers } = await service.admin('POST', 'objects/car/packets', { n: 1 });
+  expect({ status, retryAfter: Number(headers['retry-after']) }).toEqual({
+    status: 503,
+    retryAfter: expect.any(Number),
+  });
+  await db.command({ collMod: 'packets', validator: {} });
+  expect(await db.collection('packets').countDocuments()).toBe(0);
+}, 20_000);
+
+test('tells an export that the packets were exchanged as an error that a retry solves', async () => {
+  const service = await startUncompressed();
+  const packets = service.client.db().collection('packets');
+  await packets.insertMany(Array.from({ length: 500 }, (_, n) => ({ n })));
+  const cursor = packets.find({}, { batchSize: 2 });
+  await cursor.next();
+  await request(service);
+  await waitForStage(service.client.db(), 'done');
+  const error = await cursor.toArray().catch((thrown: MongoServerError) => thrown);
+  expect(error).toMatchObject({ codeName: 'QueryPlanKilled' });
+}, 60_000);
