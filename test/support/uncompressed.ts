@@ -22,14 +22,17 @@ export async function findCompression(db: Db): Promise<Document | null> {
   return db.collection<{ _id: string }>('installation').findOne({ _id: 'compression' });
 }
 
-const STAGES = ['requested', 'copying', 'comparing', 'exchanging', 'done', 'stopped', 'failed'];
+const STAGES = ['requested', 'copying', 'comparing', 'exchanging', 'done'];
+const ENDS = ['done', 'stopped', 'failed'];
 
-/** Waits until the compression has reached a stage. */
+/** Waits until the compression has reached a stage, or that end. */
 export async function waitForStage(db: Db, stage: string): Promise<void> {
   let state: Document | null = null;
   const hasReached = async (): Promise<boolean> => {
     state = await findCompression(db);
-    return STAGES.indexOf(state?.stage) >= STAGES.indexOf(stage);
+    if (state?.stage === stage) return true;
+    if (ENDS.includes(stage) && ENDS.includes(state?.stage)) throw new Error(`it ended otherwise than ${stage}`);
+    return STAGES.includes(stage) && STAGES.indexOf(state?.stage) >= STAGES.indexOf(stage);
   };
   await until(hasReached, `the stage ${stage}`, END_MS).catch((error: Error) => {
     throw new Error(`${error.message}: ${JSON.stringify(state)}`);

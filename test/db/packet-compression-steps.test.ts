@@ -1,0 +1,157 @@
+/** Each step of the compression of packets continues from what is stored, whatever happened before. */
+import { afterEach, expect, test } from '@jest/globals';
+import { type Db, type Document, Int32, Long, MongoClient, ObjectId } from 'mongodb';
+import { acceptInserts, createCopy, exchange, readCatalog, refuseInserts } from '../../src/db/compression/catalog.js';
+import { startCompression } from '../../src/db/compression/compression.js';
+import { requestCompression } from '../../src/db/compression/state.js';
+import { openTail } from '../../src/db/compression/tail.js';
+import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { LIMITS } from '../../src/model/limits.js';
+import { testUri } from '../support/fixture.js';
+import { COMPRESSED, createUncompressed, findCollections, waitForStage } from '../support/uncompressed.js';
+
+Object.assign(LIMITS, { compressionCheckMs: 50, compressionBatch: 10 });
+
+/** The position of another time: that of the first second of 1970, from which nothing resumes. */
+const toLost = ({ _data }: Document) => ({ _data: _data.replace(/^82.{8}/, '8200000001') });
+
+const PACKETS = 45;
+const object = new ObjectId();
+const log = { info: () => undefined, warn: () => undefined };
+const endings: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+const packetAt = (n: number) => ({
+  ...{ _id: new ObjectId(n.toString(16).padStart(24, '0')), _oid: object, time: n, _ts: Long.fromNumber(n) },
+  ...{ n: new Int32(n), share: n / 2, text: `packet ${n}` },
+});
+const packetsAt = (...numbers: number[]) => numbers.map(packetAt);
+const upTo = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+interface Prepared {
+  readonly database: Database;
+  readonly db: Db;
+  /** The name of the copy. */
+  readonly copy: string;
+  readonly start: Document;
+  /** Changes the stored state, and starts a job that continues from it. */
+  continueFrom(state: object): Promise<void>;
+}
+
+/** An uncompressed collection, an empty copy of it, and a position from before both changed. */
+async function prepare(): Promise<Prepared> {
+  const uri = testUri();
+  const client = await new MongoClient(uri).connect();
+  endings.push(
+    () => client.close(),
+    () => client.db().dropDatabase(),
+  );
+  const [database, db] = [databaseOf(client), client.db()];
+  await createUncompressed(db);
+  await db.collection('packets').createIndex({ _oid: 1, time: 1, _ts: 1 });
+  await db.collection('packets').insertMany(packetsAt(...upTo(PACKETS)));
+  await requestCompression(database);
+  const tail = await openTail(database, null);
+  await tail.close();
+  const copy = await createCopy(database);
+  const { packets } = await readCatalog(database);
+  const state = { source: packets?.uuid, copy: copy.uuid, token: tail.start, total: PACKETS, owner: 'a former one' };
+  return {
+    ...{ database, db, copy: copy.name, start: tail.start },
+    async continueFrom(more) {
+      const installation = db.collection<{ _id: string }>('installation');
+      await installation.updateOne({ _id: 'compression' }, { $set: { ...state, ...more } });
+      const job = startCompression({ database, log });
+      endings.push(() => job.stop());
+    },
+  };
+}
+
+const insertInto = (db: Db, name: string, numbers: readonly number[]) =>
+  db.collection(name).insertMany(packetsAt(...numbers), { bypassDocumentValidation: true });
+
+async function expectPackets(db: Db, numbers: readonly number[]): Promise<void> {
+  await waitForStage(db, 'done');
+  const stored = await db
+    .collection('packets')
+    .find({}, { raw: true, sort: { _id: 1 } })
+    .toArray();
+  const expected = await db.collection('expected');
+  await expected.insertMany(packetsAt(...numbers));
+  const bytes = await expected.find({}, { raw: true, sort: { _id: 1 } }).toArray();
+  expect(stored.map((packet) => Buffer.from(packet as never))).toEqual(bytes.map((one) => Buffer.from(one as never)));
+  expect(await findCollections(db)).toEqual(COMPRESSED);
+}
+
+test('copies what is left, and the types of all values', async () => {
+  const { db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, upTo(20));
+  await continueFrom({ stage: 'copying', from: { _id: packetAt(19)._id }, copied: 20 });
+  await expectPackets(db, upTo(PACKETS));
+});
+
+test('applies packets that were stored and removed behind and before the place where it copies', async () => {
+  const { db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, upTo(20));
+  const packets = db.collection('packets');
+  await packets.deleteMany({ n: { $in: [3, 19, 30] } });
+  await packets.insertMany(packetsAt(3, 100));
+  await continueFrom({ stage: 'copying', from: { _id: packetAt(19)._id }, copied: 20 });
+  const kept = upTo(PACKETS).filter((n) => n !== 19 && n !== 30);
+  await expectPackets(db, [...kept, 100]);
+});
+
+test('repairs a copy that lacks packets, or has others', async () => {
+  const { db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, [...upTo(PACKETS).filter((n) => n % 7 > 0), 50, 60]);
+  await db.collection('packets').deleteOne({ n: 1 });
+  await continueFrom({ stage: 'comparing', copied: PACKETS });
+  await expectPackets(
+    db,
+    upTo(PACKETS).filter((n) => n !== 1),
+  );
+});
+
+test('begins again when the database no longer knows the changes', async () => {
+  const { db, copy, start, continueFrom } = await prepare();
+  await insertInto(db, copy, [70]);
+  await continueFrom({ stage: 'copying', token: toLost(start), from: { _id: packetAt(40)._id }, copied: 41 });
+  await expectPackets(db, upTo(PACKETS));
+});
+
+test('exchanges the collections when inserts were refused already', async () => {
+  const { database, db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, upTo(PACKETS));
+  await db.collection('packets').insertMany(packetsAt(80));
+  const { packets } = await readCatalog(database);
+  await refuseInserts(database, packets as NonNullable<typeof packets>);
+  await db.collection('packets').deleteOne({ n: 8 });
+  await continueFrom({ stage: 'exchanging', copied: PACKETS });
+  await expectPackets(db, [...upTo(PACKETS).filter((n) => n !== 8), 80]);
+});
+
+test('applies what came between the last changes and the exchange', async () => {
+  const { database, db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, upTo(PACKETS));
+  await db.collection('packets').deleteMany({ n: { $in: [4, 5] } });
+  await db.collection('packets').insertMany(packetsAt(5, 90));
+  const { packets, copies } = await readCatalog(database);
+  await exchange(database, copies[0] as NonNullable<typeof packets>, packets as NonNullable<typeof packets>);
+  await continueFrom({ stage: 'exchanging', copied: PACKETS, isUnwanted: true });
+  await expectPackets(db, [...upTo(PACKETS).filter((n) => n !== 4), 90]);
+});
+
+test('lets no late command of a former owner change the packets after the exchange', async () => {
+  const { database, db, continueFrom } = await prepare();
+  const { packets, copies } = await readCatalog(database);
+  const former = packets as NonNullable<typeof packets>;
+  await continueFrom({ stage: 'copying' });
+  await waitForStage(db, 'done');
+  const late = [refuseInserts(database, former), acceptInserts(database, former)];
+  late.push(exchange(database, copies[0] as typeof former, former));
+  for (const one of late) await expect(one).rejects.toMatchObject({ codeName: 'CollectionUUIDMismatch' });
+  await expectPackets(db, upTo(PACKETS));
+});
