@@ -1,6 +1,11 @@
 /** Packets that were stored without compression are compressed while the service runs. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient, type MongoServerError } from 'mongodb';
+import { writeBackup } from '../../src/db/backup/backup.js';
+import { startCompression } from '../../src/db/compression/compression.js';
 import { requestCompression, withdrawCompression } from '../../src/db/compression/state.js';
 import { databaseOf } from '../../src/db/driver/client.js';
 import { LIMITS } from '../../src/model/limits.js';
@@ -132,3 +137,50 @@ test('tells an export that the packets were exchanged as an error that a retry s
   const error = await cursor.toArray().catch((thrown: MongoServerError) => thrown);
   expect(error).toMatchObject({ codeName: 'QueryPlanKilled' });
 }, 60_000);
+
+test('needs the role dbAdmin, and changes nothing without it', async () => {
+  const uri = testUri();
+  const client = await new MongoClient(uri).connect();
+  endings.push(
+    () => client.close(),
+    () => client.db().dropDatabase(),
+    () => client.db().command({ dropUser: 'service' }),
+  );
+  const db = client.db();
+  await createUncompressed(db);
+  const readWrite = { role: 'readWrite', db: db.databaseName };
+  await db.command({ createUser: 'service', pwd: 'a password', roles: [readWrite] });
+  const address = new URL(uri);
+  Object.assign(address, { username: 'service', password: 'a%20password' });
+  address.searchParams.set('authSource', db.databaseName);
+  const own = await new MongoClient(address.href).connect();
+  endings.push(() => own.close());
+  const job = startCompression({ database: databaseOf(own), log: { info: () => undefined, warn: () => undefined } });
+  endings.push(() => job.stop());
+  await requestCompression(databaseOf(client));
+  await waitForStage(db, 'failed');
+  expect((await findCompression(db))?.problem).toBe('the user of MONGODB_URI needs the role dbAdmin for it');
+  expect(await findCollections(db)).toMatchObject({ kinds: ['snappy', expect.any(String)], copies: 0 });
+  await db.command({ grantRolesToUser: 'service', roles: [{ ...readWrite, role: 'dbAdmin' }] });
+  await requestCompression(databaseOf(client));
+  await waitForStage(db, 'done');
+  expect(await findCollections(db)).toMatchObject({ kinds: ['zstd', 'zstd'], copies: 0 });
+});
+
+test('leaves copies and the state of the compression out of backups', async () => {
+  const client = await new MongoClient(testUri()).connect();
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-compression-'));
+  endings.push(
+    () => client.close(),
+    () => client.db().dropDatabase(),
+    () => rm(folder, { recursive: true }),
+  );
+  await client.db().collection('packets').insertOne({ n: 1 });
+  await client.db().collection('packets_zstd_1').insertOne({ n: 1 });
+  await requestCompression(databaseOf(client));
+  const { files } = await writeBackup(client, join(folder, 'backup'), 0);
+  expect(files.map(({ collection, documents }) => [collection, documents])).toEqual([
+    ['installation', 0],
+    ['packets', 1],
+  ]);
+});
