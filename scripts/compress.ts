@@ -10,9 +10,8 @@ import {
 import { createClient, type Database, databaseOf } from '../src/db/driver/client.js';
 import { failure } from './client.js';
 import { formatBytes, readInstallation, readPlainArguments, runPlainly, withDatabase } from './installation.js';
-import { startProgress } from './progress.js';
 
-const HELP = `npm run compress
+const HELP = `node dist/scripts/compress.js
 
 Asks the running service to compress the packets of the database (MONGODB_URI, or the embedded one in DATA_DIR), and shows the
 progress. Only packets of installations from before the version that compresses them need this. The service keeps running, and
@@ -23,6 +22,7 @@ goes on when this command ends.
   -h, --help           this text`;
 
 const LOOK_MS = 500;
+const LINE_MS = 5_000;
 
 async function main(): Promise<number> {
   const { status, stop } = readPlainArguments({ status: { type: 'boolean' }, stop: { type: 'boolean' } }, HELP);
@@ -41,22 +41,16 @@ async function main(): Promise<number> {
   });
 }
 
-/** Shows the progress until it ends. */
+/** Shows the progress until it ends: each stage, and while it copies a line every few seconds. */
 async function follow(database: Database): Promise<Compression | null> {
-  let progress: ReturnType<typeof startProgress> | null = null;
-  let stage: string | null = null;
+  let shown = { stage: '', ms: 0 };
   for (;;) {
     const state = await readCompression(database);
-    if (state?.stage === 'copying') {
-      progress ??= startProgress(state.total);
-      progress.show(Math.min(state.copied, state.total));
-    } else if (state?.stage !== stage) {
-      progress?.stop();
-      progress = null;
-      if (isUnderWay(state)) console.log(describe(state));
-    }
-    stage = state?.stage ?? null;
     if (!isUnderWay(state)) return state;
+    if (state.stage !== shown.stage || performance.now() - shown.ms > LINE_MS) {
+      console.log(describe(state));
+      shown = { stage: state.stage, ms: performance.now() };
+    }
     await wait(LOOK_MS);
   }
 }

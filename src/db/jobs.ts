@@ -14,7 +14,7 @@ export interface JobOptions extends Omit<SweeperOptions, 'log'> {
 
 export interface Jobs {
   readonly requestRemoval: Removals['request'];
-  readonly compression: CompressionJob['stats'];
+  readonly compression: CompressionJob['progress'];
   stop(): Promise<unknown>;
 }
 
@@ -31,6 +31,6 @@ export function startJobs({ log, audit, ...options }: JobOptions): Jobs {
     removals,
     compression,
   ];
-  const ofOthers = { requestRemoval: removals.request, compression: compression.stats };
+  const ofOthers = { requestRemoval: removals.request, compression: compression.progress };
   return { ...ofOthers, stop: () => Promise.all(parts.map((part) => part.stop())) };
 }

@@ -32,19 +32,13 @@ export interface CompressionOptions {
   readonly log: Work['log'];
 }
 
-/** How far this instance is; zeros while it does nothing. */
-export interface CompressionStats {
-  readonly copied: number;
-  readonly total: number;
-}
-
 /** The job of one instance. */
 export interface CompressionJob {
-  stats(): CompressionStats;
+  /** Which part of the packets this instance has copied, 0 to 1; 0 while it does nothing. */
+  progress(): number;
   stop(): Promise<void>;
 }
 
-const IDLE: CompressionStats = { copied: 0, total: 0 };
 /** Unauthorized. */
 const UNAUTHORIZED = 13;
 const NEEDS_ROLE = 'the user of MONGODB_URI needs the role dbAdmin for it';
@@ -54,10 +48,10 @@ export function startCompression(options: CompressionOptions): CompressionJob {
   const stopping = new AbortController();
   // One session for all work: what another instance ends in it is never anything else.
   const session = options.database.client.startSession();
-  const job = { session, stats: IDLE, failures: 0, loggedMs: performance.now() };
+  const job = { session, progress: 0, failures: 0, loggedMs: performance.now() };
   const running = run(options, job, stopping.signal);
   return {
-    stats: () => job.stats,
+    progress: () => job.progress,
     async stop() {
       stopping.abort();
       await running;
@@ -68,7 +62,7 @@ export function startCompression(options: CompressionOptions): CompressionJob {
 
 interface Job {
   readonly session: ClientSession;
-  stats: CompressionStats;
+  progress: number;
   /** Permanent errors in a row. */
   failures: number;
   loggedMs: number;
@@ -81,7 +75,7 @@ async function run(options: CompressionOptions, job: Job, signal: AbortSignal): 
     } catch (error) {
       if (!signal.aborted) options.log.warn({ err: error }, 'failed to compress packets; retrying');
     }
-    job.stats = IDLE;
+    job.progress = 0;
     await wait(LIMITS.compressionCheckMs, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -93,7 +87,7 @@ async function look({ database, log }: CompressionOptions, job: Job, signal: Abo
   const lease = await acquireLease(database, COMPRESSION, LIMITS.compressionLeaseMs);
   if (lease === null) return;
   const onProgress: Work['onProgress'] = ({ stage, copied, total }) => {
-    job.stats = { copied, total };
+    job.progress = Math.min(1, copied / Math.max(1, total));
     job.failures = 0;
     if (performance.now() - job.loggedMs < LIMITS.compressionLogMs) return;
     job.loggedMs = performance.now();

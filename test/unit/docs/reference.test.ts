@@ -127,6 +127,8 @@ describe('Limits', () => {
       'webhookReplayCheckMs',
     ],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
+    ...['compressionCheckMs', 'compressionLeaseMs', 'compressionBatch', 'compressionPauseRatio', 'compressionLogMs'],
+    ...['compressionLockMs', 'compressionStopMs', 'compressionTries', 'insertRetryMs'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')
