@@ -48,7 +48,7 @@ test('compresses packets while others are stored and removed, on two instances',
   await db.collection('packets').createIndex({ text: 1 }, { name: 'of the operator', sparse: true });
   const traffic = await startTraffic(service, service.service.mqttUrl, 3_000);
   endings.push(traffic.close);
-  await startSecond(service, endings);
+  const second = await startSecond(service, endings);
   await request(service);
   await until(async () => ((await findCompression(db))?.copied ?? 0) > 0);
   await traffic.removeSome();
@@ -57,6 +57,9 @@ test('compresses packets while others are stored and removed, on two instances',
   await waitForStage(service.client.db(), 'done');
   await traffic.stop();
   await traffic.expectKept();
+  // It has nothing of before in its memory.
+  const third = await startSecond(service, endings);
+  for (const { url } of [second, third]) await traffic.expectReplayed(url);
   expect(await findCollections(db)).toEqual({
     ...COMPRESSED,
     kinds: Array(4).fill('zstd'),

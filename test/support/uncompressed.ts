@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import type { Db, Document } from 'mongodb';
 import type { MqttClient } from 'mqtt';
-import type { Listener, TestService } from './fixture.js';
+import { ADMIN, type Heard, type Listener, openListener, type TestService } from './fixture.js';
 import { connectDevice, createObject } from './mqtt-device.js';
 import { until } from './until.js';
 
@@ -85,13 +85,16 @@ export interface Traffic {
   stop(): Promise<void>;
   /** Checks that every packet is stored once, and that the listener has received each one that was sent once. */
   expectKept(): Promise<void>;
+  /** Checks that a client of this instance that returns with a position from the beginning receives each packet since then once. */
+  expectReplayed(url: string): Promise<void>;
 }
 
 /** Stores a history of so many packets, then sends over HTTP, with own `_id`s and times of any order, and over MQTT. */
 export async function startTraffic(service: TestService, mqttUrl: string | null, history: number): Promise<Traffic> {
   for (const id of ['device', 'shrinking', ...SENDERS]) await createObject(service.admin, id);
   await storeHistory(service, history);
-  const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  const listener = await service.listen(token);
   const acknowledged: string[] = [];
   let isRunning = true;
   const sending = SENDERS.map(async (id) => {
@@ -118,6 +121,15 @@ export async function startTraffic(service: TestService, mqttUrl: string | null,
       await device?.endAsync(true);
     },
     expectKept: () => expectKept(service, listener, { acknowledged, left: history - removed }),
+    async expectReplayed(url) {
+      const [first, ...others] = listener.heard();
+      const back = await openListener(url, token, { since: first?.position ?? '' });
+      const keys = (heard: readonly Heard[]) =>
+        heard.map(({ payload }) => payload.key).filter((key) => key !== undefined);
+      await until(() => back.heard().length >= others.length, 'the events of the past', END_MS);
+      expect(keys(back.heard())).toEqual(keys(others));
+      back.close();
+    },
   };
 }
 
@@ -164,6 +176,6 @@ async function expectKept(
   const stored = await packets.find({ key: { $exists: true } }, { projection: { key: 1 } }).toArray();
   expect(stored.map(({ key }) => key).sort()).toEqual(acknowledged.toSorted());
   await settled();
-  const heard = listener.take().map(({ name, payload }) => (name === 'object-packet' ? payload.key : name));
+  const heard = listener.heard().map(({ name, payload }) => (name === 'object-packet' ? payload.key : name));
   expect(heard.filter((key) => key !== undefined).sort()).toEqual(acknowledged.toSorted());
 }
