@@ -6,8 +6,8 @@ export const COMPRESSION_LIMITS = {
   compressionCheckMs: 2 * SECOND_MS,
   compressionLeaseMs: 10 * SECOND_MS,
   // Packets per transaction, and the pause after each one in relation to its duration.
-  compressionBatch: 1_000,
-  compressionPauseRatio: 1,
+  compressionBatch: 250,
+  compressionPauseRatio: 3,
   compressionLogMs: 30 * SECOND_MS,
   // How long the exchange of the collections waits for a lock, and how long inserts may be refused for one attempt at it.
   compressionLockMs: 2 * SECOND_MS,

@@ -3,13 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
-import { MongoClient, type MongoServerError } from 'mongodb';
+import { MongoClient } from 'mongodb';
 import { writeBackup } from '../../src/db/backup/backup.js';
 import { startCompression } from '../../src/db/compression/compression.js';
 import { requestCompression, withdrawCompression } from '../../src/db/compression/state.js';
 import { databaseOf } from '../../src/db/driver/client.js';
 import { LIMITS } from '../../src/model/limits.js';
-import { startSecond, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { ADMIN, startSecond, startTestService, type TestService, testUri } from '../support/fixture.js';
 import {
   COMPRESSED,
   createUncompressed,
@@ -20,7 +20,7 @@ import {
 } from '../support/uncompressed.js';
 import { until } from '../support/until.js';
 
-Object.assign(LIMITS, { compressionCheckMs: 50, compressionBatch: 100 });
+Object.assign(LIMITS, { compressionCheckMs: 50, compressionBatch: 100, compressionPauseRatio: 0 });
 
 const NO_INSERTS = { _id: { $exists: false } };
 const endings: (() => unknown)[] = [];
@@ -46,7 +46,7 @@ test('compresses packets while others are stored and removed, on two instances',
   const service = await startUncompressed();
   const db = service.client.db();
   await db.collection('packets').createIndex({ text: 1 }, { name: 'of the operator', sparse: true });
-  const traffic = await startTraffic(service, service.service.mqttUrl, 3_000);
+  const traffic = await startTraffic(service, service.service.mqttUrl, 1_500);
   endings.push(traffic.close);
   const second = await startSecond(service, endings);
   await request(service);
@@ -68,6 +68,8 @@ test('compresses packets while others are stored and removed, on two instances',
 }, 120_000);
 
 test('keeps the packets as they were when it is withdrawn', async () => {
+  Object.assign(LIMITS, { compressionPauseRatio: 20 });
+  endings.push(() => Object.assign(LIMITS, { compressionPauseRatio: 0 }));
   const service = await startUncompressed();
   const traffic = await startTraffic(service, null, 3_000);
   endings.push(traffic.close);
@@ -120,6 +122,7 @@ test('answers 503 with Retry-After when packets are refused for too long', async
   await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
   const db = service.client.db();
   await db.command({ collMod: 'packets', validator: NO_INSERTS });
+  Object.assign(LIMITS, { databaseAnswerMs: 1_500 });
   const { status, headers } = await service.admin('POST', 'objects/car/packets', { n: 1 });
   expect({ status, retryAfter: Number(headers['retry-after']) }).toEqual({
     status: 503,
@@ -129,16 +132,23 @@ test('answers 503 with Retry-After when packets are refused for too long', async
   expect(await db.collection('packets').countDocuments()).toBe(0);
 }, 20_000);
 
-test('tells an export that the packets were exchanged as an error that a retry solves', async () => {
+test('continues an export whose packets are exchanged meanwhile', async () => {
   const service = await startUncompressed();
-  const packets = service.client.db().collection('packets');
-  await packets.insertMany(Array.from({ length: 500 }, (_, n) => ({ n })));
-  const cursor = packets.find({}, { batchSize: 2 });
-  await cursor.next();
+  await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
+  const text = 'x'.repeat(8_000);
+  for (let page = 0; page < 4; page++) {
+    const packets = Array.from({ length: 1_000 }, (_, at) => ({ time: page * 1_000 + at + 1, text }));
+    expect((await service.admin('POST', 'objects/car/packets', packets)).status).toBe(200);
+  }
+  const headers = { Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` };
+  const { body } = await fetch(`${service.url}/api/v1/objects/car/packets?format=ndjson`, { headers });
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  const pieces = [(await reader.read()).value as Uint8Array];
   await request(service);
   await waitForStage(service.client.db(), 'done');
-  const error = await cursor.toArray().catch((thrown: MongoServerError) => thrown);
-  expect(error).toMatchObject({ codeName: 'QueryPlanKilled' });
+  for (let next = await reader.read(); !next.done; next = await reader.read()) pieces.push(next.value);
+  const lines = Buffer.concat(pieces).toString().trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line).time)).toEqual(Array.from({ length: 4_000 }, (_, at) => at + 1));
 }, 60_000);
 
 test('needs the role dbAdmin, and changes nothing without it', async () => {

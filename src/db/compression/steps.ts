@@ -22,7 +22,7 @@ import {
   type Stored,
 } from './catalog.js';
 import { compareNext, copyNext, type Move, type Mover, mirror, settleLast } from './moves.js';
-import { advance, type Compression, keepCompression, type Progress, type Stage } from './state.js';
+import { advance, type Compression, keepCompression, type Stage } from './state.js';
 import { isHistoryLost, openTail, type Tail, type TailPage } from './tail.js';
 
 /** The owner at work. */
@@ -39,8 +39,11 @@ export interface Work extends Mover {
 /** A reason, for the operator, why packets cannot be compressed here. */
 export class CannotCompressError extends Error {}
 
-/** Options of a collection that the copy has too, or that mean nothing. */
-const KNOWN_OPTIONS = ['storageEngine', 'indexOptionDefaults', 'validator', 'validationLevel', 'validationAction'];
+/** Options of a collection that the copy has too, or that mean nothing; nobody reads images of packets. */
+const KNOWN_OPTIONS = [
+  ...['storageEngine', 'indexOptionDefaults', 'changeStreamPreAndPostImages'],
+  ...['validationLevel', 'validationAction'],
+];
 
 /** Removes leftovers: copies, and the refusal of inserts. */
 export async function tidy(database: Database, { packets, copies }: Catalog): Promise<void> {
@@ -107,19 +110,16 @@ export function copyAll(work: Work, move: Move, state: Compression): Promise<voi
 export function compareAll(work: Work, move: Move, state: Compression): Promise<void> {
   return withTail(work, state, async (tail) => {
     let from = state.from;
-    let differing = 0;
+    let repaired = 0;
     while (!work.signal.aborted) {
       const startMs = performance.now();
       await follow(work, move, { tail, until: null });
       const range = await compareNext(work, move, from);
-      differing += range.differing;
+      repaired += range.differing;
       from = range.from;
       work.onProgress(state);
       if (from === null) {
-        work.log.info(
-          { differing },
-          'compared the packets with their copy; those that differed for the moment are equal',
-        );
+        work.log.info({ repaired }, 'compared the packets with their copy');
         return advance(work.database, work.owner, { stage: 'exchanging' });
       }
       await rest(work, startMs);
@@ -151,6 +151,7 @@ export function exchangeThem(work: Work, { packets, copy }: Move, state: Compres
       });
       if (isLate() || work.signal.aborted) throw unavailable('the last changes of packets took too long');
       await exchange(database, copy, packets);
+      work.log.info({ refusedMs: Math.round(performance.now() - startMs) }, 'exchanged the packets for their copy');
     } catch (error) {
       if (!work.lost.aborted) await reopen(work, move);
       throw error;
@@ -203,7 +204,7 @@ async function follow(
   for (let isLast = false; !isLast && !work.signal.aborted; ) {
     const page = await tail.read();
     isLast = page.isLast;
-    await mirror(work, move, { touched: page.touched, until, progress: { token: page.token } as Progress });
+    await mirror(work, move, { touched: page.touched, until, progress: { token: page.token } });
   }
 }
 
