@@ -5,8 +5,9 @@ export const COMPRESSION_LIMITS = {
   // How often each instance looks for a request, and after which time another instance continues the work of a killed one.
   compressionCheckMs: 2 * SECOND_MS,
   compressionLeaseMs: 10 * SECOND_MS,
-  // Packets per transaction, and the pause after each one in relation to its duration.
+  // Packets per transaction: copied, and compared by their keys; the pause after each one in relation to its duration.
   compressionBatch: 250,
+  compressionCompareBatch: 2_000,
   compressionPauseRatio: 3,
   compressionLogMs: 30 * SECOND_MS,
   // How long the exchange of the collections waits for a lock, and how long inserts may be refused for one attempt at it.

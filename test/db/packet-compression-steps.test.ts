@@ -10,7 +10,8 @@ import { LIMITS } from '../../src/model/limits.js';
 import { testUri } from '../support/fixture.js';
 import { COMPRESSED, createUncompressed, findCollections, waitForStage } from '../support/uncompressed.js';
 
-Object.assign(LIMITS, { compressionCheckMs: 50, compressionBatch: 10, compressionPauseRatio: 0 });
+const BATCHES = { compressionBatch: 10, compressionCompareBatch: 10 };
+Object.assign(LIMITS, { ...BATCHES, compressionCheckMs: 50, compressionPauseRatio: 0 });
 
 /** The position of another time: that of the first second of 1970, from which nothing resumes. */
 const toLost = ({ _data }: Document) => ({ _data: _data.replace(/^82.{8}/, '8200000001') });

@@ -95,13 +95,13 @@ export function compareNext(
   from: Key | null,
 ): Promise<{ from: Key | null; differing: number }> {
   return transact(mover, async () => {
-    const limit = LIMITS.compressionBatch + 1;
+    const limit = LIMITS.compressionCompareBatch + 1;
     const options = { ...rangeOf(from), ...BY_ID, ...ONLY_ID, limit, batchSize: limit };
     const present = (await read(mover, packets, options)).documents;
     const next = present.length < limit ? null : keyOf(present.pop() as Buffer);
     const end = next === null ? {} : { max: next };
     const copied = new Map<string, Buffer>();
-    let batch = await read(mover, copy, { ...rangeOf(from), ...end, ...BY_ID, ...ONLY_ID });
+    let batch = await read(mover, copy, { ...rangeOf(from), ...end, ...BY_ID, ...ONLY_ID, batchSize: limit });
     for (;;) {
       for (const id of batch.documents) copied.set(id.toString('latin1'), id);
       if (batch.cursorId === 0n) break;

@@ -128,7 +128,7 @@ describe('Limits', () => {
     ],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
     ...['compressionCheckMs', 'compressionLeaseMs', 'compressionBatch', 'compressionPauseRatio', 'compressionLogMs'],
-    ...['compressionLockMs', 'compressionStopMs', 'compressionTries', 'insertRetryMs'],
+    ...['compressionCompareBatch', 'compressionLockMs', 'compressionStopMs', 'compressionTries', 'insertRetryMs'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')
