@@ -9,6 +9,7 @@ import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { testUri } from '../support/fixture.js';
 import { COMPRESSED, createUncompressed, findCollections, waitForStage } from '../support/uncompressed.js';
+import { until } from '../support/until.js';
 
 const BATCHES = { compressionBatch: 10, compressionCompareBatch: 10 };
 Object.assign(LIMITS, { ...BATCHES, compressionCheckMs: 50, compressionPauseRatio: 0 });
@@ -143,6 +144,16 @@ test('applies what came between the last changes and the exchange', async () => 
   await exchange(database, copies[0] as NonNullable<typeof packets>, packets as NonNullable<typeof packets>);
   await continueFrom({ stage: 'exchanging', copied: PACKETS, isUnwanted: true });
   await expectPackets(db, [...upTo(PACKETS).filter((n) => n !== 4), 90]);
+});
+
+test('lets no former owner exchange the collections after another one has taken over', async () => {
+  const { database, db, copy, continueFrom } = await prepare();
+  const { packets, copies } = await readCatalog(database);
+  await continueFrom({ stage: 'copying' });
+  await until(async () => (await readCatalog(database)).copies[0]?.name !== copy);
+  const late = exchange(database, copies[0] as NonNullable<typeof packets>, packets as NonNullable<typeof packets>);
+  await expect(late).rejects.toMatchObject({ codeName: 'CollectionUUIDMismatch' });
+  await expectPackets(db, upTo(PACKETS));
 });
 
 test('lets no late command of a former owner change the packets after the exchange', async () => {
