@@ -123,7 +123,7 @@ test('continues after kills while it copies, compares, refuses inserts, exchange
 test('keeps every packet when an instance freezes before the exchange until another one has taken over', async () => {
   const started = await start(1);
   const { set, service } = started;
-  const [first] = [await started.start()];
+  const first = await started.start();
   await request(service);
   await waitForStage(service.client.db(), 'comparing');
   const exchanging = await block(set, ['renameCollection', null], { ms: 20_000 });
