@@ -1,14 +1,28 @@
 /** Each step of the compression of packets continues from what is stored, whatever happened before. */
 import { afterEach, expect, test } from '@jest/globals';
-import { type Db, type Document, Int32, Long, MongoClient, ObjectId } from 'mongodb';
-import { acceptInserts, createCopy, exchange, readCatalog, refuseInserts } from '../../src/db/compression/catalog.js';
+import { BSON, type Db, type Document, Int32, Long, MongoClient, ObjectId } from 'mongodb';
+import {
+  acceptInserts,
+  createCopy,
+  exchange,
+  readCatalog,
+  refuseInserts,
+  type Stored,
+} from '../../src/db/compression/catalog.js';
 import { startCompression } from '../../src/db/compression/compression.js';
 import { requestCompression } from '../../src/db/compression/state.js';
 import { openTail } from '../../src/db/compression/tail.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { insertPackets } from '../../src/db/packets/inserts.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { testUri } from '../support/fixture.js';
-import { COMPRESSED, createUncompressed, findCollections, waitForStage } from '../support/uncompressed.js';
+import {
+  COMPRESSED,
+  createUncompressed,
+  findCollections,
+  findCompression,
+  waitForStage,
+} from '../support/uncompressed.js';
 import { until } from '../support/until.js';
 
 const BATCHES = { compressionBatch: 10, compressionCompareBatch: 10 };
@@ -166,4 +180,59 @@ test('lets no late command of a former owner change the packets after the exchan
   late.push(exchange(database, copies[0] as typeof former, former));
   for (const one of late) await expect(one).rejects.toMatchObject({ codeName: 'CollectionUUIDMismatch' });
   await expectPackets(db, upTo(PACKETS));
+});
+
+test('leaves packets alone that were removed and sent again after inserts were accepted', async () => {
+  const { database, db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, upTo(PACKETS));
+  const { packets, copies } = await readCatalog(database);
+  await exchange(database, copies[0] as Stored, packets as Stored);
+  await acceptInserts(database, (await readCatalog(database)).packets as Stored);
+  // Both changes of it, and as many between them that it reads them one after the other.
+  await db.collection('packets').deleteOne({ n: 7 });
+  await db.collection('packets').insertMany(packetsAt(...upTo(12).map((n) => 100 + n)));
+  await db.collection('packets').insertMany(packetsAt(7));
+  await continueFrom({ stage: 'exchanging', copied: PACKETS });
+  await expectPackets(db, [...upTo(PACKETS), ...upTo(12).map((n) => 100 + n)]);
+});
+
+test.each(['copying', 'comparing'])(
+  'accepts inserts that a former owner refuses late, while it is %s',
+  async (stage) => {
+    // Each pause is far longer than a look.
+    Object.assign(LIMITS, { compressionPauseRatio: 50 });
+    endings.push(() => Object.assign(LIMITS, { compressionPauseRatio: 0 }));
+    const { database, db, copy, continueFrom } = await prepare();
+    if (stage === 'comparing') await insertInto(db, copy, upTo(PACKETS));
+    const { packets } = await readCatalog(database);
+    await continueFrom({ stage });
+    await until(
+      async () => (await findCompression(db))?.from !== undefined && (await findCompression(db))?.from !== null,
+    );
+    await refuseInserts(database, packets as Stored);
+    await until(async () => (await readCatalog(database)).packets?.refusesInserts === false);
+    expect((await findCompression(db))?.stage).toBe(stage);
+  },
+);
+
+test('refuses inserts also where a rule of the collection would only be a warning', async () => {
+  const { database, db } = await prepare();
+  await db.command({ collMod: 'packets', validationLevel: 'off', validationAction: 'warn' });
+  const { packets } = await readCatalog(database);
+  await refuseInserts(database, packets as Stored);
+  await expect(db.collection('packets').insertMany(packetsAt(80))).rejects.toMatchObject({ code: 121 });
+  await acceptInserts(database, packets as Stored);
+  await db.collection('packets').insertMany(packetsAt(80));
+});
+
+test('gives stored packets their own outcome when others are refused for too long', async () => {
+  const { database, db } = await prepare();
+  const before = LIMITS.databaseAnswerMs;
+  Object.assign(LIMITS, { databaseAnswerMs: 1_000 });
+  endings.push(() => Object.assign(LIMITS, { databaseAnswerMs: before }));
+  await db.command({ collMod: 'packets', validator: { n: { $ne: 81 } } });
+  const writes = packetsAt(80, 81, 82).map((packet) => ({ bson: BSON.serialize(packet) }));
+  const [stored, refused, other] = await insertPackets(database, writes);
+  expect([stored, other]).toEqual([{ result: null }, { result: null }]);
+  expect(refused).toMatchObject({ error: { status: 503 } });
 });

@@ -85,7 +85,7 @@ export async function copyIndexes({ db }: Database, { name }: Stored): Promise<v
 
 /** From the answer on, nobody can insert, on any instance. */
 export const refuseInserts = (database: Database, stored: Stored): Promise<void> =>
-  changeCollection(database, stored, { validator: NO_INSERTS });
+  changeCollection(database, stored, { validator: NO_INSERTS, validationLevel: 'strict', validationAction: 'error' });
 
 export const acceptInserts = (database: Database, stored: Stored): Promise<void> =>
   changeCollection(database, stored, { validator: {} });

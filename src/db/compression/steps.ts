@@ -93,9 +93,11 @@ async function checkPossible(database: Database, packets: Stored | null, neededB
 /** Copies all packets, with pauses, and applies the changes that happen meanwhile. */
 export function copyAll(work: Work, move: Move, state: Compression): Promise<void> {
   return withTail(work, state, async (tail) => {
+    const keepOpen = createReopener(work, move);
     let reached: Pick<Compression, 'from' | 'copied'> = state;
     while (!work.signal.aborted) {
       const startMs = performance.now();
+      await keepOpen();
       const next = await copyNext(work, move, reached);
       work.onProgress({ ...state, copied: next.copied });
       if (next.stage !== 'copying') return;
@@ -109,10 +111,12 @@ export function copyAll(work: Work, move: Move, state: Compression): Promise<voi
 /** Compares all packets with the copy. */
 export function compareAll(work: Work, move: Move, state: Compression): Promise<void> {
   return withTail(work, state, async (tail) => {
+    const keepOpen = createReopener(work, move);
     let from = state.from;
     let repaired = 0;
     while (!work.signal.aborted) {
       const startMs = performance.now();
+      await keepOpen();
       await follow(work, move, { tail, until: null });
       const range = await compareNext(work, move, from);
       repaired += range.differing;
@@ -125,6 +129,16 @@ export function compareAll(work: Work, move: Move, state: Compression): Promise<
       await rest(work, startMs);
     }
   });
+}
+
+/** Undoes, now and then, a refusal that a former owner was late with: it would last until the exchange. */
+function createReopener({ database }: Work, { packets }: Move): () => Promise<void> {
+  let checkedMs = Number.NEGATIVE_INFINITY;
+  return async () => {
+    if (performance.now() - checkedMs < LIMITS.compressionCheckMs) return;
+    checkedMs = performance.now();
+    if ((await readCatalog(database)).packets?.refusesInserts) await acceptInserts(database, packets);
+  };
 }
 
 const rest = ({ signal }: Work, startMs: number): Promise<void> =>
@@ -167,10 +181,21 @@ async function reopen({ database }: Work, { packets, copy }: Move): Promise<void
   await acceptInserts(database, packets);
 }
 
-/** After the exchange: applies the removals of the last moment, and accepts inserts. */
+/**
+ * After the exchange: applies the removals of the last moment, and accepts inserts. If they are accepted already, a former owner has
+ * done both, and later removals concern packets of the copy, which may have been stored again since.
+ */
 export async function finish(work: Work, packets: Stored, state: Compression): Promise<void> {
   const { database, owner } = work;
   await keepCompression(database, owner);
+  if (packets.refusesInserts) await settle(work, packets, state);
+  if (work.signal.aborted) return;
+  const { bytes: bytesAfter } = await readStorage(database);
+  await advance(database, owner, { stage: 'done', bytesAfter, token: null });
+  work.log.info({ bytes: state.bytes, bytesAfter }, 'compressed packets');
+}
+
+async function settle(work: Work, packets: Stored, state: Compression): Promise<void> {
   try {
     await withTail(work, state, (tail) =>
       drain(work, tail, ({ touched, token }) => settleLast(work, packets, { touched, progress: { token } })),
@@ -179,11 +204,7 @@ export async function finish(work: Work, packets: Stored, state: Compression): P
     if (!isHistoryLost(error)) throw error;
     work.log.warn({ err: error }, 'packets that were removed in the last moment of the compression may be there again');
   }
-  if (work.signal.aborted) return;
-  await acceptInserts(database, packets);
-  const { bytes: bytesAfter } = await readStorage(database);
-  await advance(database, owner, { stage: 'done', bytesAfter, token: null });
-  work.log.info({ bytes: state.bytes, bytesAfter }, 'compressed packets');
+  if (!work.signal.aborted) await acceptInserts(work.database, packets);
 }
 
 async function withTail(work: Work, { stage, token }: Compression, run: (tail: Tail) => Promise<void>): Promise<void> {

@@ -12,7 +12,7 @@ const VALIDATION_FAILED = 121;
 
 /**
  * Inserts packets and returns their outcomes in order. Waits while the collection refuses inserts, and inserts the refused packets
- * then. Throws 503 if that lasts too long: none of the refused packets was stored.
+ * then. If that lasts too long, the outcome of each refused one is 503: it was not stored.
  */
 export async function insertPackets({ db }: Database, writes: readonly Write[]): Promise<WriteOutcome<null>[]> {
   const lastMs = performance.now() + LIMITS.databaseAnswerMs - LIMITS.databaseRetryMs;
@@ -20,7 +20,8 @@ export async function insertPackets({ db }: Database, writes: readonly Write[]):
   for (;;) {
     const refused = outcomes.flatMap((outcome, index) => (isRefused(outcome) ? [index] : []));
     if (refused.length === 0) return outcomes;
-    if (performance.now() > lastMs) throw unavailable('the packets are being compressed: send again');
+    if (performance.now() > lastMs)
+      return outcomes.map((outcome) => (isRefused(outcome) ? { error: tooLong() } : outcome));
     await wait(LIMITS.insertRetryMs);
     const again = await insertTogether(
       db,
@@ -30,6 +31,8 @@ export async function insertPackets({ db }: Database, writes: readonly Write[]):
     for (const [position, index] of refused.entries()) outcomes[index] = again[position] as WriteOutcome<null>;
   }
 }
+
+const tooLong = () => unavailable('the packets are being compressed: send again');
 
 const isRefused = (outcome: WriteOutcome<null>): boolean =>
   'error' in outcome && outcome.error instanceof MongoServerError && outcome.error.code === VALIDATION_FAILED;
