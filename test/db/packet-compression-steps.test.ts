@@ -236,3 +236,29 @@ test('gives stored packets their own outcome when others are refused for too lon
   expect([stored, other]).toEqual([{ result: null }, { result: null }]);
   expect(refused).toMatchObject({ error: { status: 503 } });
 });
+
+const OLDER = { _id: 'an older one', seen: new Date(Date.now() + 3_600_000) };
+
+test('does not begin while an instance runs that would lose packets', async () => {
+  const { db, continueFrom } = await prepare();
+  await db.collection<{ _id: string }>('instances').insertOne(OLDER);
+  await continueFrom({ stage: 'requested', source: null, copy: null, token: null });
+  await waitForStage(db, 'failed');
+  expect((await findCompression(db))?.problem).toMatch(/^an instance of an older version is running/);
+  expect(await findCollections(db)).toMatchObject({ copies: 0, validator: undefined });
+});
+
+test('does not refuse inserts while an instance runs that would lose packets, and goes on when it has ended', async () => {
+  const { database, db, continueFrom } = await prepare();
+  const instances = db.collection<{ _id: string }>('instances');
+  await instances.insertMany([OLDER, { ...OLDER, _id: 'a present one', waits: true } as never]);
+  const { warn } = log;
+  endings.push(() => Object.assign(log, { warn }));
+  const warned = new Promise<unknown>((resolve) => Object.assign(log, { warn: resolve }));
+  await continueFrom({ stage: 'copying' });
+  expect(await warned).toMatchObject({ err: { status: 503 } });
+  expect(await findCompression(db)).toMatchObject({ stage: 'exchanging' });
+  expect((await readCatalog(database)).packets?.refusesInserts).toBe(false);
+  await instances.deleteOne({ _id: OLDER._id });
+  await expectPackets(db, upTo(PACKETS));
+});

@@ -21,6 +21,7 @@ import {
   renameCopy,
   type Stored,
 } from './catalog.js';
+import { hasOlderInstance } from './instances.js';
 import { compareNext, copyNext, type Move, type Mover, mirror, settleLast } from './moves.js';
 import { advance, type Compression, keepCompression, type Stage } from './state.js';
 import { isHistoryLost, openTail, type Tail, type TailPage } from './tail.js';
@@ -44,6 +45,8 @@ const KNOWN_OPTIONS = [
   ...['storageEngine', 'indexOptionDefaults', 'changeStreamPreAndPostImages'],
   ...['validationLevel', 'validationAction'],
 ];
+
+const OLDER_INSTANCE = 'an instance of an older version is running, or was until a moment ago';
 
 /** Removes leftovers: copies, and the refusal of inserts. */
 export async function tidy(database: Database, { packets, copies }: Catalog): Promise<void> {
@@ -78,6 +81,7 @@ async function checkPossible(database: Database, packets: Stored | null, neededB
   if (packets === null) throw new CannotCompressError('there are no packets');
   const hello = await database.db.command({ hello: 1 });
   if (hello.msg === 'isdbgrid') throw new CannotCompressError('the database is a sharded cluster');
+  if (await hasOlderInstance(database)) throw new CannotCompressError(OLDER_INSTANCE);
   const { validator = {}, ...options } = packets.options;
   const foreign = Object.keys(options).find((name) => !KNOWN_OPTIONS.includes(name));
   if (foreign !== undefined) throw new CannotCompressError(`the collection packets has the option ${foreign}`);
@@ -155,6 +159,8 @@ export function exchangeThem(work: Work, { packets, copy }: Move, state: Compres
     const move = { packets, copy };
     await copyIndexes(database, copy);
     await drain(work, tail, (page) => mirrorPage(work, move, page));
+    // It may have been started since; its end is worth waiting for.
+    if (await hasOlderInstance(database)) throw unavailable(OLDER_INSTANCE);
     const startMs = performance.now();
     try {
       await refuseInserts(database, packets);
