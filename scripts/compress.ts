@@ -1,5 +1,4 @@
 // Asks the running service to compress packets that were stored without compression, and shows how far it is.
-import { setTimeout as wait } from 'node:timers/promises';
 import {
   type Compression,
   isUnderWay,
@@ -8,7 +7,7 @@ import {
   withdrawCompression,
 } from '../src/db/compression/state.js';
 import { createClient, type Database, databaseOf } from '../src/db/driver/client.js';
-import { failure } from './client.js';
+import { failure, pause } from './client.js';
 import { formatBytes, readInstallation, readPlainArguments, runPlainly, withDatabase } from './installation.js';
 
 const HELP = `node dist/scripts/compress.js
@@ -24,9 +23,9 @@ goes on when this command ends.
 const LOOK_MS = 500;
 const LINE_MS = 5_000;
 
-async function main(): Promise<number> {
+async function main(signal: AbortSignal): Promise<number> {
   const { status, stop } = readPlainArguments({ status: { type: 'boolean' }, stop: { type: 'boolean' } }, HELP);
-  return withDatabase(readInstallation(), false, async (uri) => {
+  return withDatabase(readInstallation(), false, async (uri, canBeServed) => {
     const client = createClient(uri);
     try {
       await client.connect();
@@ -34,24 +33,26 @@ async function main(): Promise<number> {
       if (status) return print(describe(await readCompression(database)));
       if (stop && !(await withdrawCompression(database))) return print('No packets are being compressed.');
       if (!stop) await requestCompression(database);
-      return print(describe(await follow(database)));
+      // A Vigil cannot start before this command has ended.
+      if (!canBeServed) return print(describe(await readCompression(database)));
+      return print(describe(await follow(database, signal)));
     } finally {
       await client.close();
     }
   });
 }
 
-/** Shows the progress until it ends: each stage, and while it copies a line every few seconds. */
-async function follow(database: Database): Promise<Compression | null> {
+/** Shows the progress until it ends, or Ctrl-C: each stage, and while it copies a line every few seconds. */
+async function follow(database: Database, signal: AbortSignal): Promise<Compression | null> {
   let shown = { stage: '', ms: 0 };
   for (;;) {
     const state = await readCompression(database);
-    if (!isUnderWay(state)) return state;
+    if (!isUnderWay(state) || signal.aborted) return state;
     if (state.stage !== shown.stage || performance.now() - shown.ms > LINE_MS) {
       console.log(describe(state));
       shown = { stage: state.stage, ms: performance.now() };
     }
-    await wait(LOOK_MS);
+    await pause(LOOK_MS, signal);
   }
 }
 

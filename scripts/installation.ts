@@ -9,9 +9,9 @@ import { findRunning, startEmbedded } from '../src/db/embedded/start.js';
 import { failure, runScript } from './client.js';
 
 /** Runs a script and prints any error as its message only. */
-export function runPlainly(main: () => Promise<number>): Promise<void> {
-  return runScript(() =>
-    main().catch((error: Error) => {
+export function runPlainly(main: (signal: AbortSignal) => Promise<number>): Promise<void> {
+  return runScript((signal) =>
+    main(signal).catch((error: Error) => {
       throw failure(error.message);
     }),
   );
@@ -38,9 +38,16 @@ export function readInstallation(): Config {
   }
 }
 
-/** Runs work on the database. With `alone`, fails if a service is running on the embedded database. */
-export async function withDatabase<T>(config: Config, alone: boolean, work: (uri: string) => Promise<T>): Promise<T> {
-  if (config.mongodbUri !== null) return work(config.mongodbUri);
+/**
+ * Runs work on the database. With `alone`, fails if a service is running on the embedded database. Tells the work whether a service
+ * can run meanwhile: not while the embedded database was started for the work.
+ */
+export async function withDatabase<T>(
+  config: Config,
+  alone: boolean,
+  work: (uri: string, canBeServed: boolean) => Promise<T>,
+): Promise<T> {
+  if (config.mongodbUri !== null) return work(config.mongodbUri, true);
   const exists = await access(join(config.dataFolder, 'mongodb')).then(
     () => true,
     () => false,
@@ -49,13 +56,13 @@ export async function withDatabase<T>(config: Config, alone: boolean, work: (uri
   const running = exists ? await findRunning(config.dataFolder) : null;
   if (running !== null) {
     if (alone) throw failure(`Vigil runs on ${resolve(config.dataFolder)}: stop it first.`);
-    return work(running);
+    return work(running, true);
   }
   const log = { info: () => undefined, warn: (_details: unknown, message?: string) => console.error(message ?? '') };
   const { dataFolder, mongodBinary, searchPath, cacheFolder } = config;
   const embedded = await startEmbedded({ dataFolder, mongodBinary, searchPath, cacheFolder, log });
   try {
-    return await work(embedded.uri);
+    return await work(embedded.uri, false);
   } finally {
     await embedded.stop();
   }

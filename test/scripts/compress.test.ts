@@ -1,4 +1,7 @@
 /** `node dist/scripts/compress.js` asks for it, shows how far it is, and gives it up. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { startCompression } from '../../src/db/compression/compression.js';
@@ -6,7 +9,8 @@ import { databaseOf } from '../../src/db/driver/client.js';
 import { LIMITS } from '../../src/model/limits.js';
 import { testUri } from '../support/fixture.js';
 import { startProgram } from '../support/program.js';
-import { createUncompressed } from '../support/uncompressed.js';
+import { createUncompressed, findCompression } from '../support/uncompressed.js';
+import { until } from '../support/until.js';
 
 Object.assign(LIMITS, { compressionCheckMs: 20 });
 
@@ -33,7 +37,7 @@ async function prepare() {
     const job = startCompression({ database: databaseOf(client), log });
     endings.push(() => job.stop());
   };
-  return { db: client.db(), run, start };
+  return { db: client.db(), uri, run, start };
 }
 
 test('shows what was done, also afterwards', async () => {
@@ -77,3 +81,23 @@ test('gives it up', async () => {
   expect(await following).toEqual({ code: 0, said: expected });
   expect(await stopping).toEqual({ code: 0, said: expected });
 });
+
+test('ends with Ctrl-C, and leaves the work to the service', async () => {
+  const { db, uri } = await prepare();
+  await createUncompressed(db);
+  const { child, ended, output } = startProgram(['dist/scripts/compress.js'], { ...process.env, MONGODB_URI: uri });
+  await until(() => output().includes('Requested.'));
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
+  expect(await findCompression(db)).toMatchObject({ stage: 'requested', isUnwanted: false });
+});
+
+test('requests it of an embedded database that no Vigil runs on, and ends, so that one can start', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'vigil-compress-'));
+  endings.push(() => rm(folder, { recursive: true }));
+  await mkdir(join(folder, 'mongodb'));
+  const env = { ...process.env, DATA_DIR: folder, MONGODB_URI: '' };
+  const { ended, output } = startProgram(['dist/scripts/compress.js'], env);
+  expect(await ended).toBe(0);
+  expect(output()).toContain('Requested. It begins as soon as a Vigil runs on this database.');
+}, 60_000);
