@@ -13,6 +13,9 @@ export const COMPRESSION_LIMITS = {
   // How long the exchange of the collections waits for a lock, and how long inserts may be refused for one attempt at it.
   compressionLockMs: 2 * SECOND_MS,
   compressionStopMs: 3 * SECOND_MS,
+  // Attempts at it, before the compression is given up, and the pause before the second one; the pauses become longer.
+  compressionExchanges: 10,
+  compressionExchangePauseMs: 5 * SECOND_MS,
   // The pause before packets are inserted again that were refused meanwhile.
   insertRetryMs: 20,
   // Permanent errors in a row, then the compression is given up.

@@ -102,6 +102,15 @@ async function expectPackets(db: Db, numbers: readonly number[]): Promise<void> 
   expect(await findCollections(db)).toEqual(COMPRESSED);
 }
 
+test('gives up after ten attempts at the exchange, and accepts inserts', async () => {
+  const { db, continueFrom } = await prepare();
+  await continueFrom({ stage: 'exchanging', attempts: 10 });
+  await waitForStage(db, 'failed');
+  expect((await findCompression(db))?.problem).toBe('the collections could not be exchanged in 10 attempts');
+  expect(await findCollections(db)).not.toEqual(COMPRESSED);
+  await db.collection('packets').insertOne(packetAt(100));
+});
+
 test('copies what is left, and the types of all values', async () => {
   const { db, copy, continueFrom } = await prepare();
   await insertInto(db, copy, upTo(20));

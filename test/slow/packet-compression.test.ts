@@ -1,6 +1,6 @@
 /** Packets are compressed although the instance that does it is killed or freezes at any step, or the primary steps down. */
 import { afterEach, expect, test } from '@jest/globals';
-import { MongoClient } from 'mongodb';
+import { MongoClient, type MongoServerError } from 'mongodb';
 import { requestCompression } from '../../src/db/compression/state.js';
 import { databaseOf } from '../../src/db/driver/client.js';
 import { LIMITS } from '../../src/model/limits.js';
@@ -23,7 +23,8 @@ Object.assign(LIMITS, { compressionCheckMs: 3_600_000 });
 
 const HISTORY = 20_000;
 const BLOCKED_MS = 4_000;
-const ENTERED_MS = 60_000;
+const ENTERED_MS = 120_000;
+const MAX_TIME_EXPIRED = 50;
 const endings: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -68,9 +69,19 @@ async function block(
   const where = collection === null ? {} : { namespace: `vigil.${collection}` };
   const data = { failCommands: [command], appName: 'vigil', ...where, blockConnection: true, blockTimeMS: ms };
   const { count } = await primary.command({ configureFailPoint: 'failCommand', mode, data });
-  const waitFor = { waitForFailPoint: 'failCommand', timesEntered: count + 1, maxTimeMS: ENTERED_MS };
+  // Shorter than the time-out of the connection.
+  const waitFor = { waitForFailPoint: 'failCommand', timesEntered: count + 1, maxTimeMS: 5_000 };
+  const hasEntered = async (): Promise<boolean> => {
+    try {
+      await primary.command(waitFor);
+      return true;
+    } catch (error) {
+      if ((error as MongoServerError).code === MAX_TIME_EXPIRED) return false;
+      throw error;
+    }
+  };
   return {
-    entered: () => primary.command(waitFor),
+    entered: () => until(hasEntered, `${command} to begin`, ENTERED_MS),
     end: () => primary.command({ configureFailPoint: 'failCommand', mode: 'off' }),
   };
 }

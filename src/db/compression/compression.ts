@@ -13,18 +13,9 @@ import { acquireLease } from '../driver/lease.js';
 import { endSessions } from '../driver/sessions.js';
 import { COMPRESSION } from '../schema/collections.js';
 import { type Catalog, readCatalog, renameCopy } from './catalog.js';
+import { exchangeThem, finish } from './exchange.js';
 import { type Compression, isUnderWay, OvertakenError, readCompression, takeCompression } from './state.js';
-import {
-  abandon,
-  begin,
-  CannotCompressError,
-  compareAll,
-  copyAll,
-  exchangeThem,
-  finish,
-  tidy,
-  type Work,
-} from './steps.js';
+import { abandon, begin, CannotCompressError, compareAll, copyAll, tidy, type Work } from './steps.js';
 import { isHistoryLost } from './tail.js';
 
 export interface CompressionOptions {

@@ -31,6 +31,8 @@ export interface Compression {
   /** Where copying or comparing goes on; null at the beginning. */
   readonly from: Key | null;
   readonly copied: number;
+  /** How often the exchange was tried. */
+  readonly attempts: number;
   /** About so many packets there were at the beginning. */
   readonly total: number;
   /** On disk, with indexes, before and after. */
@@ -42,7 +44,7 @@ export interface Compression {
 
 const NEW: Omit<Compression, '_id'> = {
   ...{ stage: 'requested', isUnwanted: false, owner: null, session: null, source: null, copy: null },
-  ...{ token: null, from: null, copied: 0, total: 0, bytes: 0, bytesAfter: null, problem: null },
+  ...{ token: null, from: null, copied: 0, attempts: 0, total: 0, bytes: 0, bytesAfter: null, problem: null },
 };
 const ENDS: readonly Stage[] = ['done', 'stopped', 'failed'];
 

@@ -1,30 +1,25 @@
 /**
- * The steps of the compression. What is to do next follows from the collections and the stored state alone, so that any instance
+ * The steps of the compression up to the exchange. What is to do next follows from the collections and the stored state alone, so that any instance
  * can go on after any step, however the last one ended.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { unavailable } from '../../errors.js';
 import { LIMITS } from '../../model/limits.js';
 import type { Database } from '../driver/client.js';
 import {
   acceptInserts,
   type Catalog,
-  copyIndexes,
   createCopy,
   drop,
-  exchange,
   readCatalog,
   readFreeBytes,
   readStorage,
-  refuseInserts,
-  renameCopy,
   type Stored,
 } from './catalog.js';
 import { hasOlderInstance } from './instances.js';
-import { compareNext, copyNext, type Move, type Mover, mirror, settleLast } from './moves.js';
-import { advance, type Compression, keepCompression, type Stage } from './state.js';
-import { isHistoryLost, openTail, type Tail, type TailPage } from './tail.js';
+import { compareNext, copyNext, type Move, type Mover, mirror } from './moves.js';
+import { advance, type Compression, type Stage } from './state.js';
+import { openTail, type Tail, type TailPage } from './tail.js';
 
 /** The owner at work. */
 export interface Work extends Mover {
@@ -46,7 +41,7 @@ const KNOWN_OPTIONS = [
   ...['validationLevel', 'validationAction'],
 ];
 
-const OLDER_INSTANCE = 'an instance of an older version is running, or was until a moment ago';
+export const OLDER_INSTANCE = 'an instance of an older version is running, or was until a moment ago';
 
 /** Removes leftovers: copies, and the refusal of inserts. */
 export async function tidy(database: Database, { packets, copies }: Catalog): Promise<void> {
@@ -148,72 +143,11 @@ function createReopener({ database }: Work, { packets }: Move): () => Promise<vo
 const rest = ({ signal }: Work, startMs: number): Promise<void> =>
   wait((performance.now() - startMs) * LIMITS.compressionPauseRatio, undefined, { signal }).catch(() => undefined);
 
-/**
- * Refuses inserts, applies the last changes, and exchanges the collections. The copy refuses inserts as well, until `finish`. If
- * the exchange does not succeed in time, inserts are accepted again, after the copy has got another name: an exchange under that
- * name that is still under way cannot happen any more.
- */
-export function exchangeThem(work: Work, { packets, copy }: Move, state: Compression): Promise<void> {
-  return withTail(work, state, async (tail) => {
-    const { database } = work;
-    const move = { packets, copy };
-    await copyIndexes(database, copy);
-    await drain(work, tail, (page) => mirrorPage(work, move, page));
-    // It may have been started since; its end is worth waiting for.
-    if (await hasOlderInstance(database)) throw unavailable(OLDER_INSTANCE);
-    const startMs = performance.now();
-    try {
-      await refuseInserts(database, packets);
-      const isLate = (): boolean => performance.now() - startMs > LIMITS.compressionStopMs;
-      await drain(work, tail, (page) => {
-        if (isLate()) throw unavailable('the last changes of packets take too long');
-        return mirrorPage(work, move, page);
-      });
-      if (isLate() || work.signal.aborted) throw unavailable('the last changes of packets took too long');
-      await exchange(database, copy, packets);
-      work.log.info({ refusedMs: Math.round(performance.now() - startMs) }, 'exchanged the packets for their copy');
-    } catch (error) {
-      if (!work.lost.aborted) await reopen(work, move);
-      throw error;
-    }
-  });
-}
-
-async function reopen({ database }: Work, { packets, copy }: Move): Promise<void> {
-  const present = await readCatalog(database);
-  // It happened after all.
-  if (present.packets?.uuid.equals(copy.uuid)) return;
-  await renameCopy(database, copy);
-  await acceptInserts(database, packets);
-}
-
-/**
- * After the exchange: applies the removals of the last moment, and accepts inserts. If they are accepted already, a former owner has
- * done both, and later removals concern packets of the copy, which may have been stored again since.
- */
-export async function finish(work: Work, packets: Stored, state: Compression): Promise<void> {
-  const { database, owner } = work;
-  await keepCompression(database, owner);
-  if (packets.refusesInserts) await settle(work, packets, state);
-  if (work.signal.aborted) return;
-  const { bytes: bytesAfter } = await readStorage(database);
-  await advance(database, owner, { stage: 'done', bytesAfter, token: null });
-  work.log.info({ bytes: state.bytes, bytesAfter }, 'compressed packets');
-}
-
-async function settle(work: Work, packets: Stored, state: Compression): Promise<void> {
-  try {
-    await withTail(work, state, (tail) =>
-      drain(work, tail, ({ touched, token }) => settleLast(work, packets, { touched, progress: { token } })),
-    );
-  } catch (error) {
-    if (!isHistoryLost(error)) throw error;
-    work.log.warn({ err: error }, 'packets that were removed in the last moment of the compression may be there again');
-  }
-  if (!work.signal.aborted) await acceptInserts(work.database, packets);
-}
-
-async function withTail(work: Work, { stage, token }: Compression, run: (tail: Tail) => Promise<void>): Promise<void> {
+export async function withTail(
+  work: Work,
+  { stage, token }: Compression,
+  run: (tail: Tail) => Promise<void>,
+): Promise<void> {
   const tail = await openTail(work.database, token, stage === 'exchanging');
   try {
     await run(tail);
@@ -235,11 +169,11 @@ async function follow(
   }
 }
 
-const mirrorPage = (work: Work, move: Move, { touched, token }: TailPage): Promise<void> =>
+export const mirrorPage = (work: Work, move: Move, { touched, token }: TailPage): Promise<void> =>
   mirror(work, move, { touched, until: null, progress: { token } });
 
 /** Applies all changes up to now. */
-async function drain(work: Work, tail: Tail, apply: (page: TailPage) => Promise<void>): Promise<void> {
+export async function drain(work: Work, tail: Tail, apply: (page: TailPage) => Promise<void>): Promise<void> {
   const marker = randomUUID();
   await advance(work.database, work.owner, { marker });
   while (!work.signal.aborted) {

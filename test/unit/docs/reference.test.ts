@@ -129,6 +129,7 @@ describe('Limits', () => {
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
     ...['compressionCheckMs', 'compressionLeaseMs', 'compressionBatch', 'compressionPauseRatio', 'compressionLogMs'],
     ...['compressionCompareBatch', 'compressionLockMs', 'compressionStopMs', 'compressionTries', 'insertRetryMs'],
+    ...['compressionExchanges', 'compressionExchangePauseMs'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')
