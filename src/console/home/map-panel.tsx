@@ -8,7 +8,9 @@ import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isDark } from '../state/theme.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
-import { isFiltered, place, selectedId, visible } from './selection.js';
+import { isFiltered, place, search, selectedId, visible } from './selection.js';
+
+const SEARCH_RESTS_MS = 400;
 
 export function MapPanel() {
   const element = useRef<HTMLDivElement>(null);
@@ -43,7 +45,7 @@ export function MapPanel() {
       map.current?.remove();
     };
   }, [hasRows]);
-  const shown = isFiltered.value ? visible.value : null;
+  const shown = useShown();
   useEffect(() => map.current?.update(shown));
   useEffect(() => map.current?.setDark(isDark.value), [isDark.value, state.value]);
   useEffect(() => map.current?.showGeofences(geofences.value ?? []), [geofences.value, state.value]);
@@ -56,6 +58,20 @@ export function MapPanel() {
       <p class="attribution">Natural Earth, GeoNames · MapLibre</p>
     </div>
   );
+}
+
+/** What the list shows, or null for everything; not before the search rests, because keys would wait for a large map to be drawn. */
+function useShown(): ReturnType<typeof visible.peek> | null {
+  const drawnSearch = useSignal(search.value);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      drawnSearch.value = search.value;
+    }, SEARCH_RESTS_MS);
+    return () => clearTimeout(timer);
+  }, [search.value]);
+  const shown = useRef<ReturnType<typeof visible.peek> | null>(null);
+  if (search.value === drawnSearch.value) shown.current = isFiltered.value ? visible.value : null;
+  return shown.current;
 }
 
 /** The map that this browser can draw. */
