@@ -17,9 +17,8 @@ const VALIDATION_FAILED = 121;
 export async function insertPackets({ db }: Database, writes: readonly Write[]): Promise<WriteOutcome<null>[]> {
   const lastMs = performance.now() + LIMITS.databaseAnswerMs - LIMITS.databaseRetryMs;
   const outcomes = await insertTogether(db, PACKETS, writes);
-  for (;;) {
+  while (outcomes.some(isRefused)) {
     const refused = outcomes.flatMap((outcome, index) => (isRefused(outcome) ? [index] : []));
-    if (refused.length === 0) return outcomes;
     if (performance.now() > lastMs)
       return outcomes.map((outcome) => (isRefused(outcome) ? { error: tooLong() } : outcome));
     await wait(LIMITS.insertRetryMs);
@@ -30,6 +29,7 @@ export async function insertPackets({ db }: Database, writes: readonly Write[]):
     );
     for (const [position, index] of refused.entries()) outcomes[index] = again[position] as WriteOutcome<null>;
   }
+  return outcomes;
 }
 
 const tooLong = () => unavailable('the packets are being compressed: send again');
