@@ -169,6 +169,17 @@ test('applies what came between the last changes and the exchange', async () => 
   await expectPackets(db, [...upTo(PACKETS).filter((n) => n !== 4), 90]);
 });
 
+test('applies removals of packets whose ids differ in a byte that is no text', async () => {
+  const { database, db, copy, continueFrom } = await prepare();
+  await db.collection('packets').insertMany(packetsAt(0x80, 0x81));
+  await insertInto(db, copy, [...upTo(PACKETS), 0x80, 0x81]);
+  await db.collection('packets').deleteMany({ n: { $in: [0x80, 0x81] } });
+  const { packets, copies } = await readCatalog(database);
+  await exchange(database, copies[0] as NonNullable<typeof packets>, packets as NonNullable<typeof packets>);
+  await continueFrom({ stage: 'exchanging', copied: PACKETS });
+  await expectPackets(db, upTo(PACKETS));
+});
+
 test('lets no former owner exchange the collections after another one has taken over', async () => {
   const { database, db, copy, continueFrom } = await prepare();
   const { packets, copies } = await readCatalog(database);

@@ -103,11 +103,11 @@ export function compareNext(
     const copied = new Map<string, Buffer>();
     let batch = await read(mover, copy, { ...rangeOf(from), ...end, ...BY_ID, ...ONLY_ID, batchSize: limit });
     for (;;) {
-      for (const id of batch.documents) copied.set(id.toString('latin1'), id);
+      for (const id of batch.documents) copied.set(textOf(id), id);
       if (batch.cursorId === 0n) break;
       batch = readBatch(cursorIn(await run(mover, { getMore: batch.cursorId, collection: copy.name })));
     }
-    const missing = present.filter((id) => !copied.delete(id.toString('latin1')));
+    const missing = present.filter((id) => !copied.delete(textOf(id)));
     const differing = [...missing, ...copied.values()].map((id) => keyOf(id)._id);
     await mirrorIds(mover, { packets, copy }, differing);
     await advance(mover.database, mover.owner, { from: next }, mover.session);
@@ -125,17 +125,15 @@ export function settleLast(
   { touched, progress }: { touched: readonly Touched[]; progress: Progress },
 ): Promise<void> {
   return transact(mover, async () => {
-    const last = new Map(touched.map((one) => [BSON.serialize({ _id: one.id }).toString(), one]));
+    const last = new Map(touched.map((one) => [textOf(BSON.serialize({ _id: one.id })), one]));
     const removed = [...last.values()].filter(({ isRemoved }) => isRemoved).map(({ id }) => id);
     if (removed.length > 0) await remove(mover, copy, removed);
     const stored = [...last.values()].filter(({ isRemoved, packet }) => !isRemoved && packet !== null);
     if (stored.length > 0) {
       const filter = { _id: { $in: stored.map(({ id }) => id) } };
       const present = (await read(mover, copy, { filter, ...ONLY_ID, batchSize: stored.length })).documents;
-      const known = new Set(present.map((id) => id.toString('latin1')));
-      const missing = stored.filter(
-        ({ id }) => !known.has(Buffer.from(BSON.serialize({ _id: id })).toString('latin1')),
-      );
+      const known = new Set(present.map(textOf));
+      const missing = stored.filter(({ id }) => !known.has(textOf(BSON.serialize({ _id: id }))));
       await insert(
         mover,
         copy,
@@ -152,6 +150,9 @@ const transact = <T>({ session }: Mover, work: () => Promise<T>): Promise<T> =>
   session.withTransaction(work, TRANSACTION);
 
 const rangeOf = (from: Key | null): Document => (from === null ? {} : { min: from });
+
+/** Different for different bytes, as UTF-8 would not be. */
+const textOf = (bson: Uint8Array): string => Buffer.from(bson.buffer, bson.byteOffset, bson.length).toString('latin1');
 
 /** Numbers beyond 2⁵³ stay exact. */
 const keyOf = (bson: Uint8Array): Key => ({
