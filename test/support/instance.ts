@@ -55,6 +55,8 @@ export async function startInstance(
     if (!isUp()) return;
     const exited = once(child, 'exit');
     child.kill(signal);
+    // One that a test left frozen would never end.
+    child.kill('SIGCONT');
     await exited;
   };
   const log = () => readFile(logFile, 'utf8');
