@@ -1,12 +1,11 @@
 /** The database's log is short, and what was to be told is no longer in it: one gap says so, and then comes the present. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { MongoClient, type Timestamp } from 'mongodb';
+import { MongoClient } from 'mongodb';
 import { ADMIN, openListener, startTestService, type TestService } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
+import { overrunOplog } from '../support/oplog.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
-
-const FORGOTTEN_MS = 60_000;
 
 let set: ReplicaSet;
 let service: TestService;
@@ -28,20 +27,6 @@ afterAll(async () => {
   await set?.stop();
 }, 60_000);
 
-/** Writes until the database has forgotten everything from before. */
-async function forget(): Promise<void> {
-  const log = client.db('local').collection<{ _id: never; ts: Timestamp }>('oplog.rs');
-  const { operationTime } = await client.db('admin').command({ ping: 1 });
-  const filler = client.db('elsewhere').collection('filler');
-  const text = 'x'.repeat(500_000);
-  const isForgotten = async () => {
-    await filler.insertMany(Array.from({ length: 4 }, () => ({ text })));
-    const oldest = await log.findOne({}, { sort: { $natural: 1 } });
-    return oldest?.ts.greaterThan(operationTime);
-  };
-  await until(isForgotten, 'the log to forget', FORGOTTEN_MS, 20);
-}
-
 test('a client that was away too long hears of one gap, and then the present', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const first = await service.listen(token);
@@ -50,7 +35,7 @@ test('a client that was away too long hears of one gap, and then the present', a
   const since = first.take()[0]?.position ?? '';
   first.close();
   await service.admin('POST', 'objects/car/packets', { n: 2 });
-  await forget();
+  await overrunOplog(client);
   // One that was there has what came last in its memory.
   instance = await startInstance(set.uri('vigil'));
   const back = await openListener(instance.url, token, { since });
@@ -77,7 +62,7 @@ test('an instance that slept too long ends its sockets; they come back to one ga
   // The first may have been on its way already.
   for (const n of [5, 6]) {
     await service.admin('POST', 'objects/car/packets', { n });
-    await forget();
+    await overrunOplog(client);
   }
   instance.thaw();
   await until(() => !first.socket.connected, 'the socket to be ended', 30_000);

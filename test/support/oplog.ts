@@ -1,0 +1,19 @@
+/** Makes a small oplog forget, as a busy database does while nobody looks. */
+import type { MongoClient, Timestamp } from 'mongodb';
+import { until } from './until.js';
+
+const FORGOTTEN_MS = 60_000;
+
+/** Writes until the database, whose oplog has a few MB, has forgotten every change from before. */
+export async function overrunOplog(client: MongoClient): Promise<void> {
+  const oplog = client.db('local').collection<{ _id: never; ts: Timestamp }>('oplog.rs');
+  const { operationTime } = await client.db('admin').command({ ping: 1 });
+  const filler = client.db('elsewhere').collection('filler');
+  const text = 'x'.repeat(500_000);
+  const isForgotten = async () => {
+    await filler.insertMany(Array.from({ length: 4 }, () => ({ text })));
+    const oldest = await oplog.findOne({}, { sort: { $natural: 1 } });
+    return oldest?.ts.greaterThan(operationTime);
+  };
+  await until(isForgotten, 'the oplog to forget', FORGOTTEN_MS, 20);
+}
