@@ -14,6 +14,7 @@ import { until } from '../support/until.js';
 
 const OBJECTS = ['car', 'truck', 'tram'];
 const HOST_UNREACHABLE = 6;
+const READING_MS = 2_000;
 const DELIVERED_MS = 60_000;
 
 let set: ReplicaSet;
@@ -161,6 +162,13 @@ async function blind(): Promise<() => Promise<unknown>> {
   return end;
 }
 
+/** The next time that an instance reads all handlers takes long. */
+async function delayHandlers(): Promise<void> {
+  const data = { failCommands: ['find'], appName: 'vigil', namespace: 'vigil.handlers' };
+  const blocked = { ...data, blockConnection: true, blockTimeMS: READING_MS };
+  await (await set.primary()).command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data: blocked });
+}
+
 test('sends what was stored before the only instance was killed, and nobody had seen', async () => {
   const paths = await createHandlers(first(), 'killed');
   const listener = await openListener(first().url, token);
@@ -219,10 +227,14 @@ test('sends what was stored while an instance was frozen, also to handlers that 
   const already = await refilled(other);
   frozen.freeze();
   endings.push(frozen.thaw);
+  // The first change may be on its way to it.
+  await sendPackets(other, 1);
   paths.push(...(await createHandlers(other, 'meanwhile')));
   const unseen = await sendPackets(other, 10);
   await call(other, 'POST', 'objects/truck/commands/stop', {});
   await overrunOplog(client);
+  // It reads them while it is late already.
+  await delayHandlers();
   frozen.thaw();
   await expectDelivered(paths, unseen);
   await until(async () => (await refilled(other)) > already, 'the security event', 10_000, 100);

@@ -12,7 +12,7 @@ import { closeStream, dropStream, openStream, readStream, type Stream } from './
 export interface WatcherOptions {
   /** A separate client, so that a burst of requests cannot take its connections. */
   readonly client: MongoClient;
-  /** Called with the start of the stream, before its first change and after a gap. */
+  /** Called with the start of the stream before its first change, also after a gap, and then after `onGap`. */
   readonly onStart: (position: string) => void;
   /** Called with each batch before its first change. */
   readonly onBatch?: (changes: readonly Change[]) => Promise<void>;
@@ -90,9 +90,6 @@ async function run(options: WatcherOptions, state: State): Promise<void> {
   while (!state.stopping.signal.aborted) {
     try {
       if (state.stream === null) await open(options, state);
-      // Only after opening: the new stream reports every change that a read after `onGap` may miss.
-      if (state.gap) options.onGap();
-      state.gap = false;
       await readNext(options, state);
       state.failures = 0;
       state.faults = 0;
@@ -103,7 +100,7 @@ async function run(options: WatcherOptions, state: State): Promise<void> {
   }
 }
 
-async function open({ client, onStart }: WatcherOptions, state: State): Promise<void> {
+async function open({ client, onGap, onStart }: WatcherOptions, state: State): Promise<void> {
   const opening = openStream(client, state.last?.token ?? null);
   const { stream, token } = await withTimeout(() => opening, patienceMs(state)).catch((error: unknown) => {
     // Closes a stream that opens after the timeout.
@@ -111,7 +108,12 @@ async function open({ client, onStart }: WatcherOptions, state: State): Promise<
     throw error;
   });
   state.stream = stream;
-  if (state.last === null) onStart(toPosition(token));
+  if (state.last === null) {
+    // Only after opening: the new stream reports every change that a read after `onGap` may miss.
+    if (state.gap) onGap();
+    state.gap = false;
+    onStart(toPosition(token));
+  }
   state.last = { token };
 }
 
