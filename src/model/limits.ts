@@ -157,6 +157,7 @@ export const LIMITS = {
   brokerReconnectMs: 1 * SECOND_MS,
   brokerDeviceMs: 5 * SECOND_MS,
   brokerLeaveMs: 2 * SECOND_MS,
+  brokerCheckBatch: 1_000,
   commandConfirmMs: 20 * SECOND_MS,
   commandRetryMs: 1 * SECOND_MS,
   // Presence. An instance that was silent for `presenceSilentMs` counts as dead, and its devices as disconnected.

@@ -69,6 +69,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     },
     applyAny() {
       offlineTimeouts.applyAny();
+      broker?.applyAny();
       checkAll(inner, [...(mqtt?.connections.values() ?? [])], (one) => recheckAll(inner, one));
     },
     async stop() {

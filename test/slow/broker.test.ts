@@ -133,6 +133,21 @@ describeThere('behind a broker', () => {
     expect(got).toEqual(['objects/pump-5/base/commands/early', 'objects/pump-5/base/commands/late']);
   });
 
+  test('commands that were created while the broker was away go out when it is back', async () => {
+    const { body } = await first().admin('POST', 'objects', { id: 'pump-20', name: 'x' });
+    const device = await connect();
+    await device.publishAsync('objects/pump-20/base/state', '{"n":1}', { qos: 1 });
+    await until(async () => (await valuesOf('pump-20')).length === 1);
+    broker.kill('SIGKILL');
+    await once(broker, 'exit');
+    await first().admin('POST', 'objects/pump-20/commands/stop');
+    await first().settled();
+    await startMosquitto();
+    const isSent = async () =>
+      (await first().admin('GET', `commands?where.object=${body._id}`)).body[0].status === 'delivered';
+    await until(isSent, 'the command to be sent', 30_000);
+  });
+
   test('a command to a device that was never heard of there waits for it', async () => {
     const { body } = await first().admin('POST', 'objects', { id: 'pump-6', name: 'x' });
     await first().admin('POST', 'objects/pump-6/commands/stop');

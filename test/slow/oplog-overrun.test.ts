@@ -5,6 +5,7 @@ import { LIMITS } from '../../src/model/limits.js';
 import { callApi, logIn } from '../support/api-call.js';
 import { ADMIN, openListener } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
+import { startTestBroker, type TestBroker } from '../support/mqtt-broker.js';
 import { AUTH, connectDevice } from '../support/mqtt-device.js';
 import { overrunOplog } from '../support/oplog.js';
 import { findFreePort } from '../support/ports.js';
@@ -12,6 +13,7 @@ import { type Receiver, startReceiver } from '../support/receiver.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
 
+/** The device of the last one is behind a broker. */
 const OBJECTS = ['car', 'truck', 'tram'];
 const HOST_UNREACHABLE = 6;
 const READING_MS = 2_000;
@@ -21,6 +23,7 @@ let set: ReplicaSet;
 let client: MongoClient;
 let token: string;
 let receiver: Receiver;
+let broker: TestBroker;
 let opsUrl: string;
 const instances: Instance[] = [];
 const endings: (() => unknown)[] = [];
@@ -30,11 +33,16 @@ beforeAll(async () => {
   set = await startReplicaSet({ members: 1, oplogMb: 5 });
   client = await new MongoClient(set.uri('vigil')).connect();
   receiver = await startReceiver();
+  broker = await startTestBroker();
   const opsPort = String(await findFreePort());
   opsUrl = `http://127.0.0.1:${opsPort}`;
-  instances.push(await start({ OPS_PORT: opsPort }));
+  instances.push(await start({ OPS_PORT: opsPort, MQTT_URL: broker.url }));
   token = await logIn(first().url, ADMIN);
   for (const id of OBJECTS) await call(first(), 'POST', 'objects', { id, name: id, config: { auth: AUTH } });
+  await until(() => broker.clients().length > 0, 'the broker to have clients');
+  broker.clients()[0]?.send('objects/tram/base/state', '{"n":1}');
+  const hasHeard = async () => (await call(first(), 'GET', 'objects/tram/packets')).length > 0;
+  await until(hasHeard, 'the device behind the broker to be known');
 }, 120_000);
 
 afterEach(async () => {
@@ -43,6 +51,7 @@ afterEach(async () => {
 
 afterAll(async () => {
   for (const instance of instances) await instance.stop();
+  broker?.stop();
   await receiver?.stop();
   await client?.close();
   await set?.stop();
@@ -144,13 +153,21 @@ async function refilled(through: Instance): Promise<number> {
 
 /** Connects a device; gives the topics of the commands that it gets. */
 async function connectWithCommands({ mqttUrl }: Instance, id: string): Promise<readonly string[]> {
-  const device = await connectDevice(mqttUrl, id);
+  // Its connection may be ended: an instance that was silent for long no longer counts as the one that has it.
+  const device = await connectDevice(mqttUrl, id, { reconnectPeriod: 200 });
   endings.push(() => device.endAsync(true));
   const topics: string[] = [];
   device.on('message', (topic) => topics.push(topic));
   await device.subscribeAsync('base/commands/#', { qos: 1 });
   return topics;
 }
+
+/** The commands of this name that were sent to the broker. */
+const sentToBroker = (command: string): number =>
+  broker
+    .clients()
+    .flatMap(({ published }) => published)
+    .filter(({ topic }) => topic === `objects/tram/base/commands/${command}`).length;
 
 /** What the instances store from now on, none of them sees. */
 async function blind(): Promise<() => Promise<unknown>> {
@@ -180,6 +197,7 @@ test('sends what was stored before the only instance was killed, and nobody had 
   const see = await blind();
   const unseen = await sendPackets(first(), 20);
   await call(first(), 'POST', 'objects/car/commands/stop', {});
+  await call(first(), 'POST', 'objects/tram/commands/ring', {});
   await first().kill();
   // A few may have been on their way.
   expect(paths.flatMap((path) => OBJECTS.flatMap((id) => keysAt(path, id))).length).toBeLessThan(50);
@@ -195,6 +213,7 @@ test('sends what was stored before the only instance was killed, and nobody had 
   const commands = await connectWithCommands(first(), 'car');
   await until(() => commands.length > 0, 'the command');
   expect(commands).toEqual(['base/commands/stop']);
+  await until(() => sentToBroker('ring') > 0, 'the command for the broker');
   await until(() => back.heard().length > 0, 'the gap');
   expect(back.heard()[0]).toMatchObject({ name: 'gap', payload: { reason: 'history gone', from: since } });
   await expectDelivered(paths, await sendPackets(first(), 2));
@@ -232,6 +251,7 @@ test('sends what was stored while an instance was frozen, also to handlers that 
   paths.push(...(await createHandlers(other, 'meanwhile')));
   const unseen = await sendPackets(other, 10);
   await call(other, 'POST', 'objects/truck/commands/stop', {});
+  await call(other, 'POST', 'objects/tram/commands/halt', {});
   await overrunOplog(client);
   // It reads them while it is late already.
   await delayHandlers();
@@ -240,5 +260,6 @@ test('sends what was stored while an instance was frozen, also to handlers that 
   await until(async () => (await refilled(other)) > already, 'the security event', 10_000, 100);
   await until(() => commands.length > 0, 'the command');
   expect(commands).toEqual(['base/commands/stop']);
+  await until(() => sentToBroker('halt') > 0, 'the command for the broker');
   await expectDelivered(paths, await sendPackets(frozen, 1));
 }, 200_000);

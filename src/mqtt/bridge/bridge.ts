@@ -7,8 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
 import type { ModelFinder } from '../../db/caches/models.js';
-import { claimCommand, confirmDelivery, releaseCommands } from '../../db/commands/commands.js';
-import { isBridgeDevice, recordBridgeDevice } from '../../db/devices/bridge-devices.js';
+import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../../db/commands/commands.js';
+import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../../db/devices/bridge-devices.js';
 import { type DeviceRecord, findDevice } from '../../db/devices/devices.js';
 import { isTransientError } from '../../db/driver/errors.js';
 import { tooLarge } from '../../errors.js';
@@ -42,6 +42,8 @@ export interface BridgeDeps extends ReceiveDeps {
 
 export interface Bridge {
   apply(change: Change): void;
+  /** For a gap in the change stream. */
+  applyAny(): void;
   stop(): Promise<void>;
 }
 
@@ -57,6 +59,8 @@ interface State {
   readonly devices: LRUCache<string, DeviceRecord>;
   readonly recorded: LRUCache<string, true>;
   isStopping: boolean;
+  /** The number of the last check for commands that nobody has sent. */
+  lastCheck: number;
 }
 
 /**
@@ -69,7 +73,7 @@ export function startBridge(deps: BridgeDeps): Bridge {
     clients: [],
     devices: new LRUCache({ ...cacheSize(max), ttl: LIMITS.brokerDeviceMs }),
     recorded: new LRUCache(cacheSize(max)),
-    isStopping: false,
+    ...{ isStopping: false, lastCheck: 0 },
   };
   for (let index = 0; index < LIMITS.brokerConnections; index++) state.clients.push(connect(deps, state, index));
   return {
@@ -77,6 +81,10 @@ export function startBridge(deps: BridgeDeps): Bridge {
       if (change.store === 'objects') state.devices.clear();
       if (change.store !== 'commands' || change.after?.status !== 'queued' || change.objectId === null) return;
       sendSoon(deps, state, change.objectId);
+    },
+    applyAny() {
+      state.devices.clear();
+      void sendWaiting(deps, state);
     },
     async stop() {
       state.isStopping = true;
@@ -108,9 +116,29 @@ function connect(deps: BridgeDeps, state: State, index: number): MqttClient {
     releaseCommands(deps.database, [HOLDER]).catch((error) =>
       deps.log.warn({ err: error }, 'failed to release commands: they may be delayed'),
     );
+    void sendWaiting(deps, state);
   });
   client.on('error', (error) => deps.log.warn({ err: error }, 'the connection to the broker failed'));
   return client;
+}
+
+/** Sends the commands whose creation nobody saw, or which nobody could send then. Retries; a later call takes the place of this one. */
+async function sendWaiting(deps: BridgeDeps, state: State): Promise<void> {
+  const check = ++state.lastCheck;
+  for (let after: string | null = null; check === state.lastCheck && !state.isStopping; ) {
+    try {
+      const ids = await listBridgeDevices(deps.database, after);
+      const waiting = await Promise.all(ids.map((id) => hasWaiting(deps.database, id, deps.now())));
+      for (const id of ids.filter((_, index) => waiting[index])) {
+        await sendAll(deps, state, id).catch((error: unknown) => reportLasting(deps, error));
+      }
+      after = ids.at(-1) ?? null;
+      if (after === null) return;
+    } catch (error) {
+      deps.log.warn({ err: error }, 'failed to send the commands that wait; retrying');
+      await wait(LIMITS.commandRetryMs, undefined, { ref: false });
+    }
+  }
 }
 
 /** Disconnects cleanly, but waits only a limited time for the broker to acknowledge. */
@@ -184,10 +212,16 @@ async function recordDevice(deps: BridgeDeps, state: State, objectId: string): P
   state.recorded.set(objectId, true);
 }
 
+const STAYS = 'failed to send a command to the broker: it stays queued';
+
 function sendSoon(deps: BridgeDeps, state: State, objectId: string): void {
-  sendAll(deps, state, objectId).catch((error) =>
-    deps.log.warn({ err: error }, 'failed to send a command to the broker: it stays queued'),
-  );
+  sendAll(deps, state, objectId).catch((error) => deps.log.warn({ err: error }, STAYS));
+}
+
+/** Throws what is worth another try. */
+function reportLasting({ log }: BridgeDeps, error: unknown): void {
+  if (isTransientError(error)) throw error;
+  log.warn({ err: error }, STAYS);
 }
 
 /** Sends the commands that this instance can claim. `delivered` means that the broker acknowledged the command. */

@@ -98,6 +98,7 @@ describe('Limits', () => {
     ...['presenceAgainMs', 'commandRetryMs', 'brokerConnections', 'brokerReconnectMs', 'brokerDeviceMs'],
     ...[
       'brokerLeaveMs',
+      'brokerCheckBatch',
       'idleCallers',
       'storesAtOnce',
       'listConnectionsMore',
