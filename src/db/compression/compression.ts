@@ -14,9 +14,17 @@ import { endSessions } from '../driver/sessions.js';
 import { COMPRESSION } from '../schema/collections.js';
 import { type Catalog, readCatalog, renameCopy } from './catalog.js';
 import { exchangeThem, finish } from './exchange.js';
-import { type Compression, isUnderWay, OvertakenError, readCompression, takeCompression } from './state.js';
-import { abandon, begin, CannotCompressError, compareAll, copyAll, tidy, type Work } from './steps.js';
+import {
+  CannotCompressError,
+  type Compression,
+  isUnderWay,
+  OvertakenError,
+  readCompression,
+  takeCompression,
+} from './state.js';
+import { abandon, begin, compareAll, copyAll, tidy } from './steps.js';
 import { isHistoryLost } from './tail.js';
+import type { Work } from './work.js';
 
 export interface CompressionOptions {
   readonly database: Database;

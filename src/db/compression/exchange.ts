@@ -15,11 +15,12 @@ import {
   renameCopy,
   type Stored,
 } from './catalog.js';
-import { hasOlderInstance } from './instances.js';
+import { drain, mirrorPage, withTail } from './following.js';
+import { hasOlderInstance, OLDER_INSTANCE } from './instances.js';
 import { type Move, settleLast } from './moves.js';
-import { advance, type Compression, keepCompression } from './state.js';
-import { CannotCompressError, drain, mirrorPage, OLDER_INSTANCE, type Work, withTail } from './steps.js';
+import { advance, CannotCompressError, type Compression, keepCompression } from './state.js';
 import { isHistoryLost } from './tail.js';
+import type { Work } from './work.js';
 
 /**
  * Refuses inserts, applies the last changes, and exchanges the collections. The copy refuses inserts as well, until `finish`. If

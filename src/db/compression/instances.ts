@@ -3,6 +3,9 @@ import { LIMITS } from '../../model/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 
+/** Why nothing is done then. */
+export const OLDER_INSTANCE = 'an instance of an older version is running, or was until a moment ago';
+
 /**
  * Whether an instance of a version runs that does not know this refusal: it would take a refused packet for an invalid one, and
  * acknowledge the MQTT message without storing it. Such instances have a heartbeat, if they take MQTT messages at all.

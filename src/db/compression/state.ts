@@ -56,6 +56,9 @@ export class OvertakenError extends Error {
   }
 }
 
+/** A reason, for the operator, why packets cannot be compressed here. */
+export class CannotCompressError extends Error {}
+
 const statesOf = ({ db }: Database): Collection<Compression> => db.collection<Compression>('installation');
 
 export const isUnderWay = (state: Compression | null): state is Compression =>

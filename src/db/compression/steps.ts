@@ -2,7 +2,6 @@
  * The steps of the compression up to the exchange. What is to do next follows from the collections and the stored state alone, so that any instance
  * can go on after any step, however the last one ended.
  */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { LIMITS } from '../../model/limits.js';
 import type { Database } from '../driver/client.js';
@@ -16,32 +15,18 @@ import {
   readStorage,
   type Stored,
 } from './catalog.js';
-import { hasOlderInstance } from './instances.js';
-import { compareNext, copyNext, type Move, type Mover, mirror } from './moves.js';
-import { advance, type Compression, type Stage } from './state.js';
-import { openTail, type Tail, type TailPage } from './tail.js';
-
-/** The owner at work. */
-export interface Work extends Mover {
-  /** Aborted when the work has to end. */
-  readonly signal: AbortSignal;
-  /** Aborted when another instance may have taken over. */
-  readonly lost: AbortSignal;
-  /** Called after each step forward. */
-  readonly onProgress: (state: Pick<Compression, 'stage' | 'copied' | 'total'>) => void;
-  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
-}
-
-/** A reason, for the operator, why packets cannot be compressed here. */
-export class CannotCompressError extends Error {}
+import { follow, withTail } from './following.js';
+import { hasOlderInstance, OLDER_INSTANCE } from './instances.js';
+import { compareNext, copyNext, type Move } from './moves.js';
+import { advance, CannotCompressError, type Compression, type Stage } from './state.js';
+import { openTail } from './tail.js';
+import type { Work } from './work.js';
 
 /** Options of a collection that the copy has too, or that mean nothing; nobody reads images of packets. */
 const KNOWN_OPTIONS = [
   ...['storageEngine', 'indexOptionDefaults', 'changeStreamPreAndPostImages'],
   ...['validationLevel', 'validationAction'],
 ];
-
-export const OLDER_INSTANCE = 'an instance of an older version is running, or was until a moment ago';
 
 /** Removes leftovers: copies, and the refusal of inserts. */
 export async function tidy(database: Database, { packets, copies }: Catalog): Promise<void> {
@@ -142,43 +127,3 @@ function createReopener({ database }: Work, { packets }: Move): () => Promise<vo
 
 const rest = ({ signal }: Work, startMs: number): Promise<void> =>
   wait((performance.now() - startMs) * LIMITS.compressionPauseRatio, undefined, { signal }).catch(() => undefined);
-
-export async function withTail(
-  work: Work,
-  { stage, token }: Compression,
-  run: (tail: Tail) => Promise<void>,
-): Promise<void> {
-  const tail = await openTail(work.database, token, stage === 'exchanging');
-  try {
-    await run(tail);
-  } finally {
-    await tail.close();
-  }
-}
-
-/** Applies the changes that are there. */
-async function follow(
-  work: Work,
-  move: Move,
-  { tail, until }: { tail: Tail; until: Compression['from'] },
-): Promise<void> {
-  for (let isLast = false; !isLast && !work.signal.aborted; ) {
-    const page = await tail.read();
-    isLast = page.isLast;
-    await mirror(work, move, { touched: page.touched, until, progress: { token: page.token } });
-  }
-}
-
-export const mirrorPage = (work: Work, move: Move, { touched, token }: TailPage): Promise<void> =>
-  mirror(work, move, { touched, until: null, progress: { token } });
-
-/** Applies all changes up to now. */
-export async function drain(work: Work, tail: Tail, apply: (page: TailPage) => Promise<void>): Promise<void> {
-  const marker = randomUUID();
-  await advance(work.database, work.owner, { marker });
-  while (!work.signal.aborted) {
-    const page = await tail.read();
-    await apply(page);
-    if (page.markers.includes(marker)) return;
-  }
-}
