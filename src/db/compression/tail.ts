@@ -1,8 +1,9 @@
 /** The changes of packets since a position in the change stream, in their order, with the markers of the owner between them. */
-import type { Document } from 'mongodb';
+import { BSON, type Document } from 'mongodb';
 import { LIMITS } from '../../model/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
+import { runRawCommand } from '../driver/raw-command.js';
 import { PACKETS } from '../packets/packets.js';
 import { COMPRESSION } from '../schema/collections.js';
 
@@ -64,7 +65,11 @@ export async function openTail({ client, db }: Database, token: Document | null,
   const next = { getMore: cursor.id, collection: '$cmd.aggregate', batchSize: LIMITS.compressionBatch };
   return {
     start: cursor.postBatchResumeToken,
-    read: async () => toPage((await run({ ...next, maxTimeMS: WAIT_MS }, AS_STORED)).cursor),
+    async read() {
+      // With the option to keep types, the driver would keep that of an error's code as well, which nobody would recognize.
+      const reply = await mapDriverErrors(() => runRawCommand(db, { ...next, maxTimeMS: WAIT_MS }, session), null);
+      return toPage(BSON.deserialize(reply, AS_STORED).cursor);
+    },
     async close() {
       await run({ killCursors: next.collection, cursors: [cursor.id] }).catch(() => undefined);
       await session.endSession().catch(() => undefined);
