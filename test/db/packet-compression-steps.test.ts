@@ -10,7 +10,7 @@ import {
   type Stored,
 } from '../../src/db/compression/catalog.js';
 import { startCompression } from '../../src/db/compression/compression.js';
-import { requestCompression } from '../../src/db/compression/state.js';
+import { requestCompression, withdrawCompression } from '../../src/db/compression/state.js';
 import { openTail } from '../../src/db/compression/tail.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { insertPackets } from '../../src/db/packets/inserts.js';
@@ -28,8 +28,18 @@ import { until } from '../support/until.js';
 const BATCHES = { compressionBatch: 10, compressionCompareBatch: 10 };
 Object.assign(LIMITS, { ...BATCHES, compressionCheckMs: 50, compressionPauseRatio: 0 });
 
-/** The position of another time: that of the first second of 1970, from which nothing resumes. */
-const toLost = ({ _data }: Document) => ({ _data: _data.replace(/^82.{8}/, '8200000001') });
+/** The position of a change that there never was, in the first second of 1970: from there, nothing resumes. */
+async function findLost(database: Database): Promise<Document> {
+  const tail = await openTail(database, null);
+  await database.db.collection('packets').insertOne(packetAt(70));
+  let token = tail.start;
+  for (let isThere = false; !isThere; ) {
+    const page = await tail.read();
+    [token, isThere] = [page.token, page.touched.length > 0];
+  }
+  await tail.close();
+  return { _data: token._data.replace(/^82.{8}/, '8200000001') };
+}
 
 const PACKETS = 45;
 const object = new ObjectId();
@@ -52,7 +62,6 @@ interface Prepared {
   readonly db: Db;
   /** The name of the copy. */
   readonly copy: string;
-  readonly start: Document;
   /** Changes the stored state, and starts a job that continues from it. */
   continueFrom(state: object): Promise<void>;
 }
@@ -76,7 +85,7 @@ async function prepare(): Promise<Prepared> {
   const { packets } = await readCatalog(database);
   const state = { source: packets?.uuid, copy: copy.uuid, token: tail.start, total: PACKETS, owner: 'a former one' };
   return {
-    ...{ database, db, copy: copy.name, start: tail.start },
+    ...{ database, db, copy: copy.name },
     async continueFrom(more) {
       const installation = db.collection<{ _id: string }>('installation');
       await installation.updateOne({ _id: 'compression' }, { $set: { ...state, ...more } });
@@ -141,10 +150,12 @@ test('repairs a copy that lacks packets, or has others', async () => {
 });
 
 test('begins again when the database no longer knows the changes', async () => {
-  const { db, copy, start, continueFrom } = await prepare();
-  await insertInto(db, copy, [70]);
-  await continueFrom({ stage: 'copying', token: toLost(start), from: { _id: packetAt(40)._id }, copied: 41 });
-  await expectPackets(db, upTo(PACKETS));
+  const { database, db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, [71]);
+  const token = await findLost(database);
+  await continueFrom({ stage: 'copying', token, from: { _id: packetAt(40)._id }, copied: 41, attempts: 10 });
+  await expectPackets(db, [...upTo(PACKETS), 70]);
+  expect(await findCompression(db)).toMatchObject({ copied: PACKETS + 1, attempts: 1 });
 });
 
 test('exchanges the collections when inserts were refused already', async () => {
@@ -255,6 +266,56 @@ test('gives stored packets their own outcome when others are refused for too lon
   const [stored, refused, other] = await insertPackets(database, writes);
   expect([stored, other]).toEqual([{ result: null }, { result: null }]);
   expect(refused).toMatchObject({ error: { status: 503 } });
+});
+
+test.each(['copying', 'comparing', 'exchanging'])(
+  'compresses packets when it is asked for again before it has given up, while it is %s',
+  async (stage) => {
+    const { database, db, copy, continueFrom } = await prepare();
+    if (stage !== 'copying') await insertInto(db, copy, upTo(PACKETS));
+    await withdrawCompression(database);
+    await requestCompression(database);
+    await continueFrom({ stage, copied: PACKETS, from: null });
+    await expectPackets(db, upTo(PACKETS));
+  },
+);
+
+test('begins again when it is asked for while it gives up', async () => {
+  const { database, db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, upTo(20));
+  await withdrawCompression(database);
+  // Who reads a collection in a transaction keeps others from dropping it.
+  await db.createCollection('packets_zstd_left');
+  const session = database.client.startSession();
+  endings.push(() => session.endSession());
+  session.startTransaction();
+  await db.collection('packets_zstd_left').findOne({}, { session });
+  await continueFrom({ stage: 'copying', from: { _id: packetAt(19)._id }, copied: 20 });
+  const drops = { currentOp: 1, 'command.drop': 'packets_zstd_left' };
+  await until(async () => (await database.admin.command(drops)).inprog.length > 0, 'it to give up');
+  await requestCompression(database);
+  await session.abortTransaction();
+  await expectPackets(db, upTo(PACKETS));
+  expect(await findCompression(db)).toMatchObject({ isUnwanted: false, copied: PACKETS });
+});
+
+test('refuses an index of the operator that the copy could violate for a moment, and says which', async () => {
+  const { db, continueFrom } = await prepare();
+  await db.collection('packets').createIndex({ n: 1 }, { name: 'numbers', unique: true });
+  await continueFrom({ stage: 'requested', source: null, copy: null, token: null });
+  await waitForStage(db, 'failed');
+  expect((await findCompression(db))?.problem).toBe('the collection packets has the unique index numbers');
+  expect(await findCollections(db)).toMatchObject({ copies: 0, validator: undefined });
+});
+
+test('refuses such an index also before the exchange', async () => {
+  const { db, copy, continueFrom } = await prepare();
+  await insertInto(db, copy, upTo(PACKETS));
+  await db.collection('packets').createIndex({ n: 1 }, { name: 'numbers', unique: true });
+  await continueFrom({ stage: 'exchanging', copied: PACKETS });
+  await waitForStage(db, 'failed');
+  expect((await findCompression(db))?.problem).toBe('the collection packets has the unique index numbers');
+  expect(await findCollections(db)).toMatchObject({ copies: 0, validator: undefined });
 });
 
 const OLDER = { _id: 'an older one', seen: new Date(Date.now() + 3_600_000) };

@@ -9,6 +9,7 @@ import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { PACKETS } from '../packets/packets.js';
 import { COMPRESSED, PACKETS_COPY } from '../schema/collections.js';
+import { CannotCompressError } from './state.js';
 
 /** A collection. */
 export interface Stored {
@@ -72,15 +73,18 @@ export async function createCopy(database: Database): Promise<Stored> {
   return created;
 }
 
-/** Creates the indexes of the packets, including those of the operator, that the copy does not have. */
+/**
+ * Creates the indexes of the packets, including those of the operator, that the copy does not have. Throws where one is unique: a
+ * packet that has taken the value of another may come before the removal of that.
+ */
 export async function copyIndexes({ db }: Database, { name }: Stored): Promise<void> {
-  await mapDriverErrors(async () => {
-    const indexes = await db.collection(PACKETS).listIndexes().toArray();
-    const wanted = indexes.flatMap(({ v: _, storageEngine: __, ...index }) =>
-      index.name === '_id_' ? [] : [index as IndexDescription],
-    );
-    if (wanted.length > 0) await db.collection(name).createIndexes(wanted);
-  }, null);
+  const indexes = await mapDriverErrors(() => db.collection(PACKETS).listIndexes().toArray(), null);
+  const unique = indexes.find((index) => index.unique || index.prepareUnique);
+  if (unique !== undefined) throw new CannotCompressError(`the collection packets has the unique index ${unique.name}`);
+  const wanted = indexes.flatMap(({ v: _, storageEngine: __, ...index }) =>
+    index.name === '_id_' ? [] : [index as IndexDescription],
+  );
+  if (wanted.length > 0) await mapDriverErrors(() => db.collection(name).createIndexes(wanted), null);
 }
 
 /** From the answer on, nobody can insert, on any instance. */

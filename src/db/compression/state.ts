@@ -69,11 +69,12 @@ export function readCompression(database: Database): Promise<Compression | null>
   return mapDriverErrors(() => statesOf(database).findOne({ _id: COMPRESSION }));
 }
 
-/** Asks for it, unless it is under way; a running service does it. */
+/** Asks for it; a running service does it. What is under way goes on, also if it was wanted no more. */
 export async function requestCompression(database: Database): Promise<void> {
-  const states = statesOf(database);
-  await mapDriverErrors(() => states.updateOne({ _id: COMPRESSION }, { $setOnInsert: NEW }, { upsert: true }));
-  await mapDriverErrors(() => states.updateOne({ _id: COMPRESSION, stage: { $in: ENDS } }, { $set: NEW }));
+  const isUnderWay = { $not: { $in: [{ $ifNull: ['$stage', 'done'] }, ENDS] } };
+  const goOn = { $mergeObjects: ['$$ROOT', { isUnwanted: false }] };
+  const request = { $replaceWith: { $cond: [isUnderWay, goOn, { $literal: { _id: COMPRESSION, ...NEW } }] } };
+  await mapDriverErrors(() => statesOf(database).updateOne({ _id: COMPRESSION }, [request], { upsert: true }));
 }
 
 /** Wants it no more; returns whether it was under way. */
@@ -97,15 +98,19 @@ export async function keepCompression(database: Database, owner: string): Promis
 /** What the owner changes. A `marker` appears in the change stream, after all that was written before it. */
 export type Progress = Partial<Omit<Compression, '_id' | 'owner' | 'session'>> & { readonly marker?: string };
 
-/** Throws `OvertakenError` unless `owner` still is the owner. An end may also be stored when it is not wanted any more. */
+/**
+ * Throws `OvertakenError` unless `owner` still is the owner, and the operator wants it, or wants it no more if it is stopped. Any
+ * other end may be stored either way.
+ */
 export async function advance(
   database: Database,
   owner: string,
   progress: Progress,
   session?: ClientSession,
 ): Promise<void> {
-  const isEnd = progress.stage !== undefined && ENDS.includes(progress.stage);
-  const filter = { _id: COMPRESSION, owner, ...(!isEnd && { isUnwanted: false }) } as const;
+  const isUnwanted = progress.stage === 'stopped';
+  const isOtherEnd = progress.stage === 'done' || progress.stage === 'failed';
+  const filter = { _id: COMPRESSION, owner, ...(!isOtherEnd && { isUnwanted }) } as const;
   const run = () => statesOf(database).updateOne(filter, { $set: progress }, session && { session });
   const { matchedCount } = session === undefined ? await mapDriverErrors(run) : await run();
   if (matchedCount === 0) throw new OvertakenError();

@@ -46,7 +46,7 @@ export async function begin(work: Work, catalog: Catalog): Promise<void> {
   const { database, owner } = work;
   await tidy(database, catalog);
   const { bytes, packets: total, isCompressed } = await readStorage(database);
-  const found = { bytes, total, copied: 0, from: null, problem: null };
+  const found = { bytes, total, copied: 0, from: null, attempts: 0, problem: null };
   if (isCompressed) return advance(database, owner, { ...found, stage: 'done', bytesAfter: bytes });
   await checkPossible(database, catalog.packets, bytes);
   const tail = await openTail(database, null);
