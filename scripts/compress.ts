@@ -6,7 +6,10 @@ import {
   requestCompression,
   withdrawCompression,
 } from '../src/db/compression/state.js';
+import { readBehindMs } from '../src/db/compression/tail.js';
 import { createClient, type Database, databaseOf } from '../src/db/driver/client.js';
+import { LIMITS } from '../src/model/limits.js';
+import { SECOND_MS } from '../src/model/units.js';
 import { failure, pause } from './client.js';
 import { formatBytes, readInstallation, readPlainArguments, runPlainly, withDatabase } from './installation.js';
 
@@ -30,7 +33,7 @@ async function main(signal: AbortSignal): Promise<number> {
     try {
       await client.connect();
       const database = databaseOf(client);
-      if (status) return print(describe(await readCompression(database)));
+      if (status) return print(await describeNow(database, await readCompression(database)));
       if (stop && !(await withdrawCompression(database))) return print('No packets are being compressed.');
       if (!stop) await requestCompression(database);
       // A Vigil cannot start before this command has ended.
@@ -49,11 +52,19 @@ async function follow(database: Database, signal: AbortSignal): Promise<Compress
     const state = await readCompression(database);
     if (!isUnderWay(state) || signal.aborted) return state;
     if (state.stage !== shown.stage || performance.now() - shown.ms > LINE_MS) {
-      console.log(describe(state));
+      console.log(await describeNow(database, state));
       shown = { stage: state.stage, ms: performance.now() };
     }
     await pause(LOOK_MS, signal);
   }
+}
+
+/** Also says whether the copy can follow. */
+async function describeNow(database: Database, state: Compression | null): Promise<string> {
+  const behindMs = isUnderWay(state) && state.token !== null ? await readBehindMs(database, state.token) : 0;
+  if (behindMs < LIMITS.compressionBehindMs) return describe(state);
+  const seconds = (behindMs / SECOND_MS).toLocaleString('en');
+  return `${describe(state)} The copy is ${seconds} s behind: no Vigil runs, or more packets are stored than the copy can take.`;
 }
 
 function describe(state: Compression | null): string {

@@ -1,5 +1,5 @@
 /** Limits of the compression of stored packets. A part of `LIMITS`. */
-import { SECOND_MS } from './units.js';
+import { MINUTE_MS, SECOND_MS } from './units.js';
 
 export const COMPRESSION_LIMITS = {
   // How often each instance looks for a request, and after which time another instance continues the work of a killed one.
@@ -10,6 +10,9 @@ export const COMPRESSION_LIMITS = {
   compressionCompareBatch: 2_000,
   compressionPauseRatio: 3,
   compressionLogMs: 30 * SECOND_MS,
+  // Batches of changes that are applied before the next packets are copied or compared, and from when on the copy is late.
+  compressionFollowPages: 10,
+  compressionBehindMs: MINUTE_MS,
   // How long the exchange of the collections waits for a lock, and how long inserts may be refused for one attempt at it.
   compressionLockMs: 2 * SECOND_MS,
   compressionStopMs: 3 * SECOND_MS,

@@ -9,7 +9,7 @@ import {
   refuseInserts,
   type Stored,
 } from '../../src/db/compression/catalog.js';
-import { startCompression } from '../../src/db/compression/compression.js';
+import { type CompressionJob, startCompression } from '../../src/db/compression/compression.js';
 import { requestCompression, withdrawCompression } from '../../src/db/compression/state.js';
 import { openTail } from '../../src/db/compression/tail.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
@@ -63,7 +63,7 @@ interface Prepared {
   /** The name of the copy. */
   readonly copy: string;
   /** Changes the stored state, and starts a job that continues from it. */
-  continueFrom(state: object): Promise<void>;
+  continueFrom(state: object): Promise<CompressionJob>;
 }
 
 /** An uncompressed collection, an empty copy of it, and a position from before both changed. */
@@ -91,6 +91,7 @@ async function prepare(): Promise<Prepared> {
       await installation.updateOne({ _id: 'compression' }, { $set: { ...state, ...more } });
       const job = startCompression({ database, log });
       endings.push(() => job.stop());
+      return job;
     },
   };
 }
@@ -127,16 +128,22 @@ test('copies what is left, and the types of all values', async () => {
   await expectPackets(db, upTo(PACKETS));
 });
 
-test('applies packets that were stored and removed behind and before the place where it copies', async () => {
-  const { db, copy, continueFrom } = await prepare();
-  await insertInto(db, copy, upTo(20));
-  const packets = db.collection('packets');
-  await packets.deleteMany({ n: { $in: [3, 19, 30] } });
-  await packets.insertMany(packetsAt(3, 100));
-  await continueFrom({ stage: 'copying', from: { _id: packetAt(19)._id }, copied: 20 });
-  const kept = upTo(PACKETS).filter((n) => n !== 19 && n !== 30);
-  await expectPackets(db, [...kept, 100]);
-});
+test.each([
+  ['the end of the collection', null],
+  ['the packet that was the last one', { _id: packetAt(PACKETS - 1)._id }],
+])(
+  'applies packets that were stored and removed behind and before the place where it copies, up to %s',
+  async (_, end) => {
+    const { db, copy, continueFrom } = await prepare();
+    await insertInto(db, copy, upTo(20));
+    const packets = db.collection('packets');
+    await packets.deleteMany({ n: { $in: [3, 19, 30, PACKETS - 1] } });
+    await packets.insertMany(packetsAt(3, 100));
+    await continueFrom({ stage: 'copying', from: { _id: packetAt(19)._id }, end, copied: 20 });
+    const kept = upTo(PACKETS - 1).filter((n) => n !== 19 && n !== 30);
+    await expectPackets(db, [...kept, 100]);
+  },
+);
 
 test('repairs a copy that lacks packets, or has others', async () => {
   const { db, copy, continueFrom } = await prepare();
@@ -148,6 +155,41 @@ test('repairs a copy that lacks packets, or has others', async () => {
     upTo(PACKETS).filter((n) => n !== 1),
   );
 });
+
+test('copies what was there at the beginning, and waits with the exchange, while more is stored than the copy can take', async () => {
+  const limits = { ...LIMITS };
+  const { warn } = log;
+  endings.push(() => [Object.assign(LIMITS, limits), Object.assign(log, { warn })]);
+  Object.assign(LIMITS, { compressionFollowPages: 2, compressionBehindMs: 1, compressionLogMs: 0 });
+  Object.assign(LIMITS, { compressionCompareBatch: 2_000 });
+  const warned: { stage?: string; behindMs?: number }[] = [];
+  Object.assign(log, { warn: (details: object) => void warned.push(details) });
+  const { db, continueFrom } = await prepare();
+  let [isStoring, stored] = [true, 0];
+  const store = async (count: number): Promise<void> => {
+    await db.collection('packets').insertMany(packetsAt(...upTo(count).map((n) => 1_000 + stored + n)));
+    stored += count;
+  };
+  await store(1_000);
+  const storing = (async () => {
+    while (isStoring) await store(100);
+  })();
+  endings.push(() => {
+    isStoring = false;
+  });
+  const slow = await continueFrom({ stage: 'copying', end: { _id: packetAt(PACKETS - 1)._id } });
+  await waitForStage(db, 'comparing');
+  expect(await findCompression(db)).toMatchObject({ copied: PACKETS });
+  const isBehind = () => warned.some(({ stage, behindMs = 0 }) => stage === 'exchanging' && behindMs > 0);
+  await until(isBehind, 'it to say that it waits', 60_000);
+  expect(await findCompression(db)).toMatchObject({ stage: 'exchanging', attempts: 0 });
+  isStoring = false;
+  await storing;
+  await slow.stop();
+  Object.assign(LIMITS, { compressionBatch: 1_000 });
+  await continueFrom({});
+  await expectPackets(db, [...upTo(PACKETS), ...upTo(stored).map((n) => 1_000 + n)]);
+}, 180_000);
 
 test('begins again when the database no longer knows the changes', async () => {
   const { database, db, copy, continueFrom } = await prepare();

@@ -85,12 +85,13 @@ async function look({ database, log }: CompressionOptions, job: Job, signal: Abo
   if (!isUnderWay(state) && isTidy) return;
   const lease = await acquireLease(database, COMPRESSION, LIMITS.compressionLeaseMs);
   if (lease === null) return;
-  const onProgress: Work['onProgress'] = ({ stage, copied, total }) => {
+  const onProgress: Work['onProgress'] = ({ stage, copied, total }, behindMs) => {
     job.progress = Math.min(1, copied / Math.max(1, total));
     job.failures = 0;
     if (performance.now() - job.loggedMs < LIMITS.compressionLogMs) return;
     job.loggedMs = performance.now();
-    log.info({ stage, copied, total }, 'compressing packets');
+    if (behindMs < LIMITS.compressionBehindMs) log.info({ stage, copied, total }, 'compressing packets');
+    else log.warn({ stage, copied, total, behindMs }, 'compressing packets: more are stored than the copy can take');
   };
   const { session } = job;
   const until = { signal: AbortSignal.any([signal, lease.lost]), lost: lease.lost };

@@ -15,7 +15,7 @@ import {
   renameCopy,
   type Stored,
 } from './catalog.js';
-import { drain, mirrorPage, withTail } from './following.js';
+import { catchUp, drain, mirrorPage, withTail } from './following.js';
 import { hasOlderInstance, OLDER_INSTANCE } from './instances.js';
 import { type Move, settleLast } from './moves.js';
 import { advance, CannotCompressError, type Compression, keepCompression } from './state.js';
@@ -39,7 +39,7 @@ export async function exchangeThem(work: Work, { packets, copy }: Move, state: C
     const { database } = work;
     const move = { packets, copy };
     await copyIndexes(database, copy);
-    await drain(work, tail, (page) => mirrorPage(work, move, page));
+    await catchUp(work, move, { tail, state });
     // It may have been started since; its end is worth waiting for.
     if (await hasOlderInstance(database)) throw unavailable(OLDER_INSTANCE);
     await advance(database, work.owner, { attempts: state.attempts + 1 });

@@ -28,6 +28,15 @@ export interface Move {
 const BY_ID = { sort: { _id: 1 }, hint: { _id: 1 } };
 const ONLY_ID = { projection: { _id: 1 } };
 
+/** From which packet on, without it, to which one. */
+export type Range = Pick<Compression, 'from' | 'end'>;
+
+/** The key of the last packet; null where there is none. */
+export async function findLastKey(mover: Mover, packets: Stored): Promise<Key | null> {
+  const [last] = (await read(mover, packets, { sort: { _id: -1 }, limit: 1, ...ONLY_ID })).documents;
+  return last === undefined ? null : keyOf(last);
+}
+
 /**
  * Copies the packets that follow `from`. With the last ones, the next stage begins: packets that are stored later are changes.
  * Returns what it advanced.
@@ -35,38 +44,39 @@ const ONLY_ID = { projection: { _id: 1 } };
 export function copyNext(
   mover: Mover,
   move: Move,
-  state: Pick<Compression, 'from' | 'copied'>,
-): Promise<Pick<Compression, 'from' | 'copied' | 'stage'>> {
+  state: Pick<Compression, 'from' | 'end' | 'copied'>,
+): Promise<Pick<Compression, 'from' | 'end' | 'copied' | 'stage'>> {
   return transact(mover, async () => {
     const filter = state.from === null ? {} : { _id: { $ne: state.from._id } };
     const limit = LIMITS.compressionBatch;
-    const range = { filter, ...rangeOf(state.from), ...BY_ID, limit, batchSize: limit };
+    const range = { filter, ...rangeOf(state), ...BY_ID, limit, batchSize: limit };
     // A cursor that is left open, because a reply has a limited size, ends with the transaction.
     const { documents, cursorId } = await read(mover, move.packets, range);
     await insert(mover, move.copy, documents);
     const isEnd = documents.length < limit && cursorId === 0n;
+    const last = isEnd && state.end !== null ? [state.end._id] : [];
+    await mirrorIds(mover, move, last);
     const reached = {
       stage: isEnd ? ('comparing' as const) : ('copying' as const),
       from: isEnd ? null : keyOf(documents.at(-1) as Buffer),
-      copied: state.copied + documents.length,
+      // Compared is also what has been stored since.
+      end: isEnd ? await findLastKey(mover, move.packets) : state.end,
+      copied: state.copied + documents.length + last.length,
     };
     await advance(mover.database, mover.owner, reached, mover.session);
     return reached;
   });
 }
 
-/**
- * Makes these packets the same in the copy, there or not. While packets are being copied, those after `until` are left out, because
- * they will be copied.
- */
+/** Makes these packets the same in the copy, there or not. Those in the range that will be copied are left out. */
 export function mirror(
   mover: Mover,
   move: Move,
-  { touched, until, progress }: { touched: readonly Touched[]; until: Key | null; progress: Progress },
+  { touched, range, progress }: { touched: readonly Touched[]; range: Range | null; progress: Progress },
 ): Promise<void> {
   return transact(mover, async () => {
     const ids = touched.map(({ id }) => id);
-    await mirrorIds(mover, move, ids, until === null ? {} : { $expr: { $lte: ['$_id', { $literal: until._id }] } });
+    await mirrorIds(mover, move, ids, range === null ? {} : outsideOf(range));
     await advance(mover.database, mover.owner, progress, mover.session);
   });
 }
@@ -92,16 +102,17 @@ async function mirrorIds(mover: Mover, { packets, copy }: Move, ids: readonly un
 export function compareNext(
   mover: Mover,
   { packets, copy }: Move,
-  from: Key | null,
+  { from, end }: Range,
 ): Promise<{ from: Key | null; differing: number }> {
   return transact(mover, async () => {
     const limit = LIMITS.compressionCompareBatch + 1;
-    const options = { ...rangeOf(from), ...BY_ID, ...ONLY_ID, limit, batchSize: limit };
+    const options = { ...rangeOf({ from, end }), ...BY_ID, ...ONLY_ID, limit, batchSize: limit };
     const present = (await read(mover, packets, options)).documents;
     const next = present.length < limit ? null : keyOf(present.pop() as Buffer);
-    const end = next === null ? {} : { max: next };
     const copied = new Map<string, Buffer>();
-    let batch = await read(mover, copy, { ...rangeOf(from), ...end, ...BY_ID, ...ONLY_ID, batchSize: limit });
+    let batch = await read(mover, copy, {
+      ...{ ...rangeOf({ from, end: next ?? end }), ...BY_ID, ...ONLY_ID, batchSize: limit },
+    });
     for (;;) {
       for (const id of batch.documents) copied.set(textOf(id), id);
       if (batch.cursorId === 0n) break;
@@ -149,7 +160,16 @@ const TRANSACTION = { readConcern: { level: 'snapshot' }, writeConcern: { w: 'ma
 const transact = <T>({ session }: Mover, work: () => Promise<T>): Promise<T> =>
   session.withTransaction(work, TRANSACTION);
 
-const rangeOf = (from: Key | null): Document => (from === null ? {} : { min: from });
+const rangeOf = ({ from, end }: Range): Document => ({
+  ...(from !== null && { min: from }),
+  ...(end !== null && { max: end }),
+});
+
+function outsideOf({ from, end }: Range): Document {
+  const before = from === null ? [] : [{ $lte: ['$_id', { $literal: from._id }] }];
+  const after = end === null ? [] : [{ $gte: ['$_id', { $literal: end._id }] }];
+  return { $expr: { $or: [...before, ...after] } };
+}
 
 /** Different for different bytes, as UTF-8 would not be. */
 const textOf = (bson: Uint8Array): string => Buffer.from(bson.buffer, bson.byteOffset, bson.length).toString('latin1');

@@ -30,6 +30,8 @@ export interface Compression {
   readonly token: Document | null;
   /** Where copying or comparing goes on; null at the beginning. */
   readonly from: Key | null;
+  /** Where it ends: packets from there on that are stored meanwhile are changes. Null for the end of the collection. */
+  readonly end: Key | null;
   readonly copied: number;
   /** How often the exchange was tried. */
   readonly attempts: number;
@@ -44,7 +46,17 @@ export interface Compression {
 
 const NEW: Omit<Compression, '_id'> = {
   ...{ stage: 'requested', isUnwanted: false, owner: null, session: null, source: null, copy: null },
-  ...{ token: null, from: null, copied: 0, attempts: 0, total: 0, bytes: 0, bytesAfter: null, problem: null },
+  ...{
+    token: null,
+    from: null,
+    end: null,
+    copied: 0,
+    attempts: 0,
+    total: 0,
+    bytes: 0,
+    bytesAfter: null,
+    problem: null,
+  },
 };
 const ENDS: readonly Stage[] = ['done', 'stopped', 'failed'];
 

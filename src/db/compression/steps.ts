@@ -17,7 +17,7 @@ import {
 } from './catalog.js';
 import { follow, withTail } from './following.js';
 import { hasOlderInstance, OLDER_INSTANCE } from './instances.js';
-import { compareNext, copyNext, type Move } from './moves.js';
+import { compareNext, copyNext, findLastKey, type Move } from './moves.js';
 import { advance, CannotCompressError, type Compression, type Stage } from './state.js';
 import { openTail } from './tail.js';
 import type { Work } from './work.js';
@@ -45,20 +45,22 @@ export async function abandon(work: Work, catalog: Catalog, stage: Stage, proble
 export async function begin(work: Work, catalog: Catalog): Promise<void> {
   const { database, owner } = work;
   await tidy(database, catalog);
+  const { packets } = catalog;
   const { bytes, packets: total, isCompressed } = await readStorage(database);
   const found = { bytes, total, copied: 0, from: null, attempts: 0, problem: null };
   if (isCompressed) return advance(database, owner, { ...found, stage: 'done', bytesAfter: bytes });
-  await checkPossible(database, catalog.packets, bytes);
+  if (packets === null) throw new CannotCompressError('there are no packets');
+  await checkPossible(database, packets, bytes);
   const tail = await openTail(database, null);
   await tail.close();
   const copy = await createCopy(database);
-  const source = catalog.packets?.uuid ?? null;
-  await advance(database, owner, { ...found, stage: 'copying', source, copy: copy.uuid, token: tail.start });
+  const end = await findLastKey(work, packets);
+  const collections = { source: packets.uuid, copy: copy.uuid };
+  await advance(database, owner, { ...found, ...collections, stage: 'copying', token: tail.start, end });
   work.log.info({ packets: total, bytes }, 'compressing packets');
 }
 
-async function checkPossible(database: Database, packets: Stored | null, neededBytes: number): Promise<void> {
-  if (packets === null) throw new CannotCompressError('there are no packets');
+async function checkPossible(database: Database, packets: Stored, neededBytes: number): Promise<void> {
   const hello = await database.db.command({ hello: 1 });
   if (hello.msg === 'isdbgrid') throw new CannotCompressError('the database is a sharded cluster');
   if (await hasOlderInstance(database)) throw new CannotCompressError(OLDER_INSTANCE);
@@ -79,15 +81,17 @@ export function copyAll(work: Work, move: Move, state: Compression): Promise<voi
   return withTail(work, state, async (tail) => {
     const keepOpen = createReopener(work, move);
     let reached: Pick<Compression, 'from' | 'copied'> = state;
+    let behindMs = 0;
     while (!work.signal.aborted) {
       const startMs = performance.now();
       await keepOpen();
-      const next = await copyNext(work, move, reached);
-      work.onProgress({ ...state, copied: next.copied });
+      const next = await copyNext(work, move, { ...state, ...reached });
+      work.onProgress({ ...state, copied: next.copied }, behindMs);
       if (next.stage !== 'copying') return;
       reached = next;
-      await follow(work, move, { tail, until: next.from });
-      await rest(work, startMs);
+      const page = await follow(work, move, { tail, range: { from: next.from, end: state.end } });
+      behindMs = page.behindMs;
+      if (page.isLast) await rest(work, startMs);
     }
   });
 }
@@ -101,16 +105,16 @@ export function compareAll(work: Work, move: Move, state: Compression): Promise<
     while (!work.signal.aborted) {
       const startMs = performance.now();
       await keepOpen();
-      await follow(work, move, { tail, until: null });
-      const range = await compareNext(work, move, from);
+      const { isLast, behindMs } = await follow(work, move, { tail, range: null });
+      const range = await compareNext(work, move, { from, end: state.end });
       repaired += range.differing;
       from = range.from;
-      work.onProgress(state);
+      work.onProgress(state, behindMs);
       if (from === null) {
         work.log.info({ repaired }, 'compared the packets with their copy');
         return advance(work.database, work.owner, { stage: 'exchanging' });
       }
-      await rest(work, startMs);
+      if (isLast) await rest(work, startMs);
     }
   });
 }
@@ -125,5 +129,6 @@ function createReopener({ database }: Work, { packets }: Move): () => Promise<vo
   };
 }
 
+/** Only who keeps up rests. */
 const rest = ({ signal }: Work, startMs: number): Promise<void> =>
   wait((performance.now() - startMs) * LIMITS.compressionPauseRatio, undefined, { signal }).catch(() => undefined);

@@ -1,6 +1,8 @@
 /** The changes of packets since a position in the change stream, in their order, with the markers of the owner between them. */
-import { BSON, type Document } from 'mongodb';
+import { BSON, type Document, type Timestamp } from 'mongodb';
 import { LIMITS } from '../../model/limits.js';
+import { secondsOf } from '../../model/position.js';
+import { SECOND_MS } from '../../model/units.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { runRawCommand } from '../driver/raw-command.js';
@@ -22,6 +24,8 @@ export interface TailPage {
   readonly token: Document;
   /** Whether there was less than one page can hold. */
   readonly isLast: boolean;
+  /** How long before the last write of the database the position is. */
+  readonly behindMs: number;
 }
 
 /** An open change stream. */
@@ -68,7 +72,7 @@ export async function openTail({ client, db }: Database, token: Document | null,
     async read() {
       // With the option to keep types, the driver would keep that of an error's code as well, which nobody would recognize.
       const reply = await mapDriverErrors(() => runRawCommand(db, { ...next, maxTimeMS: WAIT_MS }, session), null);
-      return toPage(BSON.deserialize(reply, AS_STORED).cursor);
+      return toPage(BSON.deserialize(reply, AS_STORED));
     },
     async close() {
       await run({ killCursors: next.collection, cursors: [cursor.id] }).catch(() => undefined);
@@ -80,7 +84,8 @@ export async function openTail({ client, db }: Database, token: Document | null,
 /** Keeps the exact types of all values. */
 const AS_STORED = { promoteValues: false, promoteBuffers: false, bsonRegExp: true };
 
-function toPage({ nextBatch, postBatchResumeToken }: Document): TailPage {
+function toPage({ cursor, operationTime }: Document): TailPage {
+  const { nextBatch, postBatchResumeToken: token } = cursor;
   const touched: Touched[] = [];
   const markers: string[] = [];
   for (const change of nextBatch) {
@@ -88,8 +93,18 @@ function toPage({ nextBatch, postBatchResumeToken }: Document): TailPage {
     if (marker === undefined) touched.push(toTouched(change));
     else markers.push(String(marker));
   }
-  return { touched, markers, token: postBatchResumeToken, isLast: nextBatch.length < LIMITS.compressionBatch };
+  const isLast = nextBatch.length < LIMITS.compressionBatch;
+  return { touched, markers, token, isLast, behindMs: toBehindMs(operationTime, token) };
 }
+
+/** How long before the last write of the database a stored position is. */
+export async function readBehindMs({ db }: Database, token: Document): Promise<number> {
+  const { operationTime } = await mapDriverErrors(() => db.command({ ping: 1 }));
+  return toBehindMs(operationTime, token);
+}
+
+const toBehindMs = (operationTime: Timestamp, { _data }: Document): number =>
+  (operationTime.t - secondsOf(Buffer.from(_data, 'hex').toString('base64url'))) * SECOND_MS;
 
 const toTouched = ({ operationType, documentKey, fullDocument }: Document): Touched => ({
   id: documentKey._id,

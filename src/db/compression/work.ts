@@ -9,6 +9,6 @@ export interface Work extends Mover {
   /** Aborted when another instance may have taken over. */
   readonly lost: AbortSignal;
   /** Called after each step forward. */
-  readonly onProgress: (state: Pick<Compression, 'stage' | 'copied' | 'total'>) => void;
+  readonly onProgress: (state: Pick<Compression, 'stage' | 'copied' | 'total'>, behindMs: number) => void;
   readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
 }

@@ -130,7 +130,7 @@ describe('Limits', () => {
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
     ...['compressionCheckMs', 'compressionLeaseMs', 'compressionBatch', 'compressionPauseRatio', 'compressionLogMs'],
     ...['compressionCompareBatch', 'compressionLockMs', 'compressionStopMs', 'compressionTries', 'insertRetryMs'],
-    ...['compressionExchanges', 'compressionExchangePauseMs'],
+    ...['compressionExchanges', 'compressionExchangePauseMs', 'compressionFollowPages', 'compressionBehindMs'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')
