@@ -75,7 +75,7 @@ function describe(state: Compression | null): string {
   if (stage === 'done') return `Compressed about ${total.toLocaleString('en')} packets: ${sizes}.`;
   if (stage === 'stopped') return 'The compression was stopped; the packets stay as they were.';
   if (stage === 'failed') throw failure(`The packets cannot be compressed: ${problem}.`);
-  if (stage === 'requested') return 'Requested. It begins as soon as a Vigil runs on this database.';
+  if (stage === 'requested') return 'Requested. A Vigil that runs on this database begins within 30 seconds.';
   if (stage === 'copying')
     return `Copied ${copied.toLocaleString('en')} of about ${total.toLocaleString('en')} packets.`;
   return stage === 'comparing' ? 'Comparing the packets with their copy.' : 'Exchanging the packets for their copy.';

@@ -2,8 +2,10 @@
 import { MINUTE_MS, SECOND_MS } from './units.js';
 
 export const COMPRESSION_LIMITS = {
-  // How often each instance looks for a request, and after which time another instance continues the work of a killed one.
+  // How often each instance looks whether there is something to do, how often where nothing can be, and after which time another
+  // instance continues the work of a killed one.
   compressionCheckMs: 2 * SECOND_MS,
+  compressionIdleMs: 30 * SECOND_MS,
   compressionLeaseMs: 10 * SECOND_MS,
   // Packets per transaction: copied, and compared by their keys; the pause after each one in relation to its duration.
   compressionBatch: 250,

@@ -20,7 +20,12 @@ import {
 } from '../support/uncompressed.js';
 import { until } from '../support/until.js';
 
-Object.assign(LIMITS, { compressionCheckMs: 50, compressionBatch: 100, compressionPauseRatio: 0 });
+Object.assign(LIMITS, {
+  compressionCheckMs: 50,
+  compressionIdleMs: 50,
+  compressionBatch: 100,
+  compressionPauseRatio: 0,
+});
 
 const NO_INSERTS = { _id: { $exists: false } };
 const endings: (() => unknown)[] = [];
@@ -116,7 +121,7 @@ test('removes copies and the refusal of inserts that nobody needs, and stores pa
 
 test('answers 503 with Retry-After when packets are refused for too long', async () => {
   const before = { ...LIMITS };
-  Object.assign(LIMITS, { compressionCheckMs: 3_600_000 });
+  Object.assign(LIMITS, { compressionCheckMs: 3_600_000, compressionIdleMs: 3_600_000 });
   endings.push(() => Object.assign(LIMITS, before));
   const service = await startUncompressed();
   await service.admin('POST', 'objects', { id: 'car', name: 'Car' });

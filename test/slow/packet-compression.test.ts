@@ -19,7 +19,7 @@ import {
 import { until } from '../support/until.js';
 
 // The service of the test only takes the packets: the compression is the work of other processes.
-Object.assign(LIMITS, { compressionCheckMs: 3_600_000 });
+Object.assign(LIMITS, { compressionCheckMs: 3_600_000, compressionIdleMs: 3_600_000 });
 
 const HISTORY = 20_000;
 const BLOCKED_MS = 4_000;

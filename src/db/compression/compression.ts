@@ -69,22 +69,25 @@ interface Job {
 
 async function run(options: CompressionOptions, job: Job, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
+    let pauseMs: number = LIMITS.compressionCheckMs;
     try {
-      await look(options, job, signal);
+      if ((await look(options, job, signal)) === 'idle') pauseMs = LIMITS.compressionIdleMs;
     } catch (error) {
       if (!signal.aborted) options.log.warn({ err: error }, 'failed to compress packets; retrying');
     }
     job.progress = 0;
-    await wait(LIMITS.compressionCheckMs, undefined, { signal }).catch(() => undefined);
+    await wait(pauseMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
-async function look({ database, log }: CompressionOptions, job: Job, signal: AbortSignal): Promise<void> {
+/** `idle` where there is nothing to do, and no former owner can be late with something either. */
+async function look({ database, log }: CompressionOptions, job: Job, signal: AbortSignal): Promise<'idle' | 'again'> {
   const [state, catalog] = await Promise.all([readCompression(database), readCatalog(database)]);
+  const isSettled = state === null || state.stage === 'done';
   const isTidy = catalog.copies.length === 0 && !catalog.packets?.refusesInserts;
-  if (!isUnderWay(state) && isTidy) return;
+  if (!isUnderWay(state) && isTidy) return isSettled ? 'idle' : 'again';
   const lease = await acquireLease(database, COMPRESSION, LIMITS.compressionLeaseMs);
-  if (lease === null) return;
+  if (lease === null) return 'again';
   const onProgress: Work['onProgress'] = ({ stage, copied, total }, behindMs) => {
     job.progress = Math.min(1, copied / Math.max(1, total));
     job.failures = 0;
@@ -100,6 +103,7 @@ async function look({ database, log }: CompressionOptions, job: Job, signal: Abo
   } finally {
     await lease.release();
   }
+  return 'again';
 }
 
 async function workOn(work: Work, job: Job): Promise<void> {

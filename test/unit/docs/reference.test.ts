@@ -128,7 +128,14 @@ describe('Limits', () => {
       'webhookReplayCheckMs',
     ],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
-    ...['compressionCheckMs', 'compressionLeaseMs', 'compressionBatch', 'compressionPauseRatio', 'compressionLogMs'],
+    ...[
+      'compressionIdleMs',
+      'compressionCheckMs',
+      'compressionLeaseMs',
+      'compressionBatch',
+      'compressionPauseRatio',
+      'compressionLogMs',
+    ],
     ...['compressionCompareBatch', 'compressionLockMs', 'compressionStopMs', 'compressionTries', 'insertRetryMs'],
     ...['compressionExchanges', 'compressionExchangePauseMs', 'compressionFollowPages', 'compressionBehindMs'],
   ];
