@@ -48,7 +48,18 @@ test('says how much room a new database needs where there is too little, and tak
   await (await start()).stop();
   // A database that is there is started with whatever room is left.
   await writeFile(filler, Buffer.alloc(200 * 1024 ** 2));
-  await (await start()).stop();
+  const database = await start();
+  const ours = join(folder, 'mongodb');
+  const client = new MongoClient(
+    uriOf(await readFile(pathsOf(ours).key, 'utf8'), Number(await readFile(pathsOf(ours).port, 'utf8'))),
+  );
+  const added = client.db('trial').collection('added');
+  await added.insertOne({ id: 'a' });
+  // By default, mongod builds no index where less than 500 MiB are free.
+  const index = await added.createIndex({ id: 1 }).catch(String);
+  await client.close();
+  await database.stop();
+  expect(index).toBe('id_1');
 }, 120_000);
 
 test('waits for room while the disk is full, however often mongod fails meanwhile, and goes on by itself with all it had', async () => {

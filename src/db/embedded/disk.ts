@@ -5,7 +5,7 @@ const mib = 1024 ** 2;
 /** The initial size of a new database, with some space for data. */
 const requiredMib = 512;
 /** A mongod that exits with less than this is taken to have exited for want of space. */
-const neededToRunMib = 128;
+export const neededToRunMib = 128;
 
 /** Throws an error with advice when the folder has too little space for a new database. */
 export async function checkFreeSpace(folder: string): Promise<void> {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoClient, MongoNetworkError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { libraryEnvironment, type Mongod } from './binary.js';
+import { neededToRunMib } from './disk.js';
 
 export type InstanceSettings = {
   mongod: Mongod;
@@ -78,6 +79,8 @@ function argumentsOf({ folder, port, cacheSizeMb }: InstanceSettings): string[] 
     ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
     // Without users, mongod would let anyone on this machine create one, and would look for users at every command.
     ...['--setParameter', 'enableLocalhostAuthBypass=false'],
+    // By default, mongod builds no index where less than 500 MiB are free, not even for a new collection with one document.
+    ...['--setParameter', `indexBuildMinAvailableDiskSpaceMB=${neededToRunMib}`],
     ...['--quiet', '--noscripting', '--slowms', String(slowQueryMs)],
     ...(process.platform === 'win32' ? [] : ['--nounixsocket']),
   ];
