@@ -18,7 +18,8 @@ const shape = {
   id: z.string().max(64).nullish(),
   name: z.string().max(256).nullish(),
   type: z.string().max(32).nullish(),
-  dataType: z.string().max(64).nullish(),
+  // Other platforms put anything here; only that of an argument has a meaning.
+  dataType: z.unknown().optional(),
   unit: z.string().max(64).nullish(),
   reference: z.string().max(1_024).nullish(),
   params: z.record(z.string(), z.unknown()).nullish(),
@@ -49,7 +50,7 @@ export interface Reference {
   readonly path: readonly string[];
 }
 
-const isDataType = (text: string): text is DataType => (DATA_TYPES as readonly string[]).includes(text);
+const isDataType = (value: unknown): value is DataType => (DATA_TYPES as readonly unknown[]).includes(value);
 
 /** The declarations of a model, by name. */
 export interface Declarations {

@@ -49,6 +49,12 @@ describe('a tree', () => {
     ['an argument whose name begins with a digit', { children: [{ type: 'argument', id: '3303_0_5601' }] }, true],
     ['an argument named with a space', { children: [{ type: 'argument', id: 'a b' }] }, false],
     ['another node with a type of its own', { children: [{ type: 'config', id: 'a', dataType: 'table' }] }, true],
+    ['another node whose type of values is a list', { children: [{ type: 'config', dataType: ['a', 'b'] }] }, true],
+    [
+      'an argument whose type of values is a list',
+      { children: [{ type: 'argument', id: 'a', dataType: ['a'] }] },
+      false,
+    ],
     ['a folder with a type', { type: 'subsystem', dataType: 'date', children: [] }, true],
     ['an action that begins with !', { children: [{ type: 'action', id: '!govecs_lock' }] }, true],
     ['an action with a slash', { children: [{ type: 'action', id: 'a/b' }] }, false],
