@@ -123,6 +123,12 @@ describe('a body', () => {
     'a=1',
   ])('is refused if it is not JSON: %j', async (body) => expectRefusal(await post(body), 400, 'not valid JSON'));
 
+  test.each(['null', '5', '"text"', 'true', ' null ', '[]'])('is refused if it is no object: %s', async (body) => {
+    for (const type of ['application/json', 'application/vnd.api+json']) {
+      expectRefusal(await post(body, { 'Content-Type': type }), 400, 'the body must be a JSON object');
+    }
+  });
+
   test.each([
     'text/plain',
     'application/x-www-form-urlencoded',

@@ -137,7 +137,7 @@ function parsePlain(bytes: Buffer): unknown {
 }
 
 function toBody(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor a list');
+  if (typeof value !== 'object' || value === null) throw badRequest('the body must be a JSON object');
   return value;
 }
 
