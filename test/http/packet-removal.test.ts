@@ -87,6 +87,7 @@ test.each([
   ['', 'from, to: at least one of them is required'],
   ['from=&to=', 'from, to: at least one of them is required'],
   ['from=yesterday', 'from: expected ms since the epoch or YYYY-MM-DDThh:mm'],
+  ['from=2&to=1', 'from: is later than to'],
   ['from=1&where.speed=5', 'where.speed: packets are removed by from and to alone'],
   ['from=1&limit=5', 'limit: packets are removed by from and to alone'],
   ['from=1&dryrun=true', 'dryrun: is spelled dryRun'],

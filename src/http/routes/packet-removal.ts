@@ -45,6 +45,7 @@ function parseInterval({ query }: Request): [fromMs: number | null, toMs: number
   if (unfit !== undefined) throw badRequest(`${unfit.slice(0, 64)}: packets are removed by from and to alone`);
   const [fromMs, toMs] = [parseBound(query, 'from', 'begin'), parseBound(query, 'to', 'end')];
   if (fromMs === null && toMs === null) throw badRequest('from, to: at least one of them is required');
+  if (fromMs !== null && toMs !== null && fromMs > toMs) throw badRequest('from: is later than to');
   return [fromMs, toMs];
 }
 
