@@ -8,8 +8,8 @@ import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
 import { isValidOwnId } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
-import { parseDuration } from './time.js';
-import { parseWebhook } from './webhook.js';
+import { isTokenLifetime, TOKEN_LIFETIME } from './time.js';
+import { parseWebhook, WEBHOOK_URL } from './webhook.js';
 
 export interface Store {
   readonly name: string;
@@ -52,8 +52,8 @@ const credentials = z
   .array(z.string().refine(isCredential, 'expected "METHOD /path/pattern", such as "GET /objects/*"'))
   .max(LIMITS.credentials);
 const duration = z
-  .union([z.string(), z.number()])
-  .refine((value) => isTokenLifetime(parseDuration(value)), 'expected a duration such as "90 days" or milliseconds');
+  .union([z.string(), z.number()], { error: `expected ${TOKEN_LIFETIME}` })
+  .refine(isTokenLifetime, `expected ${TOKEN_LIFETIME}`);
 const objectId = z
   .string()
   .min(1)
@@ -64,8 +64,6 @@ const objectId = z
   .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank');
 const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
 const record = z.record(z.string(), z.unknown());
-
-const isTokenLifetime = (ms: number | null): boolean => ms !== null && ms >= 1_000 && ms <= LIMITS.tokenLifetimeMaxMs;
 
 interface Definition {
   fields: z.ZodRawShape;
@@ -162,7 +160,10 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   },
   labels: { fields: { name: text().nullish() } },
   handlers: {
-    fields: { name: text().nullish(), url: z.url({ protocol: /^https?$/ }).nullish() },
+    fields: {
+      name: text().nullish(),
+      url: z.url({ protocol: /^https?$/, error: `expected ${WEBHOOK_URL}` }).nullish(),
+    },
     hidden: ['_secrets', '_editor'],
     service: ['secret'],
     references: ['_editor.user'],

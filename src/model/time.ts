@@ -1,4 +1,6 @@
 /** Parses times and durations of clients and operators to milliseconds. */
+import { LIMITS } from './limits.js';
+import { DAY_MS, SECOND_MS } from './units.js';
 
 const MAX_TIME_MS = 8.64e15;
 const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+ -]\d{2}:?\d{2})?)?$/i;
@@ -73,4 +75,13 @@ export function parseDuration(value: unknown): number | null {
   if (unit === undefined) return null;
   const durationMs = Math.round(Number(match[1]) * (UNITS_MS[unit] ?? Number.NaN));
   return Number.isSafeInteger(durationMs) ? durationMs : null;
+}
+
+/** What a token's lifetime is, for messages. */
+export const TOKEN_LIFETIME = `a duration such as "90 days", or milliseconds; 1 second to ${LIMITS.tokenLifetimeMaxMs / DAY_MS} days`;
+
+/** Whether the value is a duration that a token may be valid for. */
+export function isTokenLifetime(value: unknown): boolean {
+  const ms = parseDuration(value);
+  return ms !== null && ms >= SECOND_MS && ms <= LIMITS.tokenLifetimeMaxMs;
 }

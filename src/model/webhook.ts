@@ -46,9 +46,12 @@ export function parseWebhook(fields: JsonObject): WebhookSettings | null {
   };
 }
 
+/** What `url` is. */
+export const WEBHOOK_URL = 'an address such as https://example.com/webhook, of http or https';
+
 /** Throws a 400: not http or https, with a user name or password, or too long. */
 export function parseUrl(value: Json): URL {
-  const expected = 'url: expected an address such as https://example.com/webhook';
+  const expected = `url: expected ${WEBHOOK_URL}`;
   if (typeof value !== 'string' || !URL.canParse(value)) throw badRequest(expected);
   if (value.length > LIMITS.webhookUrlCharacters) {
     throw badRequest(`url: at most ${LIMITS.webhookUrlCharacters} characters`);

@@ -53,3 +53,12 @@ test.each([
   expect(String(stored?._editor.user) === user._id).toBe(isAnswering);
   await remove(handler);
 });
+
+test.each(['ftp://a.example', 'nonsense', '', 'example.com/hook', 'javascript:alert(1)', 5])(
+  'refuses the url %p, and says what is expected',
+  async (url) => {
+    const { status, body } = await service.admin('POST', 'handlers', { name: 'Wrong', url });
+    const expected = 'url: expected an address such as https://example.com/webhook, of http or https';
+    expect([status, body.helper.message]).toEqual([400, expected]);
+  },
+);

@@ -14,7 +14,7 @@ import { isCredential, mayGrant } from '../../model/access.js';
 import { isObject, type JsonObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
-import { parseDuration } from '../../model/time.js';
+import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../../model/time.js';
 import { callerOf, scopeIn } from '../middleware/authenticate.js';
 import { readLogin } from '../middleware/body.js';
 import { allowMethods } from '../middleware/errors.js';
@@ -102,14 +102,11 @@ const openToken: Handler = (deps) => async (req, res) => {
 
 function parseTokenRequest(deps: AuthDeps, body: unknown): { lifetimeMs: number; scopes: string[] | null } {
   const { expiresIn, scopes = null } = isObject(body) ? body : ({} as JsonObject);
-  const lifetimeMs = expiresIn === undefined ? deps.tokenLifetimeMs : parseDuration(expiresIn);
-  if (lifetimeMs === null || lifetimeMs < 1_000 || lifetimeMs > LIMITS.tokenLifetimeMaxMs) {
-    throw badRequest('expiresIn: expected a duration such as "90 days", or milliseconds');
-  }
+  if (expiresIn !== undefined && !isTokenLifetime(expiresIn)) throw badRequest(`expiresIn: expected ${TOKEN_LIFETIME}`);
   if (scopes !== null && !(Array.isArray(scopes) && scopes.length <= LIMITS.credentials && scopes.every(isScope))) {
     throw badRequest('scopes: expected a list of "METHOD /path/pattern"');
   }
-  return { lifetimeMs, scopes: scopes as string[] | null };
+  return { lifetimeMs: parseDuration(expiresIn) ?? deps.tokenLifetimeMs, scopes: scopes as string[] | null };
 }
 
 const isScope = (scope: unknown): boolean => typeof scope === 'string' && isCredential(scope);
