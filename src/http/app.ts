@@ -95,14 +95,19 @@ const OMITTED_HEADERS = {
   xPermittedCrossDomainPolicies: false,
   xXssProtection: false,
 } as const;
+/** A page of a service at a plain HTTP address must not be loaded over TLS. */
+const POLICY = { directives: { upgradeInsecureRequests: null } };
 
-/** Sets helmet's headers. They are the same for every response, so helmet computes them once. */
+/** Sets helmet's headers. They are the same for every response with the same scheme, so helmet computes them once. */
 function setSecurityHeaders(): RequestHandler {
-  const headers = new Map<string, string>();
-  const recorder = { setHeader: (name: string, value: string) => headers.set(name, value), removeHeader() {} };
-  helmet(OMITTED_HEADERS)({} as Request, recorder as unknown as Response, () => undefined);
-  return (_req, res, next) => {
-    for (const [name, value] of headers) res.setHeader(name, value);
+  const secure = new Map<string, string>();
+  const recorder = { setHeader: (name: string, value: string) => secure.set(name, value), removeHeader() {} };
+  const set = helmet({ ...OMITTED_HEADERS, contentSecurityPolicy: POLICY });
+  set({} as Request, recorder as unknown as Response, () => undefined);
+  const plain = new Map(secure);
+  plain.delete('Strict-Transport-Security');
+  return (req, res, next) => {
+    for (const [name, value] of req.secure ? secure : plain) res.setHeader(name, value);
     next();
   };
 }

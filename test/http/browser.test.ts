@@ -245,6 +245,22 @@ describe('the scheme of an origin', () => {
     expect(await tryAll(behind, { ...headers, Origin: 'https://vigil.example:444' })).toEqual(NONE);
   });
 
+  test('asks browsers to stay with TLS only where they use it', async () => {
+    const object = (await behind.admin('POST', 'objects', { id: 'seen', name: 'x' })).body._id;
+    const ask = async (asked: TestService, proto: string) => {
+      const headers = { 'X-Forwarded-Proto': proto };
+      const answers = await Promise.all([
+        asked.as(null)('GET', '/', undefined, headers),
+        asked.as(null)('GET', '/nothing', undefined, headers),
+        asked.admin('GET', `objects/${object}`, undefined, headers),
+      ]);
+      return answers.map((answer) => answer.headers['strict-transport-security']);
+    };
+    expect(await ask(behind, 'https')).toEqual(Array(3).fill(expect.stringMatching(/^max-age=\d+/)));
+    expect(await ask(behind, 'http')).toEqual([undefined, undefined, undefined]);
+    expect(await ask(service, 'https')).toEqual([undefined, undefined, undefined]);
+  });
+
   test('ignores the default port of the scheme', async () => {
     const headers = { Host: 'vigil.example:443', 'X-Forwarded-Proto': 'https', Origin: 'https://vigil.example' };
     expect(await tryAll(behind, headers)).toEqual(ALL);
@@ -318,7 +334,16 @@ describe('headers', () => {
       });
       expect(headers['content-security-policy']).toMatch(/object-src 'none'/);
       expect(headers['content-security-policy']).toMatch(/frame-ancestors/);
-      for (const name of ['etag', 'last-modified', 'x-powered-by', 'server', 'access-control-allow-origin']) {
+      // This service is not behind TLS.
+      expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests');
+      for (const name of [
+        'strict-transport-security',
+        'etag',
+        'last-modified',
+        'x-powered-by',
+        'server',
+        'access-control-allow-origin',
+      ]) {
         expect(headers[name]).toBeUndefined();
       }
     }
