@@ -181,6 +181,6 @@ async function sweep(deps: PresenceDeps): Promise<void> {
     await endAllPresence(deps.database, silent, deps.now());
     const devices = await storeEnds(deps, silent);
     await removeInstance(deps.database, silent);
-    deps.log.info({ instance: silent, devices }, 'marked the devices of a failed instance offline');
+    deps.log.info({ instance: silent, devices }, 'marked the devices of an ended instance offline');
   }
 }
