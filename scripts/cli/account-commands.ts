@@ -20,10 +20,11 @@ const login: Command = {
     const password = env.VIGIL_PASSWORD || (process.stdin.isTTY ? await askPassword(name) : '');
     if (password === '') throw new PlainError('No password: set VIGIL_PASSWORD, or run this at a terminal');
     const expiresIn = textOf(values, 'expires-in') ?? EXPIRES_IN;
-    const { token, expiresAt } = await createClient({ url }).auth.issueToken(
-      { login: name, password, expiresIn },
-      { signal },
-    );
+    const { token, expiresAt } = await createClient({ url })
+      .auth.issueToken({ login: name, password, expiresIn }, { signal })
+      .catch((error: { status?: number }) => {
+        throw error.status === 401 ? new PlainError('The login or the password is wrong') : error;
+      });
     const file = profileFile(env);
     await writeProfile(file, { url, token, login: name, expiresAt });
     output.say(`Logged in to ${url} as ${name}, from ${hostname()}. The token is in ${file}.`);

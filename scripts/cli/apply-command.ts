@@ -1,6 +1,6 @@
 // apply: creates and changes entities as files describe them. Shows the differences and asks for confirmation first.
 import { createInterface } from 'node:readline/promises';
-import type { StoreClient, VigilClient } from '../../src/client/client.js';
+import { type StoreClient, type VigilClient, VigilError } from '../../src/client/client.js';
 import { type Difference, findDifferences, referencesIn, resolveReferences, toChange } from './apply-plan.js';
 import { type Command, PlainError, type Session, UsageError } from './command.js';
 import { keyOf, readManifests, type Wanted } from './manifest.js';
@@ -58,7 +58,15 @@ const apply: Command = {
     output.say(summary);
     if (open.length === 0 || values['dry-run']) return;
     if (!values.yes && !(await isConfirmed(session))) throw new PlainError('Nothing was changed');
-    for (const step of open) await applyStep(client, known, step);
+    for (const [index, step] of open.entries()) {
+      await applyStep(session, known, step).catch((error: unknown) => {
+        if (!(error instanceof VigilError)) throw error;
+        const { wanted } = step;
+        throw new PlainError(
+          `${wanted.source}: ${nameOf(wanted)}: ${error.message}. ${index} of ${open.length} applied`,
+        );
+      });
+    }
     output.say(`Applied: ${created} created, ${changed} changed`);
   },
 };
@@ -127,7 +135,7 @@ async function isConfirmed({ signal }: Session): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-async function applyStep(client: VigilClient, known: Known, { wanted, id, differences }: Step): Promise<void> {
+async function applyStep({ client, output }: Session, known: Known, { wanted, id, differences }: Step): Promise<void> {
   const store = storeOf(client, wanted.store);
   const idOf = (reference: string): string => {
     const target = known.get(reference)?._id;
@@ -138,6 +146,12 @@ async function applyStep(client: VigilClient, known: Known, { wanted, id, differ
   const fields = resolveReferences(wanted.fields, idOf) as Fields;
   const changed = id === null ? await store.create(fields) : await store.update(id, pickChanged(fields, differences));
   known.set(nameOf(wanted), changed);
+  // Only this answer contains them.
+  for (const name of ['secret', 'token']) {
+    if (id === null && typeof changed[name] === 'string') {
+      output.say(`${plain(nameOf(wanted))}: ${name} ${changed[name]} (shown this once: keep it)`);
+    }
+  }
 }
 
 /** The changed fields as the file describes them, with references replaced. */

@@ -109,6 +109,27 @@ test('applies files once: shows the difference, changes it, and then finds nothi
   expect([shown.code, shown.stdout]).toEqual([0, '~ objects/truck-7\n    name: "Truck 7" → "Truck Seven"\n']);
 });
 
+test('shows the secret of a webhook that a file creates, and which entity of a file was refused', async () => {
+  const file = join(folder, 'hooks.json');
+  const hook = { store: 'handlers', name: 'CRM', url: 'https://crm.example/vigil' };
+  writeFileSync(file, JSON.stringify([hook, { store: 'handlers', name: 'ERP', url: 'nonsense' }]));
+  const { code, stdout, stderr } = await vigil('apply', '-f', file, '--yes');
+  expect([code, stdout + stderr]).toEqual([
+    1,
+    expect.stringMatching(/^handlers\/CRM: secret whsec_\S+ \(shown this once: keep it\)$/m),
+  ]);
+  expect(stderr).toContain(`${file}: handlers/ERP: 400 Bad Request: url: expected`);
+  expect(stderr).toContain('1 of 2 applied');
+  const fixed = { store: 'handlers', name: 'ERP', url: 'https://erp.example/vigil' };
+  writeFileSync(file, JSON.stringify([hook, fixed]));
+  expect((await vigil('apply', '-f', file, '--yes')).stderr).toContain('Applied: 1 created, 0 changed');
+});
+
+test('says that the login or the password is wrong', async () => {
+  const { code, stderr } = await vigil('login', 'nobody');
+  expect([code, stderr]).toEqual([1, 'The login or the password is wrong\n']);
+});
+
 test('prints types of added stores', async () => {
   await service.admin('POST', 'stores', { name: 'drivers', schema: { properties: { name: { type: 'string' } } } });
   expect((await vigil('types')).stdout).toContain('export type Driver = {\n  name?: string;\n};');
