@@ -124,10 +124,32 @@ describe('a body', () => {
   ])('is refused if it is not JSON: %j', async (body) => expectRefusal(await post(body), 400, 'not valid JSON'));
 
   test.each(['null', '5', '"text"', 'true', ' null ', '[]'])('is refused if it is no object: %s', async (body) => {
-    for (const type of ['application/json', 'application/vnd.api+json']) {
+    for (const type of ['application/json', 'application/vnd.api+json', 'application/json;charset=utf8']) {
       expectRefusal(await post(body, { 'Content-Type': type }), 400, 'the body must be a JSON object');
     }
   });
+
+  test.each(['application/json;charset=utf8', 'application/json; charset="UTF8"', 'application/json; Charset=Utf-8'])(
+    'is taken with the type %s, on every path with a body',
+    async (type) => {
+      const { body } = await post({ name: 'x' }, { 'Content-Type': type });
+      const headers = { 'Content-Type': type };
+      const patched = await service.admin('PATCH', `labels/${body._id}`, { name: 'y'.repeat(200) }, headers);
+      const many = Array.from({ length: 3_000 }, () => ({ text: 'x'.repeat(30) }));
+      const packets = await service.admin('POST', 'objects/car/packets', many, headers);
+      const login = await service.as(null)('POST', 'auth/token', ADMIN, headers);
+      const formType = type.replace('json', 'x-www-form-urlencoded');
+      const form = new URLSearchParams(ADMIN).toString();
+      const byForm = await service.as(null)('POST', 'auth/token', form, { 'Content-Type': formType });
+      expect([body.name, patched.status, packets.status, login.status, byForm.status]).toEqual([
+        'x',
+        200,
+        200,
+        200,
+        200,
+      ]);
+    },
+  );
 
   test.each([
     'text/plain',

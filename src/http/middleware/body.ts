@@ -161,9 +161,14 @@ export function readLogin(): RequestHandler[] {
   ];
 }
 
+/** A common misspelling of `utf-8`, which Express' parsers refuse. */
+const UTF8 = /(;\s*charset\s*=\s*"?)utf8\b/i;
+
 function refuseUnless(isAccepted: (req: Request) => boolean): RequestHandler {
   return (req, _res, next) => {
     if (hasBody(req)) {
+      const type = req.headers['content-type'];
+      if (type !== undefined && UTF8.test(type)) req.headers['content-type'] = type.replace(UTF8, '$1utf-8');
       if (!isAccepted(req)) throw unsupportedMediaType('the body must be JSON: Content-Type: application/json');
       // Express' parser would treat a truncated body as absent.
       if (req.destroyed || !req.socket.readable) throw badRequest(CLIENT_DISCONNECTED);
