@@ -63,7 +63,7 @@ const objectId = z
   .regex(/^[^#/\u0000-\u001f\u007f]+$/, 'may not contain #, / or control characters')
   .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank');
 const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
-const record = z.record(z.string(), z.unknown());
+const record = z.record(z.string(), z.unknown(), 'expected an object');
 
 interface Definition {
   fields: z.ZodRawShape;

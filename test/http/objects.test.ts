@@ -39,6 +39,11 @@ describe('an object', () => {
     });
   });
 
+  test.each([['text'], [5], [[]]])('requires that its config is an object, not %j', async (config) => {
+    const { status, body } = await service.admin('POST', 'objects', { id: 'unset', name: 'x', config });
+    expect([status, body.helper.message]).toEqual([400, 'config: expected an object']);
+  });
+
   test('keeps every field of a user, and returns it in lists', async () => {
     const fields = { status: 'idle', active: false, description: 'd', config: { a: [1] }, phone: '+1', tags: ['x'] };
     const object = await create(fields);
