@@ -3,7 +3,10 @@ import { z } from 'zod';
 
 const longitude = z.number().min(-180).max(180);
 const latitude = z.number().min(-90).max(90);
-const position = z.union([z.tuple([longitude, latitude]), z.tuple([longitude, latitude, z.number()])]);
+const position = z.union(
+  [z.tuple([longitude, latitude]), z.tuple([longitude, latitude, z.number()])],
+  'expected a position: longitude, latitude, and perhaps a height',
+);
 const ring = z.array(position).min(4).refine(isClosed, 'expected a ring: its last position is the first one again');
 const polygon = z.array(ring).min(1);
 

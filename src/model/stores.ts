@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { badRequest } from '../errors.js';
 import { isCredential } from './access.js';
+import { explainIssue } from './field-errors.js';
 import { geometry } from './geojson.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
@@ -224,10 +225,10 @@ function toStore(storeName: string, definition: Definition): Store {
 }
 
 /** Frozen: zod extends a copy, and V8 (Node.js 20) extends the copy of a frozen object without a new shape. */
-const WITH_INPUT = Object.freeze({ reportInput: true });
+const CHECKING = Object.freeze({ reportInput: true, error: explainIssue });
 
 function checkAgainst(schema: z.ZodType, fields: JsonObject): void {
-  const result = schema.safeParse(fields, WITH_INPUT);
+  const result = schema.safeParse(fields, CHECKING);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
   const field = issue.path.join('.');
