@@ -111,9 +111,10 @@ const parts = (folder) => ({
 
 async function bundle() {
   const basemap = addBasemap();
-  const worker = fileURLToPath(import.meta.resolve('maplibre-gl/dist/maplibre-gl-worker.mjs'));
-  addOutputs(await build({ ...common, entryPoints: [{ in: worker, out: 'map-worker' }] }));
   const source = (name) => join(root, 'src', 'console', name);
+  // MapLibre says that its files do nothing by themselves, but its worker does.
+  const worker = { entryPoints: [{ in: source('map/worker.ts'), out: 'map-worker' }], ignoreAnnotations: true };
+  addOutputs(await build({ ...common, ...worker, define: { BASEMAP: JSON.stringify(basemap) } }));
   const define = {
     BASEMAP: JSON.stringify(basemap),
     MAP_WORKER: JSON.stringify(find('map-worker', '.js')),

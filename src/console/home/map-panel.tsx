@@ -1,7 +1,7 @@
 /** The map beside the list. It is loaded after the first rows are there: to create it takes a processor longer than they do. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { FleetMap, MapPlace } from '../map/fleet-map.js';
+import type { FleetMap, FleetMapOptions, MapPlace } from '../map/fleet-map.js';
 import { Icon } from '../parts/icon.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
@@ -26,14 +26,15 @@ export function MapPanel() {
     if (!hasRows) return;
     let isGone = false;
     const create = async (): Promise<void> => {
-      const createMap = await loadMap();
-      if (isGone || element.current === null) return;
-      map.current = createMap(element.current, {
+      map.current = await createMap(() => (isGone ? null : element.current), {
         ...{ label: t('map.label'), isDark: isDark.peek(), place: parsePlace(place.peek()) },
         onSelect: (id) => showRef.current({ object: id }),
         onMove: ({ lat, lon, zoom }) =>
           showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),
       });
+      // What it shows is put on it in a task of its own.
+      await new Promise<void>((resolve) => setTimeout(() => resolve()));
+      if (isGone) return;
       state.value = 'ready';
       void loadGeofencesOnce();
     };
@@ -74,12 +75,18 @@ function useShown(): ReturnType<typeof visible.peek> | null {
   return shown.current;
 }
 
-/** The map that this browser can draw. */
-async function loadMap() {
-  const hasWebGl = document.createElement('canvas').getContext('webgl2') !== null;
-  return hasWebGl
-    ? (await import('../map/fleet-map.js')).createFleetMap
-    : (await import('../map/canvas-map.js')).createCanvasMap;
+/** The map that this browser can draw; null if its element is gone meanwhile. */
+async function createMap(find: () => HTMLElement | null, options: FleetMapOptions): Promise<FleetMap | null> {
+  const { createFleetMap } = await import('../map/fleet-map.js');
+  const element = find();
+  try {
+    return element && createFleetMap(element, options);
+  } catch {
+    // Without WebGL. To ask for it beforehand would take half as long as the map.
+    const { createCanvasMap } = await import('../map/canvas-map.js');
+    const again = find();
+    return again && createCanvasMap(again, options);
+  }
 }
 
 /** `48.1,11.5,9` as the address says it; null for anything else. */

@@ -1,6 +1,6 @@
 /** A map in the page: the ground beneath, the way it is moved, and its colours. */
 import { Map as GlMap, setWorkerUrl } from 'maplibre-gl';
-import { colorBasemap, createStyle, loadBasemap } from './basemap.js';
+import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
 import { STYLE_URL, TILES_URL } from './own-map.js';
 
 declare const MAP_WORKER: string;
@@ -22,7 +22,9 @@ export function createBaseMap(container: HTMLElement, { label, isDark }: BaseMap
   setWorkerUrl(MAP_WORKER);
   const map = new GlMap({
     ...{ attributionControl: STYLE_URL === null ? false : { compact: true } },
-    ...{ container, style: STYLE_URL ?? createStyle(isDark), renderWorldCopies: false },
+    ...{ container, style: STYLE_URL ?? FIRST_STYLE, renderWorldCopies: false },
+    // The own style is tested.
+    validateStyle: STYLE_URL !== null,
     // What is drawn on it is placed without turning and tilting.
     ...{ dragRotate: false, pitchWithRotate: false, touchPitch: false, maxPitch: 0 },
     ...{ center: [11, 49], zoom: 3.5, minZoom: 1, maxZoom: 18, fadeDuration: 0 },
@@ -53,27 +55,28 @@ async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): 
   const hasStyle = STYLE_URL !== null && (await isStyleThere(map));
   if (STYLE_URL !== null && !hasStyle) {
     container.dataset.style = 'own';
-    map.setStyle(createStyle(isDark));
-    await map.once('styledata');
-  } else if (STYLE_URL === null) await map.once('load');
+    map.setStyle(FIRST_STYLE);
+  }
   if (hasStyle) {
     markDrawn(map);
     return { setDark: () => undefined };
   }
-  const tiles =
-    TILES_URL === null ? null : import('./tiles-file.js').then((one) => one.addTiles(map, TILES_URL as string, isDark));
+  await settled(map);
+  const basemap = addBasemap(map, isDark);
+  const tiles = basemap.then(async () =>
+    TILES_URL === null ? null : (await import('./tiles-file.js')).addTiles(map, TILES_URL, isDark),
+  );
+  // Without its ground, the map still shows the objects.
   void tiles
-    ?.then(({ attribution }) => {
-      if (attribution !== '') container.dataset.attribution = attribution;
+    .then((layer) => {
+      if (layer?.attribution) container.dataset.attribution = layer.attribution;
+      markDrawn(map);
     })
     .catch(() => undefined);
-  // Without its ground, the map still shows the objects.
-  const drawn = Promise.all([loadBasemap(map), tiles]);
-  void drawn.then(() => markDrawn(map)).catch(() => undefined);
   return {
     setDark(wanted) {
-      colorBasemap(map, wanted);
-      void tiles?.then((layer) => layer.setDark(wanted)).catch(() => undefined);
+      void basemap.then(() => colorBasemap(map, wanted)).catch(() => undefined);
+      void tiles.then((layer) => layer?.setDark(wanted)).catch(() => undefined);
     },
   };
 }

@@ -2,9 +2,9 @@
 import type { FeatureCollection } from 'geojson';
 import type {
   ExpressionSpecification,
-  GeoJSONSource,
-  GeoJSONSourceSpecification,
+  FilterSpecification,
   Map as GlMap,
+  LayerSpecification,
   StyleSpecification,
 } from 'maplibre-gl';
 import { feature, mesh } from 'topojson-client';
@@ -13,20 +13,22 @@ import type { GeometryCollection, Topology } from 'topojson-specification';
 declare const BASEMAP: { readonly coarse: string; readonly fine: string; readonly towns: string };
 
 type World = Topology<{ countries: GeometryCollection<{ name: string }> }>;
+export type GroundPart = 'land' | 'lines' | 'towns';
 
-const EMPTY: FeatureCollection = { type: 'FeatureCollection', features: [] };
-/** From here on the coarse outlines look like polygons. */
-const FINE_ZOOM = 3.4;
+/** The worker of the map makes the tiles of the ground, up to this level. */
+export const GROUND = { protocol: 'ground', maxLevel: 10 };
 const RETRY_MS = 3_000;
 const MAX_ATTEMPTS = 100;
 
 const COLORS = {
-  light: { water: '#dbe6ee', land: '#f6f5f1', border: '#d3d0c6', coast: '#c3d1db', text: '#626b76', halo: '#f6f5f1' },
-  dark: { water: '#0e141b', land: '#1a222c', border: '#2d3946', coast: '#2a3846', text: '#8d99a6', halo: '#141b23' },
+  light: { land: '#f6f5f1', border: '#d3d0c6', coast: '#c3d1db', text: '#626b76', halo: '#f6f5f1' },
+  dark: { land: '#1a222c', border: '#2d3946', coast: '#2a3846', text: '#8d99a6', halo: '#141b23' },
 };
 
-/** Smaller towns appear as the map is zoomed in; people are counted in thousands. Filters know whole levels of zoom only. */
-const TOWNS: ExpressionSpecification = ['step', ['zoom'], ['>=', ['get', 'people'], 9_000]] as never;
+const PEOPLE: ExpressionSpecification = ['get', 'people'];
+/** In thousands. Cities are named at every zoom. */
+const CITY_PEOPLE = 9_000;
+/** Smaller towns appear as the map is zoomed in. Filters know whole levels of zoom only. */
 const TOWN_STEPS: readonly [number, number][] = [
   [3, 2_500],
   [4, 700],
@@ -34,64 +36,79 @@ const TOWN_STEPS: readonly [number, number][] = [
   [6, 100],
 ];
 
-export function createStyle(isDark: boolean): StyleSpecification {
+/** Where layers of the ground are added: above them is what the map is for. */
+export const GROUND_END = 'ground-end';
+
+/** The style of the first frame. The water is the background of the page. */
+export const FIRST_STYLE: StyleSpecification = {
+  ...{ version: 8, sources: {} },
+  layers: [{ id: GROUND_END, type: 'background', layout: { visibility: 'none' } }],
+};
+
+/** The layers of the ground, with the part that they draw, in the steps in which they are added. */
+function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpecification[]])[] {
   const color = COLORS[isDark ? 'dark' : 'light'];
-  const source: GeoJSONSourceSpecification = { type: 'geojson', data: EMPTY };
-  return {
-    version: 8,
-    sources: { land: source, borders: source, towns: source },
-    layers: [
-      { id: 'water', type: 'background', paint: { 'background-color': color.water } },
+  const of = <P extends GroundPart>(part: P) => ({ source: part, 'source-layer': part });
+  const names = (id: string, filter: unknown): LayerSpecification => ({
+    ...{ id, ...of('towns'), type: 'symbol', filter: filter as FilterSpecification },
+    layout: {
+      'text-field': ['get', 'name'],
+      'text-font': ['sans-serif'],
+      'text-size': ['interpolate', ['linear'], ['zoom'], 3, 10.5, 9, 14],
+      'symbol-sort-key': ['-', PEOPLE],
+      'text-padding': 8,
+    },
+    paint: { 'text-color': color.text, 'text-halo-color': color.halo, 'text-halo-width': 1.2 },
+  });
+  const isTown = (least: number) => ['all', ['>=', PEOPLE, least], ['<', PEOPLE, CITY_PEOPLE]];
+  return [
+    // Lines beside it make its edges smooth.
+    ['land', { id: 'land', ...of('land'), type: 'fill', paint: { 'fill-color': color.land, 'fill-antialias': false } }],
+    [
+      'lines',
       {
-        id: 'land',
-        type: 'fill',
-        source: 'land',
-        paint: { 'fill-color': color.land, 'fill-outline-color': color.coast },
+        ...{ id: 'coasts', ...of('lines'), type: 'line', filter: ['get', 'isCoast'] },
+        paint: { 'line-color': color.coast, 'line-width': 1 },
       },
       {
-        ...{ id: 'borders', type: 'line', source: 'borders' },
+        ...{ id: 'borders', ...of('lines'), type: 'line', filter: ['!', ['get', 'isCoast']] },
         paint: { 'line-color': color.border, 'line-width': ['interpolate', ['linear'], ['zoom'], 2, 0.6, 8, 1.6] },
       },
-      {
-        ...{ id: 'towns', type: 'symbol', source: 'towns' },
-        filter: [
-          ...TOWNS,
-          ...TOWN_STEPS.flatMap(([zoom, people]) => [zoom, ['>=', ['get', 'people'], people]]),
-        ] as never,
-        layout: {
-          'text-field': ['get', 'name'],
-          'text-font': ['sans-serif'],
-          'text-size': ['interpolate', ['linear'], ['zoom'], 3, 10.5, 9, 14],
-          'symbol-sort-key': ['-', ['get', 'people']],
-          'text-padding': 8,
-        },
-        paint: { 'text-color': color.text, 'text-halo-color': color.halo, 'text-halo-width': 1.2 },
-      },
     ],
-  };
+    // The largest first, because the letters of all names, drawn in one task, are a long one.
+    ['towns', names('cities', ['>=', PEOPLE, CITY_PEOPLE])],
+    [
+      'towns',
+      names('towns', ['step', ['zoom'], false, ...TOWN_STEPS.flatMap(([zoom, least]) => [zoom, isTown(least)])]),
+    ],
+  ];
+}
+
+/** When the map has drawn all that it has, in a task of its own. */
+export async function settled(map: GlMap): Promise<void> {
+  await map.once('idle');
+  await new Promise<void>((resolve) => setTimeout(() => resolve()));
+}
+
+/** Adds the ground in steps: what each of them compiles, loads and draws is a task that nobody notices. */
+export async function addBasemap(map: GlMap, isDark: boolean): Promise<void> {
+  for (const [part, ...layers] of layersOf(isDark)) {
+    await settled(map);
+    const tiles = [`${GROUND.protocol}://${part}/{z}/{x}/{y}`];
+    if (!map.getSource(part)) map.addSource(part, { type: 'vector', tiles, maxzoom: GROUND.maxLevel });
+    for (const layer of layers) map.addLayer(layer, GROUND_END);
+  }
 }
 
 export function colorBasemap(map: GlMap, isDark: boolean): void {
   const color = COLORS[isDark ? 'dark' : 'light'];
-  map.setPaintProperty('water', 'background-color', color.water);
   map.setPaintProperty('land', 'fill-color', color.land);
-  map.setPaintProperty('land', 'fill-outline-color', color.coast);
+  map.setPaintProperty('coasts', 'line-color', color.coast);
   map.setPaintProperty('borders', 'line-color', color.border);
-  map.setPaintProperty('towns', 'text-color', color.text);
-  map.setPaintProperty('towns', 'text-halo-color', color.halo);
-}
-
-/** Loads the coarse outlines and the towns at once, and the fine outlines when somebody looks closer. */
-export async function loadBasemap(map: GlMap): Promise<void> {
-  let isFine = false;
-  const refine = (): Promise<void> | undefined => {
-    if (isFine || map.getZoom() < FINE_ZOOM) return;
-    isFine = true;
-    return showWorld(map, BASEMAP.fine);
-  };
-  map.on('zoom', () => void refine()?.catch(() => undefined));
-  const coarse = showWorld(map, BASEMAP.coarse, () => !isFine);
-  await Promise.all([coarse, showTowns(map), refine()]);
+  for (const names of ['cities', 'towns']) {
+    map.setPaintProperty(names, 'text-color', color.text);
+    map.setPaintProperty(names, 'text-halo-color', color.halo);
+  }
 }
 
 /** A file of the map; asks again while the server cannot be reached. */
@@ -106,28 +123,23 @@ async function load<T>(url: string): Promise<T> {
   }
 }
 
-/** The coarse outlines of all countries. */
-export async function loadOutlines(): Promise<FeatureCollection> {
-  const world = await load<World>(BASEMAP.coarse);
-  return feature(world, world.objects.countries);
-}
-
-async function showWorld(map: GlMap, url: string, isWanted = () => true): Promise<void> {
-  const world = await load<World>(url);
+/** The areas of all countries, and the lines around and between them. */
+export async function loadWorld(isFine: boolean): Promise<{ land: FeatureCollection; lines: FeatureCollection }> {
+  const world = await load<World>(isFine ? BASEMAP.fine : BASEMAP.coarse);
   const { countries } = world.objects;
-  if (!isWanted()) return;
-  sourceOf(map, 'land')?.setData(feature(world, countries));
-  sourceOf(map, 'borders')?.setData(mesh(world, countries, (a, b) => a !== b));
+  const lines = [true, false].map((isCoast) => ({
+    ...{ type: 'Feature' as const, properties: { isCoast } },
+    geometry: mesh(world, countries, (one, other) => (one === other) === isCoast),
+  }));
+  return { land: feature(world, countries), lines: { type: 'FeatureCollection', features: lines } };
 }
 
-async function showTowns(map: GlMap): Promise<void> {
+export async function loadTowns(): Promise<FeatureCollection> {
   const towns = await load<[string, number, number, number][]>(BASEMAP.towns);
   const features = towns.map(([name, lon, lat, people]) => ({
     type: 'Feature' as const,
     properties: { name, people },
     geometry: { type: 'Point' as const, coordinates: [lon, lat] },
   }));
-  sourceOf(map, 'towns')?.setData({ type: 'FeatureCollection', features });
+  return { type: 'FeatureCollection', features };
 }
-
-const sourceOf = (map: GlMap, name: string): GeoJSONSource | undefined => map.getSource<GeoJSONSource>(name);

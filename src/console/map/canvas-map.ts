@@ -2,7 +2,7 @@
 import * as leaflet from 'leaflet';
 import { changed, type FleetObject, objects, positionOf } from '../state/fleet.js';
 import type { Geofence } from '../state/geofences.js';
-import { loadOutlines } from './basemap.js';
+import { loadWorld } from './basemap.js';
 import type { FleetMap, FleetMapOptions } from './fleet-map.js';
 import { toFeature } from './geofence-shapes.js';
 
@@ -85,7 +85,7 @@ function addGround(map: leaflet.Map, colors: () => Colors) {
     pointToLayer: (_feature, place) => leaflet.circleMarker(place, { radius: 4 }),
   });
   fences.addTo(map);
-  void loadOutlines().then((outlines) => land.addData(outlines).bringToBack());
+  void loadWorld(false).then((world) => land.addData(world.land).bringToBack());
   return { land, fences };
 }
 

@@ -3,14 +3,14 @@ import { type Map as GlMap, MercatorCoordinate } from 'maplibre-gl';
 import { changed, type FleetObject, objects, positionOf } from '../state/fleet.js';
 import type { Geofence } from '../state/geofences.js';
 import { type BaseMapOptions, createBaseMap, isReduced } from './base-map.js';
-import { createGeofenceLayer } from './geofence-layer.js';
+import { createGeofenceLayer, type GeofenceLayer } from './geofence-layer.js';
 import { ObjectPoints, type View } from './object-points.js';
 import { createPointLayer, POINT_COLORS } from './point-layer.js';
 
 const TILE_PX = 512;
 const CLICK_PX = 16;
 const CLOSE_ZOOM = 11;
-const FIT = { padding: 60, maxZoom: 13, duration: 0 };
+const FIT = { padding: 60, maxZoom: 13 };
 
 /** The middle of the map, and its zoom. */
 export interface MapPlace {
@@ -48,11 +48,8 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   let [isDark, selected]: [boolean, string | null] = [options.isDark, null];
   let shownBefore: readonly FleetObject[] | null | undefined;
   const layer = createPointLayer({ points, view, colors: () => POINT_COLORS[isDark ? 'dark' : 'light'] ?? {} });
-  const geofences = base.loaded.then(() => {
-    const shapes = createGeofenceLayer(map, options.isDark);
-    map.addLayer(layer);
-    return shapes;
-  });
+  const loaded = base.loaded.then(() => map.addLayer(layer));
+  let geofences: Promise<GeofenceLayer> | undefined;
   map.on('click', ({ point }) => options.onSelect(points.nearest(view(), point, CLICK_PX)));
   reportMoves(map, options.onMove);
   showNames(map, container, (at) => points.nearest(view(), at, CLICK_PX));
@@ -77,9 +74,13 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
     setDark(wanted: boolean): void {
       isDark = wanted;
       base.setDark(wanted);
-      void geofences.then((shapes) => shapes.setDark(wanted));
+      void geofences?.then((shapes) => shapes.setDark(wanted));
     },
-    showGeofences: (shown: readonly Geofence[]): void => void geofences.then((shapes) => shapes.show(shown)),
+    showGeofences(shown: readonly Geofence[]): void {
+      // Without geofences, the map begins sooner.
+      if (shown.length > 0) geofences ??= loaded.then(() => createGeofenceLayer(map, isDark, layer.id));
+      void geofences?.then((shapes) => shapes.show(shown));
+    },
     zoomBy(levels: number, originalEvent: Event): void {
       map.zoomTo(map.getZoom() + levels, { duration: isReduced() ? 0 : 250 }, { originalEvent });
     },
@@ -93,7 +94,9 @@ function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) 
   if (place !== null) map.jumpTo({ center: [place.lon, place.lat], zoom: place.zoom });
   function showAll(isAnimated: boolean): void {
     const bounds = points.bounds();
-    if (bounds !== null) map.fitBounds(bounds, { ...FIT, ...(isAnimated && !isReduced() && { duration: 600 }) });
+    if (bounds === null) return;
+    if (isAnimated && !isReduced()) map.fitBounds(bounds, { ...FIT, duration: 600 });
+    else map.jumpTo(map.cameraForBounds(bounds, FIT) ?? {});
   }
   function goTo(id: string): void {
     const position = positionOf(objects.get(id)?.state);

@@ -1,6 +1,6 @@
 /** Draws geofences beneath the objects of a map. */
 import type { FeatureCollection } from 'geojson';
-import type { GeoJSONSource, Map as GlMap } from 'maplibre-gl';
+import type { GeoJSONSource, Map as GlMap, LayerSpecification } from 'maplibre-gl';
 import type { Geofence } from '../state/geofences.js';
 import { toFeature } from './geofence-shapes.js';
 
@@ -16,22 +16,24 @@ export interface GeofenceLayer {
   setDark(isDark: boolean): void;
 }
 
-export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer {
+/** `before`: the layer above. */
+export function createGeofenceLayer(map: GlMap, isDark: boolean, before?: string): GeofenceLayer {
   map.addSource(SOURCE, { type: 'geojson', data: toCollection([]) });
   const color = COLORS[isDark ? 'dark' : 'light'];
-  map.addLayer({
+  const add = (layer: LayerSpecification): unknown => map.addLayer(layer, before);
+  add({
     ...{ id: 'geofence-areas', type: 'fill', source: SOURCE, filter: ['==', ['geometry-type'], 'Polygon'] },
     paint: { 'fill-color': color.line, 'fill-opacity': 0.12 },
   });
-  map.addLayer({
+  add({
     ...{ id: 'geofence-lines', type: 'line', source: SOURCE },
     paint: { 'line-color': color.line, 'line-width': 1.8 },
   });
-  map.addLayer({
+  add({
     ...{ id: 'geofence-places', type: 'circle', source: SOURCE, filter: ['==', ['geometry-type'], 'Point'] },
     paint: { 'circle-color': color.line, 'circle-radius': 4 },
   });
-  map.addLayer({
+  add({
     ...{ id: 'geofence-names', type: 'symbol', source: SOURCE, minzoom: NAME_ZOOM },
     layout: { 'text-field': ['get', 'name'], 'text-font': ['sans-serif'], 'text-size': 12, 'text-padding': 4 },
     paint: { 'text-color': color.text, 'text-halo-color': color.halo, 'text-halo-width': 1.4 },

@@ -39,6 +39,9 @@ interface Metadata {
   readonly attribution?: string;
 }
 
+/** The names above the tiles. */
+const ABOVE = 'cities';
+
 /** Adds the tiles beneath the names of towns. */
 export async function addTiles(map: GlMap, url: string, isDark: boolean): Promise<TilesLayer> {
   const [protocol, file] = [new Protocol(), new PMTiles(url)];
@@ -49,12 +52,12 @@ export async function addTiles(map: GlMap, url: string, isDark: boolean): Promis
   const attribution = new DOMParser().parseFromString(html, 'text/html').body.textContent ?? '';
   if (tileType !== TileType.Mvt) {
     map.addSource(SOURCE, { type: 'raster', url: `pmtiles://${url}`, tileSize: 256 });
-    map.addLayer({ id: SOURCE, type: 'raster', source: SOURCE }, 'towns');
+    map.addLayer({ id: SOURCE, type: 'raster', source: SOURCE }, ABOVE);
     return { attribution, setDark: () => undefined };
   }
   map.addSource(SOURCE, { type: 'vector', url: `pmtiles://${url}` });
   const shown = layersOf(new Set(layers.map(({ id }) => id)), isDark);
-  for (const layer of shown) map.addLayer(layer, 'towns');
+  for (const layer of shown) map.addLayer(layer, ABOVE);
   return {
     attribution,
     setDark(wanted) {
