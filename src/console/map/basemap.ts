@@ -9,6 +9,7 @@ import type {
 } from 'maplibre-gl';
 import { feature, mesh } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
+import { unwrap } from './antimeridian.js';
 
 declare const BASEMAP: { readonly coarse: string; readonly fine: string; readonly towns: string };
 
@@ -131,7 +132,7 @@ export async function loadWorld(isFine: boolean): Promise<{ land: FeatureCollect
     ...{ type: 'Feature' as const, properties: { isCoast } },
     geometry: mesh(world, countries, (one, other) => (one === other) === isCoast),
   }));
-  return { land: feature(world, countries), lines: { type: 'FeatureCollection', features: lines } };
+  return { land: unwrap(feature(world, countries)), lines: unwrap({ type: 'FeatureCollection', features: lines }) };
 }
 
 export async function loadTowns(): Promise<FeatureCollection> {
