@@ -37,6 +37,8 @@ test('shows every packet that came while its server was dead, and keeps the page
   const page = await browser.openAs('/');
   const row = page.locator('.row', { hasText: 'Lasting' });
   await row.getByText('11').waitFor();
+  // What loads the map would report that the server is gone.
+  await page.locator('.map[data-drawn]').waitFor();
   await page.locator('.nav').getByRole('link', { name: 'Log' }).click();
   await page.locator('.status.live').waitFor();
   killed?.child.kill('SIGKILL');
