@@ -99,12 +99,13 @@ test('continues after kills while it copies, compares, refuses inserts, exchange
   const started = await start(1);
   const { set, service, traffic } = started;
   const db = service.client.db();
+  // An instance looks for it when it starts, and rarely afterwards.
+  await request(service);
   const instance = await started.start();
   const again = async (): Promise<void> => {
     await instance.kill();
     await instance.start();
   };
-  await request(service);
   await until(async () => ((await findCompression(db))?.copied ?? 0) > 0, 'the first packets to be copied', 30_000);
   await again();
   await traffic.removeSome();
@@ -136,8 +137,8 @@ test('continues after kills while it copies, compares, refuses inserts, exchange
 test('keeps every packet when an instance freezes before the exchange until another one has taken over', async () => {
   const started = await start(1);
   const { set, service } = started;
-  const first = await started.start();
   await request(service);
+  const first = await started.start();
   await waitForStage(service.client.db(), 'comparing');
   const exchanging = await block(set, ['renameCollection', null], { ms: LATE_MS });
   await exchanging.entered();
@@ -156,8 +157,8 @@ test('keeps every packet when an instance freezes before the exchange until anot
 test('keeps every packet when the primary steps down during the exchange', async () => {
   const started = await start(3);
   const { set, service } = started;
-  await started.start();
   await request(service);
+  await started.start();
   await waitForStage(service.client.db(), 'comparing');
   const exchanging = await block(set, ['renameCollection', null]);
   await exchanging.entered();

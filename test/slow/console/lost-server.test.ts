@@ -47,6 +47,7 @@ test('shows every packet that came while its server was dead, and keeps the page
   await page.locator('.nav').getByRole('link', { name: 'Map' }).click();
   await row.waitFor();
   await page.locator('.nav').getByRole('link', { name: 'Log' }).click();
+  await page.locator('.log').waitFor();
   killed = await startProcess(env);
   await page.locator('.status.live').waitFor({ timeout: BACK_MS });
   // The number alone may be a part of a time.
