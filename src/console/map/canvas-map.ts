@@ -2,9 +2,9 @@
 import * as leaflet from 'leaflet';
 import { changed, type FleetObject, objects, positionOf } from '../state/fleet.js';
 import type { Geofence } from '../state/geofences.js';
-import { loadWorld } from './basemap.js';
 import type { FleetMap, FleetMapOptions } from './fleet-map.js';
 import { toFeature } from './geofence-shapes.js';
+import { loadWorld } from './ground.js';
 
 const COLORS = {
   light: {

@@ -4,7 +4,8 @@ import { GeoJSONVT } from '@maplibre/geojson-vt';
 import { fromGeojsonVt } from '@maplibre/vt-pbf';
 import type { GeoJSON } from 'geojson';
 import type { AddProtocolAction } from 'maplibre-gl';
-import { GROUND, type GroundPart, loadTowns, loadWorld } from './basemap.js';
+import { GROUND, type GroundPart } from './basemap.js';
+import { loadTowns, loadWorld } from './ground.js';
 
 /** Of MapLibre's worker. */
 declare const addProtocol: (name: string, load: AddProtocolAction) => void;

@@ -82,8 +82,14 @@ function failParsing(error: Error): never {
 }
 
 /** Express' JSON parser, used for bodies in other encodings than UTF-8. The other parsers here give the same results. */
-export const parseJson = (limitBytes: number): RequestHandler =>
-  express.json({ limit: limitBytes, inflate: false, type: () => true, verify: checkText });
+export function parseJson(limitBytes: number): RequestHandler {
+  const parse = express.json({ limit: limitBytes, inflate: false, strict: false, type: () => true, verify: checkText });
+  return (req, res, next) =>
+    parse(req, res, (error?: unknown) => {
+      const isOther = error === undefined && req.body !== undefined && !isBody(req.body);
+      next(isOther ? badRequest(NO_OBJECT) : error);
+    });
+}
 
 /** Node.js would replace invalid UTF-8 with U+FFFD: the stored text would differ from the sent text. */
 function checkText(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
@@ -136,8 +142,11 @@ function parsePlain(bytes: Buffer): unknown {
   }
 }
 
+const NO_OBJECT = 'the body must be a JSON object';
+const isBody = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
 function toBody(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) throw badRequest('the body must be a JSON object');
+  if (!isBody(value)) throw badRequest(NO_OBJECT);
   return value;
 }
 

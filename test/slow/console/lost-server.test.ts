@@ -40,6 +40,7 @@ test('shows every packet that came while its server was dead, and keeps the page
   // What loads the map would report that the server is gone.
   await page.locator('.map[data-drawn]').waitFor();
   await page.locator('.nav').getByRole('link', { name: 'Log' }).click();
+  await page.locator('.log').waitFor();
   await page.locator('.status.live').waitFor();
   killed?.child.kill('SIGKILL');
   await page.locator('.status.lost').waitFor();
@@ -47,7 +48,6 @@ test('shows every packet that came while its server was dead, and keeps the page
   await page.locator('.nav').getByRole('link', { name: 'Map' }).click();
   await row.waitFor();
   await page.locator('.nav').getByRole('link', { name: 'Log' }).click();
-  await page.locator('.log').waitFor();
   killed = await startProcess(env);
   await page.locator('.status.live').waitFor({ timeout: BACK_MS });
   // The number alone may be a part of a time.
