@@ -76,10 +76,14 @@ function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpec
   ];
 }
 
-/** When the map has drawn all that it has, in a task of its own. */
-export async function settled(map: GlMap): Promise<void> {
-  await map.once('idle');
-  await new Promise<void>((resolve) => setTimeout(() => resolve()));
+/** When the map has drawn all that it has, in a task of its own; never for a map that is removed by then. */
+export function settled(map: GlMap): Promise<void> {
+  return new Promise((resolve) => {
+    map.once('idle', () => {
+      const timer = setTimeout(() => resolve());
+      map.once('remove', () => clearTimeout(timer));
+    });
+  });
 }
 
 /** Adds the ground in steps: what each of them compiles, loads and draws is a task that nobody notices. */
