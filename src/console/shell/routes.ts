@@ -3,10 +3,11 @@ import type { ComponentType } from 'preact';
 import lazy from 'preact-iso/lazy';
 import { exec } from 'preact-iso/router';
 import { TAB_PARTS, toTab } from '../objects/object-tabs.js';
+import { loadPart } from '../state/parts.js';
 
 type Page = ComponentType & { preload(): Promise<unknown> };
 
-const page = (load: () => Promise<unknown>): Page => lazy(load) as Page;
+const page = (load: () => Promise<unknown>): Page => lazy(() => loadPart(load)) as Page;
 
 const Account = page(() => import('../account/account.js').then(({ Account }) => Account));
 const Access = page(() => import('../entities/access.js').then(({ Access }) => Access));

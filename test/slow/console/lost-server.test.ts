@@ -69,3 +69,16 @@ test('asks nobody for a password again', async () => {
   await page.locator('.status.live').waitFor({ timeout: BACK_MS });
   expect(await page.getByRole('dialog').count()).toBe(0);
 }, 120_000);
+
+test('shows a page that was opened while the server was away, and never before, when it is back', async () => {
+  const page = await browser.openAs('/', ADMIN);
+  await page.locator('.map[data-drawn]').waitFor();
+  browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+  killed?.child.kill('SIGKILL');
+  await page.locator('.status.lost').waitFor();
+  const asked = page.waitForEvent('requestfailed', (request) => /\/console\/.*\.js$/.test(request.url()));
+  await page.locator('.nav').getByRole('link', { name: 'Log' }).click();
+  await asked;
+  killed = await startProcess(env);
+  await page.locator('.log').waitFor({ timeout: BACK_MS });
+}, 120_000);
