@@ -58,7 +58,7 @@ test('every kind of call, with a token and with a cookie, until the service goes
   expect(told.filter(({ status }) => status !== 200)).toEqual([]);
   const before = told.length;
   const primary = await set.primary();
-  primary.freeze();
+  await primary.freeze();
   try {
     const goesOn = async () => {
       const from = told.length;

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { ObjectId } from 'mongodb';
 import mqtt, { type MqttClient } from 'mqtt';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
+import { freezeProcess } from '../support/freeze.js';
 import { findFreePort } from '../support/ports.js';
 import { until } from '../support/until.js';
 
@@ -231,7 +232,7 @@ describeThere('behind a broker', () => {
   test('an instance ends soon though its broker answers no more', async () => {
     const one = await startTestService({ env: { MQTT_URL: `mqtt://127.0.0.1:${port}`, MQTT_PORT: '' } });
     await until(() => one.logLines.some((line) => line.includes('connected to the broker')));
-    broker.kill('SIGSTOP');
+    await freezeProcess(Number(broker.pid));
     try {
       await one.stop();
     } finally {

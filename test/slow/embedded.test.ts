@@ -12,6 +12,7 @@ import { isFreePort, pathsOf } from '../../src/db/embedded/instance.js';
 import { findMongod } from '../../src/db/embedded/mongod.js';
 import { type Embedded, startEmbedded } from '../../src/db/embedded/start.js';
 import { startReady, supervise } from '../../src/db/embedded/supervise.js';
+import { freezeProcess } from '../support/freeze.js';
 import { until } from '../support/until.js';
 
 const searchPath = process.env.PATH ?? '';
@@ -154,15 +155,15 @@ test('a mongod that outlived its service is shut down, and its data taken over',
   expect(await idsIn(taken.uri)).toEqual([1]);
 });
 
-test.each<{ signal: NodeJS.Signals; name: string }>([
-  { signal: 'SIGKILL', name: 'service and mongod both killed' },
-  { signal: 'SIGSTOP', name: 'service killed, mongod left behind and not answering' },
-])('$name: the next start has the data', async ({ signal }) => {
+test.each<{ hurt(processId: number): unknown; name: string }>([
+  { hurt: (processId) => process.kill(processId, 'SIGKILL'), name: 'service and mongod both killed' },
+  { hurt: freezeProcess, name: 'service killed, mongod left behind and not answering' },
+])('$name: the next start has the data', async ({ hurt }) => {
   const folder = await makeFolder();
   const { child, uri } = await startInChild(folder);
   await notesOf(uri).insertOne({ _id: 1 });
   await killAndWait(child);
-  process.kill(await processOf(folder), signal);
+  await hurt(await processOf(folder));
   const again = await start(folder);
   expect(again.uri).toBe(uri);
   expect(await idsIn(again.uri)).toEqual([1]);

@@ -58,7 +58,7 @@ test('an instance that slept too long ends its sockets; they come back to one ga
   first.socket.on('disconnect', (reason) => reasons.push(reason));
   await service.admin('POST', 'objects/car/packets', { n: 4 });
   await until(() => first.heard().length === 1);
-  instance.freeze();
+  await instance.freeze();
   // The first may have been on its way already.
   for (const n of [5, 6]) {
     await service.admin('POST', 'objects/car/packets', { n });

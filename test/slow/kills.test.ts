@@ -10,6 +10,7 @@ import { type Service, startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
 import { type ApiAnswer, callApi, logIn } from '../support/api-call.js';
 import { ADMIN, type Heard, type Listener, openListener } from '../support/fixture.js';
+import { freezeProcess } from '../support/freeze.js';
 import { type Program, SERVICE, startProgram, waitForOutput } from '../support/program.js';
 import { until } from '../support/until.js';
 
@@ -125,7 +126,7 @@ const FAULTS: { name: string; hurt(processId: number, ask: Ask): Promise<void> }
   {
     name: 'mongod frozen for a while',
     async hurt(processId, ask) {
-      process.kill(processId, 'SIGSTOP');
+      await freezeProcess(processId);
       try {
         // For as long as it takes until what is asked meanwhile is told so.
         const { status, ms } = await ask();
@@ -163,7 +164,7 @@ test('while mongod is frozen every kind of call is told 503 in time', async () =
   const { service, folder, token } = await startEmbeddedService();
   await callApi(service.url, token, 'POST', 'objects', { id: 'o', name: 'O' });
   const processId = await mongodOf(folder);
-  process.kill(processId, 'SIGSTOP');
+  await freezeProcess(processId);
   endings.push(() => process.kill(processId, 'SIGCONT'));
   const answers = await Promise.all([
     callApi(service.url, token, 'GET', 'objects'),
@@ -195,7 +196,7 @@ test.each([
   async (_, connect) => {
     const { service, folder, token } = await startEmbeddedService();
     const processId = await mongodOf(folder);
-    process.kill(processId, 'SIGSTOP');
+    await freezeProcess(processId);
     endings.push(() => process.kill(processId, 'SIGCONT'));
     const sockets = [['websocket'], ['polling', 'websocket']].map((transports) => {
       const extraHeaders = { authorization: `Bearer ${token}` };

@@ -35,7 +35,7 @@ test('a write that is not durable is answered 503 in time and told to nobody unt
   const others = set.members.filter((member) => member !== primary);
   await service.admin('POST', 'objects/car/packets', { n: 0 });
   await until(() => listener.heard().length === 1);
-  for (const member of others) member.freeze();
+  for (const member of others) await member.freeze();
   const answers = await Promise.all([
     timed(service.admin, 'POST', 'objects/car/packets', { n: 1 }),
     timed(service.admin, 'PATCH', 'objects/car', { status: 'unsure' }),

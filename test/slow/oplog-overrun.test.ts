@@ -246,7 +246,7 @@ test('sends what was stored while an instance was frozen, also to handlers that 
   await expectDelivered(paths, await sendPackets(frozen, 1));
   const commands = await connectWithCommands(frozen, 'truck');
   const already = await refilled(other);
-  frozen.freeze();
+  await frozen.freeze();
   endings.push(frozen.thaw);
   // The first change may be on its way to it.
   await sendPackets(other, 1);

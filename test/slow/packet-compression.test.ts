@@ -142,7 +142,7 @@ test('keeps every packet when an instance freezes before the exchange until anot
   await waitForStage(service.client.db(), 'comparing');
   const exchanging = await block(set, ['renameCollection', null], { ms: LATE_MS });
   await exchanging.entered();
-  first.freeze();
+  await first.freeze();
   // The fail point is over by itself: to end it would wait for the late exchange.
   await started.start();
   await waitForStage(service.client.db(), 'done');

@@ -93,8 +93,8 @@ const FAULTS: Fault[] = [
       const all = urls.splice(0);
       urls.push(...all.filter((url) => url !== instance.url));
       return harm(
-        () => {
-          instance.freeze();
+        async () => {
+          await instance.freeze();
           writers.resume();
         },
         () => {

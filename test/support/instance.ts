@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ADMIN } from './fixture.js';
+import { freezeProcess } from './freeze.js';
 import { findFreePort } from './ports.js';
 import { SERVICE } from './program.js';
 import { until } from './until.js';
@@ -19,7 +20,7 @@ export interface Instance {
   /** Ends it at once, in the middle of whatever it does. */
   kill(): Promise<void>;
   /** It does nothing for a while, as on a machine that was put to sleep. */
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
   /** Starts it again and returns when it answers. */
   start(): Promise<void>;
@@ -63,7 +64,7 @@ export async function startInstance(
   const instance: Instance = {
     ...{ url, mqttUrl: `mqtt://127.0.0.1:${mqttPort}`, log },
     kill: () => end('SIGKILL'),
-    freeze: () => void child.kill('SIGSTOP'),
+    freeze: () => freezeProcess(Number(child.pid)),
     thaw: () => void child.kill('SIGCONT'),
     async start() {
       const out = openSync(logFile, 'a');

@@ -8,6 +8,7 @@ import { type Document, MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
 import { libraryEnvironment, type Mongod } from '../../src/db/embedded/binary.js';
 import { findMongod } from '../../src/db/embedded/mongod.js';
+import { freezeProcess } from './freeze.js';
 import { findFreePort } from './ports.js';
 import { until } from './until.js';
 
@@ -25,7 +26,7 @@ export interface Member {
   /** Hands over, when it is the primary, as for maintenance. */
   stepDown(): Promise<void>;
   /** It holds its connections and answers nothing, as a machine that hangs does. */
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
   /** Runs a command of administrators on this very member. */
   command(command: Document): Promise<Document>;
@@ -119,7 +120,7 @@ async function startMember(settings: {
       child.kill('SIGKILL');
       await exited;
     },
-    freeze: () => void child.kill('SIGSTOP'),
+    freeze: () => freezeProcess(Number(child.pid)),
     thaw: () => void child.kill('SIGCONT'),
     command: (command) => runOn(port, command),
     async stepDown() {

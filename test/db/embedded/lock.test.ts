@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type FolderLock, lockFolder } from '../../../src/db/embedded/lock.js';
+import { freezeProcess } from '../../support/freeze.js';
 
 let base: string;
 
@@ -75,7 +76,7 @@ test('detects the lock of another process until that process ends in any way', a
 test('respects a holder that does not answer', async () => {
   const folder = await makeFolder('frozen');
   const child = await holdInChild(folder);
-  child.kill('SIGSTOP');
+  await freezeProcess(Number(child.pid));
   expect(await lockFolder(folder)).toEqual({ heldBy: null });
   child.kill('SIGKILL');
   await once(child, 'exit');
