@@ -52,7 +52,7 @@ export function createSocketServer(httpServer: HttpServer, options: SocketOption
   const stopLimits = limitConnections(io);
   io.engine.on('connection', unauthenticated.begin);
   io.use((socket: LiveSocket, next) => {
-    authenticate(options, socket).then(
+    authenticate(options, unauthenticated, socket).then(
       () => {
         unauthenticated.release(socket.conn);
         next();
@@ -123,7 +123,12 @@ function createServer(
  * Authenticates a socket by the headers of its handshake, or by the token that newer clients send in `auth`. The filter and the
  * position are taken from the query or from `auth`.
  */
-async function authenticate(options: SocketOptions, socket: LiveSocket): Promise<void> {
+async function authenticate(
+  options: SocketOptions,
+  unauthenticated: UnauthenticatedLimit,
+  socket: LiveSocket,
+): Promise<void> {
+  unauthenticated.throwFailure(socket.conn);
   const { headers, query, auth } = socket.handshake;
   const token = typeof auth?.token === 'string' ? `Bearer ${auth.token}` : undefined;
   const since = query.since ?? auth?.since;

@@ -12,6 +12,8 @@ export interface UnauthenticatedLimit {
   begin(connection: LiveConnection): void;
   /** Call this when the connection is authenticated. */
   release(connection: LiveConnection): void;
+  /** Throws the 503 of `mayConnect`, so that one connection does not wait for a silent database twice. */
+  throwFailure(connection: LiveConnection): void;
 }
 
 export interface UnauthenticatedDeps {
@@ -21,6 +23,7 @@ export interface UnauthenticatedDeps {
 
 export function createUnauthenticatedLimit({ identify, addressOf }: UnauthenticatedDeps): UnauthenticatedLimit {
   const authenticated = new WeakSet<IncomingMessage>();
+  const failures = new WeakMap<IncomingMessage, Error>();
   const networks = new WeakMap<LiveConnection, string>();
   const counts = new Map<string, number>();
   let total = 0;
@@ -38,8 +41,11 @@ export function createUnauthenticatedLimit({ identify, addressOf }: Unauthentica
   return {
     async mayConnect(req) {
       const { authorization, cookie } = req.headers;
-      // If the database is unavailable, authentication of the socket reports it.
-      const caller = await identify({ authorization, cookie }).catch(() => null);
+      const caller = await identify({ authorization, cookie }).catch((error: Error) => {
+        // A refused handshake would look permanent to some clients. The socket is closed after the handshake instead.
+        failures.set(req, error);
+        return null;
+      });
       if (caller !== null) authenticated.add(req);
       return caller !== null || isWithinLimit(networkOf(addressOf(req)));
     },
@@ -57,5 +63,9 @@ export function createUnauthenticatedLimit({ identify, addressOf }: Unauthentica
       connection.once('close', () => release(connection));
     },
     release,
+    throwFailure({ request }) {
+      const failure = failures.get(request);
+      if (failure !== undefined) throw failure;
+    },
   };
 }

@@ -1,9 +1,10 @@
-/** The database fails a device: the order of its messages stays, and it comes back by itself. */
+/** The database fails a device or a socket: the order of messages stays, and clients come back by themselves. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import mqtt from 'mqtt';
 import type { Packet } from 'mqtt-packet';
 import { ADMIN, startTestService, type TestService } from '../support/fixture.js';
 import { AUTH, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
+import { openRaw } from '../support/raw-socket.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
 
@@ -119,4 +120,15 @@ test('a device that the database failed while it connected comes back by itself,
   await until(() => device.connected, 'the device to be connected');
   expect(told).toEqual(['connack 0']);
   await device.endAsync();
+});
+
+test('closes a socket whose token the database could not find in time, without asking a second time', async () => {
+  const headers = { Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` };
+  await fail(['find', 'tokens'], { times: 1 }, TIME_EXPIRED);
+  const first = await openRaw(service.url, headers);
+  await until(() => first.closedWith !== null, 'the socket to be closed');
+  expect(first.frames.filter((frame) => frame.startsWith('4'))).toEqual([]);
+  const second = await openRaw(service.url, headers);
+  await second.next('40');
+  second.socket.terminate();
 });
