@@ -63,7 +63,11 @@ export interface Shown {
   readonly text: string;
   readonly unit: string;
   readonly value: unknown;
+  /** When it was measured, if that is long before the rest. */
+  readonly timeMs?: number;
 }
+
+export const isPlace = (name: string): boolean => PLACE.has(name);
 
 export function toShown(name: string, value: unknown, model: Model | undefined): Shown {
   const declared = model?._arguments?.find(({ id }) => id === name);
@@ -81,14 +85,14 @@ export function formatValue(value: unknown): string {
 /** Every value of a packet but its place. */
 export function valuesOf(packet: Packet, model: Model | undefined): Shown[] {
   return parametersOf(packet)
-    .filter(([name]) => !PLACE.has(name))
+    .filter(([name]) => !isPlace(name))
     .map(([name, value]) => toShown(name, value, model));
 }
 
 /** The one value for a row of the list. */
 export function mainValueOf(packet: Packet, modelId: string): Shown | null {
   const parameters = parametersOf(packet).filter(
-    ([name, value]) => !PLACE.has(name) && (typeof value === 'number' || typeof value === 'boolean'),
+    ([name, value]) => !isPlace(name) && (typeof value === 'number' || typeof value === 'boolean'),
   );
   const preferred = PREFERRED.flatMap((name) => parameters.filter(([found]) => found === name))[0] ?? parameters[0];
   return preferred === undefined ? null : toShown(preferred[0], preferred[1], models.value.get(modelId));

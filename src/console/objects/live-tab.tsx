@@ -1,7 +1,7 @@
 /** What an object says now: its values, a chart that goes on, its last packets. */
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
-import { modelOf, type Shown, valuesOf } from '../home/values.js';
+import { useEffect, useMemo } from 'preact/hooks';
+import { modelOf, type Shown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
@@ -12,6 +12,7 @@ import { type FleetObject, objects, onPacket, type Packet, positionOf, stateRevi
 import { write } from '../state/write.js';
 import { formatTime, t } from '../text/language.js';
 import { Chart, type ChartData } from './chart.js';
+import { addPacket, type LastValues, toShownValues } from './last-values.js';
 
 const LAST_PACKETS = 600;
 const SHOWN_PACKETS = 15;
@@ -19,7 +20,7 @@ const SHOWN_PACKETS = 15;
 export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   stateRevision.value;
   const object = objects.get(_id);
-  const { packets, error } = useLastPackets(_id);
+  const { packets, last, error } = useLastPackets(_id);
   if (object === undefined) return null;
   if (object.state === undefined) {
     return (
@@ -30,7 +31,8 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
       </Empty>
     );
   }
-  const values = valuesOf(object.state, modelOf(_id, object.model));
+  addPacket(last, object.state);
+  const values = toShownValues(last, object.state.time, modelOf(_id, object.model));
   return (
     <>
       <Values values={values} position={positionOf(object.state)} isLarge />
@@ -41,25 +43,39 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   );
 }
 
-/** The newest packets, with those that arrive. */
-function useLastPackets(id: string): { packets: readonly Packet[] | null; error: unknown } {
+interface Recent {
+  /** In the order of their times; null until they are loaded. */
+  readonly packets: readonly Packet[] | null;
+  readonly last: LastValues;
+  readonly error: unknown;
+}
+
+/** The newest packets, with those that arrive, and what they say. */
+function useLastPackets(id: string): Recent {
   const packets = useSignal<readonly Packet[] | null>(null);
+  const last = useMemo<LastValues>(() => new Map(), [id]);
+  const arrived = useMemo<Packet[]>(() => [], [id]);
   const { error } = useFetched(async () => {
     const found = await call<Packet[]>(
       'GET',
       `/objects/${id}/packets${toQuery({ sortBy: '-time', limit: LAST_PACKETS })}`,
     );
-    packets.value = found.reverse();
+    for (const packet of found.reverse()) addPacket(last, packet);
+    const known = new Set(found.map(({ _id }) => _id));
+    packets.value = [...found, ...arrived.filter(({ _id }) => !known.has(_id))];
   }, [id]);
   useEffect(
     () =>
       onPacket((packet) => {
-        if (packet._oid !== id || packets.peek() === null) return;
-        packets.value = [...(packets.peek() ?? []), packet].slice(-LAST_PACKETS);
+        if (packet._oid !== id) return;
+        addPacket(last, packet);
+        const present = packets.peek();
+        if (present !== null) packets.value = [...present, packet].slice(-LAST_PACKETS);
+        else if (arrived.length < LAST_PACKETS) arrived.push(packet);
       }),
     [id],
   );
-  return { packets: packets.value, error: error.value };
+  return { packets: packets.value, last, error: error.value };
 }
 
 export function toChartData(packets: readonly Packet[], name: string): ChartData {

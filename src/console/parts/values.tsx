@@ -1,5 +1,6 @@
 /** Values with their labels and units, and a place. */
 import { t } from '../text/language.js';
+import { Age } from './age.js';
 
 /** Longer ones, such as versions, are written smaller. */
 const LONG_CHARACTERS = 12;
@@ -10,6 +11,8 @@ interface ValuesProps {
     readonly label: string;
     readonly text: string;
     readonly unit: string;
+    /** Shows how old the value is. */
+    readonly timeMs?: number;
   }[];
   /** In degrees. */
   readonly position?: { readonly lat: number; readonly lon: number } | null;
@@ -20,12 +23,17 @@ interface ValuesProps {
 export function Values({ values, position, isLarge = false }: ValuesProps) {
   return (
     <dl class={isLarge ? 'value-cards' : 'values'}>
-      {values.map(({ name, label, text, unit }) => (
+      {values.map(({ name, label, text, unit, timeMs }) => (
         <div key={name} class={text.length > LONG_CHARACTERS ? 'long' : ''}>
           <dt>{label}</dt>
           <dd>
             {text} <small>{unit}</small>
           </dd>
+          {timeMs !== undefined && (
+            <dd class="age">
+              <Age ms={timeMs} />
+            </dd>
+          )}
         </div>
       ))}
       {position && (

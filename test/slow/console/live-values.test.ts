@@ -1,0 +1,30 @@
+/** The live page of an object whose packets contain one value each, as devices with a topic for each parameter send them. */
+import { expect, test } from '@jest/globals';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
+
+const service = useService();
+const browser = useBrowser(service);
+
+const HOUR_MS = 3_600_000;
+
+test('shows the last value of every parameter, and how old it is', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'tank', name: 'Tank' });
+  const send = (fields: object) => service.admin('POST', 'objects/tank/packets', fields);
+  await send({ time: Date.now() - 2 * HOUR_MS, level: 81 });
+  await send({ time: Date.now() - 2 * HOUR_MS + 1, pressure: 3 });
+  await send({ temperature: 7 });
+  const page = await browser.openAs(`/objects/${object._id}/live`);
+  const read = () => page.locator('.value-cards > div').allInnerTexts();
+  const expectValues = (...values: string[]) =>
+    until(async () => (await read()).map((text) => text.split('\n').join(' ')).join() === values.join(), values.join());
+  await expectValues('Temperature 7 °C', 'Level 81 2 hr ago', 'Pressure 3 2 hr ago');
+  await send({ level: 80 });
+  await expectValues('Temperature 7 °C', 'Level 80', 'Pressure 3 2 hr ago');
+  // A packet that comes late changes nothing.
+  await send({ time: Date.now() - HOUR_MS, level: 99 });
+  await send({ humidity: 40 });
+  await expectValues('Temperature 7 °C', 'Level 80', 'Pressure 3 2 hr ago', 'Humidity 40');
+  expect(await page.locator('.value-cards time').getAttribute('datetime')).toMatch(/^\d{4}-/);
+});
