@@ -28,17 +28,19 @@ import { until } from '../support/until.js';
 const BATCHES = { compressionBatch: 10, compressionCompareBatch: 10 };
 Object.assign(LIMITS, { ...BATCHES, compressionCheckMs: 50, compressionPauseRatio: 0 });
 
-/** The position of a change that there never was, in the first second of 1970: from there, nothing resumes. */
-async function findLost(database: Database): Promise<Document> {
-  const tail = await openTail(database, null);
-  await database.db.collection('packets').insertOne(packetAt(70));
-  let token = tail.start;
-  for (let isThere = false; !isThere; ) {
-    const page = await tail.read();
-    [token, isThere] = [page.token, page.touched.length > 0];
-  }
-  await tail.close();
-  return { _data: token._data.replace(/^82.{8}/, '8200000001') };
+/** The position of a change that there never was, just before one that there was: nothing resumes from there. */
+async function findLost({ db }: Database): Promise<Document> {
+  const stream = db.watch();
+  // It is open as soon as it has been asked.
+  await stream.tryNext();
+  await db.collection('packets').insertOne(packetAt(70));
+  const { _id } = await stream.next();
+  await stream.close();
+  const { _data } = _id as { _data: string };
+  // Its key ends with that of the packet.
+  const lost = _data.replace(/46(0*4)$/, '45$1');
+  expect(lost).not.toBe(_data);
+  return { _data: lost };
 }
 
 const PACKETS = 45;
