@@ -3,14 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isDark } from '../state/theme.js';
 import { formatClock, formatDay, formatNumber } from '../text/language.js';
-
-export interface ChartData {
-  /** In seconds, ascending. */
-  readonly times: readonly number[];
-  readonly values: readonly (number | null)[];
-  /** The least and the greatest value where one point stands for many. */
-  readonly range?: { readonly low: readonly (number | null)[]; readonly high: readonly (number | null)[] };
-}
+import { type ChartData, findSingle } from './chart-data.js';
 
 interface ChartProps {
   readonly label: string;
@@ -22,6 +15,8 @@ interface ChartProps {
 }
 
 const SYNC = 'vigil';
+/** Before and after a single point. */
+const AROUND_S = 60;
 
 function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, widthPx: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
@@ -33,6 +28,9 @@ function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, wi
   return {
     ...{ width: widthPx, height: heightPx, legend: { show: false } },
     cursor: { sync: { key: SYNC }, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
+    scales: {
+      x: { range: (plot, from, to) => (plot.data[0].length === 1 ? [from - AROUND_S, from + AROUND_S] : [from, to]) },
+    },
     axes: [
       { ...axis, size: 30, space: 80, values: (_plot, times, _axis, _space, step) => toTimes(times, step) },
       { ...axis, size: 52, values: (_plot, values) => values.map((value) => formatNumber(value)) },
@@ -53,7 +51,12 @@ function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, wi
 }
 
 function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.Options, 'series' | 'bands'> {
-  const line = { label, stroke, width: 1.6, points: { show: false } };
+  const line = {
+    label,
+    stroke,
+    width: 1.6,
+    points: { show: false, filter: ({ data }: uPlot, at: number) => findSingle(data[at] ?? []) },
+  };
   const edge = { stroke: 'transparent', points: { show: false } };
   if (!hasRange) return { series: [{}, { ...line, fill: `${stroke}14` }] };
   return {

@@ -1,5 +1,6 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
 import { useComputed, useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
@@ -12,13 +13,17 @@ import { useFetched } from '../state/fetched.js';
 import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
 import { write } from '../state/write.js';
 import { formatNumber, t } from '../text/language.js';
-import { Chart, type ChartData } from './chart.js';
+import { Chart } from './chart.js';
+import type { ChartData } from './chart-data.js';
 import { Interval, type IntervalMs, intervalOf } from './interval.js';
+import { addPacket, type LastValues } from './last-values.js';
 import { Replay } from './replay.js';
 import { fetchSeries } from './series.js';
 
 const MAX_PACKETS = 10_000;
 const MAX_CHARTS = 4;
+/** Before a moment of the replay: their values are shown beside it. */
+const MOMENT_PACKETS = 100;
 const NO_CHART = new Set(['lat', 'lon', 'angle']);
 
 export function HistoryTab({ object }: { object: FleetObject }) {
@@ -154,10 +159,16 @@ function Exports({ object, interval: { fromMs, toMs } }: { object: FleetObject; 
 function Moments({ object, packets }: { object: FleetObject; packets: readonly Packet[] }) {
   const momentMs = useSignal<number | null>(null);
   const model = modelOf(object._id, object.model);
+  const names = useMemo(() => [...new Set(packets.flatMap(Object.keys))], [packets]);
   const values = useComputed<Shown[]>(() => {
     const ms = momentMs.value;
-    const packet = ms === null ? packets.at(-1) : packets.findLast(({ time }) => time <= ms);
-    return packet === undefined ? [] : parametersOf(packet).map(([name, value]) => toShown(name, value, model));
+    const end = ms === null ? packets.length : 1 + packets.findLastIndex(({ time }) => time <= ms);
+    const last: LastValues = new Map();
+    for (const packet of packets.slice(Math.max(0, end - MOMENT_PACKETS), end)) addPacket(last, packet);
+    return names.flatMap((name) => {
+      const found = last.get(name);
+      return found ? [toShown(name, found.value, model)] : [];
+    });
   });
   return (
     <>

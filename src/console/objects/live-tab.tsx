@@ -11,7 +11,8 @@ import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, positionOf, stateRevision } from '../state/fleet.js';
 import { write } from '../state/write.js';
 import { formatTime, t } from '../text/language.js';
-import { Chart, type ChartData } from './chart.js';
+import { Chart } from './chart.js';
+import type { ChartData } from './chart-data.js';
 import { addPacket, type LastValues, toShownValues } from './last-values.js';
 
 const LAST_PACKETS = 600;

@@ -28,3 +28,28 @@ test('shows the last value of every parameter, and how old it is', async () => {
   await expectValues('Temperature 7 °C', 'Level 80', 'Pressure 3 2 hr ago', 'Humidity 40');
   expect(await page.locator('.value-cards time').getAttribute('datetime')).toMatch(/^\d{4}-/);
 });
+
+test('shows the values of every packet beside the replay', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'boat', name: 'Boat' });
+  const startMs = Date.now() - HOUR_MS;
+  const packets = [
+    { time: startMs, lat: 48, lon: 11 },
+    { time: startMs + 1_000, fuel: 60 },
+    { time: startMs + 2_000, wind: 7 },
+    { time: startMs + 60_000, lat: 48.1, lon: 11 },
+    { time: startMs + 61_000, fuel: 50 },
+    { time: startMs + 120_000, lat: 48.2, lon: 11 },
+  ];
+  await service.admin('POST', 'objects/boat/packets', packets);
+  const page = await browser.openAs(`/objects/${object._id}/history`);
+  const slider = page.getByRole('slider');
+  const shows = async (timeMs: number, values: string) => {
+    await slider.fill(String(timeMs));
+    const read = async () => (await page.locator('.value-cards').allInnerTexts()).join().replace(/\s+/g, ' ').trim();
+    await until(async () => (await read()) === values, values);
+  };
+  await slider.waitFor();
+  await shows(startMs + 60_000, 'Lat 48.1 Lon 11 Fuel 60 Wind 7');
+  await shows(startMs, 'Lat 48 Lon 11');
+  await shows(startMs + 120_000, 'Lat 48.2 Lon 11 Fuel 50 Wind 7');
+});
