@@ -1,4 +1,5 @@
 // The command line of Vigil: finds the command, parses its arguments, runs it, and prints errors.
+import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { createClient, VigilError } from '../../src/client/client.js';
 import { ACCOUNT_COMMANDS } from './account-commands.js';
@@ -30,7 +31,12 @@ function printHelp(): void {
   const width = Math.max(...COMMANDS.map(({ name }) => name.length)) + 2;
   const lines = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
   console.log(`vigil <command> [<arguments>]\n\n${lines.join('\n')}\n
-vigil <command> --help shows the arguments of a command. Credentials: VIGIL_TOKEN, or vigil login.`);
+vigil <command> --help shows the arguments of a command, vigil --version the version. Credentials: VIGIL_TOKEN, or vigil login.`);
+}
+
+async function printVersion(): Promise<void> {
+  const { version } = JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8'));
+  console.log(version);
 }
 
 function printCommandHelp({ name, usage, summary, help }: Command): void {
@@ -73,6 +79,7 @@ async function openSession(command: Command, values: Values, signal: AbortSignal
 async function run(args: readonly string[], signal: AbortSignal): Promise<void> {
   const [name, ...rest] = args[0] === 'help' && args[1] !== undefined ? [args[1], '--help'] : args;
   if (name === undefined || ['help', '-h', '--help'].includes(name)) return printHelp();
+  if (['version', '--version'].includes(name)) return printVersion();
   const command = COMMANDS.find((one) => one.name === name);
   if (command === undefined) throw new UsageError(`There is no command "${name}". "vigil help" lists them.`);
   const { values, words } = parseArguments(command, rest);

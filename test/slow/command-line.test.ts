@@ -76,6 +76,11 @@ test('shows the arguments of a command', async () => {
   expect(second.stdout).toBe(first.stdout);
 });
 
+test('shows its version', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(await vigil('--version')).toMatchObject({ code: 0, stdout: `${version}\n` });
+});
+
 test('sends a command', async () => {
   const [{ _id }] = jsonLines(await vigil('send', 'truck-7', 'lock', 'doors=all', 'level=2', '--json'));
   const { body } = await service.admin('GET', `commands/${_id}`);
