@@ -1,7 +1,7 @@
 // objects, packets, send.
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Listing, ListQuery, VigilClient } from '../../src/client/client.js';
+import { type Listing, type ListQuery, type VigilClient, VigilError } from '../../src/client/client.js';
 import { type Query, toQueryString } from '../../src/client/query.js';
 import {
   type Command,
@@ -190,7 +190,12 @@ const send: Command = {
   arguments: [2, 1_000],
   async run({ client, output, signal }, values, [id = '', name = '', ...words]) {
     const params = parsePairs(words);
-    const { _id } = await client.objects.send(id, name, params, { ttl: textOf(values, 'ttl'), signal });
+    const { _id } = await client.objects
+      .send(id, name, params, { ttl: textOf(values, 'ttl'), signal })
+      .catch((error: unknown) => {
+        if (!(error instanceof VigilError) || error.status !== 404) throw error;
+        throw new PlainError(`There is no object "${id}", or its model does not declare the command "${name}"`);
+      });
     if (!values.wait) return output.one({ _id });
     const ended = await waitForEnd(client, _id, signal);
     output.one(ended);

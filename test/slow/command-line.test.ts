@@ -87,6 +87,14 @@ test('sends a command', async () => {
   expect(body).toMatchObject({ command: 'lock', params: { doors: 'all', level: 2 } });
 });
 
+test('says why a command was not found', async () => {
+  const { code, stderr } = await vigil('send', 'truck-8', 'lock');
+  expect([code, stderr]).toEqual([
+    1,
+    'There is no object "truck-8", or its model does not declare the command "lock"\n',
+  ]);
+});
+
 test('listens until the number of events has come', async () => {
   const listener = startProgram(
     [PROGRAM, 'listen', 'truck-7', '--event', 'object-packet', '--count', '1', '--json'],
