@@ -76,7 +76,7 @@ export function toShown(name: string, value: unknown, model: Model | undefined):
 }
 
 export function formatValue(value: unknown): string {
-  if (typeof value === 'number') return formatNumber(value, Math.abs(value) < 1 ? 4 : 2);
+  if (typeof value === 'number') return formatNumber(value);
   if (typeof value === 'boolean') return t(value ? 'value.true' : 'value.false');
   if (value === null) return '–';
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isDark } from '../state/theme.js';
 import { formatClock, formatDay, formatNumber } from '../text/language.js';
+import { formOnAxis } from '../text/numbers.js';
 import { type ChartData, findSingle } from './chart-data.js';
 
 interface ChartProps {
@@ -33,7 +34,7 @@ function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, wi
     },
     axes: [
       { ...axis, size: 30, space: 80, values: (_plot, times, _axis, _space, step) => toTimes(times, step) },
-      { ...axis, size: 52, values: (_plot, values) => values.map((value) => formatNumber(value)) },
+      { ...axis, size: (_plot, texts) => toWidthPx(texts), values: (_plot, values) => toNumbers(values) },
     ],
     ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
     hooks: {
@@ -67,6 +68,19 @@ function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.
 
 const toColumns = ({ times, values, range }: ChartData): uPlot.AlignedData =>
   [times, values, ...(range ? [range.low, range.high] : [])] as unknown as uPlot.AlignedData;
+
+/** The marks that are shown; uPlot leaves some out. */
+function toNumbers(marks: readonly (number | null)[]): string[] {
+  const form = formOnAxis(marks.filter((mark) => mark !== null));
+  return marks.map((mark) => (mark === null ? '' : formatNumber(mark, form)));
+}
+
+/** The same for all charts with usual numbers, so that their times lie below each other. */
+const LEAST_AXIS_PX = 52;
+const DIGIT_PX = 7;
+
+const toWidthPx = (texts: readonly string[] | null): number =>
+  Math.max(LEAST_AXIS_PX, ...(texts ?? []).map(({ length }) => (length + 2) * DIGIT_PX));
 
 const DAY_S = 86_400;
 

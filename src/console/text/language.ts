@@ -1,6 +1,7 @@
 /** The words of the console in the user's language, and its numbers, times and dates. */
 import { signal } from '@preact/signals';
 import type { Catalogue, TextKey } from './english.js';
+import { formOf } from './numbers.js';
 
 export type { TextKey };
 
@@ -71,8 +72,8 @@ function cached<T extends Intl.NumberFormat | Intl.DateTimeFormat | Intl.Relativ
   return found;
 }
 
-export const formatNumber = (value: number, digits = 2): string =>
-  cached(`n${digits}`, (name) => new Intl.NumberFormat(name, { maximumFractionDigits: digits })).format(value);
+export const formatNumber = (value: number, form = formOf(value)): string =>
+  cached(`n${JSON.stringify(form)}`, (name) => new Intl.NumberFormat(name, form)).format(value);
 
 export const formatTime = (ms: number): string =>
   cached('t', (name) => new Intl.DateTimeFormat(name, { timeStyle: 'medium' })).format(ms);
