@@ -12,7 +12,7 @@ import { type Fetched, useFetched } from '../state/fetched.js';
 import type { FleetObject } from '../state/fleet.js';
 import { onEvent } from '../state/live.js';
 import { may } from '../state/session.js';
-import { formatTime, t } from '../text/language.js';
+import { formatMoment, t } from '../text/language.js';
 import { SendCommand } from './send-command.js';
 
 interface Command extends Entity {
@@ -94,7 +94,7 @@ function CommandItem({ command }: { command: Command }) {
           {steps.map((step) => (
             <li key={step} class={times[step] ? 'reached' : ''}>
               <span>{t(`command.${step}`)}</span>
-              <small>{times[step] ? formatTime(times[step]) : ''}</small>
+              <small>{times[step] ? formatMoment(times[step], Date.now()) : ''}</small>
             </li>
           ))}
         </ol>

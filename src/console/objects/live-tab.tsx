@@ -1,7 +1,7 @@
 /** What an object says now: its values, a chart that goes on, its last packets. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { modelOf, type Shown } from '../home/values.js';
+import { formatValue, modelOf, type Shown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
@@ -10,7 +10,7 @@ import { call, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, positionOf, stateRevision } from '../state/fleet.js';
 import { write } from '../state/write.js';
-import { formatTime, t } from '../text/language.js';
+import { formatMoment, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
 import { addPacket, type LastValues, toShownValues } from './last-values.js';
@@ -63,7 +63,7 @@ function useLastPackets(id: string): Recent {
     );
     for (const packet of found.reverse()) addPacket(last, packet);
     const known = new Set(found.map(({ _id }) => _id));
-    packets.value = [...found, ...arrived.filter(({ _id }) => !known.has(_id))];
+    packets.value = inOrder([...found, ...arrived.filter(({ _id }) => !known.has(_id))]);
   }, [id]);
   useEffect(
     () =>
@@ -71,7 +71,7 @@ function useLastPackets(id: string): Recent {
         if (packet._oid !== id) return;
         addPacket(last, packet);
         const present = packets.peek();
-        if (present !== null) packets.value = [...present, packet].slice(-LAST_PACKETS);
+        if (present !== null) packets.value = inOrder([...present, packet]).slice(-LAST_PACKETS);
         else if (arrived.length < LAST_PACKETS) arrived.push(packet);
       }),
     [id],
@@ -79,9 +79,12 @@ function useLastPackets(id: string): Recent {
   return { packets: packets.value, last, error: error.value };
 }
 
+/** Packets may come late. */
+const inOrder = (packets: readonly Packet[]): Packet[] => [...packets].sort((a, b) => a.time - b.time);
+
 export function toChartData(packets: readonly Packet[], name: string): ChartData {
-  const sorted = packets.filter((packet) => typeof packet[name] === 'number').sort((a, b) => a.time - b.time);
-  return { times: sorted.map(({ time }) => time / 1_000), values: sorted.map((packet) => packet[name] as number) };
+  const shown = packets.filter((packet) => typeof packet[name] === 'number');
+  return { times: shown.map(({ time }) => time / 1_000), values: shown.map((packet) => packet[name] as number) };
 }
 
 function LiveChart({ packets, values }: { packets: readonly Packet[]; values: readonly Shown[] }) {
@@ -136,9 +139,9 @@ function LastPackets({ packets, values }: { packets: readonly Packet[]; values: 
               .reverse()
               .map((packet) => (
                 <tr key={packet._id}>
-                  <td>{formatTime(packet.time)}</td>
+                  <td>{formatMoment(packet.time, Date.now())}</td>
                   {columns.map(({ name }) => (
-                    <td key={name}>{packet[name] === undefined ? '' : String(packet[name])}</td>
+                    <td key={name}>{packet[name] === undefined ? '' : formatValue(packet[name])}</td>
                   ))}
                 </tr>
               ))}

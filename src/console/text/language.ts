@@ -90,6 +90,10 @@ export const formatDay = (ms: number): string =>
 export const formatDateTime = (ms: number): string =>
   cached('dt', (name) => new Intl.DateTimeFormat(name, { dateStyle: 'medium', timeStyle: 'medium' })).format(ms);
 
+/** The time alone on the present day, otherwise with the date. */
+export const formatMoment = (ms: number, nowMs: number): string =>
+  new Date(ms).toDateString() === new Date(nowMs).toDateString() ? formatTime(ms) : formatDateTime(ms);
+
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_557_600],
   ['month', 2_629_800],

@@ -29,6 +29,25 @@ test('shows the last value of every parameter, and how old it is', async () => {
   expect(await page.locator('.value-cards time').getAttribute('datetime')).toMatch(/^\d{4}-/);
 });
 
+test('lists the last packets in the order of their times, with the day and every kind of value', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'meter', name: 'Meter' });
+  const send = (fields: object) => service.admin('POST', 'objects/meter/packets', fields);
+  const DAY_MS = 24 * HOUR_MS;
+  const nowMs = Date.now();
+  await send({ time: nowMs - 2 * DAY_MS, sum: 0.1 + 0.2, nested: { a: 1 }, list: [1, { b: 2 }], none: null, on: true });
+  await send({ time: nowMs, sum: 3 });
+  const page = await browser.openAs(`/objects/${object._id}/live`);
+  const rows = page.locator('tbody tr');
+  await rows.nth(1).waitFor();
+  // It comes late.
+  await send({ time: nowMs - DAY_MS, sum: 2 });
+  await rows.nth(2).waitFor();
+  const cells = await Promise.all((await rows.all()).map((row) => row.locator('td').allInnerTexts()));
+  expect(cells.map(([, sum]) => sum)).toEqual(['3', '2', '0.3']);
+  expect(cells[2]).toEqual([expect.stringMatching(/20\d\d/), '0.3', '{"a":1}', '[1,{"b":2}]', '–', 'Yes']);
+  expect(cells[0]?.[0]).toMatch(/^\d{2}:\d{2}:\d{2}$/);
+});
+
 test('shows the values of every packet beside the replay', async () => {
   const { body: object } = await service.admin('POST', 'objects', { id: 'boat', name: 'Boat' });
   const startMs = Date.now() - HOUR_MS;
