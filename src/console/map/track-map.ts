@@ -2,14 +2,12 @@
 import { type GeoJSONSource, type Map as GlMap, LngLatBounds } from 'maplibre-gl';
 import { type BaseMapOptions, createBaseMap } from './base-map.js';
 
-export interface TrackPoint {
-  readonly timeMs: number;
+/** In degrees; the longitude may lie beyond 180. */
+interface Place {
   readonly lat: number;
   readonly lon: number;
 }
 
-/** A line between places that are further apart in time than this says nothing about the way. */
-const LONGEST_GAP_MS = 15 * 60_000;
 const EMPTY = { type: 'FeatureCollection', features: [] } as const;
 const COLORS = { light: '#2449c4', dark: '#8fabff' };
 
@@ -24,15 +22,16 @@ export function createTrackMap(container: HTMLElement, options: BaseMapOptions) 
     void loaded.then(() => map.getSource<GeoJSONSource>(name)?.setData(data));
   };
   return {
-    setTrack(points: readonly TrackPoint[]): void {
-      show('track', { type: 'MultiLineString', coordinates: toLines(points) });
-      const bounds = points.reduce((all, { lon, lat }) => all.extend([lon, lat]), new LngLatBounds());
-      if (points.length > 0) map.fitBounds(bounds, { padding: 40, maxZoom: 15, duration: 0 });
+    setTrack(places: readonly Place[], lines: readonly [number, number][][]): void {
+      show('track', { type: 'MultiLineString', coordinates: lines });
+      const bounds = places.reduce((all, { lon, lat }) => all.extend([lon, lat]), new LngLatBounds());
+      if (places.length > 0) map.fitBounds(bounds, { padding: 40, maxZoom: 15, duration: 0 });
     },
-    setPlace(point: TrackPoint, isFollowed: boolean): void {
-      const place: [number, number] = [point.lon, point.lat];
-      show('place', { type: 'Point', coordinates: place });
-      if (isFollowed && !map.getBounds().contains(place)) map.jumpTo({ center: place });
+    setPlace({ lat, lon }: Place, isFollowed: boolean): void {
+      show('place', { type: 'Point', coordinates: [lon, lat] });
+      const bounds = map.getBounds();
+      const isSeen = [-360, 0, 360].some((turn) => bounds.contains([lon + turn, lat]));
+      if (isFollowed && !isSeen) map.jumpTo({ center: [lon, lat] });
     },
     setDark: base.setDark,
     remove: (): void => map.remove(),
@@ -51,15 +50,4 @@ function addLayers(map: GlMap, isDark: boolean): void {
     ...{ id: 'place', type: 'circle', source: 'place' },
     paint: { 'circle-radius': 7, 'circle-color': color, 'circle-stroke-color': '#fff', 'circle-stroke-width': 2.5 },
   });
-}
-
-function toLines(points: readonly TrackPoint[]): [number, number][][] {
-  const lines: [number, number][][] = [];
-  let beforeMs = Number.NEGATIVE_INFINITY;
-  for (const { timeMs, lon, lat } of points) {
-    if (timeMs - beforeMs > LONGEST_GAP_MS) lines.push([]);
-    lines.at(-1)?.push([lon, lat]);
-    beforeMs = timeMs;
-  }
-  return lines.filter(({ length }) => length > 1);
 }

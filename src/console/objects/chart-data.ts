@@ -61,7 +61,7 @@ function toChart(
 }
 
 /** The median of the distances between neighbours. */
-function usualDistanceMs(times: readonly number[]): number {
+export function usualDistanceMs(times: readonly number[]): number {
   const distances = times.slice(1).map((timeMs, index) => timeMs - (times[index] as number));
   return distances.sort((a, b) => a - b)[Math.floor(distances.length / 2)] ?? 0;
 }

@@ -1,32 +1,24 @@
 /** The way of an object on a map, and its replay. */
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { TrackMap, TrackPoint } from '../map/track-map.js';
+import type { TrackMap } from '../map/track-map.js';
 import { Icon } from '../parts/icon.js';
 import { Section } from '../parts/tabs.js';
 import { type Packet, positionOf } from '../state/fleet.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t } from '../text/language.js';
+import { pointAt, type TrackPoint, toLines, unwrapTrack } from './track.js';
 
 const SPEEDS = [10, 60, 300] as const;
 
 /** The packets that say where the object was. */
-export const toTrack = (packets: readonly Packet[]): TrackPoint[] =>
-  packets.flatMap((packet) => {
+function toTrack(packets: readonly Packet[]): TrackPoint[] {
+  const placed = packets.flatMap((packet) => {
     const position = positionOf(packet);
     return position === null ? [] : [{ timeMs: packet.time, ...position }];
   });
-
-/** The last point at or before a moment. */
-export function pointAt(track: readonly TrackPoint[], timeMs: number): TrackPoint | undefined {
-  let [low, high] = [0, track.length - 1];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if ((track[middle] as TrackPoint).timeMs <= timeMs) low = middle;
-    else high = middle - 1;
-  }
-  return track[low];
+  return unwrapTrack(placed);
 }
 
 interface ReplayProps {
@@ -135,7 +127,10 @@ function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: b
       map.current = null;
     };
   }, [isShown]);
-  useEffect(() => map.current?.setTrack(track), [track.length, track[0]?.timeMs, track.at(-1)?.timeMs, ready.value]);
+  useEffect(
+    () => map.current?.setTrack(track, toLines(track)),
+    [track.length, track[0]?.timeMs, track.at(-1)?.timeMs, ready.value],
+  );
   useEffect(() => {
     const point = pointAt(track, timeMs);
     if (point !== undefined) map.current?.setPlace(point, isFollowed);

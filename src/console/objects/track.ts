@@ -1,0 +1,46 @@
+/** The way of an object: its places, and the lines between them. */
+import { usualDistanceMs } from './chart-data.js';
+
+export interface TrackPoint {
+  readonly timeMs: number;
+  readonly lat: number;
+  /** Beyond 180 degrees where the way crosses the antimeridian; maps repeat the world there. */
+  readonly lon: number;
+}
+
+/** A line between places that are further apart in time than both of these would say what nobody knows. */
+const GAP_MS = 15 * 60_000;
+const GAP_DISTANCES = 3;
+
+/** The same places, without jumps from one edge of the world to the other. */
+export function unwrapTrack(track: readonly TrackPoint[]): TrackPoint[] {
+  let before = track[0]?.lon ?? 0;
+  return track.map((point) => {
+    before = point.lon + Math.round((before - point.lon) / 360) * 360;
+    return { ...point, lon: before };
+  });
+}
+
+/** The lines of a way, without those that cross a silence of the device. */
+export function toLines(track: readonly TrackPoint[]): [number, number][][] {
+  const gapMs = Math.max(GAP_MS, GAP_DISTANCES * usualDistanceMs(track.map(({ timeMs }) => timeMs)));
+  const lines: [number, number][][] = [];
+  let beforeMs = Number.NEGATIVE_INFINITY;
+  for (const { timeMs, lon, lat } of track) {
+    if (timeMs - beforeMs > gapMs) lines.push([]);
+    lines.at(-1)?.push([lon, lat]);
+    beforeMs = timeMs;
+  }
+  return lines.filter(({ length }) => length > 1);
+}
+
+/** The last point at or before a moment. */
+export function pointAt(track: readonly TrackPoint[], timeMs: number): TrackPoint | undefined {
+  let [low, high] = [0, track.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((track[middle] as TrackPoint).timeMs <= timeMs) low = middle;
+    else high = middle - 1;
+  }
+  return track[low];
+}
