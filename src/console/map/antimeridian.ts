@@ -46,3 +46,18 @@ export const unwrap = (outlines: FeatureCollection): FeatureCollection => ({
   ...outlines,
   features: outlines.features.map((feature) => ({ ...feature, geometry: unwrapGeometry(feature.geometry) })),
 });
+
+/** The way from one place to another, in parts of the world's width: never more than half of it. */
+export const shortWay = (way: number): number => way - Math.round(way);
+
+const HALF = 0.5;
+
+/** West and east of places in ascending order, from 0 to 1; east is beyond 1 if less than half of the world lies across the antimeridian. */
+export function spanOf(places: readonly number[]): [number, number] {
+  const [west = 0, east = 0] = [places[0], places.at(-1)];
+  for (const [index, x] of places.entries()) {
+    const next = places[index + 1] ?? x;
+    if (next - x > HALF) return [next, x + 1];
+  }
+  return [west, east];
+}

@@ -8,6 +8,8 @@ declare const MAP_WORKER: string;
 export interface BaseMapOptions {
   readonly label: string;
   readonly isDark: boolean;
+  /** Goes on beyond the antimeridian, where nobody draws. */
+  readonly isEndless?: boolean;
 }
 
 export interface BaseMap {
@@ -18,11 +20,11 @@ export interface BaseMap {
 }
 
 /** Throws where the browser cannot draw it. */
-export function createBaseMap(container: HTMLElement, { label, isDark }: BaseMapOptions): BaseMap {
+export function createBaseMap(container: HTMLElement, { label, isDark, isEndless = false }: BaseMapOptions): BaseMap {
   setWorkerUrl(MAP_WORKER);
   const map = new GlMap({
     ...{ attributionControl: STYLE_URL === null ? false : { compact: true } },
-    ...{ container, style: STYLE_URL ?? FIRST_STYLE, renderWorldCopies: false },
+    ...{ container, style: STYLE_URL ?? FIRST_STYLE, renderWorldCopies: isEndless },
     // The own style is tested.
     validateStyle: STYLE_URL !== null,
     // What is drawn on it is placed without turning and tilting.

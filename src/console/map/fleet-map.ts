@@ -40,7 +40,7 @@ export interface FleetMap {
 
 /** Throws where the browser cannot draw it. */
 export function createFleetMap(container: HTMLElement, options: FleetMapOptions): FleetMap {
-  const base = createBaseMap(container, options);
+  const base = createBaseMap(container, { ...options, isEndless: true });
   const { map } = base;
   const points = new ObjectPoints();
   const view = (): View => viewOf(map);

@@ -1,6 +1,7 @@
 /** Where objects are on the map, in arrays that go to the graphics card: five thousand that move cost a millisecond. */
 import { MercatorCoordinate } from 'maplibre-gl';
 import { type FleetObject, objects, positionOf } from '../state/fleet.js';
+import { shortWay, spanOf } from './antimeridian.js';
 
 const NO_DIRECTION = -10;
 const MOVING_KMH = 1;
@@ -53,7 +54,7 @@ export class ObjectPoints {
     const [world, place] = [this.#world, this.#place];
     const [scaleX, scaleY] = [(worldPx * 2) / widthPx, (worldPx * 2) / heightPx];
     for (let index = 0; index < this.count * 2; index += 2) {
-      place[index] = ((world[index] as number) - x) * scaleX;
+      place[index] = shortWay((world[index] as number) - x) * scaleX;
       place[index + 1] = (y - (world[index + 1] as number)) * scaleY;
     }
     return place;
@@ -65,7 +66,8 @@ export class ObjectPoints {
     const y = view.y + (at.y - view.heightPx / 2) / view.worldPx;
     let [best, least] = [-1, (withinPx / view.worldPx) ** 2];
     for (let slot = 0; slot < this.count; slot++) {
-      const away = ((this.#world[slot * 2] as number) - x) ** 2 + ((this.#world[slot * 2 + 1] as number) - y) ** 2;
+      const [east, south] = [this.#world[slot * 2] as number, this.#world[slot * 2 + 1] as number];
+      const away = shortWay(east - x) ** 2 + (south - y) ** 2;
       if (away < least) [best, least] = [slot, away];
     }
     return this.#ids[best] ?? null;
@@ -74,12 +76,12 @@ export class ObjectPoints {
   /** The rectangle in which the objects are, without the one in a hundred that is farthest out. */
   bounds(): [[number, number], [number, number]] | null {
     if (this.count === 0) return null;
-    const axis = (offset: number): [number, number] => {
+    const axis = (offset: number): number[] => {
       const all = this.#ids.map((_, slot) => this.#world[slot * 2 + offset] as number).sort((a, b) => a - b);
       const cut = Math.floor(all.length / 100);
-      return [all[cut] as number, all[all.length - 1 - cut] as number];
+      return all.slice(cut, all.length - cut);
     };
-    const [[west, east], [north, south]] = [axis(0), axis(1)];
+    const [[west, east], [north, south]] = [spanOf(axis(0)), extentOf(axis(1))];
     return [new MercatorCoordinate(west, south), new MercatorCoordinate(east, north)].map((corner) =>
       corner.toLngLat().toArray(),
     ) as [[number, number], [number, number]];
@@ -116,6 +118,11 @@ export class ObjectPoints {
     this.look.set(look);
   }
 }
+
+/** The map ends near the poles. */
+const inMap = (y: number): number => Math.min(1, Math.max(0, y));
+
+const extentOf = (places: readonly number[]): [number, number] => [inMap(places[0] ?? 0), inMap(places.at(-1) ?? 0)];
 
 function directionOf({ state }: FleetObject): number {
   const { angle, speed } = (state ?? {}) as { angle?: unknown; speed?: unknown };

@@ -14,7 +14,7 @@ const COLORS = { light: '#2449c4', dark: '#8fabff' };
 export type TrackMap = ReturnType<typeof createTrackMap>;
 
 export function createTrackMap(container: HTMLElement, options: BaseMapOptions) {
-  const base = createBaseMap(container, options);
+  const base = createBaseMap(container, { ...options, isEndless: true });
   const { map } = base;
   const loaded = base.loaded.then(() => addLayers(map, options.isDark));
   const show = (name: string, geometry: object): void => {

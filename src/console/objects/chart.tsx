@@ -80,7 +80,7 @@ const LEAST_AXIS_PX = 52;
 const DIGIT_PX = 7;
 
 const toWidthPx = (texts: readonly string[] | null): number =>
-  Math.max(LEAST_AXIS_PX, ...(texts ?? []).map(({ length }) => (length + 2) * DIGIT_PX));
+  Math.max(LEAST_AXIS_PX, ...(texts ?? []).map(({ length }) => length * DIGIT_PX + 10));
 
 const DAY_S = 86_400;
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import type { FeatureCollection, Position } from 'geojson';
 import { feature } from 'topojson-client';
-import { unwrap } from '../../../src/console/map/antimeridian.js';
+import { shortWay, spanOf, unwrap } from '../../../src/console/map/antimeridian.js';
 
 const polygon = (ring: Position[]): FeatureCollection => ({
   type: 'FeatureCollection',
@@ -56,4 +56,19 @@ test.each(['110m', '50m'])('leaves no outline of %s that leads around the world'
     lat > -89 && Math.abs(lon - before) > 180;
   expect(lines.filter((line) => line.some((point, index) => isLong(point, line[index - 1] ?? point)))).toEqual([]);
   expect(lines.every((line) => line.at(-1)?.join() === line[0]?.join())).toBe(true);
+});
+
+test.each([
+  ['a fleet in Europe', [0.5, 0.53, 0.55], [0.5, 0.55]],
+  ['a fleet around Fiji', [0.01, 0.02, 0.98, 0.99], [0.98, 1.02]],
+  ['two places close to the antimeridian', [0.001, 0.999], [0.999, 1.001]],
+  ['places all over the world', [0.05, 0.3, 0.55, 0.9], [0.05, 0.9]],
+  ['one place', [0.7], [0.7, 0.7]],
+])('finds the narrowest part of the world with %s', (_name, places, span) => {
+  expect(spanOf(places).map((x) => Math.round(x * 1_000) / 1_000)).toEqual(span);
+});
+
+test('goes the short way between two places, also across the antimeridian', () => {
+  const ways = [0, 0.3, -0.3, 0.99, -0.99].map((way) => Math.round(shortWay(way) * 100) / 100);
+  expect(ways).toEqual([0, 0.3, -0.3, -0.01, 0.01]);
 });
