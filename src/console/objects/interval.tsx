@@ -64,9 +64,12 @@ export function Interval({ interval, lastMs, onChange }: IntervalProps) {
 }
 
 function Bounds({ interval, onChange }: Omit<IntervalProps, 'lastMs'>) {
-  const [from, to] = [useSignal(toLocal(interval.fromMs)), useSignal(toLocal(interval.toMs))];
+  const [fromText, toText] = [toLocal(interval.fromMs), toLocal(interval.toMs)];
+  const [from, to] = [useSignal(fromText), useSignal(toText)];
   const id = useId();
   const apply = (): void => {
+    // The fields show whole minutes; the interval may not consist of them.
+    if (from.value === fromText && to.value === toText) return;
     const [fromMs, toMs] = [new Date(from.value).getTime(), new Date(to.value).getTime()];
     if (fromMs < toMs) onChange({ fromMs, toMs });
   };

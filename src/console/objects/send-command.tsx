@@ -46,6 +46,10 @@ function toValue(text: string): unknown {
   }
 }
 
+/** What is declared as text remains text: a PIN is not a number. A parameter without a default takes every JSON value. */
+const toParam = (text: string, declared: unknown): unknown =>
+  typeof declared === 'string' && declared !== '' ? text : toValue(text);
+
 const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWant: (wanted: Wanted) => void }) {
@@ -53,10 +57,12 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
   const action = actions.find(({ id }) => id === chosen.value) ?? actions[0];
   const values = useSignal<Readonly<Record<string, string>>>({});
   const work = useWork();
-  const textOf = (name: string): string => values.value[name] ?? toText(action?.params?.[name] ?? '');
-  const names = Object.keys(action?.params ?? {});
+  const declared = action?.params ?? {};
+  const names = Object.keys(declared);
+  const textOf = (name: string): string => values.value[name] ?? toText(declared[name]);
+  const paramOf = (name: string): unknown => toParam(textOf(name), declared[name]);
   const submit = async (): Promise<void> =>
-    onWant({ command: chosen.value, params: Object.fromEntries(names.map((name) => [name, toValue(textOf(name))])) });
+    onWant({ command: chosen.value, params: Object.fromEntries(names.map((name) => [name, paramOf(name)])) });
   return (
     <Form work={work} submit={t('commands.next')} onSubmit={submit}>
       <Select

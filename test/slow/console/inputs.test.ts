@@ -1,0 +1,37 @@
+/** What forms make of what is typed, and of what is left as it is. */
+import { expect, test } from '@jest/globals';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+
+const service = useService();
+const browser = useBrowser(service);
+
+test('sends parameters of a command with the types that the model declares', async () => {
+  const params = { pin: '1234', code: '7', speed: 5, on: true, list: [1, 2], none: null, any: '' };
+  const children = [{ type: 'action', id: 'start', params }];
+  const { body: model } = await service.admin('POST', 'models', { name: 'Typed', data: { children } });
+  const { body: object } = await service.admin('POST', 'objects', { id: 'typed', name: 'Typed', model: model._id });
+  const page = await browser.openAs(`/objects/${object._id}/commands`);
+  await page.getByLabel('code').fill('42');
+  await page.getByLabel('speed').fill('6');
+  await page.getByLabel('any').fill('8');
+  await page.getByRole('button', { name: 'Send …' }).click();
+  await page.getByRole('button', { name: 'Send command' }).click();
+  await page.locator('.command').waitFor();
+  const { body: commands } = await service.admin('GET', `objects/${object._id}/commands`);
+  expect(commands[0].params).toEqual({ ...params, code: '42', speed: 6, any: 8 });
+});
+
+test('keeps an interval of seconds when somebody passes through its fields', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'zoomed', name: 'Zoomed' });
+  const path = `/objects/${object._id}/history?from=1770000030500&to=1770000150500`;
+  const page = await browser.openAs(path);
+  const fields = page.locator('input[type=datetime-local]');
+  await fields.nth(0).focus();
+  await fields.nth(1).focus();
+  await page.getByRole('link', { name: 'Live' }).focus();
+  expect(page.url()).toBe(service.url + path);
+  await fields.nth(1).fill('2026-02-03T00:00');
+  await page.getByRole('link', { name: 'Live' }).focus();
+  await page.waitForURL((url) => url.searchParams.get('to') !== '1770000150500');
+});
