@@ -19,10 +19,13 @@ const LENGTHS: readonly [TextKey, number][] = [
   ['interval.month', 30 * 24 * HOUR_MS],
 ];
 
+/** Not beyond the times that dates can have. */
+const isTime = (ms: number): boolean => !Number.isNaN(new Date(ms).getTime());
+
 /** What the address says; otherwise the day that ends with the last packet. */
 export function intervalOf(query: Record<string, string>, lastMs: number | undefined): IntervalMs {
   const [fromMs, toMs] = [Number(query.from), Number(query.to)];
-  if (query.from && query.to && fromMs < toMs) return { fromMs, toMs };
+  if (query.from && query.to && fromMs < toMs && isTime(fromMs) && isTime(toMs)) return { fromMs, toMs };
   // Whole minutes, so that the same page is not another one each time it is drawn.
   const end = Math.ceil((lastMs ?? Date.now()) / MINUTE_MS) * MINUTE_MS;
   return { fromMs: end - 24 * HOUR_MS, toMs: end };

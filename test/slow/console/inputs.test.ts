@@ -22,6 +22,12 @@ test('sends parameters of a command with the types that the model declares', asy
   expect(commands[0].params).toEqual({ ...params, code: '42', speed: 6, any: 8 });
 });
 
+test('shows the last day for an address with a time that no date can have', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'beyond', name: 'Beyond' });
+  const page = await browser.openAs(`/objects/${object._id}/history?from=0&to=10000000000000000`);
+  await page.getByRole('button', { name: '24 hours', pressed: true }).waitFor();
+});
+
 test('keeps an interval of seconds when somebody passes through its fields', async () => {
   const { body: object } = await service.admin('POST', 'objects', { id: 'zoomed', name: 'Zoomed' });
   const path = `/objects/${object._id}/history?from=1770000030500&to=1770000150500`;
