@@ -1,4 +1,4 @@
-/** What forms make of what is typed, and of what is left as it is. */
+/** What pages make of what is typed, of what is left as it is, and of what is long. */
 import { expect, test } from '@jest/globals';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
@@ -40,4 +40,13 @@ test('keeps an interval of seconds when somebody passes through its fields', asy
   await fields.nth(1).fill('2026-02-03T00:00');
   await page.getByRole('link', { name: 'Live' }).focus();
   await page.waitForURL((url) => url.searchParams.get('to') !== '1770000150500');
+});
+
+test('shows long parameters of a command on a narrow phone without scrolling', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'long', name: 'Long' });
+  await service.admin('POST', 'objects/long/commands/show', { text: 'x'.repeat(300) });
+  const page = await browser.openAs(`/objects/${object._id}/commands`, undefined, browser.phone);
+  await page.locator('.command').waitFor();
+  const box = await page.locator('.command code').boundingBox();
+  expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThan(page.viewportSize()?.width ?? 0);
 });
