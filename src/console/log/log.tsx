@@ -53,9 +53,16 @@ function filterLines(lines: readonly Line[], { search, kind }: LogFilter): reado
   });
 }
 
+/** The newest lines, and older ones that the filter shows: others must not push them out. The newest is first. */
+function keepLines(lines: readonly Line[], filter: LogFilter): readonly Line[] {
+  const isFiltered = filter.search.value.trim() !== '' || filter.kind.value !== 'all';
+  const older = isFiltered ? filterLines(lines.slice(KEPT), filter).slice(0, KEPT) : [];
+  return [...lines.slice(0, KEPT), ...older];
+}
+
 export function Log() {
-  const { lines, isPaused, clear } = useLines();
   const filter = { search: useSignal(''), kind: useSignal<Kind>('all') };
+  const { lines, isPaused, clear } = useLines(filter);
   const shown = filterLines(lines.value, filter);
   return (
     <div class="log">
@@ -108,17 +115,19 @@ function LogFilterFields({ search, kind }: LogFilter) {
 }
 
 /** Collects what comes, the newest first, and shows it four times a second. */
-function useLines() {
+function useLines(filter: LogFilter) {
   const [lines, isPaused] = [useSignal<readonly Line[]>([]), useSignal(false)];
   const waiting = useRef<Line[]>([]);
   useEffect(() => {
     const stop = onEvent((event) => {
       waiting.current.push(toLine(event));
-      if (waiting.current.length > KEPT) waiting.current.shift();
+      // Seldom, because it goes through all of them.
+      if (waiting.current.length > 3 * KEPT)
+        waiting.current = [...keepLines(waiting.current.reverse(), filter)].reverse();
     });
     const timer = setInterval(() => {
       if (isPaused.peek() || waiting.current.length === 0) return;
-      lines.value = [...waiting.current.reverse(), ...lines.peek()].slice(0, KEPT);
+      lines.value = keepLines([...waiting.current.reverse(), ...lines.peek()], filter);
       waiting.current = [];
     }, SHOW_EVERY_MS);
     return () => {
