@@ -33,10 +33,11 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
     );
   }
   addPacket(last, object.state);
+  const position = positionOf({ ...object.state, lat: last.get('lat')?.value, lon: last.get('lon')?.value } as Packet);
   const values = toShownValues(last, object.state.time, modelOf(_id, object.model));
   return (
     <>
-      <Values values={values} position={positionOf(object.state)} isLarge />
+      <Values values={values} position={position} isLarge />
       <Problem error={error} />
       {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} />}
       {packets !== null && <LastPackets packets={packets} values={values} />}
