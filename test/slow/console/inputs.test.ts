@@ -50,3 +50,14 @@ test('shows long parameters of a command on a narrow phone without scrolling', a
   const box = await page.locator('.command code').boundingBox();
   expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThan(page.viewportSize()?.width ?? 0);
 });
+
+test('has room for German words in a choice on a phone', async () => {
+  const { body: model } = await service.admin('POST', 'models', { name: 'Narrow', data: { children: [] } });
+  const page = await browser.openAs(`/models/${model._id}`, undefined, browser.phone);
+  await page.evaluate('localStorage.setItem("vigil.language", "de")');
+  await page.reload();
+  const button = page.getByRole('button', { name: 'Formular' });
+  await button.waitFor();
+  const [needed, available] = await button.evaluate((one) => [one.scrollWidth, one.clientWidth] as const);
+  expect(needed).toBeLessThanOrEqual(available);
+});
