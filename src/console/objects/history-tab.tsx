@@ -68,6 +68,13 @@ function numbersOf(packets: readonly Packet[]): string[] {
   return [...names];
 }
 
+/** The chosen parameters of an interval; the first two if nobody chose, or if none of them occurs in it. */
+function shownOf(names: readonly string[], chosen: readonly string[] | null): readonly string[] {
+  const present = chosen?.filter((name) => names.includes(name)) ?? [];
+  const isChosen = present.length > 0 || chosen?.length === 0;
+  return isChosen ? present : names.filter((name) => !NO_CHART.has(name)).slice(0, 2);
+}
+
 interface ChartsProps {
   readonly object: FleetObject;
   readonly packets: readonly Packet[];
@@ -78,14 +85,15 @@ interface ChartsProps {
 function Charts({ object, packets, interval, onZoom }: ChartsProps) {
   const model = modelOf(object._id, object.model);
   const names = numbersOf(packets);
-  const chosen = useSignal<readonly string[]>(names.filter((name) => !NO_CHART.has(name)).slice(0, 2));
+  const chosen = useSignal<readonly string[] | null>(null);
+  const shown = shownOf(names, chosen.value);
   const toggle = (name: string): void => {
-    const others = chosen.value.filter((one) => one !== name);
-    chosen.value = others.length < chosen.value.length ? others : [...others, name].slice(-MAX_CHARTS);
+    const others = shown.filter((one) => one !== name);
+    chosen.value = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
   };
   const { data, error } = useFetched(
-    () => fetchSeries(object._id, chosen.value, interval),
-    [chosen.value, interval.fromMs, interval.toMs],
+    () => fetchSeries(object._id, shown, interval),
+    [shown.join(), interval.fromMs, interval.toMs],
   );
   return (
     <Section
@@ -99,7 +107,7 @@ function Charts({ object, packets, interval, onZoom }: ChartsProps) {
             key={name}
             type="button"
             class="chip"
-            aria-pressed={chosen.value.includes(name)}
+            aria-pressed={shown.includes(name)}
             onClick={() => toggle(name)}
           >
             {toShown(name, 0, model).label}
@@ -107,7 +115,7 @@ function Charts({ object, packets, interval, onZoom }: ChartsProps) {
         ))}
       </fieldset>
       <Problem error={error.value} />
-      {chosen.value.map((name) => (
+      {shown.map((name) => (
         <HistoryChart key={name} about={toShown(name, 0, model)} data={data.value?.get(name)} onZoom={onZoom} />
       ))}
     </Section>

@@ -82,3 +82,19 @@ test('shows the values of every packet beside the replay', async () => {
   await shows(startMs, 'Lat 48 Lon 11');
   await shows(startMs + 120_000, 'Lat 48.2 Lon 11 Fuel 50 Wind 7');
 });
+
+test('charts the parameters of another interval in which the shown ones do not occur', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'refit', name: 'Refit' });
+  const nowMs = Date.now();
+  const packets = [...['before', 'before', 'after', 'after'].entries()].map(([index, name]) => ({
+    time: nowMs - (index < 2 ? 48 * HOUR_MS : 0) + index,
+    [name]: index,
+  }));
+  await service.admin('POST', 'objects/refit/packets', packets);
+  const interval = `from=${nowMs - 50 * HOUR_MS}&to=${nowMs - 40 * HOUR_MS}`;
+  const page = await browser.openAs(`/objects/${object._id}/history?${interval}`);
+  await page.getByRole('img', { name: /^before/ }).waitFor();
+  await page.getByRole('button', { name: '1 hour' }).click();
+  await page.getByRole('img', { name: /^after/ }).waitFor();
+  expect(await page.locator('figcaption').allInnerTexts()).toEqual([expect.stringMatching(/^after/i)]);
+});
