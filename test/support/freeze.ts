@@ -11,7 +11,11 @@ export async function freezeProcess(processId: number): Promise<void> {
   const folder = `/proc/${processId}/task`;
   const threads = await readdir(folder).catch(() => []);
   // The state follows the name, which stands in parentheses: proc_pid_stat(5).
-  const stands = async (thread: string) => /.*\) [TXZ] /s.test(await readFile(`${folder}/${thread}/stat`, 'utf8'));
+  const stands = async (thread: string) => {
+    // A thread that has ended meanwhile has no state.
+    const state = await readFile(`${folder}/${thread}/stat`, 'utf8').catch(() => null);
+    return state === null || /.*\) [TXZ] /s.test(state);
+  };
   const stand = async () => (await Promise.all(threads.map(stands))).every(Boolean);
   await until(stand, `process ${processId} to stand still`);
 }
