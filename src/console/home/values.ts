@@ -64,7 +64,7 @@ export interface Shown {
   readonly unit: string;
   readonly value: unknown;
   /** When it was measured, if that is long before the rest. */
-  readonly timeMs?: number;
+  readonly timeMs?: number | undefined;
 }
 
 export const isPlace = (name: string): boolean => PLACE.has(name);

@@ -19,12 +19,15 @@ export function addPacket(last: LastValues, packet: Packet): void {
   }
 }
 
+/** The time of a value that is older than the newest packet, and not only by a turn. */
+export const oldTimeOf = (last: LastValues, name: string, newestMs: number): number | undefined => {
+  const timeMs = last.get(name)?.timeMs;
+  return timeMs !== undefined && timeMs < newestMs - OLD_MS ? timeMs : undefined;
+};
+
 /** Every value but the place, with its time where it is older than the newest packet. */
 export function toShownValues(last: LastValues, newestMs: number, model: Model | undefined): Shown[] {
   return [...last]
     .filter(([name]) => !isPlace(name))
-    .map(([name, { value, timeMs }]) => ({
-      ...toShown(name, value, model),
-      ...(timeMs < newestMs - OLD_MS && { timeMs }),
-    }));
+    .map(([name, { value }]) => ({ ...toShown(name, value, model), timeMs: oldTimeOf(last, name, newestMs) }));
 }

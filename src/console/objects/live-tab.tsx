@@ -13,7 +13,7 @@ import { write } from '../state/write.js';
 import { formatMoment, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
-import { addPacket, type LastValues, toShownValues } from './last-values.js';
+import { addPacket, type LastValues, oldTimeOf, toShownValues } from './last-values.js';
 
 const LAST_PACKETS = 600;
 const SHOWN_PACKETS = 15;
@@ -37,7 +37,7 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   const values = toShownValues(last, object.state.time, modelOf(_id, object.model));
   return (
     <>
-      <Values values={values} position={position} isLarge />
+      <Values values={values} position={position} positionMs={oldTimeOf(last, 'lat', object.state.time)} isLarge />
       <Problem error={error} />
       {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} />}
       {packets !== null && <LastPackets packets={packets} values={values} />}

@@ -12,15 +12,17 @@ interface ValuesProps {
     readonly text: string;
     readonly unit: string;
     /** Shows how old the value is. */
-    readonly timeMs?: number;
+    readonly timeMs?: number | undefined;
   }[];
   /** In degrees. */
   readonly position?: { readonly lat: number; readonly lon: number } | null;
+  /** Shows how old the position is. */
+  readonly positionMs?: number | undefined;
   /** Each on a card of its own, for pages with space. */
   readonly isLarge?: boolean;
 }
 
-export function Values({ values, position, isLarge = false }: ValuesProps) {
+export function Values({ values, position, positionMs, isLarge = false }: ValuesProps) {
   return (
     <dl class={isLarge ? 'value-cards' : 'values'}>
       {values.map(({ name, label, text, unit, timeMs }) => (
@@ -42,6 +44,11 @@ export function Values({ values, position, isLarge = false }: ValuesProps) {
           <dd>
             <span>{position.lat.toFixed(5)},</span> <span>{position.lon.toFixed(5)}</span>
           </dd>
+          {positionMs !== undefined && (
+            <dd class="age">
+              <Age ms={positionMs} />
+            </dd>
+          )}
         </div>
       )}
     </dl>

@@ -29,14 +29,14 @@ test('shows the last value of every parameter, and how old it is', async () => {
   expect(await page.locator('.value-cards time').getAttribute('datetime')).toMatch(/^\d{4}-/);
 });
 
-test('shows the last position, also when the newest packet has none', async () => {
+test('shows the last position and its age, also when the newest packet has none', async () => {
   const { body: object } = await service.admin('POST', 'objects', { id: 'cart', name: 'Cart' });
   await service.admin('POST', 'objects/cart/packets', [
-    { time: Date.now() - 2_000, lat: 48.1, lon: 11.5 },
+    { time: Date.now() - 3 * HOUR_MS, lat: 48.1, lon: 11.5 },
     { time: Date.now() - 1_000, fuel: 60 },
   ]);
   const page = await browser.openAs(`/objects/${object._id}/live`);
-  await page.locator('.value-cards .place', { hasText: '48.10000, 11.50000' }).waitFor();
+  await page.locator('.value-cards .place', { hasText: '48.10000, 11.50000' }).getByText('3 hr ago').waitFor();
 });
 
 test('lists the last packets in the order of their times, with the day and every kind of value', async () => {
