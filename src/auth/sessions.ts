@@ -2,14 +2,15 @@
 import MongoStore from 'connect-mongo';
 import { parse } from 'cookie';
 import cookieParser from 'cookie-parser';
-import type { RequestHandler } from 'express';
-import session from 'express-session';
+import type { Request, RequestHandler } from 'express';
+import session, { type SessionData } from 'express-session';
 import type { MongoClient } from 'mongodb';
 import { withTimeout } from '../db/driver/errors.js';
 import { unavailable } from '../errors.js';
 import { LIMITS } from '../model/limits.js';
 
 export const SESSION_COOKIE = 'sid';
+const STORE_AWAY = 'the session store is not available';
 
 declare module 'express-session' {
   interface SessionData {
@@ -31,6 +32,11 @@ export interface Session {
 export interface Sessions {
   /** Only for the routes that open and end sessions; no other route may write one. */
   readonly middleware: RequestHandler;
+  /**
+   * Opens a session by a new id, and stores it. The cookie is sent with the answer, unless `isValid`, which is asked when the
+   * session is stored, says no: then this resolves to false, and there is no session. Throws 503 when the store does not answer.
+   */
+  open(req: Request, data: Partial<SessionData>, isValid: () => Promise<boolean>): Promise<boolean>;
   /** Finds the session that a `Cookie` header names. Throws 503 when the store does not answer. */
   find(cookieHeader: string): Promise<Session | null>;
 }
@@ -49,7 +55,7 @@ export function createSessions({ client, secrets, lifetimeMs, now }: SessionOpti
   (store as { touch?: unknown }).touch = undefined;
   // The store emits each failure here in addition to passing it to the callback.
   store.on('error', () => undefined);
-  const middleware = session({
+  const readSession = session({
     name: SESSION_COOKIE,
     secret: [...secrets],
     store,
@@ -60,7 +66,10 @@ export function createSessions({ client, secrets, lifetimeMs, now }: SessionOpti
     cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', maxAge: lifetimeMs },
   });
   return {
-    middleware,
+    middleware(req, res, next) {
+      toPromise((done) => readSession(req, res, done)).then(() => next(), next);
+    },
+    open: openSession,
     async find(cookieHeader) {
       const signed = parse(cookieHeader)[SESSION_COOKIE];
       const id = signed === undefined ? false : cookieParser.signedCookie(signed, [...secrets]);
@@ -73,12 +82,38 @@ export function createSessions({ client, secrets, lifetimeMs, now }: SessionOpti
   };
 }
 
+const openSession: Sessions['open'] = async (req, data, isValid) => {
+  let isOpen = false;
+  try {
+    await toPromise((done) => req.session.regenerate(done));
+    // express-session moves the end of a session, and stores it again, when the answer ends. That would bring back a session
+    // that a new password has ended meanwhile.
+    Object.defineProperty(req.session, 'touch', { value: () => req.session });
+    Object.assign(req.session, data);
+    // A cookie says when it ends in whole seconds.
+    const endMs = req.session.cookie.expires?.getTime() ?? 0;
+    req.session.cookie.expires = new Date(endMs - (endMs % 1_000));
+    await toPromise((done) => req.session.save(done));
+    Object.defineProperty(req.session, 'save', { value: (done?: () => void) => done?.() });
+    isOpen = await isValid();
+  } finally {
+    if (!isOpen) req.session?.destroy(() => undefined);
+  }
+  return isOpen;
+};
+
+function toPromise(start: (done: (error?: unknown) => void) => void): Promise<void> {
+  const run = () =>
+    new Promise<void>((resolve, reject) => {
+      start((error) => (error ? reject(unavailable(STORE_AWAY, error)) : resolve()));
+    });
+  return withTimeout(run, LIMITS.databaseAnswerMs);
+}
+
 function load(store: session.Store, id: string): Promise<session.SessionData | null | undefined> {
   const loaded = () =>
     new Promise<session.SessionData | null | undefined>((resolve, reject) => {
-      store.get(id, (error, found) =>
-        error ? reject(unavailable('the session store is unavailable', error)) : resolve(found),
-      );
+      store.get(id, (error, found) => (error ? reject(unavailable(STORE_AWAY, error)) : resolve(found)));
     });
   return withTimeout(loaded, LIMITS.databaseAnswerMs);
 }

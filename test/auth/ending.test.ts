@@ -1,6 +1,6 @@
 /** What ends a user's access: every session, token and socket of that user, at once, and whatever was under way. */
-import { describe, expect, test } from '@jest/globals';
-import { ADMINISTRATOR_ROLE_ID } from '../../src/model/builtin.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { ADMINISTRATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { createPerson, ended, openSession, type Person, withCookie } from '../support/callers.js';
 import { useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
@@ -44,6 +44,61 @@ test('closes the socket of a session at logout', async () => {
   });
   expect((await withCookie(service, cookie)('DELETE', 'auth')).status).toBe(200);
   expect(await ending).toBe('io server disconnect');
+});
+
+describe('what an administrator takes away from a user', () => {
+  let role: string;
+  beforeAll(async () => {
+    const credentials = ['GET /users/*', 'PATCH /users/*', 'PATCH /roles/*'];
+    role = (await service.admin('POST', 'roles', { name: 'self-service', credentials })).body._id;
+  });
+
+  test.each<[what: string, own: () => object, taken: object]>([
+    ['access', () => ({ active: true }), { active: false }],
+    ['role', () => ({ role }), { role: VIEWER_ROLE_ID }],
+  ])('is not undone by a change of its own that is under way: %s', async (_, own, taken) => {
+    for (let round = 0; round < 4; round++) {
+      const person = await createPerson(service, { role });
+      let [isTaken, sent] = [false, 0];
+      const changes = Array.from({ length: 4 }, async () => {
+        for (; !isTaken; sent++) await person.call('PATCH', `users/${person.id}`, own());
+      });
+      await until(() => sent >= 8);
+      expect((await service.admin('PATCH', `users/${person.id}`, taken)).status).toBe(200);
+      isTaken = true;
+      await Promise.all(changes);
+      expect((await service.admin('GET', `users/${person.id}`)).body).toMatchObject(taken);
+    }
+  });
+
+  test('is not undone by a new password of its own that is under way', async () => {
+    for (let round = 0; round < 4; round++) {
+      const { login, id, call } = await createPerson(service, { role });
+      const taking = service.admin('PATCH', `users/${id}`, { password: 'another password' });
+      const own = call('PATCH', `users/${id}`, { password: 'my new password' });
+      expect((await taking).status).toBe(200);
+      await own;
+      const logIn = async (password: string) => (await service.as(null)('POST', 'auth', { login, password })).status;
+      expect([await logIn('my new password'), await logIn('another password')]).toEqual([401, 200]);
+    }
+  });
+
+  test('is not undone for a role by somebody who has it', async () => {
+    const credentials = ['PATCH /roles/*', 'GET /objects'];
+    for (let round = 0; round < 4; round++) {
+      const { _id } = (await service.admin('POST', 'roles', { name: `shrinks-${round}`, credentials })).body;
+      const person = await createPerson(service, { role: _id });
+      let isTaken = false;
+      const changes = Array.from({ length: 4 }, async () => {
+        while (!isTaken) await person.call('PATCH', `roles/${_id}`, { credentials });
+      });
+      const taken = { credentials: ['PATCH /roles/*'] };
+      expect((await service.admin('PATCH', `roles/${_id}`, taken)).status).toBe(200);
+      isTaken = true;
+      await Promise.all(changes);
+      expect((await service.admin('GET', `roles/${_id}`)).body).toMatchObject(taken);
+    }
+  });
 });
 
 describe('during a change of password', () => {

@@ -56,6 +56,20 @@ describe('when a session ends', () => {
   });
 });
 
+test('writes a session once, so that nothing brings back one that ended during its login', async () => {
+  const changes = sessions().watch([], { maxAwaitTimeMS: 100 });
+  await changes.tryNext();
+  const id = idOf(await openSession(service, ADMIN));
+  await sessions().insertOne({ _id: 'last', expires: new Date() });
+  const seen: unknown[] = [];
+  for await (const change of changes) {
+    if (change.operationType !== 'insert' || change.documentKey._id !== 'last') seen.push(change);
+    else break;
+  }
+  expect(seen).toEqual([expect.objectContaining({ operationType: 'insert', documentKey: { _id: id } })]);
+  await sessions().deleteOne({ _id: 'last' });
+});
+
 describe('with a replaced clock', () => {
   let nowMs: number | null = null;
   const timed = useService({ now: () => nowMs ?? Date.now() });

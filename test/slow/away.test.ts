@@ -6,7 +6,7 @@ import { EventSource } from 'eventsource';
 import { startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
-import { TEST_SECRET } from '../support/callers.js';
+import { openSession, TEST_SECRET } from '../support/callers.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
@@ -27,8 +27,11 @@ afterAll(async () => {
 
 test('503 says when to come back, on every path that needs the database, and the service mends itself', async () => {
   const object = entityOf(await service.admin('POST', 'objects', { id: 'car', name: 'Car' }));
+  const cookie = await openSession(service, ADMIN);
   await line.cut();
   const asked = await Promise.all([
+    // A browser logs in again over its former session.
+    service.as(null)('POST', 'auth', ADMIN, { Cookie: cookie }),
     service.admin('GET', 'objects'),
     service.admin('GET', 'objects/car'),
     service.admin('POST', 'objects', { id: 'van', name: 'Van' }),

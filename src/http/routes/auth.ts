@@ -7,9 +7,8 @@ import { SESSION_COOKIE, type Sessions } from '../../auth/sessions.js';
 import type { Tokens } from '../../auth/tokens.js';
 import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from '../../db/caches/accounts.js';
 import type { Database } from '../../db/driver/client.js';
-import { withTimeout } from '../../db/driver/errors.js';
 import { getEntity } from '../../db/entities/read.js';
-import { badRequest, forbidden, unauthorized, unavailable } from '../../errors.js';
+import { badRequest, forbidden, unauthorized } from '../../errors.js';
 import { isCredential, mayGrant } from '../../model/access.js';
 import { isObject, type JsonObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
@@ -60,26 +59,16 @@ const openSession: Handler = (deps) => async (req, res) => {
   res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);
   const user = await checkLogin(deps, credentials, addressOf(req));
   res.locals.userId = user.userId;
-  await toPromise((done) => req.session.regenerate(done));
   const agent = req.get('user-agent')?.slice(0, LIMITS.sessionAgentCharacters);
-  Object.assign(req.session, { user: user.userId, openedMs: deps.now(), address: addressOf(req), agent });
-  await toPromise((done) => req.session.save(done));
-  await endOldSessions(deps.database, user.userId);
-  if (!(await areStillValid(deps, credentials, user))) {
-    await toPromise((done) => req.session.destroy(done));
-    throw unauthorized();
-  }
+  const session = { user: user.userId, openedMs: deps.now(), address: addressOf(req), ...(agent && { agent }) };
+  const isOpen = await deps.sessions.open(req, session, async () => {
+    await endOldSessions(deps.database, user.userId);
+    return areStillValid(deps, credentials, user);
+  });
+  if (!isOpen) throw unauthorized();
   // The public interface spells the field exactly like this (docs/reference/http-api.md).
   sendJson(res, JSON.stringify({ sucess: true }));
 };
-
-function toPromise(start: (done: (error?: unknown) => void) => void): Promise<void> {
-  const run = () =>
-    new Promise<void>((resolve, reject) => {
-      start((error) => (error ? reject(unavailable('the session store is not available', error)) : resolve()));
-    });
-  return withTimeout(run, LIMITS.databaseAnswerMs);
-}
 
 const openToken: Handler = (deps) => async (req, res) => {
   const credentials = parseLoginCredentials(req.body);
