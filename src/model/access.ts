@@ -17,6 +17,8 @@ export interface Caller {
   readonly token: { readonly id: string; readonly expiresAtMs: number } | null;
   /** The object, if the user is its device. */
   readonly object: OwnObject | null;
+  /** `_at` of the user and of its role when the request was authenticated; null before their first change. */
+  readonly changedMs: { readonly user: number | null; readonly role: number | null };
 }
 
 /** An object by `_id` and by the own id that its device may use; null for an invalid own id. */

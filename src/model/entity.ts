@@ -42,6 +42,7 @@ export function parseNewEntity(store: Store, body: unknown, isMine = false): New
   const fields = Object.assign({}, store.defaults, ownFields(store, object));
   store.checkNew(fields);
   store.translate?.(fields);
+  for (const name of store.removable) if (fields[name] === null) delete fields[name];
   checkObjects(fields);
   return { fields, group: group === null ? null : group.toLowerCase() };
 }

@@ -7,7 +7,7 @@ import { geometry } from './geojson.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
-import { isValidOwnId } from './own-id.js';
+import { isFolderName, isValidOwnId } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
 import { isTokenLifetime, TOKEN_LIFETIME } from './time.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
@@ -24,6 +24,8 @@ export interface Store {
   readonly service: readonly string[];
   /** Set only on creation: ignored in a PATCH. */
   readonly fixed: readonly string[];
+  /** Fields that null removes: they are not stored as null, which an index or a reference would take for a value. */
+  readonly removable: readonly string[];
   /** Paths of fields that contain the `_id` of another entity. */
   readonly references: readonly string[];
   /** Text fields: filters compare them as text. */
@@ -62,7 +64,8 @@ const objectId = z
   // These change the meaning of a path or an MQTT topic. `+` does so only in topic filters, which do not contain ids.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses them
   .regex(/^[^#/\u0000-\u001f\u007f]+$/, 'may not contain #, / or control characters')
-  .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank');
+  .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank')
+  .refine((ownId) => !isFolderName(ownId), 'may not be . or .., which clients remove from addresses');
 const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
 const record = z.record(z.string(), z.unknown(), 'expected an object');
 
@@ -73,6 +76,7 @@ interface Definition {
   derived?: string[];
   service?: string[];
   fixed?: string[];
+  removable?: string[];
   references?: string[];
   texts?: string[];
   defaults?: JsonObject;
@@ -114,14 +118,15 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     fields: {
       login: text().min(1),
       password,
-      email: z.email().max(LIMITS.nameCharacters).optional(),
+      email: z.email().max(LIMITS.nameCharacters).nullish(),
       name: text().nullish(),
       role: id.optional(),
       active: z.boolean().optional(),
       disabled: z.boolean().nullish(),
-      object: id.optional(),
+      object: id.nullish(),
     },
     unique: ['login', 'email'],
+    removable: ['email', 'object'],
     hidden: ['_password'],
     references: ['role', 'object'],
     texts: ['login', 'email', 'name'],
@@ -210,6 +215,7 @@ function toStore(storeName: string, definition: Definition): Store {
     derived: definition.derived ?? [],
     service: definition.service ?? [],
     fixed: definition.fixed ?? [],
+    removable: definition.removable ?? [],
     references: ['owner', 'group', 'branch', 'access', ...(definition.references ?? [])],
     texts: definition.texts ?? ['name'],
     defaults: definition.defaults ?? {},

@@ -29,7 +29,7 @@ const CHANGE: Part = {
   type: 'object',
   properties: {
     name: MAYBE_TEXT,
-    email: { type: 'string', format: 'email' },
+    email: { type: ['string', 'null'], format: 'email', description: '`null` removes it' },
     password: {
       ...{ type: 'string', minLength: LIMITS.passwordCharactersMin, maxLength: LIMITS.passwordCharactersMax },
       description: 'A new password. Ends all other sessions and tokens of the user',

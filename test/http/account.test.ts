@@ -63,6 +63,17 @@ describe('the account', () => {
     expectRefusal(await two.call('PATCH', 'account', { email }), 409, 'email');
   });
 
+  test('loses its email by null, which two users can do', async () => {
+    for (const person of [await createPerson(service), await createPerson(service, { email: null })]) {
+      const before = entityOf(await person.call('GET', 'account'));
+      entityOf(await person.call('PATCH', 'account', { email: `${person.login}@example.com` }));
+      const after = entityOf(await person.call('PATCH', 'account', { email: null, name: 'Ada' }));
+      expect(after).toEqual({ ...before, name: 'Ada', _at: expect.any(Number) });
+      expect(after).not.toHaveProperty('email');
+      expect(entityOf(await person.call('PATCH', 'account', { email: null }))).not.toHaveProperty('email');
+    }
+  });
+
   test('is closed to a store of the same name', async () => {
     expectRefusal(await service.admin('POST', 'stores', { name: 'account' }), 409, 'name');
     expectRefusal(await service.admin('GET', `account/${new ObjectId()}`), 404);

@@ -51,6 +51,17 @@ async function statuses(person: Person, requests: readonly Request[]): Promise<u
 const all = (status: number, requests: readonly Request[]) => requests.map(([method, path]) => [method, path, status]);
 
 describe('a device', () => {
+  test('loses its object when null is set for it, and every right with it', async () => {
+    const { _id } = await object();
+    const device = await deviceOf(_id);
+    expect((await device.call('GET', `objects/${_id}`)).status).toBe(200);
+    const after = entityOf(await service.admin('PATCH', `users/${device.id}`, { object: null, email: null }));
+    expect(Object.keys(after)).not.toEqual(expect.arrayContaining(['object']));
+    expect(await statuses(device, MAY(_id))).toEqual(all(403, MAY(_id)));
+    expect((await deviceOf(undefined, { object: null, email: null })).token).toEqual(expect.any(String));
+    expectRefusal(await service.admin('PATCH', `users/${device.id}`, { role: null }), 400, 'role');
+  });
+
   test('uses its own object by either id, and no other', async () => {
     const [own, other] = [await object(), await object()];
     const device = await deviceOf(own._id);
@@ -146,16 +157,13 @@ describe('a device', () => {
 });
 
 describe('the object of a user', () => {
-  test.each(['f'.repeat(24), 'x', 1, '', null, [], { $ne: null }])(
-    'is refused if it does not exist: %j',
-    async (of) => {
-      const login = `u-${new ObjectId()}`;
-      const fields = { login, password: 'long enough', role: DEVICE_ROLE_ID, object: of };
-      expectRefusal(await service.admin('POST', 'users', fields), 400, 'object');
-      const device = await deviceOf((await object())._id);
-      expectRefusal(await service.admin('PATCH', `users/${device.id}`, { object: of }), 400, 'object');
-    },
-  );
+  test.each(['f'.repeat(24), 'x', 1, '', [], { $ne: null }])('is refused if it does not exist: %j', async (of) => {
+    const login = `u-${new ObjectId()}`;
+    const fields = { login, password: 'long enough', role: DEVICE_ROLE_ID, object: of };
+    expectRefusal(await service.admin('POST', 'users', fields), 400, 'object');
+    const device = await deviceOf((await object())._id);
+    expectRefusal(await service.admin('PATCH', `users/${device.id}`, { object: of }), 400, 'object');
+  });
 
   let group: string;
   beforeAll(async () => {

@@ -23,6 +23,8 @@ export interface Account {
   readonly credentials: readonly string[];
   /** The object, if the user is its device. */
   readonly object: OwnObject | null;
+  /** `_at` of the user and of its role; null before their first change. */
+  readonly changedMs: { readonly user: number | null; readonly role: number | null };
 }
 
 /** A token that was not revoked; null `scopes` means no restriction. */
@@ -83,6 +85,7 @@ async function loadAccount(database: Database, userId: string): Promise<Account 
     roleId: role === null ? null : role._id.toHexString(),
     credentials: forObject(role?.credentials ?? [], object),
     object,
+    changedMs: { user: user._at ?? null, role: role?._at ?? null },
   };
 }
 

@@ -39,6 +39,8 @@ export interface StoreHooks {
   readonly create?: (caller: Caller, wanted: NewEntity) => Promise<JsonObject>;
   /** Returns the fields to merge. Throws if the caller may not change them. */
   readonly preparePatch?: (caller: Caller, key: string, patch: JsonObject) => Promise<JsonObject>;
+  /** The `_at` that the entity must still have when the patch is applied, else it is a 409; undefined for any. */
+  readonly unchangedSince?: (caller: Caller, key: string, patch: JsonObject) => number | null | undefined;
   readonly afterChange?: (entity: Pick<Entity, '_id'>, patch: JsonObject) => Promise<void>;
   /** After a change of the entity's sharing. Called again if a previous call may have been interrupted. */
   readonly afterShare?: (entity: Pick<Entity, '_id'>) => Promise<void>;

@@ -19,6 +19,14 @@ import { builtInStore } from '../../model/stores.js';
 import { parseDuration } from '../../model/time.js';
 import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from './types.js';
 
+/**
+ * What decides what a user may do. Callers change these fields of their own user, and their own role, only as they were when the
+ * request was authenticated: it must not undo that somebody took permissions away meanwhile.
+ */
+const ACCESS_FIELDS = ['active', 'role', 'object', '_password'];
+
+const isOwn = (id: string | null, key: string): boolean => key.toLowerCase() === id;
+
 export function userHooks({ database, passwords, invalidate }: HookDeps): StoreHooks {
   const checkRole = async (caller: Caller, role: unknown): Promise<void> => {
     const { credentials } = await getReferenced({ database, caller }, 'role', builtInStore('roles'), role);
@@ -31,11 +39,13 @@ export function userHooks({ database, passwords, invalidate }: HookDeps): StoreH
   const assertCanManage = async (caller: Caller, key: string, { object }: JsonObject = {}): Promise<void> => {
     const user = await getEntity(database, builtInStore('users'), scopeOf(caller), key);
     // Changing the own object changes the own permissions, so it is checked like any user.
-    if (user._id === caller.userId && caller.scopes === null && (object ?? user.object) === user.object) return;
+    const isKept = object === undefined || object === user.object;
+    if (user._id === caller.userId && caller.scopes === null && isKept) return;
     assertCanGrant(caller, await findCredentials(database, user.role));
   };
   const checkObject = async (caller: Caller, { object }: JsonObject): Promise<void> => {
-    if (object !== undefined) await getReferencedId({ database, caller }, 'object', builtInStore('objects'), object);
+    if (object !== undefined && object !== null)
+      await getReferencedId({ database, caller }, 'object', builtInStore('objects'), object);
   };
   const endAllAccess = async (userId: string): Promise<void> => {
     for (const id of await endAccess(database, userId)) invalidate('tokens', id);
@@ -54,6 +64,8 @@ export function userHooks({ database, passwords, invalidate }: HookDeps): StoreH
       if (patch.role !== undefined) await checkRole(caller, patch.role);
       return withHash(patch);
     },
+    unchangedSince: ({ userId, changedMs }, key, patch) =>
+      isOwn(userId, key) && ACCESS_FIELDS.some((name) => name in patch) ? changedMs.user : undefined,
     async afterChange({ _id }, patch) {
       if (patch._password !== undefined || patch.active === false) await endAllAccess(_id);
     },
@@ -67,7 +79,7 @@ export function userHooks({ database, passwords, invalidate }: HookDeps): StoreH
 
 /** Ensures that an administrator remains: the last one could lock everyone out. */
 function refuseSelf(caller: Caller, key: string): void {
-  if (key.toLowerCase() === caller.userId) {
+  if (isOwn(caller.userId, key)) {
     throw conflict('this is your own account: another administrator has to do this');
   }
 }
@@ -88,6 +100,7 @@ export function roleHooks({ database }: HookDeps): StoreHooks {
       await assertCanManage(caller, key);
       return check(caller, patch);
     },
+    unchangedSince: ({ roleId, changedMs }, key) => (isOwn(roleId, key) ? changedMs.role : undefined),
     beforeRemove: assertCanManage,
   };
 }

@@ -1,6 +1,6 @@
 /** Changes and removes one entity of any store, with the hooks of its store; for single requests and for bulk ones. */
 import type { Database } from '../../db/driver/client.js';
-import { changeEntity, removeEntity } from '../../db/entities/write.js';
+import { changeEntity, removeEntity, unchangedSince } from '../../db/entities/write.js';
 import type { FairQueue } from '../../fairness/fair-queue.js';
 import { type Caller, scopeOf } from '../../model/access.js';
 import type { Entity } from '../../model/entity.js';
@@ -32,7 +32,9 @@ export async function changeOne(deps: WriteDeps, writer: Writer, key: string, gi
   const { store, caller } = writer;
   const hooks = deps.hooks.get(store.name);
   const patch = hooks?.preparePatch ? await hooks.preparePatch(caller, key, given) : given;
-  const change = { patch, nowMs: deps.now() };
+  const sinceMs = hooks?.unchangedSince?.(caller, key, patch);
+  const onlyIf = sinceMs === undefined ? undefined : unchangedSince(sinceMs);
+  const change = { patch, nowMs: deps.now(), onlyIf };
   const scope = scopeOf(caller);
   const _id = await queueCheck(deps, writer, () => changeEntity(deps.database, store, scope, key, change));
   await hooks?.afterChange?.({ _id }, patch);
