@@ -28,13 +28,21 @@ export function toQueryString(query: Query = {}): string {
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
     if (value instanceof Date) parameters.append(name, String(value.getTime()));
-    else if (isList(value)) parameters.append(name, value.map(String).join(','));
+    else if (isList(value)) parameters.append(name, toList(value));
     else if (typeof value === 'object' && value !== null) {
       for (const [field, wanted] of Object.entries(value)) parameters.append(`where.${field}`, toWhere(wanted));
     } else parameters.append(name, String(value));
   }
   const text = parameters.toString();
   return text === '' ? '' : `?${text}`;
+}
+
+/** Items with commas between them; one that would be read otherwise stands in quotes. */
+export const toList = (items: readonly WhereValue[]): string => items.map(toItem).join(',');
+
+function toItem(item: WhereValue): string {
+  const text = String(item);
+  return /^\s|^"|,|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const isList = (value: unknown): value is readonly WhereValue[] => Array.isArray(value);

@@ -11,6 +11,7 @@ import {
   type Page,
   type Scalar,
   type Selection,
+  splitList,
 } from '../model/list.js';
 import { parseDuration, parseTime } from '../model/time.js';
 
@@ -40,7 +41,7 @@ export function withStateKind(query: Query, asked: ListQuery): ListQuery {
 export function parseFields(query: Query): string[] | null {
   const text = parseText(query, 'only');
   if (text === null || text === '') return null;
-  const paths = text.split(',').map((path) => path.trim());
+  const paths = splitList(text);
   if (paths.length > LIMITS.onlyNames) throw badRequest(`only: more than ${LIMITS.onlyNames} names`);
   const wrong = paths.find((path) => !isPath(path));
   if (wrong !== undefined) throw badRequest(`only: ${JSON.stringify(wrong.slice(0, 64))} is not a field name`);
@@ -140,8 +141,9 @@ function parseSort(query: Query): Page['sort'] {
   const text = parseText(query, 'sortBy');
   if (text === null || text === '') return null;
   const descending = text.startsWith('-');
-  const path = descending ? text.slice(1) : text;
-  if (!isPath(path)) throw badRequest('sortBy: expected a field name, with - in front for descending');
+  const [path = '', ...others] = splitList(descending ? text.slice(1) : text);
+  if (others.length > 0 || !isPath(path))
+    throw badRequest('sortBy: expected a field name, with - in front for descending');
   return { path, descending };
 }
 

@@ -4,6 +4,7 @@ import { isId } from './entity.js';
 import { EVENT_NAMES, type EventName } from './event-names.js';
 import { isObject, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
+import { splitList } from './list.js';
 
 export { EVENT_NAMES, type EventName };
 
@@ -112,9 +113,9 @@ const isTextList = (value: unknown): value is string[] =>
  * Ignores unknown names of events, because clients of other platforms use theirs.
  */
 export function parseEventFilterQuery(asked: { objects?: unknown; groups?: unknown; events?: unknown }): EventFilter {
-  const toList = (value: unknown): unknown => (typeof value === 'string' ? split(value) : value);
+  const toList = (value: unknown): unknown => (typeof value === 'string' ? toItems(value) : value);
   const [objects, groups, names] = [asked.objects, asked.groups, asked.events].map(toList);
   return parseEventFilter({ objects, groups, events: isTextList(names) ? names.filter(isEvent) : names });
 }
 
-const split = (text: string): string[] => (text === '' ? [] : text.split(',').map((part) => part.trim()));
+const toItems = (text: string): string[] => (text === '' ? [] : splitList(text));

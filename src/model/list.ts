@@ -53,12 +53,25 @@ export function costOf(query: ListQuery, indexed: { readonly sort: string; reado
   return query.offset + query.limit > LIMITS.quickEntities ? 'page' : 'quick';
 }
 
-// A bare number is not a name, but models have parameters such as `3303_0_5601` and `!govecs_lock`.
-const PATH = /^(?!\d+(?:\.|$))[\w!][\w-]*(?:\.[\w-]+)*$/;
-
-/** Whether the text names a field, nested ones with dots. */
+/** Whether the text names a field that a packet or an entity may have, nested ones with dots. */
 export function isPath(text: string): boolean {
-  return text.length <= 256 && PATH.test(text);
+  const names = text.split('.');
+  return names.length <= LIMITS.jsonDepth && names.every(isName);
+}
+
+// The driver takes an object with `_bsontype` for a value of BSON. Other reserved words select nothing.
+const isName = (name: string): boolean =>
+  /^[^$\0][^\0]*$/.test(name) && name !== '_bsontype' && name.length <= LIMITS.keyCharacters && name.isWellFormed();
+
+// With lookbehind, because an item may be empty.
+const ITEM = /(?<=^|,)(?:\s*"((?:[^"]|"")*)"\s*(?=,|$)|[^,]*)/g;
+
+/**
+ * The items of a list with commas. One in double quotes is taken as it is, with its commas and white space, and `""` in it is a
+ * quote, as in CSV (RFC 4180). A lone quote is a character like any other.
+ */
+export function splitList(text: string): string[] {
+  return [...text.matchAll(ITEM)].map(([item, quoted]) => quoted?.replaceAll('""', '"') ?? item.trim());
 }
 
 /** Drops paths below other paths of the list: MongoDB refuses a projection of both `a` and `a.b`. */

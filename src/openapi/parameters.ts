@@ -55,7 +55,8 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
     schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.onlyNames },
     style: 'form',
     explode: false,
-    description: 'The fields to return; nested fields are possible (`state.speed`). `_id` is always included',
+    description:
+      'The fields to return; nested fields are possible (`state.speed`). A name with a comma stands in double quotes. `_id` is always included',
   },
   meta: {
     example: 'false',

@@ -61,7 +61,7 @@ const list = { style: 'form', explode: false };
 export const SERIES_PARAMETERS: Readonly<Record<string, Part>> = {
   params: {
     ...{ example: ['speed', 'fuel'], schema: listOf(LIMITS.seriesParameters), ...list, required: true },
-    description: 'The parameters; nested ones are possible (`engine.rpm`)',
+    description: 'The parameters; nested ones are possible (`engine.rpm`). A name with a comma stands in double quotes',
   },
   seriesObjects: {
     ...{ name: 'objects', example: ['truck-7'], schema: listOf(LIMITS.seriesObjects), ...list, required: true },

@@ -114,7 +114,7 @@ test.each([
   ['objects?limit=5', 'where, search, from or to: at least one filter is required'],
   ['objects?from=', 'where, search, from or to: at least one filter is required'],
   ['objects?from=1&wher.status=x', '"wher.status": not a parameter of bulk requests'],
-  ['objects?from=1&where.sta*tus=x', '"where.sta*tus": not a field name'],
+  ['objects?from=1&where.$status=x', '"where.$status": not a field name'],
   ['objects?from=1&meta=true', '"meta": not a parameter of bulk requests'],
   ['objects?from=1&dry_run=true', '"dry_run": not a parameter of bulk requests'],
   ['objects?from=1&dryRun=yes', 'dryRun: expected true or false'],

@@ -112,7 +112,7 @@ describe('an invalid series', () => {
   test.each([
     ['', 'params'],
     ['params=', 'params'],
-    ['params=a b', 'params'],
+    ['params=$a', 'params'],
     ['params=time', 'params'],
     [`params=${Array.from({ length: 21 }, (_, nth) => `p${nth}`)}`, 'params'],
     ['params=a&params=b', 'params'],

@@ -7,6 +7,7 @@ import { runList } from '../../db/driver/list-queue.js';
 import { findObjectIds, getEntity, getSource } from '../../db/entities/read.js';
 import { addressesOf, permittedObjects } from '../../model/access.js';
 import { LIMITS } from '../../model/limits.js';
+import { splitList } from '../../model/list.js';
 import { nodesOf } from '../../model/model.js';
 import { PAST_EVENT_NAMES, type PastQuery, parsePastNames, parsePlace, placeToText } from '../../model/past-event.js';
 import { builtInStore } from '../../model/stores.js';
@@ -44,7 +45,7 @@ const ofAll: Handler = (deps) => async (req, res, next) => {
     return;
   }
   const named = parseText(req.query, 'objects');
-  const keys = named ? named.split(',', LIMITS.subscribedObjects).map((key) => key.trim()) : null;
+  const keys = named ? splitList(named).slice(0, LIMITS.subscribedObjects) : null;
   const permitted = permittedObjects(callerOf(res));
   const find = async (): Promise<string[]> => {
     if (keys === null && permitted === 'all') return findVisibleObjects(deps.database, scopeIn(res));

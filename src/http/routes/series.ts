@@ -8,6 +8,7 @@ import { readSeries } from '../../db/packets/series.js';
 import { badRequest } from '../../errors.js';
 import { mayCall } from '../../model/access.js';
 import { LIMITS } from '../../model/limits.js';
+import { splitList } from '../../model/list.js';
 import { parseSeriesQuery, type SeriesQuery } from '../../model/series/query.js';
 import { callerOf, scopeIn } from '../middleware/authenticate.js';
 import { allowMethods } from '../middleware/errors.js';
@@ -52,7 +53,7 @@ const ofMany: Handler = (deps) => async (req, res) => {
 
 function parseKeys({ query }: Request): string[] {
   const text = parseText(query, 'objects') ?? '';
-  const keys = [...new Set(text.split(',').map((key) => key.trim()))].filter((key) => key !== '');
+  const keys = [...new Set(splitList(text))].filter((key) => key !== '');
   if (keys.length === 0) throw badRequest('objects: expected the _id or own id of objects, separated by commas');
   if (keys.length > LIMITS.seriesObjects) throw badRequest(`objects: more than ${LIMITS.seriesObjects}`);
   return keys;

@@ -1,7 +1,7 @@
 /** Checks the query parameters of a series. Pure. */
 import { badRequest, tooLarge } from '../../errors.js';
 import { LIMITS } from '../limits.js';
-import { isPath } from '../list.js';
+import { isPath, splitList } from '../list.js';
 import { parseDuration } from '../time.js';
 import { type Every, parseEvery } from './calendar.js';
 import { FUNCTION_NAMES, parseFunction, type SeriesFunction } from './functions.js';
@@ -52,7 +52,7 @@ export function parseSeriesQuery(texts: SeriesTexts): SeriesQuery {
 }
 
 function parsePaths(text: string | null): string[] {
-  const paths = [...new Set((text ?? '').split(',').map((path) => path.trim()))].filter((path) => path !== '');
+  const paths = [...new Set(splitList(text ?? ''))].filter((path) => path !== '');
   if (paths.length === 0) throw badRequest('params: expected the names of parameters, separated by commas');
   if (paths.length > LIMITS.seriesParameters) throw badRequest(`params: more than ${LIMITS.seriesParameters} names`);
   const wrong = paths.find((path) => !isPath(path));
@@ -62,7 +62,7 @@ function parsePaths(text: string | null): string[] {
 }
 
 function parseFunctions(text: string): SeriesFunction[] {
-  const names = text.split(',');
+  const names = splitList(text);
   if (names.length > LIMITS.seriesFunctions) throw badRequest(`fn: more than ${LIMITS.seriesFunctions} functions`);
   const found = new Map<string, SeriesFunction>();
   for (const name of names) {
