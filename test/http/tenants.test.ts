@@ -217,6 +217,25 @@ describe('an added store', () => {
     await make('passing', { x: 1 }, south.call);
   });
 
+  test('is not removed while others have entities in it, and says how many', async () => {
+    const { _id } = await make('stores', { name: 'held' }, north.call);
+    const refusal = async () => {
+      const answer = await north.call('DELETE', `stores/${_id}`);
+      expectRefusal(answer, 409, 'the store is not empty: ');
+      return answer.body.helper.message.split(': ')[1];
+    };
+    const own = await make('held', { x: 1 }, north.call);
+    const others = [await make('held', { secret: 'a' }), await make('held', { secret: 'b' })];
+    expect(await refusal()).toBe('remove its entities first');
+    entityOf(await north.call('DELETE', `held/${own._id}`));
+    expect((await north.call('GET', 'held')).body).toEqual([]);
+    expect(await refusal()).toBe('it contains 2 entities of other groups, which you do not see');
+    entityOf(await service.admin('DELETE', `held/${others[0]._id}`));
+    expect(await refusal()).toBe('it contains an entity of other groups, which you do not see');
+    entityOf(await service.admin('DELETE', `held/${others[1]._id}`));
+    entityOf(await north.call('DELETE', `stores/${_id}`));
+  });
+
   test('is checked with the schema as a change would leave it', async () => {
     const patterns = (from: number) =>
       Object.fromEntries(Array.from({ length: 15 }, (_, at) => [`p${from + at}`, { pattern: '^a' }]));

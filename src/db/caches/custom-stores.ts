@@ -22,6 +22,7 @@ import { findStored } from '../entities/lookup.js';
 import { createEntity } from '../entities/write.js';
 import { collectionName, collectionOf, prepareCollection } from '../schema/collections.js';
 import { toPlain } from '../schema/mapping.js';
+import { scopeFilter } from '../schema/visibility.js';
 import { createReadThroughCache } from './cache.js';
 
 export interface StoreFinder {
@@ -159,6 +160,20 @@ const collectionOfStore = ({ db }: Database, { _id, name }: Entity) =>
 export async function isEmptyStore(database: Database, entity: Entity): Promise<boolean> {
   const options = { projection: { _id: 1 } } as const;
   return (await mapDriverErrors(() => collectionOfStore(database, entity).findOne({}, options))) === null;
+}
+
+/** Throws a 409 if a store has entities. To a caller who sees none of them, it says how many there are. */
+export async function assertEmptyStore(database: Database, entity: Entity, scope: Scope): Promise<void> {
+  if (await isEmptyStore(database, entity)) return;
+  const entities = collectionOfStore(database, entity);
+  const visible = scopeFilter({ builtIn: false, followsObject: false }, scope);
+  const seen = await mapDriverErrors(() => entities.findOne(visible, { projection: { _id: 1 } }));
+  if (seen !== null) throw NOT_EMPTY();
+  const limit = LIMITS.listEntities;
+  const count = await mapDriverErrors(() => entities.countDocuments({}, { limit }));
+  if (count === 0) return;
+  const number = count === 1 ? 'an entity' : `${count === limit ? 'at least ' : ''}${count} entities`;
+  throw conflict(`the store is not empty: it contains ${number} of other groups, which you do not see`);
 }
 
 async function dropStore(database: Database, entity: Entity): Promise<void> {

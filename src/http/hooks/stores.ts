@@ -1,6 +1,6 @@
 /** Custom stores: checks their schema, creates their collection, and removes them only if they are empty. */
 import { findPlace } from '../../db/caches/accounts.js';
-import { addStore, isEmptyStore, NOT_EMPTY, removeStore } from '../../db/caches/custom-stores.js';
+import { addStore, assertEmptyStore, removeStore } from '../../db/caches/custom-stores.js';
 import { getEntity } from '../../db/entities/read.js';
 import { badRequest, conflict } from '../../errors.js';
 import { type Caller, scopeOf } from '../../model/access.js';
@@ -28,7 +28,7 @@ export function storeHooks({ database, findStore, now }: HookDeps): StoreHooks {
       return patch;
     },
     async beforeRemove(caller, key) {
-      if (!(await isEmptyStore(database, await getStore(caller, key)))) throw NOT_EMPTY();
+      await assertEmptyStore(database, await getStore(caller, key), scopeOf(caller));
     },
     afterRemove: (entity) => removeStore(database, entity),
   };
