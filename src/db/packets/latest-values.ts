@@ -39,10 +39,11 @@ async function findOfObject(database: Database, objectId: string, paths: readonl
     ...(paths !== null && { projection: projectionOf(paths) }),
   };
   const values = new Map<string, Buffer>();
+  const wanted = paths === null ? null : byField(paths);
   for await (const { documents } of rawBatches(database, command)) {
     for (const packet of documents) {
-      if (paths === null) takeAll(values, packet);
-      else takeNamed(values, packet, paths);
+      if (wanted === null) takeAll(values, packet);
+      else takeNamed(values, packet, wanted);
       if (values.size === paths?.length) break;
     }
     if (values.size === paths?.length) break;
@@ -62,16 +63,34 @@ function takeAll(values: Map<string, Buffer>, packet: Buffer): void {
   });
 }
 
-function takeNamed(values: Map<string, Buffer>, packet: Buffer, paths: readonly string[]): void {
+/** The paths by the field of a packet in which they are. */
+function byField(paths: readonly string[]): Map<string, string[]> {
+  const wanted = new Map<string, string[]>();
   for (const path of paths) {
-    if (values.has(path)) continue;
-    const place = findPath(packet, path.split('.'));
-    if (place !== null) values.set(path, toMember(packet, path, place.type, place.valueStart));
+    const [field = ''] = path.split('.');
+    wanted.set(field, [...(wanted.get(field) ?? []), path]);
   }
+  return wanted;
 }
 
-function findPath(packet: Buffer, names: readonly string[]): { type: number; valueStart: number } | null {
-  let place: { type: number; valueStart: number } | null = { type: DOCUMENT, valueStart: 0 };
+/** Most packets contain none of the parameters: one pass over their few members finds that out. */
+function takeNamed(values: Map<string, Buffer>, packet: Buffer, wanted: ReadonlyMap<string, readonly string[]>): void {
+  eachMember(packet, 0, (type, nameStart, nameEnd, valueStart) => {
+    for (const path of wanted.get(nameAt(packet, nameStart, nameEnd)) ?? []) {
+      if (values.has(path)) continue;
+      const place = findPath(packet, { type, valueStart }, path.split('.').slice(1));
+      if (place !== null) values.set(path, toMember(packet, path, place.type, place.valueStart));
+    }
+  });
+}
+
+interface Place {
+  readonly type: number;
+  readonly valueStart: number;
+}
+
+function findPath(packet: Buffer, begin: Place, names: readonly string[]): Place | null {
+  let place: Place | null = begin;
   for (const name of names) {
     if (place === null || place.type !== DOCUMENT) return null;
     const from: number = place.valueStart;

@@ -1,5 +1,14 @@
-/** Reads positions of objects from the BSON bytes of packets, in the field names of many devices. */
+/** Reads positions of objects from the BSON bytes of packets, by the rule of `model/position-fields.ts`. */
 
+import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../../model/motion-fields.js';
+import {
+  CONTAINER_NAMES,
+  COORDINATES_NAME,
+  isPosition,
+  LATITUDE_NAMES,
+  LONGITUDE_NAMES,
+  PLACE_NAMES,
+} from '../../model/position-fields.js';
 import { eachMember, nameAt } from '../bson/members.js';
 import { numberAt } from '../bson/numbers.js';
 import { BSON_TYPES, byteAt } from '../bson/reader.js';
@@ -7,33 +16,37 @@ import { BSON_TYPES, byteAt } from '../bson/reader.js';
 const { DOCUMENT, ARRAY } = BSON_TYPES;
 
 /** The fields that can hold a position, for a projection. */
-export const POSITION_FIELDS: readonly string[] = [
-  ...['lat', 'latitude', 'lon', 'lng', 'long', 'longitude', 'position', 'location', 'gps', 'coordinates'],
-  ...['height', 'alt', 'altitude', 'elevation', 'ele', 'speed', 'angle', 'course', 'heading', 'direction'],
-];
+export const POSITION_FIELDS: readonly string[] = [...PLACE_NAMES, ...HEIGHT_NAMES, ...SPEED_NAMES, ...COURSE_NAMES];
 
 const LATITUDE = 0;
 const LONGITUDE = 1;
 const HEIGHT = 2;
 const SPEED = 3;
 const COURSE = 4;
+const NUMBERS = 5;
 const CONTAINER = 5;
 const COORDINATES = 6;
 const TIME = 7;
 
-const KINDS: ReadonlyMap<string, number> = new Map([
-  ...['lat', 'latitude'].map((name) => [name, LATITUDE] as const),
-  ...['lon', 'lng', 'long', 'longitude'].map((name) => [name, LONGITUDE] as const),
-  ...['height', 'alt', 'altitude', 'elevation', 'ele'].map((name) => [name, HEIGHT] as const),
-  ['speed', SPEED],
-  ...['angle', 'course', 'heading', 'direction'].map((name) => [name, COURSE] as const),
-  ...['position', 'location', 'gps'].map((name) => [name, CONTAINER] as const),
-  ['coordinates', COORDINATES],
-  ['time', TIME],
-]);
-/** The first letters of these names, to skip most members quickly. */
+/** What each name is, with its rank among names for the same. */
+const KINDS: ReadonlyMap<string, { readonly kind: number; readonly rank: number }> = new Map(
+  [
+    LATITUDE_NAMES,
+    LONGITUDE_NAMES,
+    HEIGHT_NAMES,
+    SPEED_NAMES,
+    COURSE_NAMES,
+    CONTAINER_NAMES,
+    [COORDINATES_NAME],
+    ['time'],
+  ].flatMap((names, kind) => names.map((name, rank) => [name, { kind, rank }] as const)),
+);
+/** The first letters of these names, and the length of the longest, to skip most members quickly. */
 const FIRST = new Uint8Array(256);
 for (const name of KINDS.keys()) FIRST[name.charCodeAt(0)] = 1;
+const LONGEST = Math.max(...[...KINDS.keys()].map(({ length }) => length));
+const NONE = -1;
+const LAST_RANK = 255;
 
 /** Reads one position after the other into the same fields; NaN for missing values. */
 export class PositionReader {
@@ -48,44 +61,88 @@ export class PositionReader {
   course = Number.NaN;
   timeMs = Number.NaN;
   #memory: Uint8Array = new Uint8Array(0);
+  #isPacket = true;
+  /** Of the packet or of the container that is being read: numbers with their ranks, and where its members begin. */
+  readonly #values = new Float64Array(NUMBERS);
+  readonly #ranks = new Uint8Array(NUMBERS);
+  readonly #containers = new Int32Array(CONTAINER_NAMES.length);
+  #hasContainers = false;
+  #coordinates = NONE;
 
-  /** Reads the packet that begins at `start`; returns whether it has a position. Receivers without a fix send exactly 0, 0. */
+  /** Reads the packet that begins at `start`; returns whether it has a position. */
   read(memory: Uint8Array, start: number): boolean {
     this.#memory = memory;
     this.latitude = this.longitude = this.height = this.speed = this.course = this.timeMs = Number.NaN;
-    eachMember(memory, start, this.#readMember);
-    const { latitude, longitude } = this;
-    if (latitude === 0 && longitude === 0) return false;
-    return Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180;
+    this.#isPacket = true;
+    this.#readPlace(start);
+    return !Number.isNaN(this.latitude);
+  }
+
+  #readPlace(start: number): void {
+    this.#values.fill(Number.NaN);
+    this.#hasContainers = false;
+    this.#coordinates = NONE;
+    eachMember(this.#memory, start, this.#readMember);
+    this.#isPacket = false;
+    this.#takePosition();
+    if (this.#coordinates !== NONE) this.#readCoordinates(this.#coordinates);
+    this.#takeOthers();
+    if (this.#hasContainers) this.#readContainers();
+  }
+
+  #readContainers(): void {
+    // Reading one forgets what was found here.
+    for (const start of this.#containers.slice()) if (start !== NONE) this.#readPlace(start);
   }
 
   #readMember = (type: number, nameStart: number, nameEnd: number, valueStart: number): void => {
     const memory = this.#memory;
-    if (FIRST[byteAt(memory, nameStart)] === 0 || nameEnd - nameStart > 11) return;
-    const kind = KINDS.get(nameAt(memory, nameStart, nameEnd));
-    if (kind === undefined) return;
-    if (kind === CONTAINER && type === DOCUMENT) eachMember(memory, valueStart, this.#readMember);
-    else if (kind === COORDINATES && type === ARRAY) this.#readCoordinates(valueStart);
-    else this.#set(kind, numberAt(memory, type, valueStart));
+    if (FIRST[byteAt(memory, nameStart)] === 0 || nameEnd - nameStart > LONGEST) return;
+    const found = KINDS.get(nameAt(memory, nameStart, nameEnd));
+    if (found === undefined) return;
+    const { kind, rank } = found;
+    if (kind < NUMBERS) this.#set(kind, rank, numberAt(memory, type, valueStart));
+    else if (kind === TIME && this.#isPacket) this.timeMs = numberAt(memory, type, valueStart);
+    else if (kind === CONTAINER && type === DOCUMENT) this.#addContainer(rank, valueStart);
+    else if (kind === COORDINATES && type === ARRAY) this.#coordinates = valueStart;
   };
 
-  /** GeoJSON: longitude, latitude, height. */
-  #readCoordinates(start: number): void {
-    const order = [LONGITUDE, LATITUDE, HEIGHT];
-    let index = 0;
-    eachMember(this.#memory, start, (type, _nameStart, _nameEnd, valueStart) => {
-      const kind = order[index++];
-      if (kind !== undefined) this.#set(kind, numberAt(this.#memory, type, valueStart));
-    });
+  #addContainer(rank: number, start: number): void {
+    if (!this.#hasContainers) this.#containers.fill(NONE);
+    this.#containers[rank] = start;
+    this.#hasContainers = true;
   }
 
-  #set(kind: number, value: number): void {
-    if (!Number.isFinite(value)) return;
-    if (kind === LATITUDE) this.latitude = value;
-    else if (kind === LONGITUDE) this.longitude = value;
-    else if (kind === HEIGHT) this.height = value;
-    else if (kind === SPEED) this.speed = value;
-    else if (kind === COURSE) this.course = value;
-    else if (kind === TIME) this.timeMs = value;
+  #set(kind: number, rank: number, value: number): void {
+    const isLess = rank >= (this.#ranks[kind] as number) && !Number.isNaN(this.#values[kind]);
+    if (isLess || !Number.isFinite(value)) return;
+    this.#values[kind] = value;
+    this.#ranks[kind] = rank;
+  }
+
+  #takePosition(): void {
+    const [latitude, longitude] = [this.#values[LATITUDE] as number, this.#values[LONGITUDE] as number];
+    if (!Number.isNaN(this.latitude) || !isPosition(latitude, longitude)) return;
+    this.latitude = latitude;
+    this.longitude = longitude;
+  }
+
+  #readCoordinates(start: number): void {
+    this.#values.fill(Number.NaN, LATITUDE, LONGITUDE + 1);
+    let index = 0;
+    eachMember(this.#memory, start, (type, _nameStart, _nameEnd, valueStart) => {
+      const kind = COORDINATE_KINDS[index++];
+      if (kind !== undefined) this.#set(kind, LAST_RANK, numberAt(this.#memory, type, valueStart));
+    });
+    this.#takePosition();
+  }
+
+  /** What an outer place has is not replaced. */
+  #takeOthers(): void {
+    if (Number.isNaN(this.height)) this.height = this.#values[HEIGHT] as number;
+    if (Number.isNaN(this.speed)) this.speed = this.#values[SPEED] as number;
+    if (Number.isNaN(this.course)) this.course = this.#values[COURSE] as number;
   }
 }
+
+const COORDINATE_KINDS = [LONGITUDE, LATITUDE, HEIGHT];
