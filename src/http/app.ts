@@ -57,7 +57,8 @@ export function createApp(deps: AppDeps): Express {
     setSecurityHeaders(),
     allowOrigins(deps.corsOrigins),
   );
-  app.use(createConsole(deps));
+  const { pages, unknownPages } = createConsole(deps);
+  app.use(pages);
   app.route(['/', '/api/v1']).get(sendGreeting).all(allowMethods('GET'));
   app.use(createDocumentRouter());
 
@@ -84,7 +85,7 @@ export function createApp(deps: AppDeps): Express {
   // The command path also exists without the prefix (docs/reference/http-api.md).
   app.use(createSendRouter(deps));
 
-  app.use(unknownPath, handleError(deps.log));
+  app.use(unknownPages, unknownPath, handleError(deps.log));
   return app;
 }
 

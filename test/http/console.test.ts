@@ -40,6 +40,23 @@ describe('a page', () => {
       ]);
   });
 
+  test('answers an unknown address to a browser with a page that says so, and to a program in JSON', async () => {
+    const answer = await get('/nowhere', { Accept: BROWSER });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(answer.headers.get('vary')).toContain('Accept');
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(await answer.text()).toContain('<div id="console">');
+    for (const [path, accept] of [
+      ['/nowhere', '*/*'],
+      ['/api/v1x/nothing', BROWSER],
+      ['/console/none.js', BROWSER],
+    ] as const)
+      expect(await (await get(path, { Accept: accept })).json()).toMatchObject({ success: false, code: '404' });
+    const posted = await fetch(`${service.url}/nowhere`, { method: 'POST', headers: { Accept: BROWSER } });
+    expect(posted.status).toBe(404);
+    expect(await posted.json()).toMatchObject({ code: '404' });
+  });
+
   test('leaves the command path without the prefix to the API', async () => {
     const { body } = await service.admin('POST', 'objects', { id: 'live', name: 'Live' });
     expect((await service.admin('POST', `/objects/${body._id}/commands/live`, {})).status).toBe(200);

@@ -32,6 +32,8 @@ const FOLDERS = ['../../../console/', '../../../dist/console/'].map((path) =>
 const FILES = '/console/';
 const PAGES =
   /^\/(?:log|welcome|geofences|models(?:\/[^/]+)?|data(?:\/[^/]+)?|objects\/[^/]+(?:\/(?:live|history|commands|settings))?|access(?:\/\w+)?|account(?:\/\w+)?)?\/?$/;
+/** Nobody mistypes these by hand. */
+const NO_PAGES = /^\/(?:api|console)\//i;
 /** File names contain a digest of the content, so the content never changes. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
@@ -51,16 +53,27 @@ const toPolicy = (origins: string): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** Answers browsers. Everything else, and everything if the console was not built, goes on to the API. */
-export function createConsole(deps: ConsoleDeps): RequestHandler {
+export interface Console {
+  /** Answers browsers. Everything else, and everything if the console was not built, goes on to the API. */
+  readonly pages: RequestHandler;
+  /** Answers browsers that ask for an address which nobody has, with a page that says so. */
+  readonly unknownPages: RequestHandler;
+}
+
+export function createConsole(deps: ConsoleDeps): Console {
   const built = readBuilt();
-  if (built === null) return (_req, _res, next) => next();
+  const pass: RequestHandler = (_req, _res, next) => next();
+  if (built === null) return { pages: pass, unknownPages: pass };
   const filled = built.page
     .replace('{{mqtt}}', describeMqtt(deps.mqtt))
     .replace('{{map}}', () => describeMap(deps.map));
   const [page, policy] = [Buffer.from(filled), toPolicy(originsOf(deps.map))];
   const sendTiles = createMapTiles(deps.map.tilesFile);
-  return (req, res, next) => {
+  const answer = (res: Response): void => {
+    res.setHeader('Content-Security-Policy', policy);
+    sendPage(res, page);
+  };
+  const pages: RequestHandler = (req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') next();
     else if (req.path === TILES_PATH && sendTiles !== null) sendTiles(req, res, next);
     else if (req.path.startsWith(FILES)) {
@@ -70,12 +83,16 @@ export function createConsole(deps: ConsoleDeps): RequestHandler {
       else sendFile(req, res, file);
     } else if (PAGES.test(req.path)) {
       res.vary('Accept');
-      if (wantsPage(req)) {
-        res.setHeader('Content-Security-Policy', policy);
-        sendPage(res, page);
-      } else next();
+      if (wantsPage(req)) answer(res);
+      else next();
     } else next();
   };
+  const unknownPages: RequestHandler = (req, res, next) => {
+    const isRead = req.method === 'GET' || req.method === 'HEAD';
+    if (isRead && !NO_PAGES.test(req.path) && wantsPage(req)) answer(res.status(404).vary('Accept'));
+    else next();
+  };
+  return { pages, unknownPages };
 }
 
 const readFolder = (): string | null => FOLDERS.find((folder) => existsSync(`${folder}console.json`)) ?? null;
