@@ -19,9 +19,10 @@ every_peer() {
   fi | sort -u
 }
 
-# Prints the state of a peer: `ready`, `late` or `leaving`.
+# Prints the state of a peer: `ready`, `late` or `leaving`. Where bash finds a socket as its input, it would first read ~/.bashrc, which may
+# take longer than the check may.
 state_of() {
-  answer=$(timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1" && printf "GET /ready HTTP/1.0\r\n\r\n" >&3 && cat <&3' \
+  answer=$(timeout 2 bash --norc -c 'exec 3<> "/dev/tcp/$0/$1" && printf "GET /ready HTTP/1.0\r\n\r\n" >&3 && cat <&3' \
     "${1%:*}" "$READY_PORT" 2> /dev/null | tr -d '\0' || true)
   case $answer in
     HTTP/*' 200'*) echo ready ;;
