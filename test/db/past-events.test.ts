@@ -134,9 +134,9 @@ describe('a page', () => {
 describe('all pages', () => {
   test.each<[what: string, wanted: Wanted & { packets?: number }]>([
     ['of every event', { limit: 701 }],
-    ['of presence', { names: ['object-online', 'object-offline'], limit: 7, packets: 900 }],
+    ['of presence', { names: ['object-online', 'object-offline'], limit: 17, packets: 900 }],
     ['of packets without presence', { names: ['object-packet'], limit: 1_000, packets: 3_000 }],
-    ['of commands', { names: ['object-command-req', 'object-command-res', 'object-command-err'], limit: 13 }],
+    ['of commands', { names: ['object-command-req', 'object-command-res', 'object-command-err'], limit: 37 }],
     ['of outcomes in one group of objects', { names: ['object-command-err'], limit: 3, objects: 90 }],
   ])('contain each event once, in order: %s', async (_, { packets = pastPackets, ...wanted }) => {
     Object.assign(LIMITS, { pastPackets: packets });

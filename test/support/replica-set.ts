@@ -1,35 +1,18 @@
 /** A replica set of real mongods on this machine that can be hurt: its primary steps down, dies, freezes; members stay away. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Document, MongoClient } from 'mongodb';
-import { defaultCacheFolder } from '../../src/config.js';
-import { libraryEnvironment, type Mongod } from '../../src/db/embedded/binary.js';
-import { findMongod } from '../../src/db/embedded/mongod.js';
-import { freezeProcess } from './freeze.js';
-import { findFreePort } from './ports.js';
+import type { Document } from 'mongodb';
+import { type LocalMongod, startLocalMongod } from './local-mongod.js';
 import { until } from './until.js';
 
 const NAME = 'faults';
 const READY_MS = 60_000;
-const ANSWER_MS = 2_000;
 const FIRST_ELECTION_MS = 2_000;
 
-export interface Member {
-  readonly port: number;
-  /** Ends it at once, as a failing machine does. */
-  kill(): Promise<void>;
-  /** Starts it again with its data. */
-  start(): void;
+export interface Member extends LocalMongod {
   /** Hands over, when it is the primary, as for maintenance. */
   stepDown(): Promise<void>;
-  /** It holds its connections and answers nothing, as a machine that hangs does. */
-  freeze(): Promise<void>;
-  thaw(): void;
-  /** Runs a command of administrators on this very member. */
-  command(command: Document): Promise<Document>;
 }
 
 export interface ReplicaSet {
@@ -57,16 +40,9 @@ export async function startReplicaSet({
   oplogMb = 256,
   electionMs = FIRST_ELECTION_MS,
 }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
-  const log = { info: () => undefined, warn: () => undefined };
-  const mongod = await findMongod({
-    ...{ binary: process.env.MONGOD_BINARY || null, searchPath: process.env.PATH ?? '', log },
-    cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
-  });
   const folder = await mkdtemp(join(tmpdir(), 'vigil-set-'));
-  const members: LocalMember[] = [];
-  for (let at = 0; at < count; at++) {
-    members.push(await startMember({ mongod, folder: join(folder, String(at)), port: await findFreePort(), oplogMb }));
-  }
+  const members: Member[] = [];
+  for (let at = 0; at < count; at++) members.push(await startMember(join(folder, String(at)), oplogMb));
   const set = createSet(members);
   const stop = async () => {
     await Promise.all(members.map((member) => member.kill()));
@@ -83,75 +59,19 @@ export async function startReplicaSet({
   return { ...set, stop };
 }
 
-interface LocalMember extends Member {
-  readonly isUp: () => boolean;
-}
-
-async function startMember(settings: {
-  mongod: Mongod;
-  folder: string;
-  port: number;
-  oplogMb: number;
-}): Promise<LocalMember> {
-  const { mongod, folder, port, oplogMb } = settings;
-  await mkdir(folder, { recursive: true });
-  const logFile = join(folder, 'mongod.log');
-  const args = [
-    ...['--dbpath', folder, '--logpath', logFile, '--logappend', '--replSet', NAME],
-    ...['--bind_ip', '127.0.0.1', '--port', String(port), '--nounixsocket', '--quiet', '--noscripting'],
-    ...['--wiredTigerCacheSizeGB', '0.25', '--oplogSize', String(oplogMb)],
+async function startMember(folder: string, oplogMb: number): Promise<Member> {
+  const mongod = await startLocalMongod(folder, [
+    ...['--replSet', NAME, '--oplogSize', String(oplogMb)],
     // A checkpoint a second: what is older than the last one may be forgotten.
-    ...['--syncdelay', '1'],
-    ...['diagnosticDataCollectionEnabled=false', 'enableTestCommands=1'].flatMap((one) => ['--setParameter', one]),
+    ...['--syncdelay', '1', '--setParameter', 'enableTestCommands=1'],
     // A member whose source of the log freezes looks for another one after two seconds, not after ten.
     ...['--setParameter', 'oplogNetworkTimeoutBufferSeconds=1'],
-  ];
-  let child: ChildProcess;
-  const start = () => {
-    child = spawn(mongod.file, args, { stdio: 'ignore', ...libraryEnvironment(mongod.libraryFolder) });
-  };
-  const isUp = () => child.exitCode === null && child.signalCode === null;
-  start();
-  const member: LocalMember = {
-    ...{ port, start, isUp },
-    async kill() {
-      if (!isUp()) return;
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exited;
-    },
-    freeze: () => freezeProcess(Number(child.pid)),
-    thaw: () => void child.kill('SIGCONT'),
-    command: (command) => runOn(port, command),
-    async stepDown() {
-      await runOn(port, { replSetStepDown: 5, secondaryCatchUpPeriodSecs: 4 });
-    },
-  };
-  await until(
-    async () => {
-      if (!isUp()) throw new Error(`mongod ended: ${(await readFile(logFile, 'utf8')).slice(-2_000)}`);
-      return await member.command({ ping: 1 }).catch(() => null);
-    },
-    'a member to answer',
-    READY_MS,
-    50,
-  );
-  return member;
+  ]);
+  const stepDown = async () => void (await mongod.command({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 4 }));
+  return Object.assign(mongod, { stepDown });
 }
 
-async function runOn(port: number, command: Document): Promise<Document> {
-  const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
-    ...{ serverSelectionTimeoutMS: ANSWER_MS, connectTimeoutMS: ANSWER_MS, socketTimeoutMS: 10 * ANSWER_MS },
-    ...{ heartbeatFrequencyMS: 500, maxPoolSize: 1 },
-  });
-  try {
-    return await client.db('admin').command(command);
-  } finally {
-    await client.close();
-  }
-}
-
-async function initiate([first, ...others]: readonly LocalMember[]): Promise<void> {
+async function initiate([first, ...others]: readonly Member[]): Promise<void> {
   if (first === undefined) return;
   const members = [first, ...others].map(({ port }, _id) => ({ _id, host: `127.0.0.1:${port}` }));
   const settings = { electionTimeoutMillis: FIRST_ELECTION_MS, heartbeatIntervalMillis: 500 };
@@ -165,9 +85,9 @@ async function changeElections(primary: Member, electionMs: number): Promise<voi
   await primary.command({ replSetReconfig: { ...config, version: config.version + 1, settings } });
 }
 
-function createSet(members: readonly LocalMember[]): Omit<ReplicaSet, 'stop'> {
+function createSet(members: readonly Member[]): Omit<ReplicaSet, 'stop'> {
   /** In which election it became the primary that it thinks it is; '' for one that is none. */
-  const electionOf = async (member: LocalMember): Promise<string> => {
+  const electionOf = async (member: Member): Promise<string> => {
     const said = member.isUp() ? await member.command({ hello: 1 }).catch(() => null) : null;
     return said?.isWritablePrimary ? String(said.electionId) : '';
   };

@@ -1,15 +1,16 @@
 /** A sharded cluster on this machine: a config server, two shards of one member each, and a mongos before them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Document, MongoClient } from 'mongodb';
+import type { Document } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
 import { libraryEnvironment, type Mongod } from '../../src/db/embedded/binary.js';
 import { createPackageBuild } from '../../src/db/embedded/fetch.js';
 import { findMongod } from '../../src/db/embedded/mongod.js';
 import { readNpmSettings } from '../../src/db/embedded/npm-settings.js';
+import { type LocalMongod, runOn, startLocalMongod } from './local-mongod.js';
 import { findFreePort } from './ports.js';
 import { until } from './until.js';
 
@@ -65,58 +66,44 @@ export async function startCluster(
   { noopIntervalS = 1 }: { noopIntervalS?: number } = {},
 ): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-cluster-'));
-  const children: ChildProcess[] = [];
-  const run = (program: string, args: string[]): void => {
-    const common = ['--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'];
-    children.push(
-      spawn(program, [...args, ...common], { stdio: 'ignore', ...libraryEnvironment(mongod.libraryFolder) }),
-    );
-  };
+  const servers: LocalMongod[] = [];
+  let router: ChildProcess | undefined;
   const startSet = async (name: string, role: string): Promise<string> => {
-    const port = await findFreePort();
-    const data = join(folder, name);
-    await mkdir(data);
-    run(mongod.file, [
-      ...[role, '--replSet', name, '--dbpath', data, '--logpath', join(data, 'log'), '--port', String(port)],
-      ...['--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '64', '--noscripting'],
-      ...[
-        '--setParameter',
-        `periodicNoopIntervalSecs=${noopIntervalS}`,
-        '--setParameter',
-        'diagnosticDataCollectionEnabled=false',
-      ],
+    const server = await startLocalMongod(join(folder, name), [
+      ...[role, '--replSet', name, '--oplogSize', '64'],
+      ...['--setParameter', `periodicNoopIntervalSecs=${noopIntervalS}`],
     ]);
-    const host = `127.0.0.1:${port}`;
+    servers.push(server);
+    const host = `127.0.0.1:${server.port}`;
     const members = [{ _id: 0, host }];
     const configsvr = role === '--configsvr';
-    await untilRuns(host, { replSetInitiate: { _id: name, members, ...(configsvr && { configsvr }) } });
-    await until(async () => (await runOn(host, { hello: 1 }).catch(() => null))?.isWritablePrimary, name, READY_MS, 50);
+    await server.command({ replSetInitiate: { _id: name, members, ...(configsvr && { configsvr }) } });
+    const isPrimary = async () => (await server.command({ hello: 1 }).catch(() => null))?.isWritablePrimary;
+    await until(isPrimary, name, READY_MS, 50);
     return `${name}/${host}`;
   };
   const stop = async (): Promise<void> => {
-    for (const child of children.reverse()) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
+    if (router !== undefined && router.exitCode === null && router.signalCode === null) {
+      const exited = once(router, 'exit');
+      router.kill('SIGKILL');
       await exited;
     }
+    for (const server of servers) await server.kill();
     await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   };
   try {
-    const sets = await Promise.all([
-      startSet('config', '--configsvr'),
-      startSet('one', '--shardsvr'),
-      startSet('two', '--shardsvr'),
-    ]);
-    const [config, ...shards] = sets as [string, ...string[]];
+    const config = await startSet('config', '--configsvr');
+    const shards = [await startSet('one', '--shardsvr'), await startSet('two', '--shardsvr')];
     const port = await findFreePort();
-    const host = `127.0.0.1:${port}`;
-    run(mongos, ['--configdb', config, '--logpath', join(folder, 'mongos.log'), '--port', String(port)]);
-    for (const shard of shards) await untilRuns(host, { addShard: shard });
+    const args = ['--configdb', config, '--logpath', join(folder, 'mongos.log'), '--port', String(port)];
+    router = spawn(mongos, [...args, '--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'], {
+      ...{ stdio: 'ignore', ...libraryEnvironment(mongod.libraryFolder) },
+    });
+    for (const shard of shards) await untilRuns(port, { addShard: shard });
     return {
-      uri: (database) => `mongodb://${host}/${database}`,
+      uri: (database) => `mongodb://127.0.0.1:${port}/${database}`,
       shards: ['one', 'two'],
-      command: (command) => runOn(host, command),
+      command: (command) => runOn(port, command),
       stop,
     };
   } catch (error) {
@@ -125,16 +112,5 @@ export async function startCluster(
   }
 }
 
-const untilRuns = (host: string, command: Document): Promise<void> =>
-  until(() => runOn(host, command).catch(() => null), `${Object.keys(command)[0]} on ${host}`, READY_MS, 100);
-
-async function runOn(host: string, command: Document): Promise<Document> {
-  const client = new MongoClient(`mongodb://${host}/?directConnection=true`, {
-    ...{ serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, maxPoolSize: 1 },
-  });
-  try {
-    return await client.db('admin').command(command);
-  } finally {
-    await client.close();
-  }
-}
+const untilRuns = (port: number, command: Document): Promise<void> =>
+  until(() => runOn(port, command).catch(() => null), `${Object.keys(command)[0]} on ${port}`, READY_MS, 100);

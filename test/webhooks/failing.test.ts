@@ -128,10 +128,13 @@ describe('the deliveries of a handler', () => {
     const handler = await createHandler({ objects: [object._id], mode: 'batch' });
     const rows = service.client.db().collection('deliveries');
     let release = (): void => undefined;
-    // The answer to the first one waits, so that the next two are one batch.
-    receiver.answer = (_received, res) => {
-      if (receiver.received.length > 1) return void res.writeHead(500).end();
-      release = () => void res.end();
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    // The answer to the first one waits, so that the next two are one batch. An instance that stood still sends it again.
+    receiver.answer = ({ body }, res) => {
+      if (body.data[0].data.n !== 0) return void res.writeHead(500).end();
+      void released.then(() => res.end());
     };
     await send(object, 0);
     await receiver.got(1);
