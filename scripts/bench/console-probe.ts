@@ -35,6 +35,7 @@ export interface Probe {
 
 const QUIET_MS = 500;
 const SETTLE_MS = 3_000;
+const POLL_MS = 100;
 const BYTES_PER_MIB = 2 ** 20;
 
 /** `slowdown`: so many times slower is the processor made. */
@@ -44,7 +45,7 @@ export async function createProbe(page: Page, slowdown = 1): Promise<Probe> {
   await session.send('Performance.enable');
   if (slowdown > 1) await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
   return {
-    start: (url, element) => measureStart(page, url, element),
+    start: (url, element) => measureStart(page, session, url, element),
     busy: (run) => measureBusy(page, session, run),
     async heapMb() {
       await session.send('HeapProfiler.collectGarbage');
@@ -69,7 +70,7 @@ export async function createProbe(page: Page, slowdown = 1): Promise<Probe> {
   };
 }
 
-async function measureStart(page: Page, url: string, element: string): Promise<Start> {
+async function measureStart(page: Page, session: CDPSession, url: string, element: string): Promise<Start> {
   await page.addInitScript(`(() => {
     const look = () => {
       if (document.querySelector(${JSON.stringify(element)}) === null) return requestAnimationFrame(look);
@@ -77,10 +78,13 @@ async function measureStart(page: Page, url: string, element: string): Promise<S
     };
     look();
   })()`);
+  // Locators, and `evaluate` too, would put a script into the page that keeps its main thread busy for as long as the page itself.
+  const read = async <T>(expression: string): Promise<T> =>
+    (await session.send('Runtime.evaluate', { expression, returnByValue: true })).result.value as T;
   await page.goto(url);
-  await page.locator(element).first().waitFor({ state: 'attached' });
+  while ((await read('probe.shownMs')) === undefined) await wait(POLL_MS);
   await wait(SETTLE_MS);
-  const found = (await page.evaluate('probe')) as { tasks: [number, number][]; paintMs: number; shownMs: number };
+  const found = await read<{ tasks: [number, number][]; paintMs: number; shownMs: number }>('probe');
   let interactiveMs = found.shownMs;
   for (const [beginMs, durationMs] of found.tasks)
     if (beginMs < interactiveMs + QUIET_MS) interactiveMs = Math.max(interactiveMs, beginMs + durationMs);

@@ -1,21 +1,23 @@
-/** The map beside the list. It is loaded after the first rows are there: to create it takes a processor longer than they do. */
+/** The map beside the list. A sketch of it is there with the first rows; to create the map itself takes a processor longer than they do. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { FleetMap, FleetMapOptions, MapPlace } from '../map/fleet-map.js';
+import type { MapPlace } from '../map/camera.js';
+import type { FleetMap, FleetMapOptions } from '../map/fleet-map.js';
 import { Icon } from '../parts/icon.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isDark } from '../state/theme.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
+import { type MapStart, type MapState, startMap } from './map-start.js';
 import { isFiltered, place, search, selectedId, visible } from './selection.js';
 
 const SEARCH_RESTS_MS = 400;
 
 export function MapPanel() {
   const element = useRef<HTMLDivElement>(null);
-  const map = useRef<FleetMap | null>(null);
-  const state = useSignal<'loading' | 'ready' | 'impossible'>('loading');
+  const started = useRef<MapStart | null>(null);
+  const state = useSignal<MapState>('loading');
   const show = useShow();
   const showRef = useRef(show);
   showRef.current = show;
@@ -23,42 +25,53 @@ export function MapPanel() {
   objectRevision.value;
   const hasRows = objects.size > 0 || loading.value === 'complete' || loading.value === 'failed';
   useEffect(() => {
-    if (!hasRows) return;
-    let isGone = false;
-    const create = async (): Promise<void> => {
-      map.current = await createMap(() => (isGone ? null : element.current), {
-        ...{ label: t('map.label'), isDark: isDark.peek(), place: parsePlace(place.peek()) },
-        onSelect: (id) => showRef.current({ object: id }),
-        onMove: ({ lat, lon, zoom }) =>
-          showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),
-      });
-      // What it shows is put on it in a task of its own.
-      await new Promise<void>((resolve) => setTimeout(() => resolve()));
-      if (isGone) return;
-      state.value = 'ready';
-      void loadGeofencesOnce();
+    if (!hasRows || element.current === null) return;
+    const options: FleetMapOptions = {
+      ...{ label: t('map.label'), isDark: isDark.peek(), place: parsePlace(place.peek()) },
+      onSelect: (id) => showRef.current({ object: id }),
+      onMove: ({ lat, lon, zoom }) => showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),
     };
-    void create().catch(() => {
-      state.value = 'impossible';
+    const start = startMap(element.current, options, (reached) => {
+      state.value = reached;
+      if (reached === 'ready') void loadGeofencesOnce();
     });
-    return () => {
-      isGone = true;
-      map.current?.remove();
-    };
+    started.current = start;
+    return () => start.remove();
   }, [hasRows]);
   const shown = useShown();
-  useEffect(() => map.current?.update(shown));
-  useEffect(() => map.current?.setDark(isDark.value), [isDark.value, state.value]);
-  useEffect(() => map.current?.showGeofences(geofences.value ?? []), [geofences.value, state.value]);
-  useEffect(() => map.current?.select(selectedId.value), [selectedId.value, state.value]);
+  const picture = () => started.current?.picture;
+  // Before the objects are put on the map: it begins at the selected one.
+  useEffect(() => picture()?.select(selectedId.value), [selectedId.value, state.value]);
+  useEffect(() => picture()?.update(shown));
+  const use = useWish(started, state.value);
+  useEffect(() => picture()?.setDark(isDark.value), [isDark.value, state.value]);
+  useEffect(() => started.current?.map?.showGeofences(geofences.value ?? []), [geofences.value, state.value]);
   return (
     <div class="stage">
       <div ref={element} class="map" />
       {state.value === 'impossible' && <p class="map-note">{t('map.impossible')}</p>}
-      <MapButtons map={map} />
+      <MapButtons onUse={use} />
       <p class="attribution">Natural Earth, GeoNames · MapLibre</p>
     </div>
   );
+}
+
+type Wish = (map: FleetMap) => void;
+
+/** Does something with the map; when it shows the objects, if that is later. Only the last such wish counts. */
+function useWish(started: { readonly current: MapStart | null }, state: MapState): (wish: Wish) => void {
+  const waiting = useRef<Wish | null>(null);
+  useEffect(() => {
+    const map = started.current?.map;
+    if (!map || waiting.current === null) return;
+    waiting.current(map);
+    waiting.current = null;
+  }, [state]);
+  return (wish) => {
+    const map = started.current?.map;
+    if (map) wish(map);
+    else waiting.current = wish;
+  };
 }
 
 /** What the list shows, or null for everything; not before the search rests, because keys would wait for a large map to be drawn. */
@@ -75,20 +88,6 @@ function useShown(): ReturnType<typeof visible.peek> | null {
   return shown.current;
 }
 
-/** The map that this browser can draw; null if its element is gone meanwhile. */
-async function createMap(find: () => HTMLElement | null, options: FleetMapOptions): Promise<FleetMap | null> {
-  const { createFleetMap } = await import('../map/fleet-map.js');
-  const element = find();
-  try {
-    return element && createFleetMap(element, options);
-  } catch {
-    // Without WebGL. To ask for it beforehand would take half as long as the map.
-    const { createCanvasMap } = await import('../map/canvas-map.js');
-    const again = find();
-    return again && createCanvasMap(again, options);
-  }
-}
-
 /** `48.1,11.5,9` as the address says it; null for anything else. */
 function parsePlace(text: string | null): MapPlace | null {
   const [lat, lon, zoom] = (text ?? '').split(',').map(Number);
@@ -97,16 +96,16 @@ function parsePlace(text: string | null): MapPlace | null {
   return isValid ? { lat, lon, zoom } : null;
 }
 
-function MapButtons({ map }: { map: { readonly current: FleetMap | null } }) {
+function MapButtons({ onUse }: { onUse: (wish: Wish) => void }) {
   return (
     <div class="map-buttons">
-      <button type="button" aria-label={t('map.zoomIn')} onClick={(event) => map.current?.zoomBy(1, event)}>
+      <button type="button" aria-label={t('map.zoomIn')} onClick={(event) => onUse((map) => map.zoomBy(1, event))}>
         <Icon name="plus" />
       </button>
-      <button type="button" aria-label={t('map.zoomOut')} onClick={(event) => map.current?.zoomBy(-1, event)}>
+      <button type="button" aria-label={t('map.zoomOut')} onClick={(event) => onUse((map) => map.zoomBy(-1, event))}>
         <Icon name="minus" />
       </button>
-      <button type="button" aria-label={t('map.fit')} onClick={() => map.current?.showAll()}>
+      <button type="button" aria-label={t('map.fit')} onClick={() => onUse((map) => map.showAll())}>
         <Icon name="fit" />
       </button>
     </div>

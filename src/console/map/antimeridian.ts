@@ -53,7 +53,7 @@ export const shortWay = (way: number): number => way - Math.round(way);
 const HALF = 0.5;
 
 /** West and east of places in ascending order, from 0 to 1; east is beyond 1 if less than half of the world lies across the antimeridian. */
-export function spanOf(places: readonly number[]): [number, number] {
+export function spanOf(places: readonly number[] | Float64Array): [number, number] {
   const [west = 0, east = 0] = [places[0], places.at(-1)];
   for (const [index, x] of places.entries()) {
     const next = places[index + 1] ?? x;

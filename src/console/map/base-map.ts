@@ -1,6 +1,7 @@
 /** A map in the page: the ground beneath, the way it is moved, and its colours. */
 import { Map as GlMap, setWorkerUrl } from 'maplibre-gl';
 import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
+import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
 import { STYLE_URL, TILES_URL } from './own-map.js';
 
 declare const MAP_WORKER: string;
@@ -10,17 +11,22 @@ export interface BaseMapOptions {
   readonly isDark: boolean;
   /** Goes on beyond the antimeridian, where nobody draws. */
   readonly isEndless?: boolean;
+  /** More texts of the map, by their names in MapLibre. */
+  readonly texts?: Readonly<Record<string, string>>;
 }
 
 export interface BaseMap {
   readonly map: GlMap;
   /** When layers can be added. */
   readonly loaded: Promise<void>;
+  /** When all of the ground is there; never, if it cannot be loaded. */
+  readonly drawn: Promise<void>;
   setDark(isDark: boolean): void;
 }
 
 /** Throws where the browser cannot draw it. */
-export function createBaseMap(container: HTMLElement, { label, isDark, isEndless = false }: BaseMapOptions): BaseMap {
+export function createBaseMap(container: HTMLElement, options: BaseMapOptions): BaseMap {
+  const { label, isDark, isEndless = false, texts } = options;
   setWorkerUrl(MAP_WORKER);
   const map = new GlMap({
     ...{ attributionControl: STYLE_URL === null ? false : { compact: true } },
@@ -29,8 +35,9 @@ export function createBaseMap(container: HTMLElement, { label, isDark, isEndless
     validateStyle: STYLE_URL !== null,
     // What is drawn on it is placed without turning and tilting.
     ...{ dragRotate: false, pitchWithRotate: false, touchPitch: false, maxPitch: 0 },
-    ...{ center: [11, 49], zoom: 3.5, minZoom: 1, maxZoom: 18, fadeDuration: 0 },
-    locale: { 'Map.Title': label },
+    ...{ center: [FIRST_PLACE.lon, FIRST_PLACE.lat], zoom: FIRST_PLACE.zoom },
+    ...{ minZoom: MIN_ZOOM, maxZoom: 18, fadeDuration: 0 },
+    locale: { 'Map.Title': label, ...texts },
   });
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
@@ -40,6 +47,7 @@ export function createBaseMap(container: HTMLElement, { label, isDark, isEndless
   return {
     map,
     loaded: ground.then(() => undefined),
+    drawn: ground.then(({ drawn }) => drawn),
     setDark(wanted) {
       if (isDarkNow === wanted) return;
       isDarkNow = wanted;
@@ -50,6 +58,7 @@ export function createBaseMap(container: HTMLElement, { label, isDark, isEndless
 
 interface Ground {
   readonly setDark: (isDark: boolean) => void;
+  readonly drawn: Promise<void>;
 }
 
 /** The ground: a style of the operator's, or the own outlines, with the operator's tiles on them. */
@@ -61,7 +70,7 @@ async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): 
   }
   if (hasStyle) {
     markDrawn(map);
-    return { setDark: () => undefined };
+    return { setDark: () => undefined, drawn: Promise.resolve() };
   }
   await settled(map);
   const basemap = addBasemap(map, isDark);
@@ -76,6 +85,7 @@ async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): 
     })
     .catch(() => undefined);
   return {
+    drawn: basemap.then(() => settled(map)),
     setDark(wanted) {
       void basemap.then(() => colorBasemap(map, wanted)).catch(() => undefined);
       void tiles.then((layer) => layer?.setDark(wanted)).catch(() => undefined);

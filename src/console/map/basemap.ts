@@ -12,10 +12,27 @@ export type GroundPart = 'land' | 'lines' | 'towns';
 /** The worker of the map makes the tiles of the ground, up to this level. */
 export const GROUND = { protocol: 'ground', maxLevel: 10 };
 
-const COLORS = {
+export const GROUND_COLORS = {
   light: { land: '#f6f5f1', border: '#d3d0c6', coast: '#c3d1db', text: '#626b76', halo: '#f6f5f1' },
   dark: { land: '#1a222c', border: '#2d3946', coast: '#2a3846', text: '#8d99a6', halo: '#141b23' },
 };
+
+/** From this level on, the coarse outlines would look like polygons. */
+export const FINE_LEVEL = 3;
+const BORDER = { fromZoom: 2, fromPx: 0.6, toZoom: 8, toPx: 1.6 };
+
+/** The width of borders at a level of zoom, as the map draws them. */
+export function borderPx(zoom: number): number {
+  const part = Math.max(0, Math.min(1, (zoom - BORDER.fromZoom) / (BORDER.toZoom - BORDER.fromZoom)));
+  return BORDER.fromPx + (BORDER.toPx - BORDER.fromPx) * part;
+}
+
+const borderWidth = (): ExpressionSpecification => [
+  'interpolate',
+  ['linear'],
+  ['zoom'],
+  ...[BORDER.fromZoom, BORDER.fromPx, BORDER.toZoom, BORDER.toPx],
+];
 
 const PEOPLE: ExpressionSpecification = ['get', 'people'];
 /** In thousands. Cities are named at every zoom. */
@@ -39,7 +56,7 @@ export const FIRST_STYLE: StyleSpecification = {
 
 /** The layers of the ground, with the part that they draw, in the steps in which they are added. */
 function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpecification[]])[] {
-  const color = COLORS[isDark ? 'dark' : 'light'];
+  const color = GROUND_COLORS[isDark ? 'dark' : 'light'];
   const of = <P extends GroundPart>(part: P) => ({ source: part, 'source-layer': part });
   const names = (id: string, filter: unknown): LayerSpecification => ({
     ...{ id, ...of('towns'), type: 'symbol', filter: filter as FilterSpecification },
@@ -64,7 +81,7 @@ function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpec
       },
       {
         ...{ id: 'borders', ...of('lines'), type: 'line', filter: ['!', ['get', 'isCoast']] },
-        paint: { 'line-color': color.border, 'line-width': ['interpolate', ['linear'], ['zoom'], 2, 0.6, 8, 1.6] },
+        paint: { 'line-color': color.border, 'line-width': borderWidth() },
       },
     ],
     // The largest first, because the letters of all names, drawn in one task, are a long one.
@@ -83,6 +100,8 @@ export function settled(map: GlMap): Promise<void> {
       const timer = setTimeout(() => resolve());
       map.once('remove', () => clearTimeout(timer));
     });
+    // A map that is at rest already would not say so again.
+    map.triggerRepaint();
   });
 }
 
@@ -97,7 +116,7 @@ export async function addBasemap(map: GlMap, isDark: boolean): Promise<void> {
 }
 
 export function colorBasemap(map: GlMap, isDark: boolean): void {
-  const color = COLORS[isDark ? 'dark' : 'light'];
+  const color = GROUND_COLORS[isDark ? 'dark' : 'light'];
   map.setPaintProperty('land', 'fill-color', color.land);
   map.setPaintProperty('coasts', 'line-color', color.coast);
   map.setPaintProperty('borders', 'line-color', color.border);

@@ -1,7 +1,8 @@
 /** The map of all objects for browsers without WebGL: countries and objects on a plain canvas. */
 import * as leaflet from 'leaflet';
-import { changed, type FleetObject, objects, positionOf } from '../state/fleet.js';
+import { changed, type FleetObject, objects } from '../state/fleet.js';
 import type { Geofence } from '../state/geofences.js';
+import { placeOf } from '../state/places.js';
 import type { FleetMap, FleetMapOptions } from './fleet-map.js';
 import { toFeature } from './geofence-shapes.js';
 import { loadWorld } from './ground.js';
@@ -47,6 +48,7 @@ export function createCanvasMap(container: HTMLElement, options: FleetMapOptions
     if (bounds.isValid()) map.fitBounds(bounds, { padding: [60, 60], maxZoom: 13, animate: false });
   };
   return {
+    drawn: Promise.resolve(),
     update(shown) {
       markers.update(shown);
       if (!isPlaced && markers.bounds().isValid()) {
@@ -56,7 +58,7 @@ export function createCanvasMap(container: HTMLElement, options: FleetMapOptions
     },
     select(id) {
       markers.select(id);
-      const position = positionOf(objects.get(id ?? '')?.state);
+      const position = placeOf(objects.get(id ?? ''));
       if (position !== null) map.setView([position.lat, position.lon], Math.max(map.getZoom(), CLOSE_ZOOM));
     },
     setDark(isDark) {
@@ -98,7 +100,7 @@ const toLandStyle = ({ land, border }: Colors): leaflet.PathOptions => ({
 function createMarkers(map: leaflet.Map, colors: () => Colors, onSelect: (id: string) => void) {
   const markers = new Map<string, leaflet.CircleMarker>();
   let selected: string | null = null;
-  let shownBefore: readonly FleetObject[] | null = null;
+  let shownBefore: readonly FleetObject[] | null | undefined;
   const styleOf = (id: string): leaflet.PathOptions => {
     const { online, offline, selected: ring } = colors();
     const isSelected = id === selected;
@@ -108,7 +110,7 @@ function createMarkers(map: leaflet.Map, colors: () => Colors, onSelect: (id: st
     };
   };
   const put = (id: string): void => {
-    const position = positionOf(objects.get(id)?.state);
+    const position = placeOf(objects.get(id));
     if (position === null) return;
     const known = markers.get(id);
     const place: [number, number] = [position.lat, position.lon];

@@ -1,23 +1,19 @@
 /** The map with all objects on it. */
-import { type Map as GlMap, MercatorCoordinate } from 'maplibre-gl';
-import { changed, type FleetObject, objects, positionOf } from '../state/fleet.js';
+import type { Map as GlMap } from 'maplibre-gl';
+import { type FleetObject, objects } from '../state/fleet.js';
 import type { Geofence } from '../state/geofences.js';
+import { placeOf } from '../state/places.js';
 import { type BaseMapOptions, createBaseMap, isReduced } from './base-map.js';
+import { CLOSE_ZOOM, FIT, type MapPlace, WORLD_PX } from './camera.js';
 import { createGeofenceLayer, type GeofenceLayer } from './geofence-layer.js';
+import { toLat, toLon, toX, toY } from './mercator.js';
 import { ObjectPoints, type View } from './object-points.js';
-import { createPointLayer, POINT_COLORS } from './point-layer.js';
+import { createPointCanvas, type PointCanvas, type PointCanvasOptions } from './point-canvas.js';
+import { POINT_COLORS } from './point-sketch.js';
 
-const TILE_PX = 512;
 const CLICK_PX = 16;
-const CLOSE_ZOOM = 11;
-const FIT = { padding: 60, maxZoom: 13 };
-
-/** The middle of the map, and its zoom. */
-export interface MapPlace {
-  readonly lat: number;
-  readonly lon: number;
-  readonly zoom: number;
-}
+/** The share of the map's width and height in which a followed object may move. */
+const FOLLOW_SHARE = 0.7;
 
 export interface FleetMapOptions extends BaseMapOptions {
   /** Where the map begins; null for where the objects are. */
@@ -36,6 +32,8 @@ export interface FleetMap {
   zoomBy(levels: number, originalEvent: Event): void;
   showAll(): void;
   remove(): void;
+  /** When all of it is drawn, or it shows another place than at its beginning. */
+  readonly drawn: Promise<void>;
 }
 
 /** Throws where the browser cannot draw it. */
@@ -44,62 +42,90 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   const { map } = base;
   const points = new ObjectPoints();
   const view = (): View => viewOf(map);
-  const camera = createCamera(map, points, options.place);
+  const [camera, follower] = [createCamera(map, points, options.place), createFollower(map)];
   let [isDark, selected]: [boolean, string | null] = [options.isDark, null];
-  let shownBefore: readonly FleetObject[] | null | undefined;
-  const layer = createPointLayer({ points, view, colors: () => POINT_COLORS[isDark ? 'dark' : 'light'] ?? {} });
-  const loaded = base.loaded.then(() => map.addLayer(layer));
+  const colors = () => POINT_COLORS[isDark ? 'dark' : 'light'];
+  const drawing = addPointCanvas(map, { points, view, colors });
   let geofences: Promise<GeofenceLayer> | undefined;
   map.on('click', ({ point }) => options.onSelect(points.nearest(view(), point, CLICK_PX)));
   reportMoves(map, options.onMove);
   showNames(map, container, (at) => points.nearest(view(), at, CLICK_PX));
 
   return {
-    update(shown: readonly FleetObject[] | null): void {
-      if (shown !== null || shownBefore !== shown || [...changed].some((id) => !objects.has(id))) {
-        points.reset(shown ?? objects.values());
-        shownBefore = shown;
-      } else points.change(changed);
-      changed.clear();
+    drawn: Promise.race([base.drawn, moved(map, camera.isPlaced)]),
+    update(shown): void {
+      points.show(shown);
       points.mark(selected);
       camera.begin(selected);
-      map.triggerRepaint();
+      follower.follow();
+      drawing.drawSoon();
     },
-    select(id: string | null): void {
+    select(id): void {
       selected = id;
       points.mark(id);
       if (id !== null) camera.goTo(id);
-      map.triggerRepaint();
+      follower.select(id);
+      drawing.drawSoon();
     },
-    setDark(wanted: boolean): void {
+    setDark(wanted): void {
       isDark = wanted;
       base.setDark(wanted);
       void geofences?.then((shapes) => shapes.setDark(wanted));
     },
     showGeofences(shown: readonly Geofence[]): void {
       // Without geofences, the map begins sooner.
-      if (shown.length > 0) geofences ??= loaded.then(() => createGeofenceLayer(map, isDark, layer.id));
+      if (shown.length > 0) geofences ??= base.loaded.then(() => createGeofenceLayer(map, isDark));
       void geofences?.then((shapes) => shapes.show(shown));
     },
     zoomBy(levels: number, originalEvent: Event): void {
       map.zoomTo(map.getZoom() + levels, { duration: isReduced() ? 0 : 250 }, { originalEvent });
     },
-    showAll: (): void => camera.showAll(true),
+    showAll(): void {
+      follower.select(null);
+      camera.showAll(true);
+    },
     remove: (): void => map.remove(),
   };
 }
 
+/** Draws the objects whenever the map is drawn. The map is not left half done where the browser has no canvas left. */
+function addPointCanvas(map: GlMap, options: PointCanvasOptions): PointCanvas {
+  try {
+    const canvas = createPointCanvas(map.getCanvasContainer(), options);
+    map.on('render', canvas.draw);
+    map.on('remove', canvas.remove);
+    return canvas;
+  } catch (error) {
+    map.remove();
+    throw error;
+  }
+}
+
+/** When the map leaves the place where it began. */
+const moved = (map: GlMap, isPlaced: () => boolean): Promise<void> =>
+  new Promise((resolve) => {
+    map.on('movestart', ({ originalEvent }) => (isPlaced() || originalEvent !== undefined) && resolve());
+  });
+
 function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) {
   let isPlaced = place !== null;
+  /** The object to which the map goes when its place is found. */
+  let awaited: string | null = null;
   if (place !== null) map.jumpTo({ center: [place.lon, place.lat], zoom: place.zoom });
   function showAll(isAnimated: boolean): void {
-    const bounds = points.bounds();
-    if (bounds === null) return;
+    const extent = points.extent();
+    if (extent === null) return;
+    const { west, south, east, north } = extent;
+    const bounds: [[number, number], [number, number]] = [
+      [toLon(west), toLat(south)],
+      [toLon(east), toLat(north)],
+    ];
     if (isAnimated && !isReduced()) map.fitBounds(bounds, { ...FIT, duration: 600 });
     else map.jumpTo(map.cameraForBounds(bounds, FIT) ?? {});
   }
   function goTo(id: string): void {
-    const position = positionOf(objects.get(id)?.state);
+    const position = placeOf(objects.get(id));
+    awaited = position === null ? id : null;
     if (position === null) return;
     const center: [number, number] = [position.lon, position.lat];
     if (isPlaced && map.getBounds().contains(center) && map.getZoom() > CLOSE_ZOOM - 3) return;
@@ -109,10 +135,12 @@ function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) 
     isPlaced = true;
   }
   return {
+    isPlaced: () => isPlaced,
     showAll,
     goTo,
     /** The first objects with a place decide where the map begins, unless one is selected. */
     begin(selected: string | null): void {
+      if (selected !== null && selected === awaited) goTo(selected);
       if (isPlaced || points.count === 0) return;
       if (selected !== null && points.has(selected)) goTo(selected);
       else showAll(false);
@@ -121,10 +149,33 @@ function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) 
   };
 }
 
+/** Keeps the selected object in view, until the user drags the map or asks for all objects. */
+function createFollower(map: GlMap) {
+  let followed: string | null = null;
+  map.on('dragstart', () => {
+    followed = null;
+  });
+  return {
+    select(id: string | null): void {
+      followed = id;
+    },
+    follow(): void {
+      const position = placeOf(objects.get(followed ?? ''));
+      if (position === null || map.isMoving()) return;
+      const center: [number, number] = [position.lon, position.lat];
+      const { x, y } = map.project(center);
+      const { clientWidth: widthPx, clientHeight: heightPx } = map.getCanvas();
+      const isNear = (px: number, ofPx: number): boolean => Math.abs(px / ofPx - 0.5) < FOLLOW_SHARE / 2;
+      if (isNear(x, widthPx) && isNear(y, heightPx)) return;
+      map.easeTo({ center, duration: isReduced() ? 0 : 500 });
+    },
+  };
+}
+
 function viewOf(map: GlMap): View {
-  const { x, y } = MercatorCoordinate.fromLngLat(map.getCenter());
+  const { lng, lat } = map.getCenter();
   const { clientWidth: widthPx, clientHeight: heightPx } = map.getCanvas();
-  return { x, y, worldPx: TILE_PX * 2 ** map.getZoom(), widthPx, heightPx };
+  return { x: toX(lng), y: toY(lat), worldPx: WORLD_PX * 2 ** map.getZoom(), widthPx, heightPx };
 }
 
 /** Only moves of the user: where the objects are is not worth an address. */

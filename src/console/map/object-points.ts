@@ -1,7 +1,10 @@
 /** Where objects are on the map, in arrays that go to the graphics card: five thousand that move cost a millisecond. */
-import { MercatorCoordinate } from 'maplibre-gl';
-import { type FleetObject, objects, positionOf } from '../state/fleet.js';
+import { findCourse, findSpeed } from '../../model/motion-fields.js';
+import { changed, type FleetObject, objects } from '../state/fleet.js';
+import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
+import type { Extent } from './camera.js';
+import { toX, toY } from './mercator.js';
 
 const NO_DIRECTION = -10;
 const MOVING_KMH = 1;
@@ -19,6 +22,8 @@ export interface View {
 export class ObjectPoints {
   readonly #slots = new Map<string, number>();
   #ids: string[] = [];
+  #selected: string | null = null;
+  #shown: readonly FleetObject[] | null | undefined;
   // Double precision: single is three metres wide.
   #world = new Float64Array(FIRST_ROOM * 2);
   #place = new Float32Array(FIRST_ROOM * 2);
@@ -33,20 +38,22 @@ export class ObjectPoints {
     return this.#slots.has(id);
   }
 
-  /** Takes the states of these objects over. */
-  change(changed: Iterable<string>): void {
-    for (const id of changed) this.#put(id);
-  }
-
-  /** Shows these objects and no others. */
-  reset(shown: Iterable<FleetObject>): void {
-    this.#slots.clear();
-    this.#ids = [];
-    for (const { _id } of shown) this.#put(_id);
+  /** Shows these objects and no others, or all of them, as they are now. */
+  show(shown: readonly FleetObject[] | null): void {
+    if (shown !== null || this.#shown !== shown || [...changed].some((id) => !objects.has(id))) {
+      this.#slots.clear();
+      this.#ids = [];
+      for (const { _id } of shown ?? objects.values()) this.#put(_id);
+    } else for (const id of changed) this.#put(id);
+    this.#shown = shown;
+    changed.clear();
   }
 
   mark(selected: string | null): void {
-    for (const [slot, id] of this.#ids.entries()) this.look[slot * 3 + 2] = id === selected ? 1 : 0;
+    const [before, slot] = [this.#selected, selected].map((id) => this.#slots.get(id ?? ''));
+    if (before !== undefined) this.look[before * 3 + 2] = 0;
+    if (slot !== undefined) this.look[slot * 3 + 2] = 1;
+    this.#selected = selected;
   }
 
   /** Places in the window, from -1 to 1. */
@@ -74,30 +81,28 @@ export class ObjectPoints {
   }
 
   /** The rectangle in which the objects are, without the one in a hundred that is farthest out. */
-  bounds(): [[number, number], [number, number]] | null {
+  extent(): Extent | null {
     if (this.count === 0) return null;
-    const axis = (offset: number): number[] => {
-      const all = this.#ids.map((_, slot) => this.#world[slot * 2 + offset] as number).sort((a, b) => a - b);
+    const axis = (offset: number): Float64Array => {
+      const all = Float64Array.from(this.#ids, (_, slot) => this.#world[slot * 2 + offset] as number).sort();
       const cut = Math.floor(all.length / 100);
       return all.slice(cut, all.length - cut);
     };
     const [[west, east], [north, south]] = [spanOf(axis(0)), extentOf(axis(1))];
-    return [new MercatorCoordinate(west, south), new MercatorCoordinate(east, north)].map((corner) =>
-      corner.toLngLat().toArray(),
-    ) as [[number, number], [number, number]];
+    return { west, north, east, south };
   }
 
   /** The list of what is shown may be older than an object's state. */
   #put(id: string): void {
     const object = objects.get(id);
-    const position = positionOf(object?.state);
+    const position = placeOf(object);
     if (object === undefined || position === null) return;
     const slot = this.#slotOf(id);
-    const { x, y } = MercatorCoordinate.fromLngLat([position.lon, position.lat]);
-    this.#world[slot * 2] = x;
-    this.#world[slot * 2 + 1] = y;
+    this.#world[slot * 2] = toX(position.lon);
+    this.#world[slot * 2 + 1] = toY(position.lat);
     this.look[slot * 3] = directionOf(object);
     this.look[slot * 3 + 1] = object.state?.online ? 1 : 0;
+    this.look[slot * 3 + 2] = id === this.#selected ? 1 : 0;
   }
 
   #slotOf(id: string): number {
@@ -122,10 +127,11 @@ export class ObjectPoints {
 /** The map ends near the poles. */
 const inMap = (y: number): number => Math.min(1, Math.max(0, y));
 
-const extentOf = (places: readonly number[]): [number, number] => [inMap(places[0] ?? 0), inMap(places.at(-1) ?? 0)];
+const extentOf = (places: Float64Array): [number, number] => [inMap(places[0] ?? 0), inMap(places.at(-1) ?? 0)];
 
 function directionOf({ state }: FleetObject): number {
-  const { angle, speed } = (state ?? {}) as { angle?: unknown; speed?: unknown };
-  if (typeof angle !== 'number' || (typeof speed === 'number' && speed < MOVING_KMH)) return NO_DIRECTION;
-  return (angle * Math.PI) / 180;
+  if (state === undefined) return NO_DIRECTION;
+  const course = findCourse(state);
+  if (Number.isNaN(course) || findSpeed(state) < MOVING_KMH) return NO_DIRECTION;
+  return (course * Math.PI) / 180;
 }

@@ -1,5 +1,5 @@
 /** Draws the tiles of the operator's file over the countries: images, or vector tiles of the two usual schemas. */
-import { addProtocol, type Map as GlMap, type LayerSpecification } from 'maplibre-gl';
+import { addProtocol, type ExpressionSpecification, type Map as GlMap, type LayerSpecification } from 'maplibre-gl';
 import { PMTiles, Protocol, TileType } from 'pmtiles';
 
 const SOURCE = 'tiles';
@@ -7,7 +7,8 @@ const COLORS = {
   light: { water: '#cfdfea', green: '#e6ecdb', road: '#ffffff', edge: '#d9d5ca', building: '#e7e4db', text: '#5b636d' },
   dark: { water: '#0e141b', green: '#18241f', road: '#2f3b48', edge: '#3a4755', building: '#202a35', text: '#98a4b1' },
 };
-type Color = keyof (typeof COLORS)['light'];
+type Colors = Readonly<(typeof COLORS)['light']>;
+type Color = keyof Colors;
 
 /** What layers of Protomaps and of OpenMapTiles are drawn as, from the bottom up. */
 const AREAS: readonly (readonly [string, Color])[] = [
@@ -22,10 +23,32 @@ const LINES: readonly (readonly [string, Color])[] = [
   ['waterway', 'water'],
   ['boundary', 'edge'],
   ['boundaries', 'edge'],
-  ['roads', 'road'],
-  ['transportation', 'road'],
 ];
+const ROADS = ['roads', 'transportation'];
 const NAMES = ['place', 'places'];
+
+/** What kind of road it is, in either schema. */
+const KIND: ExpressionSpecification = ['coalesce', ['get', 'kind'], ['get', 'class'], ''];
+const RAILS = ['rail', 'transit'];
+/** On roads' layers, but no roads. */
+const OTHERS = ['ferry', 'aerialway', 'aeroway', 'pier'];
+/** How wide a road is drawn; the last is for tracks and paths. */
+const WEIGHT: ExpressionSpecification = [
+  ...['match', KIND],
+  ...[['motorway', 'trunk', 'highway'], 1],
+  ...[['primary', 'secondary', 'major_road'], 0.7],
+  ...[['tertiary', 'minor', 'minor_road'], 0.45],
+  0.15,
+] as unknown as ExpressionSpecification;
+const EDGE_PX = 1.5;
+
+const roadWidth = (edgePx: number): ExpressionSpecification =>
+  [
+    ...(['interpolate', ['exponential', 1.5], ['zoom']] as const),
+    ...([5, ['+', ['*', 1, WEIGHT], edgePx / 3]] as const),
+    ...([10, ['+', ['*', 3.5, WEIGHT], edgePx]] as const),
+    ...([18, ['+', ['*', 24, WEIGHT], edgePx]] as const),
+  ] as unknown as ExpressionSpecification;
 
 export interface TilesLayer {
   /** Whose map it is. Licences want it shown. */
@@ -83,6 +106,7 @@ function layersOf(present: ReadonlySet<string>, isDark: boolean): LayerSpecifica
         paint: { 'line-color': color[name], 'line-width': ['interpolate', ['linear'], ['zoom'], 6, 0.6, 16, 6] },
       }),
     ),
+    ...ROADS.filter((id) => present.has(id)).flatMap((id) => roadLayers(shared(id), color)),
     ...NAMES.filter((id) => present.has(id)).map(
       (id): LayerSpecification => ({
         ...{ ...shared(id), type: 'symbol', minzoom: 8 },
@@ -90,5 +114,23 @@ function layersOf(present: ReadonlySet<string>, isDark: boolean): LayerSpecifica
         paint: { 'text-color': color.text, 'text-halo-color': color.building, 'text-halo-width': 1.2 },
       }),
     ),
+  ];
+}
+
+/** Rails as thin lines, and roads with an edge on both sides. */
+function roadLayers(
+  shared: { id: string; source: string; 'source-layer': string },
+  color: Colors,
+): LayerSpecification[] {
+  const isOf = (kinds: readonly string[]): ExpressionSpecification => ['in', KIND, ['literal', [...kinds]]];
+  const isRoad: ExpressionSpecification = ['!', isOf([...RAILS, ...OTHERS])];
+  const layout = { 'line-cap': 'round', 'line-join': 'round' } as const;
+  const toLayer = (part: string, filter: ExpressionSpecification, paint: object): LayerSpecification => ({
+    ...{ ...shared, id: `${shared.id}-${part}`, type: 'line', layout, filter, paint },
+  });
+  return [
+    toLayer('rails', isOf(RAILS), { 'line-color': color.edge, 'line-width': 1 }),
+    toLayer('edges', isRoad, { 'line-color': color.edge, 'line-width': roadWidth(EDGE_PX) }),
+    toLayer('roads', isRoad, { 'line-color': color.road, 'line-width': roadWidth(0) }),
   ];
 }

@@ -11,11 +11,23 @@ interface Place {
 const EMPTY = { type: 'FeatureCollection', features: [] } as const;
 const COLORS = { light: '#2449c4', dark: '#8fabff' };
 
+interface TrackMapOptions extends BaseMapOptions {
+  /** How to zoom and move the map; the page scrolls without that. */
+  readonly help: { readonly wheel: string; readonly wheelOnMac: string; readonly finger: string };
+}
+
 export type TrackMap = ReturnType<typeof createTrackMap>;
 
-export function createTrackMap(container: HTMLElement, options: BaseMapOptions) {
-  const base = createBaseMap(container, { ...options, isEndless: true });
+export function createTrackMap(container: HTMLElement, { help, ...options }: TrackMapOptions) {
+  const texts = {
+    'CooperativeGesturesHandler.WindowsHelpText': help.wheel,
+    'CooperativeGesturesHandler.MacHelpText': help.wheelOnMac,
+    'CooperativeGesturesHandler.MobileHelpText': help.finger,
+  };
+  const base = createBaseMap(container, { ...options, texts, isEndless: true });
   const { map } = base;
+  // A wheel and a single finger scroll the page.
+  map.cooperativeGestures.enable();
   const loaded = base.loaded.then(() => addLayers(map, options.isDark));
   const show = (name: string, geometry: object): void => {
     const data = { type: 'Feature', properties: {}, geometry } as never;

@@ -4,14 +4,11 @@ import { GeoJSONVT } from '@maplibre/geojson-vt';
 import { fromGeojsonVt } from '@maplibre/vt-pbf';
 import type { GeoJSON } from 'geojson';
 import type { AddProtocolAction } from 'maplibre-gl';
-import { GROUND, type GroundPart } from './basemap.js';
+import { FINE_LEVEL, GROUND, type GroundPart } from './basemap.js';
 import { loadTowns, loadWorld } from './ground.js';
 
 /** Of MapLibre's worker. */
 declare const addProtocol: (name: string, load: AddProtocolAction) => void;
-
-/** From this level on, the coarse outlines would look like polygons. */
-const FINE_LEVEL = 3;
 
 const cut = (data: GeoJSON): GeoJSONVT => new GeoJSONVT(data, { maxZoom: GROUND.maxLevel, extent: TILE.extent });
 

@@ -1,16 +1,40 @@
 /** How the map begins: what would keep the page from answering is done elsewhere, or once. */
 import { beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
 const drawn = '.map[data-drawn]';
+const MAP_FILES = /\/console\/fleet-map-.*\.js$/;
+const [WATER, ONLINE] = ['219 230 238', '13 153 97'];
 
 beforeAll(async () => {
+  // In the ocean, where nothing else is drawn.
   await service.admin('POST', 'objects', { id: 'placed', name: 'Placed' });
-  await service.admin('POST', 'objects/placed/packets', { lat: 52.5, lon: 13.4 });
+  await service.admin('POST', 'objects/placed/packets', { lat: 30, lon: -40 });
 });
+
+/** The color in the middle of the map. */
+async function middle(page: Page): Promise<string> {
+  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.stage').boundingBox()) ?? {};
+  const clip = { x: Math.round(x + width / 2), y: Math.round(y + height / 2), width: 1, height: 1 };
+  const png = await page.screenshot({ clip });
+  return page.evaluate(`new Promise((done) => {
+    const image = new Image();
+    image.onload = () => {
+      const context = document.createElement('canvas').getContext('2d');
+      context.drawImage(image, 0, 0);
+      done([...context.getImageData(0, 0, 1, 1).data].slice(0, 3).join(' '));
+    };
+    image.src = 'data:image/png;base64,${png.toString('base64')}';
+  })`);
+}
+
+const untilMiddle = (page: Page, color: string): Promise<unknown> =>
+  until(async () => (await middle(page)) === color || null);
 
 test('reads countries and towns in a worker, not in the page', async () => {
   const page = await browser.openAs('/', ADMIN);
@@ -24,7 +48,7 @@ test('reads countries and towns in a worker, not in the page', async () => {
   expect(((await page.evaluate(ofPage)) as string[]).filter(isGround)).toEqual([]);
 });
 
-test('creates one WebGL context for one map', async () => {
+test('creates one WebGL context for the map and one for the objects', async () => {
   const page = await browser.openAs('/', ADMIN);
   await page.addInitScript(`(() => {
     globalThis.contexts = 0;
@@ -36,5 +60,68 @@ test('creates one WebGL context for one map', async () => {
   })()`);
   await page.reload();
   await page.locator(drawn).waitFor();
-  expect(await page.evaluate('contexts')).toBe(1);
+  expect(await page.evaluate('contexts')).toBe(2);
+});
+
+test('shows the objects where the map will show them before the map is there', async () => {
+  const page = await browser.openAs('/account/profile');
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(MAP_FILES, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(service.url);
+  await untilMiddle(page, ONLINE);
+  // Also when another page was shown meanwhile, and in a window of another size.
+  await page.getByRole('link', { name: 'Log' }).click();
+  await page.locator('.map-sketch').waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Map' }).click();
+  await untilMiddle(page, ONLINE);
+  await page.setViewportSize({ width: 900, height: 600 });
+  await untilMiddle(page, ONLINE);
+  expect(await page.locator('.map canvas').count()).toBe(0);
+  // What somebody wants of the map is done when it is there.
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  release();
+  await page.locator('.map-sketch').waitFor({ state: 'detached' });
+  await page.waitForURL(/at=30\.0\d*%2C-40\.0\d*/);
+  await page.locator(drawn).waitFor();
+  await untilMiddle(page, ONLINE);
+});
+
+test('begins at the selected object, not at all objects', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'far', name: 'Far' });
+  await service.admin('POST', 'objects/far/packets', { lat: -30, lon: 70 });
+  const page = await browser.openAs('/account/profile');
+  await page.goto(`${service.url}/?object=${body._id}`);
+  await page.locator(drawn).waitFor();
+  await page.getByRole('button', { name: 'Zoom out' }).click();
+  await page.waitForURL(/at=-30\.0\d*%2C70\.0\d*%2C10\./);
+  await service.admin('DELETE', 'objects/far');
+});
+
+test('draws the objects again when the browser has taken the graphics card away', async () => {
+  const page = await browser.openAs('/');
+  await page.locator(drawn).waitFor();
+  await untilMiddle(page, ONLINE);
+  await page.evaluate(`(() => {
+    globalThis.lost = document.querySelector('.map-points').getContext('webgl2').getExtension('WEBGL_lose_context');
+    lost.loseContext();
+  })()`);
+  await untilMiddle(page, WATER);
+  await page.evaluate('lost.restoreContext()');
+  await untilMiddle(page, ONLINE);
+});
+
+test('no longer shows an object that was removed', async () => {
+  await service.admin('POST', 'objects', { id: 'stays', name: 'Stays' });
+  const page = await browser.openAs('/?at=30,-40,9');
+  await page.locator(drawn).waitFor();
+  await untilMiddle(page, ONLINE);
+  await service.admin('DELETE', 'objects/placed');
+  await page.locator('.row', { hasText: 'Placed' }).waitFor({ state: 'detached' });
+  await untilMiddle(page, WATER);
 });

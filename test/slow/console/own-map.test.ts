@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { GeoJSONVT } from '@maplibre/geojson-vt';
+import { fromGeojsonVt } from '@maplibre/vt-pbf';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createPmTiles, createPng, createVectorTile } from '../../support/browser/map-files.js';
@@ -87,6 +89,42 @@ describe('a file of vector tiles', () => {
     const map = (await browser.openAs('/')).locator('.map[data-drawn]');
     await map.waitFor();
     expect(await map.getAttribute('data-attribution')).toBe('© Somebody');
+  });
+});
+
+describe.each([
+  ['OpenMapTiles', 'transportation', 'class', 'motorway'],
+  ['Protomaps', 'roads', 'kind', 'highway'],
+])('a file of vector tiles of %s', (schema, layer, kind, widest) => {
+  /** The latitude of a line of the grid that a tile has; 0 is the equator. */
+  const latitudeOf = (line: number): number => (Math.atan(Math.sinh((2 * Math.PI * line) / 4_096)) * 180) / Math.PI;
+  const KINDS = [widest, 'path', 'ferry'];
+  const lines = KINDS.map((name, nth) => ({
+    ...{ type: 'Feature' as const, properties: { [kind]: name } },
+    geometry: { type: 'LineString' as const, coordinates: [-20, 20].map((lon) => [lon, latitudeOf(nth * 20)]) },
+  }));
+  const tile = new GeoJSONVT({ type: 'FeatureCollection', features: lines }, { maxZoom: 0 }).getTile(0, 0, 0);
+  const path = join(folder, `${schema}.pmtiles`);
+  const metadata = { vector_layers: [{ id: layer }] };
+  writeFileSync(
+    path,
+    createPmTiles(Buffer.from(fromGeojsonVt({ [layer]: tile as never })), { isVector: true, metadata }),
+  );
+  const service = useService({ env: { MAP_TILES: path } });
+  const browser = useBrowser(service);
+  const WHITE = [255, 255, 255];
+
+  test('draws roads by their kind', async () => {
+    await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
+    const page = await browser.openAs('/');
+    const colorAt = async (nth: number, zoom: number): Promise<number[]> => {
+      await page.goto(`${service.url}/?at=${latitudeOf(nth * 20)},0,${zoom}`);
+      return colorOf(page);
+    };
+    expect(await colorAt(0, 14)).toEqual(WHITE);
+    // A path is thinner than a pixel there, and a ferry is no road.
+    expect(await colorAt(1, 9)).not.toEqual(WHITE);
+    expect(await colorAt(2, 14)).toEqual(await colorAt(2.5, 14));
   });
 });
 

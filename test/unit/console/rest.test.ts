@@ -1,0 +1,31 @@
+/** When the page has nothing else to do. */
+import { expect, test } from '@jest/globals';
+import { whenAtRest } from '../../../src/console/home/rest.js';
+
+/** Whether it has resolved by the next turn of the event loop. */
+const hasResolved = (waiting: Promise<void>): Promise<boolean> =>
+  Promise.race([waiting.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))]);
+
+test.each(['pointerenter', 'pointerdown', 'wheel', 'focusin'])(
+  'ends as soon as somebody reaches for it: %s',
+  async (name) => {
+    const element = new EventTarget();
+    const waiting = whenAtRest(element);
+    expect(await hasResolved(waiting)).toBe(false);
+    element.dispatchEvent(new Event(name));
+    expect(await hasResolved(waiting)).toBe(true);
+  },
+);
+
+test('waits as long as tasks are long, and ends when none is', async () => {
+  const busy = setInterval(() => {
+    const untilMs = performance.now() + 150;
+    while (performance.now() < untilMs);
+  });
+  const waiting = whenAtRest(new EventTarget());
+  // Longer than the rest that it waits for.
+  for (let beginMs = performance.now(); performance.now() - beginMs < 1_000; )
+    expect(await hasResolved(waiting)).toBe(false);
+  clearInterval(busy);
+  await waiting;
+});
