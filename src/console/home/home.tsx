@@ -4,6 +4,7 @@ import { loading, objectRevision, objects } from '../state/fleet.js';
 import { may, pages } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useAddress } from './address.js';
+import { useLastPositions } from './last-positions.js';
 import { MapPanel } from './map-panel.js';
 import { ObjectCard } from './object-card.js';
 import { ObjectList } from './object-list.js';
@@ -11,6 +12,7 @@ import { selectedId } from './selection.js';
 
 export function Home() {
   useAddress();
+  useLastPositions();
   objectRevision.value;
   if (!pages.value.objects) {
     return <Empty icon="shield" title={t('home.notPermitted')} />;

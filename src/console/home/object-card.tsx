@@ -3,12 +3,13 @@
 import { Age } from '../parts/age.js';
 import { Icon } from '../parts/icon.js';
 import { Values } from '../parts/values.js';
-import { type FleetObject, objectRevision, objects, type Packet, positionOf, stateRevision } from '../state/fleet.js';
+import { type FleetObject, objectRevision, objects, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
+import { isPlaceField, type Place, placeOf } from '../state/places.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
 import { isOnline } from './selection.js';
-import { modelOf, valuesOf } from './values.js';
+import { type Model, modelOf, oldTimeOf, type Shown, toShown } from './values.js';
 
 const SHOWN_VALUES = 6;
 
@@ -23,7 +24,7 @@ export function ObjectCard({ id }: { id: string }) {
       {object.state === undefined ? (
         <p class="card-empty quiet">{t('card.noPacket')}</p>
       ) : (
-        <CardValues object={object} state={object.state} />
+        <CardValues object={object} state={object.state} place={placeOf(object)} />
       )}
       <CardLinks path={`/objects/${object._id}`} />
     </aside>
@@ -31,6 +32,8 @@ export function ObjectCard({ id }: { id: string }) {
 }
 
 function CardHead({ object }: { object: FleetObject }) {
+  // The object stays the same when its state changes: nothing else would draw this again.
+  stateRevision.value;
   const show = useShow();
   const { name, state } = object;
   return (
@@ -55,9 +58,22 @@ function CardHead({ object }: { object: FleetObject }) {
   );
 }
 
-function CardValues({ object, state }: { object: FleetObject; state: Packet }) {
+/** Every value of a packet but its place, which is shown as one. */
+function valuesOf(packet: Packet, model: Model | undefined): Shown[] {
+  return parametersOf(packet)
+    .filter(([name, value]) => !isPlaceField(name, value))
+    .map(([name, value]) => toShown(name, value, model));
+}
+
+interface CardValuesProps {
+  readonly object: FleetObject;
+  readonly state: Packet;
+  readonly place: Place | null;
+}
+
+function CardValues({ object, state, place }: CardValuesProps) {
   const values = valuesOf(state, modelOf(object._id, object.model)).slice(0, SHOWN_VALUES);
-  return <Values values={values} position={positionOf(state)} />;
+  return <Values values={values} position={place} positionMs={oldTimeOf(place?.timeMs, state.time)} />;
 }
 
 function CardLinks({ path }: { path: string }) {

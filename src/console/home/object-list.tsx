@@ -9,9 +9,9 @@ import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision
 import { may } from '../state/session.js';
 import { formatAge, formatNumber, t, tn } from '../text/language.js';
 import { useShow } from './address.js';
+import { mainValueOf } from './main-value.js';
 import { Narrow } from './narrow.js';
 import { counts, FILTERS, filter, isOnline, search, selectedId, visible } from './selection.js';
-import { mainValueOf } from './values.js';
 
 const ROW_PX = 60;
 
@@ -22,7 +22,7 @@ export function ObjectList() {
   return (
     <section class="side" aria-label={t('list.label')}>
       <ListHead />
-      {loading.value === 'loading' && rows.length === 0 && <Skeleton rows={9} />}
+      {(loading.value === 'idle' || loading.value === 'loading') && rows.length === 0 && <Skeleton rows={9} />}
       {loadError.value && (
         <div class="side-note">
           <Problem error={loadError.value} />
@@ -58,9 +58,8 @@ function ListHead() {
       <Narrow />
       <p class="side-count">
         <span>
-          {packetsPerSecond.value > 0
-            ? t('list.rate', { rate: formatNumber(packetsPerSecond.value) })
-            : tn('list.count', visible.value.length)}
+          {tn('list.count', visible.value.length)}
+          {packetsPerSecond.value > 0 && ` · ${tn('list.rate', packetsPerSecond.value)}`}
         </span>
         {may('POST', '/objects') && (
           <a class="link-button" href="/welcome">

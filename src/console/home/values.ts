@@ -1,7 +1,7 @@
 /** The values of packets as people read them: with the names and units of the object's model. */
 import { signal } from '@preact/signals';
 import { call, type Json } from '../state/api.js';
-import { type Packet, parametersOf } from '../state/fleet.js';
+import { TURN_MS } from '../state/places.js';
 import { formatNumber, t } from '../text/language.js';
 
 export interface Argument {
@@ -40,6 +40,9 @@ export function modelOf(objectId: string, modelId: string): Model | undefined {
   return models.value.get(modelId);
 }
 
+/** The same, without asking for it. */
+export const knownModel = (modelId: string): Model | undefined => models.value.get(modelId);
+
 export function forgetModels(): void {
   asked.clear();
   models.value = new Map();
@@ -49,13 +52,12 @@ export function forgetModels(): void {
 const UNITS: Readonly<Record<string, string>> = {
   speed: 'km/h',
   angle: '°',
+  course: '°',
+  heading: '°',
   height: 'm',
   altitude: 'm',
   temperature: '°C',
 };
-/** They are shown as a place on the map. */
-const PLACE = new Set(['lat', 'lon']);
-const PREFERRED = ['speed', 'temperature', 'value', 'level', 'power', 'pressure', 'humidity'];
 
 export interface Shown {
   readonly name: string;
@@ -67,7 +69,9 @@ export interface Shown {
   readonly timeMs?: number | undefined;
 }
 
-export const isPlace = (name: string): boolean => PLACE.has(name);
+/** The time of a value that is older than the newest packet, and not only by a turn. */
+export const oldTimeOf = (timeMs: number | undefined, newestMs: number): number | undefined =>
+  timeMs !== undefined && timeMs < newestMs - TURN_MS ? timeMs : undefined;
 
 export function toShown(name: string, value: unknown, model: Model | undefined): Shown {
   const declared = model?._arguments?.find(({ id }) => id === name);
@@ -80,20 +84,4 @@ export function formatValue(value: unknown): string {
   if (typeof value === 'boolean') return t(value ? 'value.true' : 'value.false');
   if (value === null) return '–';
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** Every value of a packet but its place. */
-export function valuesOf(packet: Packet, model: Model | undefined): Shown[] {
-  return parametersOf(packet)
-    .filter(([name]) => !isPlace(name))
-    .map(([name, value]) => toShown(name, value, model));
-}
-
-/** The one value for a row of the list. */
-export function mainValueOf(packet: Packet, modelId: string): Shown | null {
-  const parameters = parametersOf(packet).filter(
-    ([name, value]) => !isPlace(name) && (typeof value === 'number' || typeof value === 'boolean'),
-  );
-  const preferred = PREFERRED.flatMap((name) => parameters.filter(([found]) => found === name))[0] ?? parameters[0];
-  return preferred === undefined ? null : toShown(preferred[0], preferred[1], models.value.get(modelId));
 }

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { VigilError } from '../../client/client-error.js';
 import { createEventStream, type EventOptions, type EventStream } from '../../client/events.js';
+import { toList } from '../../client/query.js';
 import { createOpen, createSend, type RequestSettings } from '../../client/requests.js';
 import { createServerSentEvents } from '../../client/server-sent-events.js';
 
@@ -64,11 +65,11 @@ export async function call<T = Json>(
 }
 
 /** `?a=1&b=2` of the parameters that have a value. */
-export function toQuery(parameters: Record<string, string | number | null | undefined>): string {
+export function toQuery(parameters: Record<string, string | number | readonly string[] | null | undefined>): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== '');
   return given.length === 0
     ? ''
-    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`;
+    : `?${new URLSearchParams(given.map(([name, value]) => [name, Array.isArray(value) ? toList(value) : String(value)])).toString()}`;
 }
 
 export interface Entity extends Json {
@@ -77,26 +78,29 @@ export interface Entity extends Json {
 
 const PAGE = 1_000;
 
+type Parameters = Record<string, string | number | undefined>;
+
+/** One page of a list. */
+export const listPage = <T extends Entity>(path: string, parameters: Parameters): Promise<T[]> =>
+  call<T[]>('GET', `${path}${toQuery(parameters)}`);
+
 /** Every entity of a list, page by page. */
 export async function* listAll<T extends Entity>(
   path: string,
-  parameters: Record<string, string | number | undefined> = {},
-  firstPage = PAGE,
+  parameters: Parameters = {},
+  pages = { first: PAGE, next: PAGE },
 ): AsyncGenerator<T[]> {
-  let [after, limit]: [string | undefined, number] = [undefined, firstPage];
+  let [after, limit]: [string | undefined, number] = [undefined, pages.first];
   for (;;) {
-    const page: T[] = await call<T[]>('GET', `${path}${toQuery({ ...parameters, limit, after })}`);
+    const page: T[] = await listPage<T>(path, { ...parameters, limit, after });
     yield page;
     if (page.length < limit) return;
     after = page.at(-1)?._id;
-    limit = PAGE;
+    limit = pages.next;
   }
 }
 
-export async function list<T extends Entity>(
-  path: string,
-  parameters: Record<string, string | number | undefined> = {},
-): Promise<T[]> {
+export async function list<T extends Entity>(path: string, parameters: Parameters = {}): Promise<T[]> {
   const all: T[] = [];
   for await (const page of listAll<T>(path, parameters)) all.push(...page);
   return all;

@@ -1,6 +1,7 @@
 /** Data that a page fetches when it opens. */
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { isOffline, VigilError } from './api.js';
 
 export interface Fetched<T> {
   readonly data: Signal<T | null>;
@@ -28,5 +29,10 @@ export function useFetched<T>(fetchData: () => Promise<T>, inputs: readonly unkn
   useEffect(() => {
     void reload();
   }, inputs);
+  // The page must not keep what it says of a server that is back.
+  useEffect(() => {
+    const failed = error.peek();
+    if (!isOffline.value && failed instanceof VigilError && failed.status === 0) void reload();
+  }, [isOffline.value]);
   return { data, error, reload };
 }

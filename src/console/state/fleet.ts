@@ -1,6 +1,7 @@
 /** All objects that the user sees, with their states, kept current by live events. */
 import { batch, signal } from '@preact/signals';
-import { type Entity, type Json, listAll, VigilError } from './api.js';
+import { type Entity, type Json, listAll, listPage, VigilError } from './api.js';
+import { forgetPlace, keepPlace } from './places.js';
 import { may } from './session.js';
 
 export interface Packet extends Json {
@@ -23,9 +24,12 @@ export interface FleetObject extends Entity {
 
 /** Every field that a page shows or edits: the list returns no others. */
 const FIELDS = 'id,name,model,group,active,status,labels,description,state';
-/** The first page is small, so that it is there at once. */
+/** The first page is small, so that it is there at once; the others are read in less time than anybody notices. */
 const FIRST_PAGE = 100;
+const PAGE = 300;
 const TICK_MS = 200;
+/** Pages that come sooner are shown together. */
+const SHOW_MS = 300;
 
 export const objects = new Map<string, FleetObject>();
 /** Counts changes of states; what shows states reads it. At most five times a second. */
@@ -36,7 +40,7 @@ export const loading = signal<'idle' | 'loading' | 'complete' | 'failed'>('idle'
 export const loadError = signal<VigilError | null>(null);
 /** Packets in the last second, for the header of the list. */
 export const packetsPerSecond = signal(0);
-/** Objects whose state changed since a consumer last took them. */
+/** Objects whose state changed, or that were removed, since the map, or its sketch, last took them. */
 export const changed = new Set<string>();
 
 let [timer, received, sinceMs]: [number | undefined, number, number] = [undefined, 0, 0];
@@ -46,6 +50,14 @@ const packetListeners = new Set<(packet: Packet & { _oid: string }) => void>();
 export function onPacket(listener: (packet: Packet & { _oid: string }) => void): () => void {
   packetListeners.add(listener);
   return () => void packetListeners.delete(listener);
+}
+
+/** The first objects, for as long as nobody knows yet whether events arrive. They are loaded again with all others. */
+export async function loadFirstObjects(): Promise<void> {
+  if (!may('GET', '/objects')) return;
+  const first = await listPage<FleetObject>('/objects', { only: FIELDS, limit: FIRST_PAGE }).catch(() => []);
+  for (const object of first) if (run === 0) put(object);
+  objectRevision.value++;
 }
 
 let run = 0;
@@ -64,7 +76,8 @@ export async function loadFleet(): Promise<void> {
   if (loading.value !== 'complete') loading.value = 'loading';
   loadError.value = null;
   try {
-    for await (const page of listAll<FleetObject>('/objects', { only: FIELDS }, FIRST_PAGE)) {
+    let shownMs = objects.size > 0 ? performance.now() : Number.NEGATIVE_INFINITY;
+    for await (const page of listAll<FleetObject>('/objects', { only: FIELDS }, { first: FIRST_PAGE, next: PAGE })) {
       if (mine !== run) return;
       for (const object of page) {
         seen.add(object._id);
@@ -72,9 +85,14 @@ export async function loadFleet(): Promise<void> {
         // What came live is newer than the page, or else something newer still comes.
         if (newer !== null) put({ ...object, ...newer });
       }
+      if (performance.now() - shownMs < SHOW_MS) continue;
       objectRevision.value++;
+      shownMs = performance.now();
     }
-    for (const id of objects.keys()) if (!seen.has(id) && !meanwhile.has(id)) objects.delete(id);
+    // To sort them all is a task of its own.
+    await new Promise<void>((resolve) => setTimeout(() => resolve()));
+    if (mine !== run) return;
+    for (const id of objects.keys()) if (!seen.has(id) && !meanwhile.has(id)) forget(id);
     batch(() => {
       loading.value = 'complete';
       objectRevision.value++;
@@ -84,6 +102,7 @@ export async function loadFleet(): Promise<void> {
     if (!(error instanceof VigilError)) throw error;
     batch(() => {
       loadError.value = error;
+      objectRevision.value++;
       loading.value = loading.value === 'complete' ? 'complete' : 'failed';
     });
   } finally {
@@ -96,10 +115,11 @@ export async function loadFleet(): Promise<void> {
 
 /** A live event may be newer than the page. */
 function put(object: FleetObject): void {
-  const known = objects.get(object._id);
+  const [known, loaded] = [objects.get(object._id), object.state];
   if (known?.state && (!object.state || object.state.time < known.state.time)) object.state = known.state;
   const newer = states.get(object._id);
   if (newer !== undefined) object.state = mergeState(object.state, newer);
+  if (object.state !== undefined) keepPlace(object._id, object.state, known?.state, loaded);
   objects.set(object._id, object);
   changed.add(object._id);
 }
@@ -113,18 +133,30 @@ export function addObject(object: FleetObject): void {
 
 export function removeObject(id: string): void {
   news?.set(id, null);
-  if (objects.delete(id)) objectRevision.value++;
+  if (forget(id)) objectRevision.value++;
+}
+
+function forget(id: string): boolean {
+  changed.add(id);
+  forgetPlace(id);
+  return objects.delete(id);
 }
 
 export function applyPacket(packet: Packet & { _oid: string }): void {
   received++;
   const object = objects.get(packet._oid);
   if (object !== undefined) {
-    object.state = mergeState(object.state, packet);
+    object.state = nextState(object.state, packet);
     changed.add(packet._oid);
-  } else if (news !== null) states.set(packet._oid, mergeState(states.get(packet._oid), packet));
+  } else if (news !== null) states.set(packet._oid, nextState(states.get(packet._oid), packet));
   for (const listener of packetListeners) listener(packet);
   startTimer();
+}
+
+function nextState(before: Packet | undefined, packet: Packet & { _oid: string }): Packet {
+  const state = mergeState(before, packet);
+  keepPlace(packet._oid, state, before, packet);
+  return state;
 }
 
 /** A late packet does not replace a newer state, and presence alone changes only `online`. */
@@ -166,12 +198,4 @@ function startTimer(): void {
 /** The parameters of a packet that its device sent. */
 export function parametersOf(packet: Packet): [string, unknown][] {
   return Object.entries(packet).filter(([name]) => !OWN_FIELDS.has(name));
-}
-
-/** Where the packet was sent from: latitude and longitude in degrees. */
-export function positionOf(packet: Packet | undefined): { lat: number; lon: number } | null {
-  if (packet === undefined) return null;
-  const { lat, lon } = packet as { lat?: unknown; lon?: unknown };
-  const isValid = typeof lat === 'number' && typeof lon === 'number' && Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
-  return isValid ? { lat, lon } : null;
 }

@@ -6,6 +6,7 @@ import {
   applyPacket,
   applyUpdate,
   type FleetObject,
+  loadFirstObjects,
   loadFleet,
   loading,
   type Packet,
@@ -37,6 +38,7 @@ let isLoaded = false;
  */
 export async function followEvents(): Promise<void> {
   let position: string | null = null;
+  void loadFirstObjects();
   for (;;) {
     const stream = createEvents({ since: position, onState: showState });
     try {

@@ -28,6 +28,16 @@ export function namedOf(store: string): readonly Named[] {
 
 export const titleOf = ({ login, name, _id }: Named): string => login ?? name ?? _id;
 
+/** A group and all groups below it, as far as the user sees them. */
+export function groupsBelow(group: string, all: readonly Named[]): Set<string> {
+  const below = new Set([group]);
+  for (let size = 0; size !== below.size; ) {
+    size = below.size;
+    for (const { _id, parent } of all) if (parent !== undefined && below.has(parent)) below.add(_id);
+  }
+  return below;
+}
+
 export function nameOf(store: string, id: unknown): string {
   const found = namedOf(store).find(({ _id }) => _id === id);
   return found === undefined ? String(id ?? '') : titleOf(found);

@@ -85,3 +85,17 @@ test('says in the address where its map is, and begins there again', async () =>
   expect([Math.abs(lat - lat0) < 0.01, Math.abs(lon - lon0) < 0.01]).toEqual([true, true]);
   expect(zoom).toBeCloseTo(zoom0 - 1, 1);
 });
+
+test('keeps the age and the state in the head of the card current', async () => {
+  await create('objects', { id: 'aging', name: 'Aging' });
+  const hourMs = 3_600_000;
+  await service.admin('POST', 'objects/aging/packets', { time: Date.now() - 3 * hourMs, level: 1, online: false });
+  const page = await browser.openAs('/?search=aging');
+  await page.locator('.row', { hasText: 'Aging' }).click();
+  const head = page.locator('.card-head');
+  await head.getByText('3 hr ago').waitFor();
+  await head.getByText('Offline').waitFor();
+  await service.admin('POST', 'objects/aging/packets', { level: 2 });
+  await head.getByText(/now|sec ago/).waitFor();
+  await head.getByText('Online').waitFor();
+});

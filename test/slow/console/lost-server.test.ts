@@ -82,3 +82,22 @@ test('shows a page that was opened while the server was away, and never before, 
   killed = await startProcess(env);
   await page.locator('.log').waitFor({ timeout: BACK_MS });
 }, 120_000);
+
+test('loads the journal of commands that it could not reach again when the server is back', async () => {
+  const { body: object } = await other.admin('POST', 'objects', { id: 'told', name: 'Told' });
+  await other.admin('POST', 'objects/told/commands/honk', {});
+  const page = await browser.openAs(`/objects/${object._id}/live`, ADMIN);
+  await page.locator('.status.live').waitFor();
+  // The scripts of the page are there before the server goes.
+  await page.getByRole('link', { name: 'Commands' }).click();
+  await page.locator('.command').waitFor();
+  await page.getByRole('link', { name: 'Live' }).click();
+  browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+  killed?.child.kill('SIGKILL');
+  await page.locator('.status.lost').waitFor();
+  await page.getByRole('link', { name: 'Commands' }).click();
+  await page.getByText('The server cannot be reached').waitFor();
+  killed = await startProcess(env);
+  await page.locator('.command', { hasText: 'honk' }).waitFor({ timeout: BACK_MS });
+  expect(await page.getByText('The server cannot be reached').count()).toBe(0);
+}, 120_000);

@@ -1,0 +1,14 @@
+/** The one value of an object for its row of the list. */
+import { type Packet, parametersOf } from '../state/fleet.js';
+import { isPlaceField } from '../state/places.js';
+import { knownModel, type Shown, toShown } from './values.js';
+
+const PREFERRED = ['speed', 'temperature', 'value', 'level', 'power', 'pressure', 'humidity'];
+
+export function mainValueOf(packet: Packet, modelId: string): Shown | null {
+  const parameters = parametersOf(packet).filter(
+    ([name, value]) => !isPlaceField(name, value) && (typeof value === 'number' || typeof value === 'boolean'),
+  );
+  const preferred = PREFERRED.flatMap((name) => parameters.filter(([found]) => found === name))[0] ?? parameters[0];
+  return preferred === undefined ? null : toShown(preferred[0], preferred[1], knownModel(modelId));
+}
