@@ -3,13 +3,14 @@ import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import { CopyBox } from '../parts/copy.js';
 import { Dialog } from '../parts/dialog.js';
+import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
-import { ObjectField } from '../parts/object-field.js';
 import { call } from '../state/api.js';
 import { objects } from '../state/fleet.js';
-import { user } from '../state/session.js';
+import { may, user } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t, tn } from '../text/language.js';
+import { ObjectField } from './object-field.js';
 import {
   deviceScopes,
   LIFETIME_DAYS,
@@ -52,14 +53,14 @@ export function NewToken({ onMade, onClose }: { onMade: () => void; onClose: () 
 
 function useTokenFields() {
   const [name, days, custom] = [useSignal(''), useSignal('90'), useSignal('GET /objects/*')];
-  const preset = useSignal<Preset>(objects.size > 0 ? 'device' : 'all');
+  const preset = useSignal<Preset>(objects.size > 0 && may('POST', '/objects/any/packets') ? 'device' : 'all');
   const objectId = useSignal<string | null>(null);
   const toScopes = (): string[] | null => {
     if (preset.value === 'all') return user.value?.scopes ? [...user.value.scopes] : null;
     if (preset.value === 'read') return READ_SCOPES;
     if (preset.value === 'custom') return toLines(custom.value);
     const object = objects.get(objectId.value ?? '');
-    if (object === undefined) throw new Error(t('tokens.chooseObject'));
+    if (object === undefined) throw new FieldError('object', t('tokens.chooseObject'));
     return deviceScopes([object.id, object._id]);
   };
   return { name, days, custom, preset, objectId, toScopes };
@@ -78,14 +79,21 @@ function TokenForm({ onMade, onClose }: { onMade: (made: Made) => void; onClose:
   return (
     <Form work={work} submit={t('tokens.make')} onSubmit={submit} onCancel={onClose}>
       <Field
-        {...{ label: t('tokens.name'), hint: t('tokens.nameHint'), value: name.value, required: true, autofocus: true }}
+        {...{ name: 'name', label: t('tokens.name'), hint: t('tokens.nameHint'), value: name.value }}
+        {...{ required: true, autofocus: true }}
         onInput={write(name)}
       />
-      <Presets preset={preset.value} onChoose={write(preset)} />
+      <Presets
+        preset={preset.value}
+        onChoose={(chosen) => {
+          preset.value = chosen;
+          work.error.value = null;
+        }}
+      />
       {preset.value === 'device' && <ObjectField label={t('tokens.object')} onChoose={write(objectId)} />}
       {preset.value === 'custom' && (
         <Field
-          {...{ label: t('tokens.scopes'), hint: t('tokens.scopesHint'), value: custom.value, rows: 4 }}
+          {...{ name: 'scopes', label: t('tokens.scopes'), hint: t('tokens.scopesHint'), value: custom.value, rows: 4 }}
           onInput={write(custom)}
         />
       )}

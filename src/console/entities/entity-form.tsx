@@ -2,6 +2,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { toLines } from '../account/token-scopes.js';
 import { Dialog } from '../parts/dialog.js';
+import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { call, type Entity, type Json } from '../state/api.js';
 import { namedOf, titleOf } from '../state/references.js';
@@ -56,20 +57,21 @@ function toText({ name, kind, store }: EntityField, entity: Entity | null): stri
 }
 
 /** What a field contributes to the body. */
-function toPart({ name, kind, text }: EntityField, value: string, entity: Entity | null): Json {
+function toPart({ name, kind }: EntityField, value: string, entity: Entity | null): Json {
   if (kind === 'json') {
     try {
       const parsed = JSON.parse(value);
       return name === '' ? parsed : { [name]: parsed };
     } catch (error) {
-      throw new Error(`${t(text)}: ${(error as Error).message}`);
+      throw new FieldError(name, (error as Error).message);
     }
   }
   if (kind === 'lines') return { [name]: toLines(value) };
   if (kind === 'check') return { [name]: value === 'true' };
   // Nothing was there, and nothing was typed.
   if (value === '' && (entity?.[name] === undefined || kind === 'password' || kind === 'reference')) return {};
-  return entity !== null && entity[name] === value ? {} : { [name]: value };
+  if (entity !== null && entity[name] === value) return {};
+  return { [name]: kind === 'email' && value === '' ? null : value };
 }
 
 interface InputProps {
@@ -83,7 +85,7 @@ function EntityInput({ field: { name, kind, text, hint, store = '', isRequired }
   const input = (typed: string): void => {
     texts.value = { ...texts.value, [name]: typed };
   };
-  const shared = { label: t(text), value, hint: hint && t(hint), onInput: input };
+  const shared = { name, label: t(text), value, hint: hint && t(hint), onInput: input };
   if (kind === 'check') {
     return (
       <label class="check">

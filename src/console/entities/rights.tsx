@@ -4,7 +4,7 @@ import { useLocation } from 'preact-iso/router';
 import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
 import { Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Json, toQuery } from '../state/api.js';
+import { call, type Json, toQuery, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { namedOf, nameOf, titleOf } from '../state/references.js';
 import { write } from '../state/write.js';
@@ -65,7 +65,8 @@ function Answer({ user, method, path }: { user: string; method?: string | undefi
     [user, method, path],
   );
   const rights = data.value;
-  if (error.value) return <Problem error={error.value} />;
+  const isUnknown = error.value instanceof VigilError && error.value.status === 404;
+  if (error.value) return <Problem error={isUnknown ? new Error(t('rights.unknown')) : error.value} />;
   if (rights === null) return <Skeleton rows={3} />;
   return (
     <div role="status">

@@ -6,12 +6,15 @@ import type { Geofence } from '../state/geofences.js';
 
 export interface Drawing {
   readonly edited: Signal<Geofence | 'new' | null>;
+  /** To which the map was moved last. */
+  readonly seen: Signal<Geofence | null>;
   /** undefined until it is drawn. */
   readonly shape: Signal<Shape | undefined>;
   /** What is drawn with the next clicks on the map. */
   readonly mode: Signal<DrawMode | null>;
   /** Whether the shape differs from what is stored. */
   readonly isChanged: Signal<boolean>;
+  readonly look: (geofence: Geofence) => void;
   readonly edit: (geofence: Geofence | 'new') => void;
   readonly begin: (mode: DrawMode) => void;
   readonly setShape: (shape: Shape) => void;
@@ -20,6 +23,7 @@ export interface Drawing {
 
 export function useDrawing(): Drawing {
   const edited = useSignal<Geofence | 'new' | null>(null);
+  const seen = useSignal<Geofence | null>(null);
   const shape = useSignal<Shape | undefined>(undefined);
   const mode = useSignal<DrawMode | null>(null);
   const isChanged = useSignal(false);
@@ -30,7 +34,11 @@ export function useDrawing(): Drawing {
     isChanged.value = false;
   };
   return {
-    ...{ edited, shape, mode, isChanged },
+    ...{ edited, seen, shape, mode, isChanged },
+    look(geofence) {
+      // Again, if the user has moved the map since.
+      seen.value = { ...geofence };
+    },
     edit: (geofence) => set(geofence, geofence === 'new' ? undefined : shapeOf(geofence)),
     begin(wanted) {
       shape.value = undefined;

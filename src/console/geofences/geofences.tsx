@@ -13,7 +13,7 @@ import { call } from '../state/api.js';
 import { type Geofence, geofences, loadGeofences, MAX_GEOFENCES } from '../state/geofences.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
-import { t } from '../text/language.js';
+import { formatNumber, t } from '../text/language.js';
 import { useDrawing } from './drawing.js';
 import { GeofenceForm } from './geofence-form.js';
 import { GeofenceStage } from './geofence-stage.js';
@@ -34,7 +34,10 @@ export function Geofences() {
       <DataTabs store="geofences" />
       <div class="split">
         {edited.value === null ? (
-          <GeofenceList error={error.value} onEdit={drawing.edit} onRemove={write(removed)} onJson={write(asJson)} />
+          <GeofenceList
+            {...{ error: error.value, onLook: drawing.look, onEdit: drawing.edit }}
+            {...{ onRemove: write(removed), onJson: write(asJson) }}
+          />
         ) : (
           <GeofenceForm key={edited.value === 'new' ? 'new' : edited.value._id} drawing={drawing} onSaved={reload} />
         )}
@@ -55,13 +58,16 @@ export function Geofences() {
 
 interface ListProps {
   readonly error: unknown;
+  /** Shows it on the map. */
+  readonly onLook: (geofence: Geofence) => void;
   readonly onEdit: (geofence: Geofence | 'new') => void;
   readonly onRemove: (geofence: Geofence) => void;
   readonly onJson: (geofence: Geofence | 'new') => void;
 }
 
-function GeofenceList({ error, onEdit, onRemove, onJson }: ListProps) {
+function GeofenceList({ error, ...actions }: ListProps) {
   const all = geofences.value;
+  const { onEdit, onJson } = actions;
   return (
     <Section
       title={t('data.geofences')}
@@ -84,7 +90,7 @@ function GeofenceList({ error, onEdit, onRemove, onJson }: ListProps) {
       {all?.length === 0 && <Empty icon="polygon" title={t('geofences.none')} />}
       <ul class="items">
         {all?.map((geofence) => (
-          <Item key={geofence._id} {...{ geofence, onEdit, onRemove, onJson }} />
+          <Item key={geofence._id} geofence={geofence} {...actions} />
         ))}
       </ul>
       {all?.length === MAX_GEOFENCES && <p class="hint">{t('entity.cut', { count: MAX_GEOFENCES })}</p>}
@@ -92,14 +98,18 @@ function GeofenceList({ error, onEdit, onRemove, onJson }: ListProps) {
   );
 }
 
-function Item({ geofence, onEdit, onRemove, onJson }: Omit<ListProps, 'error'> & { geofence: Geofence }) {
+function Item({ geofence, onLook, onEdit, onRemove, onJson }: Omit<ListProps, 'error'> & { geofence: Geofence }) {
   const path = `/geofences/${geofence._id}`;
   const name = nameOf(geofence);
   return (
     <li class="item">
       <Icon name="polygon" />
       <div class="item-text">
-        <h3>{name}</h3>
+        <h3>
+          <button type="button" class="link-button" onClick={() => onLook(geofence)}>
+            {name}
+          </button>
+        </h3>
         <p class="quiet">{describe(geofence)}</p>
       </div>
       <div class="actions">
@@ -132,10 +142,16 @@ function Item({ geofence, onEdit, onRemove, onJson }: Omit<ListProps, 'error'> &
 const nameOf = ({ name, _id }: Geofence): string => name || _id;
 
 function describe({ geometry, radius }: Geofence): string {
-  if (geometry?.type === 'Point') return radius ? t('geofences.circle', { metres: radius }) : t('geofences.point');
+  if (geometry?.type === 'Point')
+    return radius ? t('geofences.circle', { radius: formatDistance(radius) }) : t('geofences.point');
   if (geometry?.type === 'LineString') return t('geofences.line');
   return geometry ? t('geofences.area') : t('geofences.noShape');
 }
+
+const formatDistance = (metres: number): string =>
+  metres < 1_000
+    ? formatNumber(metres, { style: 'unit', unit: 'meter', maximumFractionDigits: 1 })
+    : formatNumber(metres / 1_000, { style: 'unit', unit: 'kilometer', maximumFractionDigits: 1 });
 
 interface RemovalProps {
   readonly geofence: Geofence;

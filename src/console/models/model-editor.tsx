@@ -8,15 +8,15 @@ import { write } from '../state/write.js';
 import { type TextKey, t } from '../text/language.js';
 import { ModelTree } from './model-tree.js';
 import { NodeForm } from './node-form.js';
-import { addNode, changeNode, moveNode, type Node, nodeAt, type Path, type placeOf, removeNode } from './tree.js';
+import { addNode, changeNode, moveNode, type Node, nodeAt, type Path, removeNode } from './tree.js';
 
 interface EditorProps {
   readonly tree: Signal<Node>;
   readonly selected: Signal<Path | null>;
-  /** The node that the service refused. */
-  readonly refused: ReturnType<typeof placeOf>;
   /** Why the JSON cannot be stored as it is typed. */
   readonly problem: Signal<string | null>;
+  /** Called when another node is shown, or nodes are in other places. */
+  readonly onMove: () => void;
 }
 
 export function ModelEditor(props: EditorProps) {
@@ -51,30 +51,32 @@ const ADDED: readonly (readonly [string, TextKey, Node])[] = [
   ['subsystem', 'models.addSubsystem', { type: 'subsystem', id: '', children: [] }],
 ];
 
-function FormView({ tree, selected, refused }: EditorProps) {
+function FormView({ tree, selected, onMove }: EditorProps) {
+  const added = useSignal<Path | null>(null);
   const path = selected.value;
   const node = path === null ? undefined : nodeAt(tree.value, path);
   const set = ([changed, at]: [Node, Path | null]): void => {
     tree.value = changed;
     selected.value = at;
+    onMove();
+  };
+  const add = (node: Node): void => {
+    const [changed, at] = addNode(tree.value, parentFor(tree.value, path), { ...node });
+    added.value = at;
+    set([changed, at]);
   };
   return (
     <div class="editor">
       <div>
         <div class="buttons">
-          {ADDED.map(([type, text, added]) => (
-            <button
-              key={type}
-              type="button"
-              class="button small"
-              onClick={() => set(addNode(tree.value, parentFor(tree.value, path), { ...added }))}
-            >
+          {ADDED.map(([type, text, node]) => (
+            <button key={type} type="button" class="button small" onClick={() => add(node)}>
               <Icon name="plus" size={16} /> {t(text)}
             </button>
           ))}
         </div>
         <nav aria-label={t('models.tree')}>
-          <ModelTree node={tree.value} path={[]} selected={path} onSelect={write(selected)} />
+          <ModelTree node={tree.value} path={[]} selected={path} onSelect={(at) => set([tree.value, at])} />
         </nav>
       </div>
       {node !== undefined && path !== null && (
@@ -86,7 +88,8 @@ function FormView({ tree, selected, refused }: EditorProps) {
           <NodeForm
             key={path.join('.')}
             node={node}
-            error={refused !== null && refused.path.join('.') === path.join('.') ? refused : null}
+            prefix={`data.${path.map((index) => `children.${index}.`).join('')}`}
+            isAdded={added.value === path}
             onChange={(changed) => {
               tree.value = changeNode(tree.value, path, () => changed);
             }}
@@ -136,7 +139,14 @@ function JsonView({ tree, problem: error }: EditorProps) {
   };
   return (
     <Field
-      {...{ label: t('models.json'), hint: t('models.jsonHint'), value: text.value, rows: 20, error: error.value }}
+      {...{
+        name: 'data',
+        label: t('models.json'),
+        hint: t('models.jsonHint'),
+        value: text.value,
+        rows: 20,
+        error: error.value,
+      }}
       onInput={input}
     />
   );

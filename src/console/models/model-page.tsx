@@ -64,19 +64,21 @@ function ModelForm({ model }: { model: Model }) {
   };
   const submit = (): Promise<void> =>
     save().catch((error: unknown) => {
-      selected.value = refusedAt(error)?.path ?? selected.value;
+      const refused = error instanceof VigilError ? placeOf(error.helper ?? '') : null;
+      selected.value = refused ?? selected.value;
       throw error;
     });
   return (
     <Form work={work} submit={t('action.save')} onSubmit={submit} disabled={!canSave || problem.value !== null}>
       <fieldset class="bare" disabled={!canSave}>
         <Section title={t('profile.details')} about={canSave ? '' : t('models.readOnly')}>
-          <Field {...{ label: t('entity.name'), value: name.value, required: true }} onInput={write(name)} />
+          <Field
+            {...{ name: 'name', label: t('entity.name'), value: name.value, required: true }}
+            onInput={write(name)}
+          />
         </Section>
-        <ModelEditor tree={tree} selected={selected} refused={refusedAt(work.error.value)} problem={problem} />
+        <ModelEditor {...{ tree, selected, problem }} onMove={() => write(work.error)(null)} />
       </fieldset>
     </Form>
   );
 }
-
-const refusedAt = (error: unknown) => (error instanceof VigilError ? placeOf(error.helper ?? error.message) : null);

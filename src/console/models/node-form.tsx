@@ -13,18 +13,22 @@ const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolea
 
 interface NodeFormProps {
   readonly node: Node;
-  readonly error: { readonly field: string; readonly message: string } | null;
+  /** The place of the node, as the service names it. */
+  readonly prefix: string;
+  /** Whether the user has just added it. */
+  readonly isAdded: boolean;
   readonly onChange: (node: Node) => void;
 }
 
-export function NodeForm({ node, error, onChange }: NodeFormProps) {
+export function NodeForm({ node, prefix, isAdded, onChange }: NodeFormProps) {
   const type = node.type ?? '';
   const known = TYPES.map(([value, text]) => [value, t(text)] as const);
   const types = known.some(([value]) => value === type) ? known : [...known, [type, type || '–'] as const];
   const text = (name: string, label: TextKey, hint?: TextKey) => (
     <Field
       {...{ label: t(label), hint: hint && t(hint), value: textOf(node[name]) }}
-      error={error?.field === name ? error.message : null}
+      name={prefix + name}
+      autofocus={isAdded && name === 'id'}
       onInput={(value) => onChange(setField(node, name, value === '' ? undefined : value))}
     />
   );

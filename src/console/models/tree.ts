@@ -58,12 +58,10 @@ export function moveNode(root: Node, path: Path, by: -1 | 1): [Node, Path] {
   return [changeNode(root, parent, (one) => ({ ...one, children })), [...parent, to]];
 }
 
-/** The node, field and message of a refusal such as `data.children.0.id: an argument needs an id`. */
-export function placeOf(message: string): { path: Path; field: string; message: string } | null {
-  const [, steps, field = '', text] = /^data((?:\.children\.\d+)*)(?:\.(\w+)[^:]*)?: (.*)$/s.exec(message) ?? [];
-  if (steps === undefined || text === undefined) return null;
-  const path = [...steps.matchAll(/\d+/g)].map(([index]) => Number(index));
-  return { path, field, message: text };
+/** The way to the node of a refusal such as `data.children.0.id: an argument needs an id`. */
+export function placeOf(message: string): Path | null {
+  const [, steps] = /^data((?:\.children\.\d+)*)(?:\.\w[^:]*)?: /.exec(message) ?? [];
+  return steps === undefined ? null : [...steps.matchAll(/\d+/g)].map(([index]) => Number(index));
 }
 
 /** A merge patch from one root to another: members that are gone become null. */

@@ -20,7 +20,9 @@ export function Dialog({ title, onClose, children, canClose = true, size = 'smal
     const [dialog, opener] = [element.current, document.activeElement];
     dialog?.showModal();
     // Otherwise the focus is on the button that closes it.
-    dialog?.querySelector<HTMLElement>('input:not([type=hidden]), select, textarea')?.focus();
+    const first =
+      dialog?.querySelector('[autofocus]') ?? dialog?.querySelector('input:not([type=hidden]), select, textarea');
+    if (first instanceof HTMLElement) first.focus();
     return () => {
       dialog?.close();
       // A browser gives the focus back only while the dialog is part of the page. What opened it may be gone, as a removed row is.

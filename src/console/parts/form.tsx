@@ -1,12 +1,15 @@
 /** The parts of forms: a field with its label, hint and error; a button that waits for its work. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useEffect, useId } from 'preact/hooks';
 import { VigilError } from '../state/api.js';
 import { t } from '../text/language.js';
+import { FieldError, FormWork, toFieldError, useFault, useFaults } from './field-errors.js';
 
 interface FieldProps {
   readonly label: string;
+  /** As the server names it: its errors are shown here. */
+  readonly name?: string | undefined;
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly hint?: string | undefined;
@@ -19,16 +22,26 @@ interface FieldProps {
   readonly rows?: number;
 }
 
-export function Field({ label, value, onInput, hint, error, rows, ...rest }: FieldProps) {
+export function Field({ label, value, onInput, hint, error: own, rows, ...rest }: FieldProps) {
   const id = useId();
+  const { text, input, clear } = useFault<HTMLInputElement & HTMLTextAreaElement>(rest.name);
+  // A browser does it only for the first page.
+  useEffect(() => {
+    if (rest.autofocus) input.current?.focus();
+  }, []);
   const noteId = `${id}-note`;
+  const error = own ?? text;
   const note = error ?? hint;
   const shared = {
     id,
     value,
+    ref: input,
     'aria-invalid': error ? true : undefined,
     'aria-describedby': note ? noteId : undefined,
-    onInput: (event: Event) => onInput((event.currentTarget as HTMLInputElement).value),
+    onInput: (event: Event) => {
+      clear();
+      onInput((event.currentTarget as HTMLInputElement).value);
+    },
   } as const;
   return (
     <div class="field">
@@ -41,15 +54,27 @@ export function Field({ label, value, onInput, hint, error, rows, ...rest }: Fie
           autocapitalize="none"
         />
       ) : (
-        <textarea {...shared} rows={rows} spellcheck={false} />
+        <textarea {...shared} name={rest.name} rows={rows} spellcheck={false} />
       )}
-      {note && (
-        <p id={noteId} class={error ? 'note error' : 'note'}>
-          {note}
-        </p>
-      )}
+      <Note id={noteId} error={error} hint={hint} />
     </div>
   );
+}
+
+interface NoteProps {
+  readonly id: string;
+  readonly error: string | null | undefined;
+  readonly hint?: string | undefined;
+}
+
+/** What stands below a field. */
+export function Note({ id, error, hint }: NoteProps) {
+  const text = error ?? hint;
+  return text ? (
+    <p id={id} class={error ? 'note error' : 'note'}>
+      {text}
+    </p>
+  ) : null;
 }
 
 interface SelectProps {
@@ -89,6 +114,8 @@ export function Problem({ error }: { error: unknown }) {
 }
 
 export function explain(error: unknown): string {
+  // Of a field that the form does not have, what the server said.
+  if (error instanceof FieldError && error.cause) return explain(error.cause);
   if (!(error instanceof VigilError)) return String((error as Error).message ?? error);
   if (error.status === 0) return t('error.offline');
   if (error.status === 403) return t('error.forbidden');
@@ -101,6 +128,7 @@ export function explain(error: unknown): string {
 export function useWork() {
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(null);
+  const faults = useFaults(error);
   const run = async (work: () => Promise<void>): Promise<void> => {
     if (isBusy.value) return;
     isBusy.value = true;
@@ -108,12 +136,12 @@ export function useWork() {
     try {
       await work();
     } catch (thrown) {
-      error.value = thrown;
+      error.value = await toFieldError(thrown).catch(() => thrown);
     } finally {
       isBusy.value = false;
     }
   };
-  return { isBusy, error, run };
+  return { isBusy, error, run, ...faults };
 }
 
 interface FormProps {
@@ -135,8 +163,8 @@ export function Form({ work, submit, onSubmit, children, onCancel, kind = 'prima
         void work.run(onSubmit);
       }}
     >
-      {children}
-      <Problem error={work.error.value} />
+      <FormWork.Provider value={work}>{children}</FormWork.Provider>
+      {work.fault.value === null && <Problem error={work.error.value} />}
       <div class="form-actions">
         {onCancel && (
           <button type="button" class="button" onClick={onCancel}>

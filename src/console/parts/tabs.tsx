@@ -28,7 +28,7 @@ export function Tabs({ label, tabs, path }: TabsProps) {
 
 interface SectionProps {
   readonly title: string;
-  readonly about?: string;
+  readonly about?: ComponentChildren;
   readonly action?: ComponentChildren;
   readonly children: ComponentChildren;
 }

@@ -48,11 +48,12 @@ export const ENGLISH_DATA = {
   'geofences.area': 'Area',
   'geofences.areaHint': 'Click each corner on the map; click the first one again to finish.',
   'geofences.changeHint': 'Drag a corner, a middle or the whole shape on the map.',
-  'geofences.circle': 'Circle, {metres} m',
+  'geofences.circle': 'Circle, {radius}',
   'geofences.circleHint': 'Click the centre on the map, then the edge.',
   'geofences.circleMode': 'Circle',
   'geofences.draw': 'Draw',
-  'geofences.drawFirst': 'Draw the shape on the map first. A shape that cannot be drawn is edited as JSON.',
+  'geofences.drawFirst':
+    'Draw the shape on the map first, and finish it with a click on its last corner. A shape that cannot be drawn is edited as JSON.',
   'geofences.line': 'Line',
   'geofences.lineHint': 'Click each point on the map; click the last one again to finish.',
   'geofences.noShape': 'Without a shape',
@@ -112,5 +113,6 @@ export const ENGLISH_DATA = {
     'Such as /objects/truck-7 or /objects/truck-7/commands/lock. Without a path, you see the permitted requests.',
   'rights.tab': 'Permissions',
   'rights.title': 'What may this user do, and why?',
+  'rights.unknown': 'No such path, or you do not see it.',
   'rights.unseen': 'It is neither in the group {group} or below, nor owned by the user, nor shared with the user.',
 } as const;

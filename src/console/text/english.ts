@@ -1,8 +1,8 @@
-/** The texts in English; every other language has the same keys. */
-import { ENGLISH_DATA } from './english-data.js';
-import { ENGLISH_PAGES } from './english-pages.js';
+/** The texts of every page in English; every other language has the same keys. */
+import type { ENGLISH_DATA } from './english-data.js';
+import type { ENGLISH_PAGES } from './english-pages.js';
 
-const SHARED = {
+export const ENGLISH = {
   'account.profile': 'Profile',
   'account.sessions': 'Sessions',
   'account.tokens': 'Tokens',
@@ -37,8 +37,10 @@ const SHARED = {
   'list.label': 'Objects',
   'list.nothing': 'No objects match.',
   'list.nothingFound': 'Nothing found for “{text}”.',
-  'list.rate': '{rate} packets/s',
+  'list.rate.one': '{count} packet/s',
+  'list.rate.other': '{count} packets/s',
   'list.search': 'Search by name or id',
+  'live.time': 'Time',
   'login.about': 'Monitor and control your objects.',
   'login.again': 'Log in again',
   'login.ended': 'Your session has ended. Log in to go on where you were.',
@@ -70,6 +72,12 @@ const SHARED = {
   'nav.skip': 'Skip to content',
   'notFound.home': 'To the map',
   'notFound.title': 'There is no such page',
+  'profile.details': 'Details',
+  'profile.email': 'Email',
+  'profile.saved': 'Saved',
+  'settings.remove': 'Remove',
+  'settings.removeTitle': 'Remove {name}?',
+  'sharing.user': 'User',
   'state.never': 'no packet yet',
   'state.offline': 'Offline',
   'state.online': 'Online',
@@ -83,13 +91,18 @@ const SHARED = {
   'theme.auto': 'System',
   'theme.dark': 'Dark',
   'theme.light': 'Light',
+  'tokens.scopes': 'Permitted requests',
+  'tokens.scopesHint': 'One per line: METHOD /path/pattern',
   'unit.day.one': '{count} day',
   'unit.day.other': '{count} days',
   'value.false': 'No',
   'value.true': 'Yes',
+  'welcome.id': 'Id',
 } as const;
 
-export const ENGLISH = { ...SHARED, ...ENGLISH_DATA, ...ENGLISH_PAGES };
-
-export type TextKey = keyof typeof ENGLISH;
-export type Catalogue = Readonly<Record<TextKey, string>>;
+export type Catalogue = Readonly<Record<keyof typeof ENGLISH, string>>;
+/** The texts that are loaded with the pages that need them. */
+export type PageCatalogue = Readonly<Record<keyof typeof ENGLISH_PAGES, string>>;
+export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
+export type Texts = Catalogue & PageCatalogue & DataCatalogue;
+export type TextKey = keyof Texts;

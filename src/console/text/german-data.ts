@@ -1,5 +1,7 @@
 /** The texts of the pages of stores and of administration in German. */
-export const GERMAN_DATA = {
+import type { DataCatalogue } from './english.js';
+
+export const GERMAN_DATA: DataCatalogue = {
   'access.audit': 'Sicherheitsereignisse',
   'access.auditAbout': 'Wer sich angemeldet hat, abgewiesen wurde oder Rechte geändert hat, das Neueste zuerst.',
   'access.groups': 'Gruppen',
@@ -49,12 +51,12 @@ export const GERMAN_DATA = {
   'geofences.area': 'Fläche',
   'geofences.areaHint': 'Klicken Sie jede Ecke auf der Karte an; ein Klick auf die erste beendet die Fläche.',
   'geofences.changeHint': 'Ziehen Sie auf der Karte eine Ecke, eine Mitte oder die ganze Form.',
-  'geofences.circle': 'Kreis, {metres} m',
+  'geofences.circle': 'Kreis, {radius}',
   'geofences.circleHint': 'Klicken Sie auf der Karte den Mittelpunkt an, dann den Rand.',
   'geofences.circleMode': 'Kreis',
   'geofences.draw': 'Zeichnen',
   'geofences.drawFirst':
-    'Zeichnen Sie die Form zuerst auf der Karte. Eine Form, die sich nicht zeichnen lässt, wird als JSON bearbeitet.',
+    'Zeichnen Sie die Form zuerst auf der Karte, und beenden Sie sie mit einem Klick auf ihre letzte Ecke. Eine Form, die sich nicht zeichnen lässt, wird als JSON bearbeitet.',
   'geofences.line': 'Linie',
   'geofences.lineHint': 'Klicken Sie jeden Punkt auf der Karte an; ein Klick auf den letzten beendet die Linie.',
   'geofences.noShape': 'Ohne Form',
@@ -114,6 +116,7 @@ export const GERMAN_DATA = {
     'Etwa /objects/truck-7 oder /objects/truck-7/commands/lock. Ohne Pfad sehen Sie die erlaubten Anfragen.',
   'rights.tab': 'Berechtigungen',
   'rights.title': 'Was darf dieser Benutzer, und warum?',
+  'rights.unknown': 'Diesen Pfad gibt es nicht, oder Sie sehen ihn nicht.',
   'rights.unseen':
     'Es gehört weder zur Gruppe {group} oder darunter, noch dem Benutzer, noch ist es für ihn freigegeben.',
 };

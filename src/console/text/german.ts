@@ -1,9 +1,7 @@
-/** The texts in German. */
+/** The texts of every page in German. */
 import type { Catalogue } from './english.js';
-import { GERMAN_DATA } from './german-data.js';
-import { GERMAN_PAGES } from './german-pages.js';
 
-const SHARED = {
+export const GERMAN: Catalogue = {
   'account.profile': 'Profil',
   'account.sessions': 'Sitzungen',
   'account.tokens': 'Tokens',
@@ -39,8 +37,10 @@ const SHARED = {
   'list.label': 'Objekte',
   'list.nothing': 'Keine passenden Objekte.',
   'list.nothingFound': 'Nichts gefunden für „{text}“.',
-  'list.rate': '{rate} Pakete/s',
+  'list.rate.one': '{count} Paket/s',
+  'list.rate.other': '{count} Pakete/s',
   'list.search': 'Name oder Id suchen',
+  'live.time': 'Zeit',
   'login.about': 'Objekte überwachen und steuern.',
   'login.again': 'Erneut anmelden',
   'login.ended': 'Ihre Sitzung ist beendet. Melden Sie sich an, um hier weiterzumachen.',
@@ -72,6 +72,12 @@ const SHARED = {
   'nav.skip': 'Zum Inhalt',
   'notFound.home': 'Zur Karte',
   'notFound.title': 'Diese Seite gibt es nicht',
+  'profile.details': 'Angaben',
+  'profile.email': 'E-Mail',
+  'profile.saved': 'Gespeichert',
+  'settings.remove': 'Entfernen',
+  'settings.removeTitle': '{name} entfernen?',
+  'sharing.user': 'Benutzer',
   'state.never': 'noch kein Paket',
   'state.offline': 'Offline',
   'state.online': 'Online',
@@ -85,10 +91,11 @@ const SHARED = {
   'theme.auto': 'System',
   'theme.dark': 'Dunkel',
   'theme.light': 'Hell',
+  'tokens.scopes': 'Erlaubte Anfragen',
+  'tokens.scopesHint': 'Eine je Zeile: METHODE /pfad/muster',
   'unit.day.one': '{count} Tag',
   'unit.day.other': '{count} Tage',
   'value.false': 'Nein',
   'value.true': 'Ja',
+  'welcome.id': 'Id',
 };
-
-export const GERMAN: Catalogue = { ...SHARED, ...GERMAN_DATA, ...GERMAN_PAGES };

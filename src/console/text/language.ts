@@ -1,6 +1,6 @@
 /** The words of the console in the user's language, and its numbers, times and dates. */
 import { signal } from '@preact/signals';
-import type { Catalogue, TextKey } from './english.js';
+import type { Catalogue, TextKey, Texts } from './english.js';
 import { formOf } from './numbers.js';
 
 export type { TextKey };
@@ -15,15 +15,32 @@ const CATALOGUES: Readonly<Record<Language, () => Promise<Catalogue>>> = {
   en: async () => (await import('./english.js')).ENGLISH,
   de: async () => (await import('./german.js')).GERMAN,
 };
+/** Further texts, which are loaded with the pages that need them. */
+const MORE = {
+  /** Of objects, the account, the log and the welcome. */
+  pages: {
+    en: async () => (await import('./english-pages.js')).ENGLISH_PAGES,
+    de: async () => (await import('./german-pages.js')).GERMAN_PAGES,
+  },
+  /** Of stores and of administration. */
+  data: {
+    en: async () => (await import('./english-data.js')).ENGLISH_DATA,
+    de: async () => (await import('./german-data.js')).GERMAN_DATA,
+  },
+} as const;
+export type MoreTexts = keyof typeof MORE;
 const STORED = 'vigil.language';
 
 export const language = signal<Language>('en');
 /** Of the shown language alone; there before the first page is. */
-const catalogue = signal({} as Catalogue);
+const catalogue = signal({} as Texts);
+const needed = new Set<MoreTexts>();
+/** Which is being loaded, if it is not shown yet. */
+let wanted: Language | undefined;
 
 function preferred(): Language {
-  const wanted = [localStorage.getItem(STORED), ...navigator.languages].map((one) => one?.slice(0, 2));
-  return wanted.find((one): one is Language => one === 'en' || one === 'de') ?? 'en';
+  const asked = [localStorage.getItem(STORED), ...navigator.languages].map((one) => one?.slice(0, 2));
+  return asked.find((one): one is Language => one === 'en' || one === 'de') ?? 'en';
 }
 
 /** Before the first paint. */
@@ -36,8 +53,18 @@ export async function setLanguage(chosen: Language): Promise<void> {
   await useLanguage(chosen);
 }
 
+/** Before a page that needs them. */
+export async function loadTexts(more: MoreTexts): Promise<void> {
+  needed.add(more);
+  await useLanguage(wanted ?? preferred());
+}
+
 async function useLanguage(chosen: Language): Promise<void> {
-  catalogue.value = await CATALOGUES[chosen]();
+  wanted = chosen;
+  const parts = await Promise.all([CATALOGUES[chosen](), ...[...needed].map((more) => MORE[more][chosen]())]);
+  if (wanted !== chosen) return;
+  // Calls overlap: one that began before a page needed more texts may end after it.
+  catalogue.value = Object.assign({}, language.value === chosen ? catalogue.value : {}, ...parts);
   language.value = chosen;
   document.documentElement.lang = chosen;
 }
@@ -51,29 +78,47 @@ export function t(key: TextKey, values: Record<string, string | number> = {}): s
 
 /** The text for a number of things: `key.one` or `key.other`. */
 export function tn(key: string, count: number): string {
-  const form = new Intl.PluralRules(language.value).select(count) === 'one' ? 'one' : 'other';
-  return t(`${key}.${form}` as TextKey, { count: formatNumber(count) });
+  const rules = cached(`p${language.value}`, () => new Intl.PluralRules(language.value));
+  return t(`${key}.${rules.select(count) === 'one' ? 'one' : 'other'}` as TextKey, { count: formatNumber(count) });
 }
 
 // The language decides words; the browser's own setting decides the form of numbers and dates where it is the same language.
 function locale(): string {
-  return navigator.languages.find((one) => one.startsWith(language.value)) ?? language.value;
+  const isUsable = (one: string): boolean => one.split('-')[0] === language.value && isTag(one);
+  return navigator.languages.find(isUsable) ?? language.value;
 }
 
-const formats = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat | Intl.RelativeTimeFormat>();
+/** Browsers of systems without a language name one that is no language tag, such as `en-US@posix`. */
+function isTag(text: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(text).length > 0;
+  } catch {
+    return false;
+  }
+}
 
-function cached<T extends Intl.NumberFormat | Intl.DateTimeFormat | Intl.RelativeTimeFormat>(
-  key: string,
-  create: (locale: string) => T,
-): T {
+type Format = Intl.NumberFormat | Intl.DateTimeFormat | Intl.RelativeTimeFormat | Intl.PluralRules;
+
+const formats = new Map<string, Format>();
+
+function cached<T extends Format>(key: string, create: (locale: string) => T): T {
   const name = `${locale()} ${key}`;
   const found = (formats.get(name) as T | undefined) ?? create(locale());
   formats.set(name, found);
   return found;
 }
 
-export const formatNumber = (value: number, form = formOf(value)): string =>
-  cached(`n${JSON.stringify(form)}`, (name) => new Intl.NumberFormat(name, form)).format(value);
+/** Whole numbers up to this one have the same form everywhere. */
+const MOST_SIMPLE = 999;
+
+export function formatNumber(value: number, form?: Intl.NumberFormatOptions): string {
+  if (form === undefined && Number.isInteger(value) && value >= 0 && value <= MOST_SIMPLE) return String(value);
+  const shown = form ?? formOf(value);
+  return cached(`n${JSON.stringify(shown)}`, (name) => new Intl.NumberFormat(name, shown)).format(value);
+}
+
+/** The first number in the form of a language takes browsers as long as a page: before it is needed, while the server answers. */
+export const prepareNumbers = (): unknown => formatNumber(0.5);
 
 export const formatTime = (ms: number): string =>
   cached('t', (name) => new Intl.DateTimeFormat(name, { timeStyle: 'medium' })).format(ms);

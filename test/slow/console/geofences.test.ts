@@ -77,7 +77,7 @@ test('draws a circle, and stores it as a point with a radius', async () => {
   await page.getByLabel('Radius in metres').fill('1500');
   await page.getByLabel('Name').fill('Drawn circle');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.locator('.item', { hasText: 'Drawn circle' }).getByText('Circle, 1500 m').waitFor();
+  await page.locator('.item', { hasText: 'Drawn circle' }).getByText('Circle, 1.5 km').waitFor();
   expect(await named('Drawn circle')).toMatchObject({ geometry: { type: 'Point' }, radius: 1500 });
 });
 
@@ -131,7 +131,7 @@ test('shows a viewer geofences, and nothing that writes', async () => {
   expect(
     await page
       .locator('.split')
-      .getByRole('button', { name: /Draw|Edit|JSON|Remove/ })
+      .getByRole('button', { name: /^(Draw|Edit|JSON|Remove)\b/ })
       .count(),
   ).toBe(0);
 });
@@ -153,3 +153,20 @@ test('shows geofences on the map of the objects', async () => {
   // The map may be drawn once before the geofences have come.
   await until(async () => (await picture()) !== before, 'the geofence on the map', 30_000);
 }, 120_000);
+
+test('shows a geofence of the list on the map', async () => {
+  const _id = await create({
+    name: 'Far field',
+    geometry: { type: 'Point', coordinates: [100, -30] },
+    radius: 1_500,
+  });
+  const page = await openMap();
+  await page.getByRole('button', { name: 'Far field', exact: true }).click();
+  // A click on a geofence of the map edits it.
+  await until(async () => {
+    await clickMap(page, [[0.5, 0.5]]);
+    return page.getByLabel('Radius in metres').isVisible();
+  }, 'it is in the middle of the map');
+  expect(await page.getByLabel('Name').inputValue()).toBe('Far field');
+  await service.admin('DELETE', `geofences/${_id}`);
+});

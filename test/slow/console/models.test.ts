@@ -71,6 +71,24 @@ test('shows a refusal at its field, and keeps what was typed', async () => {
   expect((await read(id)).data).toEqual(DATA);
 });
 
+test('asks for the missing id of a parameter once, at its field, until it is there', async () => {
+  browser.expectErrors(/400/);
+  const page = await browser.openAs('/models/new');
+  await page.getByLabel('Name').fill('Nameless');
+  await page.getByRole('button', { name: 'Parameter' }).click();
+  const id = page.getByLabel('Id', { exact: true });
+  expect(await id.evaluate((input) => input.matches(':focus'))).toBe(true);
+  await page.getByRole('button', { name: 'Save' }).click();
+  const error = page.locator('.note.error');
+  await error.waitFor();
+  expect(await error.allTextContents()).toEqual(['Needs at most 64 characters, without white space.']);
+  expect(await page.locator('.problem').count()).toBe(0);
+  await id.fill('speed');
+  await error.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL(/\/models\/[0-9a-f]{24}/);
+});
+
 test('edits the tree as JSON, and refuses to save what is none', async () => {
   const id = await create('As JSON');
   const page = await browser.openAs(`/models/${id}`);

@@ -23,3 +23,12 @@ test('explains which line of the role permits a request, and why the user sees t
   await page.getByText('No line of the role viewer permits it.').waitFor();
   await page.waitForURL(/method=DELETE/);
 });
+
+test('says what may be wrong with a path that nothing has', async () => {
+  browser.expectErrors(/404/);
+  const page = await browser.openAs('/access/rights');
+  await page.getByLabel('User', { exact: true }).selectOption({ index: 1 });
+  await page.getByLabel('Path').fill('/nowhere/at-all');
+  await page.getByRole('button', { name: 'Explain' }).click();
+  await page.getByText('No such path, or you do not see it.').waitFor();
+});

@@ -1,6 +1,8 @@
 /** A field that finds an object by name or id: a combobox whose suggestions are the browser's own. */
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
+import { useFault } from '../parts/field-errors.js';
+import { Note } from '../parts/form.js';
 import { objectRevision, objects } from '../state/fleet.js';
 import { t } from '../text/language.js';
 
@@ -13,10 +15,12 @@ interface ObjectFieldProps {
 
 export function ObjectField({ label, onChoose }: ObjectFieldProps) {
   const [id, text] = [useId(), useSignal('')];
+  const { text: error, input: element, clear } = useFault<HTMLInputElement>('object');
   objectRevision.value;
   const wanted = text.value.trim().toLowerCase();
   const found = [...objects.values()].filter((object) => `${object.name}\n${object.id}`.toLowerCase().includes(wanted));
   const input = (value: string): void => {
+    clear();
     text.value = value;
     const exact = [...objects.values()].filter((object) => object.id === value || object.name === value);
     onChoose(exact.length === 1 ? (exact[0]?._id ?? null) : null);
@@ -25,12 +29,14 @@ export function ObjectField({ label, onChoose }: ObjectFieldProps) {
     <div class="field">
       <label for={id}>{label}</label>
       <input
-        id={id}
+        {...{ id, ref: element }}
         list={`${id}-list`}
         value={text.value}
         placeholder={t('list.search')}
         autocomplete="off"
         required
+        aria-invalid={error ? true : undefined}
+        aria-describedby={error && `${id}-note`}
         onInput={(event) => input(event.currentTarget.value)}
       />
       <datalist id={`${id}-list`}>
@@ -40,6 +46,7 @@ export function ObjectField({ label, onChoose }: ObjectFieldProps) {
           </option>
         ))}
       </datalist>
+      <Note id={`${id}-note`} error={error} />
     </div>
   );
 }

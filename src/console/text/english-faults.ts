@@ -1,0 +1,22 @@
+/** What may be wrong with a field, in English: loaded when the server first refuses one. */
+export const ENGLISH_FAULTS = {
+  atLeast: 'Expected at least {count} characters.',
+  atMost: 'Expected at most {count} characters.',
+  characters: 'May not contain #, / or control characters.',
+  commandId: 'Needs at most 64 characters, without white space, /, + and #.',
+  email: 'Expected an email address.',
+  integer: 'Expected a whole number.',
+  least: 'Expected at least {count}.',
+  more: 'Expected more than {count}.',
+  most: 'Expected at most {count}.',
+  number: 'Expected a number.',
+  ownId: 'May not be *, ., .., blank or 24 hexadecimal digits.',
+  parameterId: 'Needs at most 64 characters, without white space.',
+  request: 'Expected a method and a path in each line, such as GET /objects/*.',
+  required: 'This is required.',
+  taken: 'This is already taken.',
+  text: 'Expected text.',
+  wrongPassword: 'The password is wrong.',
+};
+
+export type FaultKey = keyof typeof ENGLISH_FAULTS;

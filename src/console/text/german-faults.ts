@@ -1,0 +1,22 @@
+/** What may be wrong with a field, in German. */
+import type { FaultKey } from './english-faults.js';
+
+export const GERMAN_FAULTS: Readonly<Record<FaultKey, string>> = {
+  atLeast: 'Erwartet werden mindestens {count} Zeichen.',
+  atMost: 'Erwartet werden höchstens {count} Zeichen.',
+  characters: 'Darf weder #, / noch Steuerzeichen enthalten.',
+  commandId: 'Braucht höchstens 64 Zeichen, ohne Leerraum, /, + und #.',
+  email: 'Erwartet wird eine E-Mail-Adresse.',
+  integer: 'Erwartet wird eine ganze Zahl.',
+  least: 'Erwartet wird mindestens {count}.',
+  more: 'Erwartet wird mehr als {count}.',
+  most: 'Erwartet wird höchstens {count}.',
+  number: 'Erwartet wird eine Zahl.',
+  ownId: 'Darf nicht *, ., .., leer oder 24 Hexadezimalziffern sein.',
+  parameterId: 'Braucht höchstens 64 Zeichen, ohne Leerraum.',
+  request: 'Erwartet werden Methode und Pfad je Zeile, etwa GET /objects/*.',
+  required: 'Diese Angabe fehlt.',
+  taken: 'Das ist schon vergeben.',
+  text: 'Erwartet wird Text.',
+  wrongPassword: 'Das Passwort ist falsch.',
+};

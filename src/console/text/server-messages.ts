@@ -1,0 +1,43 @@
+/** What the server says of a field, in the user's language. Pure, and loaded when the server first refuses a field. */
+import { ENGLISH_FAULTS, type FaultKey } from './english-faults.js';
+import { GERMAN_FAULTS } from './german-faults.js';
+
+const MESSAGES: readonly (readonly [RegExp, FaultKey])[] = [
+  [/^(required|may not be empty|may not be blank)$/, 'required'],
+  [/^already taken$/, 'taken'],
+  [/^wrong password$/, 'wrongPassword'],
+  [/^expected at least (\d+) characters$/, 'atLeast'],
+  [/^expected at most (\d+) characters$/, 'atMost'],
+  [/^expected at least (\d+)$/, 'least'],
+  [/^expected at most (\d+)$/, 'most'],
+  [/^expected more than (\d+)$/, 'more'],
+  [/^expected a number$/, 'number'],
+  [/^expected a whole number$/, 'integer'],
+  [/^expected text$/, 'text'],
+  [/^expected an email address$/, 'email'],
+  [/^expected "METHOD /, 'request'],
+  [/^may not contain #, \/ or control characters$/, 'characters'],
+  [/^may not be (\*|\. or)/, 'ownId'],
+  [/^an argument needs an id/, 'parameterId'],
+  [/^an action needs an id/, 'commandId'],
+];
+
+const FAULTS = {
+  en: ENGLISH_FAULTS,
+  de: GERMAN_FAULTS,
+};
+
+/** The text for a message; one that is not known stays as the server wrote it. */
+export function toText(message: string, language: keyof typeof FAULTS): string {
+  for (const [pattern, key] of MESSAGES) {
+    const found = pattern.exec(message);
+    if (found) return FAULTS[language][key].replace('{count}', found[1] ?? '');
+  }
+  return message;
+}
+
+/** The path and the message of `config.x: expected text`; null if no path is named. */
+export function splitHelper(helper: string): readonly [path: string, message: string] | null {
+  const [, path, message] = /^([\w.]+): (.+)$/s.exec(helper) ?? [];
+  return path === undefined || message === undefined ? null : [path, message];
+}
