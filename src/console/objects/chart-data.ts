@@ -60,6 +60,20 @@ function toChart(
   return chart;
 }
 
+/** Data in less than this part of an interval deserves points of its own. */
+const SPARSE = 1 / 4;
+
+/** The first and the last of the times with a value, if they lie in a small part of the interval. `times` in ms. */
+export function findDensePart(
+  times: readonly number[],
+  columns: readonly Columns[],
+  lengthMs: number,
+): readonly [firstMs: number, lastMs: number] | null {
+  const present = times.filter((_, index) => columns.some(({ last }) => typeof last[index] === 'number'));
+  const [first, last] = [present[0], present.at(-1)];
+  return first !== undefined && last !== undefined && last - first < SPARSE * lengthMs ? [first, last] : null;
+}
+
 /** The median of the distances between neighbours. */
 export function usualDistanceMs(times: readonly number[]): number {
   const distances = times.slice(1).map((timeMs, index) => timeMs - (times[index] as number));

@@ -1,8 +1,9 @@
 /** A chart of one parameter over time; several on a page share pointer and zoom. */
+import type { Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isDark } from '../state/theme.js';
-import { formatClock, formatDay, formatNumber } from '../text/language.js';
+import { formatClock, formatDay, formatMoment, formatNumber } from '../text/language.js';
 import { formOnAxis } from '../text/numbers.js';
 import { type ChartData, findSingle } from './chart-data.js';
 
@@ -10,6 +11,8 @@ interface ChartProps {
   readonly label: string;
   readonly unit: string;
   readonly data: ChartData;
+  /** Receives the time and the value at the pointer, as text; empty without a pointer. The heading of the chart shows it. */
+  readonly readout: Signal<string>;
   readonly heightPx?: number;
   /** Called with the interval in ms that the user chose by dragging. */
   readonly onZoom?: (fromMs: number, toMs: number) => void;
@@ -19,7 +22,7 @@ const SYNC = 'vigil';
 /** Before and after a single point. */
 const AROUND_S = 60;
 
-function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, widthPx: number): uPlot.Options {
+function optionsOf({ label, unit, data, readout, heightPx = 170, onZoom }: ChartProps, widthPx: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis = {
@@ -38,6 +41,11 @@ function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, wi
     ],
     ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
     hooks: {
+      setCursor: [
+        (plot) => {
+          readout.value = readAt(plot, unit);
+        },
+      ],
       setSelect: [
         (plot) => {
           const { left, width } = plot.select;
@@ -49,6 +57,17 @@ function optionsOf({ label, unit, data, heightPx = 170, onZoom }: ChartProps, wi
       ],
     },
   };
+}
+
+const toRange = (least: number, most: number): string => `${formatNumber(least)} – ${formatNumber(most)}`;
+
+/** The time and the value at the pointer; the least and the greatest one, too, where one point stands for several values. */
+function readAt({ data, cursor: { idx } }: uPlot, unit: string): string {
+  const [timeS, value, low, high] = data.map((column) => column[idx ?? -1]);
+  if (typeof timeS !== 'number' || typeof value !== 'number') return '';
+  const isRange = typeof low === 'number' && typeof high === 'number' && low < high;
+  const range = isRange ? ` (${toRange(low, high)})` : '';
+  return `${formatMoment(timeS * 1_000, Date.now())} · ${formatNumber(value)}${range} ${unit}`;
 }
 
 function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.Options, 'series' | 'bands'> {
@@ -115,9 +134,10 @@ export function Chart(props: ChartProps) {
     observer.observe(place);
     return () => {
       observer.disconnect();
+      props.readout.value = '';
       made.destroy();
     };
-  }, [label, isDark.value]);
+  }, [label, props.unit, isDark.value]);
   useEffect(() => plot.current?.setData(toColumns(data)), [data]);
   return <div ref={element} class="chart" role="img" aria-label={describe(props)} />;
 }
@@ -126,7 +146,5 @@ export function Chart(props: ChartProps) {
 function describe({ label, unit, data }: ChartProps): string {
   const values = data.values.filter((value) => value !== null);
   if (values.length === 0) return label;
-  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const value of values) [least, most] = [Math.min(least, value), Math.max(most, value)];
-  return `${label}: ${formatNumber(least)} – ${formatNumber(most)} ${unit}`;
+  return `${label}: ${toRange(Math.min(...values), Math.max(...values))} ${unit}`;
 }

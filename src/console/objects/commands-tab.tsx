@@ -26,7 +26,8 @@ interface Command extends Entity {
 
 const SHOWN = 30;
 const STEPS = ['queued', 'sent', 'delivered', 'done'] as const;
-const ENDED = new Set(['done', 'failed', 'expired']);
+const BAD = new Set<string>(['failed', 'expired']);
+const ENDED = new Set(['done', ...BAD]);
 const POLL_S = 3;
 
 export function CommandsTab({ object }: { object: FleetObject }) {
@@ -85,14 +86,14 @@ function CommandItem({ command }: { command: Command }) {
       <div class="item-text">
         <h3>
           {command.command}
-          <span class={`tag ${status === 'done' ? 'good' : status === 'failed' || status === 'expired' ? 'bad' : ''}`}>
+          <span class={`tag ${status === 'done' ? 'good' : BAD.has(status) ? 'bad' : ''}`}>
             {t(`command.${status}`)}
           </span>
         </h3>
         {Object.keys(params ?? {}).length > 0 && <code>{JSON.stringify(params)}</code>}
         <ol class="line">
           {steps.map((step) => (
-            <li key={step} class={times[step] ? 'reached' : ''}>
+            <li key={step} class={times[step] ? `reached${BAD.has(step) ? ' bad' : ''}` : ''}>
               <span>{t(`command.${step}`)}</span>
               <small>{times[step] ? formatMoment(times[step], Date.now()) : ''}</small>
             </li>

@@ -33,19 +33,25 @@ export function ConnectDevice({ object }: { object: FleetObject }) {
     await call('PATCH', `/objects/${object._id}`, { config: { auth: { username: 'device', password: made } } });
     password.value = made;
   };
+  // Nobody grants what the own role does not permit.
+  const path = `/objects/${object._id}`;
+  const mayToken = may('POST', `${path}/packets`) && may('POST', `${path}/commands/any/result`);
   return (
     <Section title={t('object.connect')} about={t('settings.connectAbout')}>
       <div class="form">
         <div class="buttons">
-          <button type="button" class="button primary" onClick={() => void work.run(makeToken)}>
-            {t('settings.makeToken')}
-          </button>
-          {may('PATCH', `/objects/${object._id}`) && (
+          {mayToken && (
+            <button type="button" class="button primary" onClick={() => void work.run(makeToken)}>
+              {t('settings.makeToken')}
+            </button>
+          )}
+          {may('PATCH', path) && (
             <button type="button" class="button" onClick={() => void work.run(makePassword)}>
               {t('settings.makePassword')}
             </button>
           )}
         </div>
+        {!mayToken && <p class="hint">{t('settings.noToken')}</p>}
         <Problem error={work.error.value} />
         {(token.value ?? password.value) && <p class="hint warn">{t('settings.once')}</p>}
         {password.value && <CopyBox text={`device\n${password.value}`} label={t('settings.makePassword')} />}

@@ -1,30 +1,27 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
-import { useComputed, useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { Values } from '../parts/values.js';
 import { call, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
-import { write } from '../state/write.js';
+import { loadPart } from '../state/parts.js';
+import { positionOf } from '../state/places.js';
 import { formatNumber, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
 import { Interval, type IntervalMs, intervalOf } from './interval.js';
-import { addPacket, type LastValues } from './last-values.js';
-import { Replay } from './replay.js';
+import type { Moments } from './moments.js';
+import { isWorthChart, numberPathsOf } from './numbers.js';
 import { fetchSeries } from './series.js';
 
 const MAX_PACKETS = 10_000;
 const MAX_CHARTS = 4;
-/** Before a moment of the replay: their values are shown beside it. */
-const MOMENT_PACKETS = 100;
-const NO_CHART = new Set(['lat', 'lon', 'angle']);
 
 export function HistoryTab({ object }: { object: FleetObject }) {
   const { query, path, route } = useLocation();
@@ -37,6 +34,7 @@ export function HistoryTab({ object }: { object: FleetObject }) {
   const zoom = ({ fromMs, toMs }: IntervalMs): void =>
     route(`${path}${toQuery({ from: Math.round(fromMs), to: Math.round(toMs) })}`);
   const packets = data.value;
+  const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
   return (
     <>
       <Interval interval={interval} lastMs={object.state?.time} onChange={zoom} />
@@ -48,43 +46,32 @@ export function HistoryTab({ object }: { object: FleetObject }) {
           {packets.length === MAX_PACKETS && (
             <p class="hint">{t('history.cut', { count: formatNumber(MAX_PACKETS) })}</p>
           )}
-          <Charts object={object} packets={packets} interval={interval} onZoom={zoom} />
-          <Moments object={object} packets={packets} />
+          <Charts {...{ object, packets, interval, hasPlaces }} onZoom={zoom} />
+          {hasPlaces && <Way object={object} packets={packets} />}
         </>
       )}
     </>
   );
 }
 
-/** Other names cannot be part of a query. */
-const NAMEABLE = /^[\w.!-]+$/;
-
-/** The parameters with numbers, in the order in which they appear. */
-function numbersOf(packets: readonly Packet[]): string[] {
-  const names = new Set<string>();
-  for (const packet of packets)
-    for (const [name, value] of parametersOf(packet))
-      if (typeof value === 'number' && NAMEABLE.test(name)) names.add(name);
-  return [...names];
-}
-
 /** The chosen parameters of an interval; the first two if nobody chose, or if none of them occurs in it. */
 function shownOf(names: readonly string[], chosen: readonly string[] | null): readonly string[] {
   const present = chosen?.filter((name) => names.includes(name)) ?? [];
   const isChosen = present.length > 0 || chosen?.length === 0;
-  return isChosen ? present : names.filter((name) => !NO_CHART.has(name)).slice(0, 2);
+  return isChosen ? present : names.filter(isWorthChart).slice(0, 2);
 }
 
 interface ChartsProps {
   readonly object: FleetObject;
   readonly packets: readonly Packet[];
   readonly interval: IntervalMs;
+  readonly hasPlaces: boolean;
   readonly onZoom: (interval: IntervalMs) => void;
 }
 
-function Charts({ object, packets, interval, onZoom }: ChartsProps) {
+function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
   const model = modelOf(object._id, object.model);
-  const names = numbersOf(packets);
+  const names = useMemo(() => numberPathsOf(packets.flatMap(parametersOf)), [packets]);
   const chosen = useSignal<readonly string[] | null>(null);
   const shown = shownOf(names, chosen.value);
   const toggle = (name: string): void => {
@@ -93,13 +80,13 @@ function Charts({ object, packets, interval, onZoom }: ChartsProps) {
   };
   const { data, error } = useFetched(
     () => fetchSeries(object._id, shown, interval),
-    [shown.join(), interval.fromMs, interval.toMs],
+    [JSON.stringify(shown), interval.fromMs, interval.toMs],
   );
   return (
     <Section
       title={t('history.charts')}
-      about={t('history.zoomHint')}
-      action={<Exports object={object} interval={interval} />}
+      about={<span class="drag-hint">{t('history.zoomHint')}</span>}
+      action={<Exports {...{ object, interval, hasPlaces }} />}
     >
       <fieldset class="chips" aria-label={t('live.parameter')}>
         {names.map((name) => (
@@ -129,27 +116,36 @@ interface HistoryChartProps {
 }
 
 function HistoryChart({ about: { label, unit }, data, onZoom }: HistoryChartProps) {
+  const readout = useSignal('');
   return (
     <figure class="figure">
       <figcaption>
-        {label} <small class="quiet">{unit}</small>
+        <span>
+          {label} <small class="quiet">{unit}</small>
+        </span>
+        <span class="readout">{readout}</span>
       </figcaption>
       {data === undefined ? (
         <div class="chart" />
       ) : (
-        <Chart label={label} unit={unit} data={data} onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })} />
+        <Chart {...{ label, unit, data, readout }} onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })} />
       )}
     </figure>
   );
 }
 
+/** The last two consist of positions alone. */
 const FORMATS = ['csv', 'geojson', 'gpx'] as const;
 
 /** All packets of the interval, however many. */
-function Exports({ object, interval: { fromMs, toMs } }: { object: FleetObject; interval: IntervalMs }) {
+function Exports({
+  object,
+  interval: { fromMs, toMs },
+  hasPlaces,
+}: Pick<ChartsProps, 'object' | 'interval' | 'hasPlaces'>) {
   return (
     <div class="buttons">
-      {FORMATS.map((format) => (
+      {FORMATS.slice(0, hasPlaces ? 3 : 1).map((format) => (
         <a
           key={format}
           class="button small"
@@ -163,25 +159,14 @@ function Exports({ object, interval: { fromMs, toMs } }: { object: FleetObject; 
   );
 }
 
-/** The replay, and the values at its moment beside it. */
-function Moments({ object, packets }: { object: FleetObject; packets: readonly Packet[] }) {
-  const momentMs = useSignal<number | null>(null);
-  const model = modelOf(object._id, object.model);
-  const names = useMemo(() => [...new Set(packets.flatMap(Object.keys))], [packets]);
-  const values = useComputed<Shown[]>(() => {
-    const ms = momentMs.value;
-    const end = ms === null ? packets.length : 1 + packets.findLastIndex(({ time }) => time <= ms);
-    const last: LastValues = new Map();
-    for (const packet of packets.slice(Math.max(0, end - MOMENT_PACKETS), end)) addPacket(last, packet);
-    return names.flatMap((name) => {
-      const found = last.get(name);
-      return found ? [toShown(name, found.value, model)] : [];
+/** The way of the object and its replay, which only objects that have one need. */
+function Way({ object, packets }: { object: FleetObject; packets: readonly Packet[] }) {
+  const part = useSignal<typeof Moments | null>(null);
+  useEffect(() => {
+    void loadPart(() => import('./moments.js')).then((loaded) => {
+      part.value = loaded.Moments;
     });
-  });
-  return (
-    <>
-      <Replay packets={packets} onMoment={write(momentMs)} />
-      {momentMs.value !== null && <Values values={values.value} isLarge />}
-    </>
-  );
+  }, []);
+  const Loaded = part.value;
+  return Loaded ? <Loaded object={object} packets={packets} /> : null;
 }

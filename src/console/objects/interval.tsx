@@ -1,5 +1,5 @@
 /** Chooses an interval of the past. */
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import { write } from '../state/write.js';
 import { type TextKey, t } from '../text/language.js';
@@ -68,32 +68,38 @@ export function Interval({ interval, lastMs, onChange }: IntervalProps) {
 
 function Bounds({ interval, onChange }: Omit<IntervalProps, 'lastMs'>) {
   const [fromText, toText] = [toLocal(interval.fromMs), toLocal(interval.toMs)];
-  const [from, to] = [useSignal(fromText), useSignal(toText)];
+  const [from, to, isWrong] = [useSignal(fromText), useSignal(toText), useSignal(false)];
   const id = useId();
   const apply = (): void => {
     // The fields show whole minutes; the interval may not consist of them.
-    if (from.value === fromText && to.value === toText) return;
+    const isSame = from.value === fromText && to.value === toText;
     const [fromMs, toMs] = [new Date(from.value).getTime(), new Date(to.value).getTime()];
-    if (fromMs < toMs) onChange({ fromMs, toMs });
+    isWrong.value = !isSame && !(fromMs < toMs);
+    if (!isSame && !isWrong.value) onChange({ fromMs, toMs });
   };
+  const note = isWrong.value && { 'aria-invalid': true, 'aria-describedby': id };
+  const field = (name: 'from' | 'to', text: Signal<string>) => (
+    <>
+      <label for={id + name}>{t(`interval.${name}`)}</label>
+      <input
+        id={id + name}
+        type="datetime-local"
+        value={text.value}
+        onInput={(event) => write(text)(event.currentTarget.value)}
+        onBlur={apply}
+        {...note}
+      />
+    </>
+  );
   return (
     <div class="bounds">
-      <label for={`${id}-from`}>{t('interval.from')}</label>
-      <input
-        id={`${id}-from`}
-        type="datetime-local"
-        value={from.value}
-        onInput={(event) => write(from)(event.currentTarget.value)}
-        onBlur={apply}
-      />
-      <label for={`${id}-to`}>{t('interval.to')}</label>
-      <input
-        id={`${id}-to`}
-        type="datetime-local"
-        value={to.value}
-        onInput={(event) => write(to)(event.currentTarget.value)}
-        onBlur={apply}
-      />
+      {field('from', from)}
+      {field('to', to)}
+      {isWrong.value && (
+        <p id={id} class="note error">
+          {t('interval.wrong')}
+        </p>
+      )}
     </div>
   );
 }

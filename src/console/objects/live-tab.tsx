@@ -1,19 +1,21 @@
 /** What an object says now: its values, a chart that goes on, its last packets. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { formatValue, modelOf, type Shown } from '../home/values.js';
+import { formatValue, type Model, modelOf, oldTimeOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { Values } from '../parts/values.js';
 import { call, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
-import { type FleetObject, objects, onPacket, type Packet, positionOf, stateRevision } from '../state/fleet.js';
+import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
+import { isPlaceField, placeIn, placeOf, rememberPlace, setPlace } from '../state/places.js';
 import { write } from '../state/write.js';
 import { formatMoment, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
-import { addPacket, type LastValues, oldTimeOf, toShownValues } from './last-values.js';
+import { addPacket, type LastValues } from './last-values.js';
+import { isWorthChart, numberAt, numberPathsOf } from './numbers.js';
 
 const LAST_PACKETS = 600;
 const SHOWN_PACKETS = 15;
@@ -33,16 +35,26 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
     );
   }
   addPacket(last, object.state);
-  const position = positionOf({ ...object.state, lat: last.get('lat')?.value, lon: last.get('lon')?.value } as Packet);
-  const values = toShownValues(last, object.state.time, modelOf(_id, object.model));
+  const found = placeIn(last);
+  if (found !== null) setPlace(_id, found);
+  const place = placeOf(object);
+  const model = modelOf(_id, object.model);
+  const values = toShownValues(last, object.state.time, model);
   return (
     <>
-      <Values values={values} position={position} positionMs={oldTimeOf(last, 'lat', object.state.time)} isLarge />
+      <Values values={values} position={place} positionMs={oldTimeOf(place?.timeMs, object.state.time)} isLarge />
       <Problem error={error} />
-      {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} />}
+      {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} model={model} />}
       {packets !== null && <LastPackets packets={packets} values={values} />}
     </>
   );
+}
+
+/** Every value but the place, with its time where it is older than the newest packet. */
+function toShownValues(last: LastValues, newestMs: number, model: Model | undefined): Shown[] {
+  return [...last]
+    .filter(([name, { value }]) => !isPlaceField(name, value))
+    .map(([name, { value, timeMs }]) => ({ ...toShown(name, value, model), timeMs: oldTimeOf(timeMs, newestMs) }));
 }
 
 interface Recent {
@@ -62,7 +74,10 @@ function useLastPackets(id: string): Recent {
       'GET',
       `/objects/${id}/packets${toQuery({ sortBy: '-time', limit: LAST_PACKETS })}`,
     );
-    for (const packet of found.reverse()) addPacket(last, packet);
+    for (const packet of found.reverse()) {
+      addPacket(last, packet);
+      rememberPlace(id, packet);
+    }
     const known = new Set(found.map(({ _id }) => _id));
     packets.value = inOrder([...found, ...arrived.filter(({ _id }) => !known.has(_id))]);
   }, [id]);
@@ -84,13 +99,24 @@ function useLastPackets(id: string): Recent {
 const inOrder = (packets: readonly Packet[]): Packet[] => [...packets].sort((a, b) => a.time - b.time);
 
 export function toChartData(packets: readonly Packet[], name: string): ChartData {
-  const shown = packets.filter((packet) => typeof packet[name] === 'number');
-  return { times: shown.map(({ time }) => time / 1_000), values: shown.map((packet) => packet[name] as number) };
+  const shown = packets.filter((packet) => numberAt(packet, name) !== null);
+  return { times: shown.map(({ time }) => time / 1_000), values: shown.map((packet) => numberAt(packet, name)) };
 }
 
-function LiveChart({ packets, values }: { packets: readonly Packet[]; values: readonly Shown[] }) {
-  const numbers = values.filter(({ value }) => typeof value === 'number');
-  const chosen = useSignal('');
+/** A number below its parameter, that is not where the object is. */
+const isNested = (path: string): boolean => path.includes('.') && isWorthChart(path);
+
+interface LiveChartProps {
+  readonly packets: readonly Packet[];
+  readonly values: readonly Shown[];
+  readonly model: Model | undefined;
+}
+
+function LiveChart({ packets, values, model }: LiveChartProps) {
+  const own = values.filter(({ value }) => typeof value === 'number');
+  const nested = useMemo(() => numberPathsOf(packets.flatMap(parametersOf)).filter(isNested), [packets]);
+  const numbers = [...own, ...nested.map((path) => toShown(path, 0, model))];
+  const [chosen, readout] = [useSignal(''), useSignal('')];
   const shown = numbers.find(({ name }) => name === chosen.value) ?? numbers[0];
   if (shown === undefined) return null;
   return (
@@ -112,7 +138,8 @@ function LiveChart({ packets, values }: { packets: readonly Packet[]; values: re
         </fieldset>
       }
     >
-      <Chart label={shown.label} unit={shown.unit} data={toChartData(packets, shown.name)} heightPx={220} />
+      <p class="readout">{readout}</p>
+      <Chart {...shown} data={toChartData(packets, shown.name)} readout={readout} heightPx={220} />
     </Section>
   );
 }

@@ -4,7 +4,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { TrackMap } from '../map/track-map.js';
 import { Icon } from '../parts/icon.js';
 import { Section } from '../parts/tabs.js';
-import { type Packet, positionOf } from '../state/fleet.js';
+import type { Packet } from '../state/fleet.js';
+import { positionOf } from '../state/places.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t } from '../text/language.js';
@@ -52,7 +53,10 @@ export function Replay({ packets, onMoment }: ReplayProps) {
   if (track.length < 2) return null;
   return (
     <Section title={t('history.track')}>
-      <div ref={element} class="track-map" />
+      <div class="track-map">
+        <div ref={element} class="map" />
+        <p class="attribution">Natural Earth, GeoNames · MapLibre</p>
+      </div>
       <div class="replay">
         <button type="button" class="button primary" onClick={toggle}>
           <Icon name={isPlaying.value ? 'pause' : 'play'} /> {t(isPlaying.value ? 'replay.pause' : 'replay.play')}
@@ -118,7 +122,14 @@ function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: b
     let isGone = false;
     void import('../map/track-map.js').then(({ createTrackMap }) => {
       if (isGone || element.current === null) return;
-      map.current = createTrackMap(element.current, { label: t('history.track'), isDark: isDark.peek() });
+      map.current = createTrackMap(element.current, {
+        ...{ label: t('history.track'), isDark: isDark.peek() },
+        help: {
+          wheel: t('replay.wheel'),
+          wheelOnMac: t('replay.wheel').replace(/Ctrl|Strg/, '⌘'),
+          finger: t('replay.finger'),
+        },
+      });
       ready.value = true;
     });
     return () => {

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { Action, Model } from '../home/values.js';
 import { Dialog } from '../parts/dialog.js';
+import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { call, type Json } from '../state/api.js';
@@ -14,6 +15,8 @@ interface SendProps {
   readonly model: Model | undefined;
   readonly onSent: () => void;
 }
+
+type Named = Pick<Action, 'id' | 'name'>;
 
 interface Wanted {
   readonly command: string;
@@ -31,7 +34,7 @@ export function SendCommand({ object, model, onSent }: SendProps) {
         <FreeCommand onWant={write(wanted)} />
       )}
       {wanted.value && (
-        <ConfirmCommand object={object} wanted={wanted.value} onSent={onSent} onClose={() => write(wanted)(null)} />
+        <ConfirmCommand {...{ object, model, onSent }} wanted={wanted.value} onClose={() => write(wanted)(null)} />
       )}
     </Section>
   );
@@ -61,8 +64,11 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
   const names = Object.keys(declared);
   const textOf = (name: string): string => values.value[name] ?? toText(declared[name]);
   const paramOf = (name: string): unknown => toParam(textOf(name), declared[name]);
-  const submit = async (): Promise<void> =>
+  const submit = async (): Promise<void> => {
+    const wrong = names.find((name) => typeof declared[name] === 'number' && typeof paramOf(name) !== 'number');
+    if (wrong !== undefined) throw new FieldError(wrong, t('commands.notNumber'));
     onWant({ command: chosen.value, params: Object.fromEntries(names.map((name) => [name, paramOf(name)])) });
+  };
   return (
     <Form work={work} submit={t('commands.next')} onSubmit={submit}>
       <Select
@@ -72,12 +78,13 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
         onChange={(id) => {
           chosen.value = id;
           values.value = {};
+          work.error.value = null;
         }}
       />
       {names.map((name) => (
         <Field
           key={name}
-          {...{ label: name, value: textOf(name) }}
+          {...{ name, label: name, value: textOf(name) }}
           onInput={(text) => write(values)({ ...values.value, [name]: text })}
         />
       ))}
@@ -87,13 +94,12 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
 
 function FreeCommand({ onWant }: { onWant: (wanted: Wanted) => void }) {
   const [command, params] = [useSignal(''), useSignal('{}')];
-  const error = useSignal<string | null>(null);
   const work = useWork();
   const submit = async (): Promise<void> => {
     const parsed = toValue(params.value.trim() || '{}');
     const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
-    error.value = isObject ? null : t('commands.notJson');
-    if (isObject) onWant({ command: command.value.trim(), params: parsed as Json });
+    if (!isObject) throw new FieldError('params', t('commands.notJson'));
+    onWant({ command: command.value.trim(), params: parsed as Json });
   };
   return (
     <Form work={work} submit={t('commands.next')} onSubmit={submit}>
@@ -102,21 +108,25 @@ function FreeCommand({ onWant }: { onWant: (wanted: Wanted) => void }) {
         onInput={write(command)}
       />
       <Field
-        {...{ label: t('commands.params'), value: params.value, rows: 2, error: error.value }}
+        {...{ name: 'params', label: t('commands.params'), value: params.value, rows: 2 }}
         onInput={write(params)}
       />
     </Form>
   );
 }
 
-interface ConfirmProps {
-  readonly object: FleetObject;
+interface ConfirmProps extends SendProps {
   readonly wanted: Wanted;
-  readonly onSent: () => void;
   readonly onClose: () => void;
 }
 
-function ConfirmCommand({ object, wanted: { command, params }, onSent, onClose }: ConfirmProps) {
+/** A name from the model, with the id beside it where they differ. */
+function namedIn(declared: readonly Named[] | undefined, id: string): string {
+  const name = declared?.find((one) => one.id === id)?.name || id;
+  return name === id ? id : `${name} (${id})`;
+}
+
+function ConfirmCommand({ object, model, wanted: { command, params }, onSent, onClose }: ConfirmProps) {
   const work = useWork();
   const send = async (): Promise<void> => {
     await call('POST', `/objects/${object._id}/commands/${encodeURIComponent(command)}`, params);
@@ -124,16 +134,20 @@ function ConfirmCommand({ object, wanted: { command, params }, onSent, onClose }
     onSent();
   };
   return (
-    <Dialog title={t('commands.confirm', { command, name: object.name })} onClose={onClose}>
+    <Dialog
+      title={t('commands.confirm', { command: namedIn(model?._actions, command), name: object.name })}
+      onClose={onClose}
+    >
       <Form work={work} submit={t('commands.sendNow')} onSubmit={send} onCancel={onClose}>
         <dl class="values">
           {Object.entries(params).map(([name, value]) => (
             <div key={name}>
-              <dt>{name}</dt>
+              <dt>{namedIn(model?._arguments, name)}</dt>
               <dd>{toText(value)}</dd>
             </div>
           ))}
         </dl>
+        {!object.state?.online && <p class="hint warn">{t('commands.offline')}</p>}
       </Form>
     </Dialog>
   );

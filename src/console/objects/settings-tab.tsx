@@ -12,6 +12,7 @@ import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { ConnectDevice } from './connect-device.js';
+import { OfflineAfter } from './offline-after.js';
 import { Sharing } from './sharing.js';
 
 export function SettingsTab({ object }: { object: FleetObject }) {
@@ -19,6 +20,7 @@ export function SettingsTab({ object }: { object: FleetObject }) {
   return (
     <>
       {may('PATCH', path) ? <Fields object={object} /> : <p class="hint">{t('settings.readOnly')}</p>}
+      {may('PATCH', path) && <OfflineAfter objectId={object._id} />}
       <ConnectDevice object={object} />
       {may('POST', `${path}/access`) && may('GET', '/users') && <Sharing objectId={object._id} />}
       {may('DELETE', path) && <Removal object={object} />}
@@ -30,8 +32,7 @@ function Fields({ object }: { object: FleetObject }) {
   const [name, id, status] = [useSignal(object.name), useSignal(object.id), useSignal(object.status ?? '')];
   const description = useSignal(String(object.description ?? ''));
   const [active, model] = [useSignal(object.active), useSignal(object.model)];
-  const models = namedOf('models');
-  const work = useWork();
+  const [models, work] = [namedOf('models'), useWork()];
   const save = async (): Promise<void> => {
     await call('PATCH', `/objects/${object._id}`, {
       ...{ name: name.value, status: status.value, active: active.value },
@@ -44,9 +45,12 @@ function Fields({ object }: { object: FleetObject }) {
   return (
     <Section title={t('settings.fields')}>
       <Form work={work} submit={t('action.save')} onSubmit={save}>
-        <Field {...{ label: t('welcome.name'), value: name.value, required: true }} onInput={write(name)} />
         <Field
-          {...{ label: t('welcome.id'), hint: t('settings.idHint'), value: id.value, required: true }}
+          {...{ name: 'name', label: t('welcome.name'), value: name.value, required: true }}
+          onInput={write(name)}
+        />
+        <Field
+          {...{ name: 'id', label: t('welcome.id'), hint: t('settings.idHint'), value: id.value, required: true }}
           onInput={write(id)}
         />
         {models.length > 0 && (
@@ -57,9 +61,9 @@ function Fields({ object }: { object: FleetObject }) {
             onChange={write(model)}
           />
         )}
-        <Field {...{ label: t('settings.status'), value: status.value }} onInput={write(status)} />
+        <Field {...{ name: 'status', label: t('settings.status'), value: status.value }} onInput={write(status)} />
         <Field
-          {...{ label: t('settings.description'), value: description.value, rows: 2 }}
+          {...{ name: 'description', label: t('settings.description'), value: description.value, rows: 2 }}
           onInput={write(description)}
         />
         <label class="check">

@@ -61,27 +61,50 @@ const client = mqtt.connect('${mqtt?.scheme}://${host}:${mqtt?.port}', {
   username: 'device',
   password: ${JSON.stringify(token)},
 });
-client.on('connect', () => {
-  setInterval(() => client.publish('base/state', JSON.stringify({ temperature: 21.5 }), { qos: 1 }), 5000);
-});
-client.on('message', (topic, payload) => console.log(topic, String(payload)));`;
+const send = () =>
+  client.publish('base/state', JSON.stringify({ temperature: 21.5, lat: 48.137, lon: 11.575 }), { qos: 1 });
+send();
+setInterval(send, 5000);
+
+client.on('connect', () => client.subscribe('base/commands/+', { qos: 1 }));
+client.on('message', (topic, payload) => {
+  const { _id, command, params } = JSON.parse(String(payload));
+  console.log(command, params);
+  client.publish(\`base/commands/\${_id}/result\`, JSON.stringify({ status: 'done' }), { qos: 1 });
+});`;
 
 const toArduino = ({ host, mqtt, id, token }: Connection): string =>
   `#include <WiFi.h>
+#include <ArduinoJson.h>   // version 7
 #include <PubSubClient.h>  // set its buffer: the token is long
 
 WiFiClient net;
 PubSubClient mqtt(net);
+unsigned long sentMs = 0;
+
+void onCommand(char* topic, byte* payload, unsigned int length) {
+  JsonDocument command;
+  if (deserializeJson(command, payload, length)) return;
+  Serial.println(command["command"].as<String>());
+  String result = "base/commands/" + command["_id"].as<String>() + "/result";
+  mqtt.publish(result.c_str(), "{\\"status\\": \\"done\\"}");
+}
 
 void setup() {
+  Serial.begin(115200);
   WiFi.begin("your network", "its password");
   mqtt.setServer("${host}", ${mqtt?.port});
   mqtt.setBufferSize(2048);
+  mqtt.setCallback(onCommand);
 }
 
 void loop() {
-  if (!mqtt.connected()) mqtt.connect(${JSON.stringify(id)}, "device", ${JSON.stringify(token)});
-  mqtt.publish("base/state", "{\\"temperature\\": 21.5}");
+  if (!mqtt.connected()) {
+    delay(5000);
+    if (mqtt.connect(${JSON.stringify(id)}, "device", ${JSON.stringify(token)})) mqtt.subscribe("base/commands/+", 1);
+  }
   mqtt.loop();
-  delay(5000);
+  if (millis() - sentMs < 5000) return;
+  sentMs = millis();
+  mqtt.publish("base/state", "{\\"temperature\\": 21.5, \\"lat\\": 48.137, \\"lon\\": 11.575}");
 }`;

@@ -2,21 +2,32 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { deviceScopes } from '../account/token-scopes.js';
-import { Field, Form, Problem, useWork } from '../parts/form.js';
+import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { call } from '../state/api.js';
-import { addObject, type FleetObject, loading, objects, onPacket, type Packet, parametersOf } from '../state/fleet.js';
-import { may } from '../state/session.js';
+import {
+  addObject,
+  type FleetObject,
+  loading,
+  objectRevision,
+  objects,
+  onPacket,
+  type Packet,
+  parametersOf,
+} from '../state/fleet.js';
+import { groupsBelow, type Named, namedOf, titleOf } from '../state/references.js';
+import { may, user } from '../state/session.js';
 import { write } from '../state/write.js';
-import { formatTime, t } from '../text/language.js';
+import { formatDateTime, formatTime, t } from '../text/language.js';
 import { driving, startDrive, stopDrive } from './drive.js';
 import { Snippets } from './snippets.js';
 
 interface Made {
   readonly object: FleetObject;
   readonly token: string;
+  readonly expiresAt: number;
 }
 
 const TOKEN_DAYS = 365;
@@ -24,10 +35,13 @@ const DAY_MS = 86_400_000;
 
 export function Welcome() {
   const made = useSignal<Made | null>(null);
+  objectRevision.value;
+  const others = objects.size - (made.value ? 1 : 0);
   if (!may('POST', '/objects')) return <Empty icon="shield" title={t('welcome.notPermitted')} />;
   return (
     <div class="page narrow">
-      <h1>{t(objects.size <= 1 ? 'welcome.first' : 'welcome.title')}</h1>
+      <Running madeId={made.value?.object._id} />
+      <h1>{t(others > 0 ? 'welcome.title' : 'welcome.first')}</h1>
       <ol class="steps">
         <li>{made.value ? <Done name={made.value.object.name} /> : <NewObject onMade={write(made)} />}</li>
         <li>{made.value ? <Connect made={made.value} /> : <h2 class="quiet">{t('welcome.connect')}</h2>}</li>
@@ -35,6 +49,28 @@ export function Welcome() {
       </ol>
     </div>
   );
+}
+
+/** A drive that was started before this page was opened goes on: this page says so. */
+function Running({ madeId }: { madeId: string | undefined }) {
+  const objectId = driving.value?.objectId;
+  if (objectId === undefined || objectId === madeId) return null;
+  return (
+    <p class="simulate" role="status">
+      <button type="button" class="button" onClick={stopDrive}>
+        <Icon name="pause" /> {t('welcome.stop')}
+      </button>
+      <span>{t('welcome.running', { name: objects.get(objectId)?.name ?? objectId })}</span>
+    </p>
+  );
+}
+
+/** The groups that a new object can belong to: the user's own group, and those below it. The own group is the first. */
+function ownGroups(): Named[] {
+  const [own, all] = [user.value?.group ?? '', namedOf('groups')];
+  const below = groupsBelow(own, all);
+  const possible = all.filter(({ _id }) => below.has(_id));
+  return possible.sort((one, other) => Number(other._id === own) - Number(one._id === own));
 }
 
 /** An id that is still free, as far as is known here. */
@@ -47,6 +83,7 @@ function proposeId(): string {
 
 function NewObject({ onMade }: { onMade: (made: Made) => void }) {
   const [id, name] = [useSignal(proposeId()), useSignal('')];
+  const [groups, group] = [ownGroups(), useSignal<string | null>(null)];
   const work = useWork();
   // Objects may arrive after the page; what was typed stays.
   const proposed = useRef(id.value);
@@ -55,25 +92,37 @@ function NewObject({ onMade }: { onMade: (made: Made) => void }) {
   }, [loading.value]);
   const create = async (): Promise<void> => {
     const wanted = { id: id.value.trim(), name: name.value.trim() || id.value.trim() };
-    const object = await call<FleetObject>('POST', '/objects', wanted);
+    const inGroup = group.value === null ? wanted : { ...wanted, group: group.value };
+    const object = await call<FleetObject>('POST', '/objects', inGroup);
     addObject(object);
     const scopes = deviceScopes([object.id, object._id]);
     const expiresIn = TOKEN_DAYS * DAY_MS;
-    const { token } = await call<{ token: string }>('POST', '/account/tokens', {
+    const { token, expiresAt } = await call<Omit<Made, 'object'>>('POST', '/account/tokens', {
       name: object.name,
       scopes,
       expiresIn,
     });
-    onMade({ object, token });
+    onMade({ object, token, expiresAt });
   };
   return (
     <Section title={t('welcome.create')} about={t('welcome.createAbout')}>
       <Form work={work} submit={t('welcome.createAction')} onSubmit={create}>
-        <Field {...{ label: t('welcome.name'), value: name.value, autofocus: true }} onInput={write(name)} />
         <Field
-          {...{ label: t('welcome.id'), hint: t('welcome.idHint'), value: id.value, required: true }}
+          {...{ name: 'name', label: t('welcome.name'), value: name.value, autofocus: true }}
+          onInput={write(name)}
+        />
+        <Field
+          {...{ name: 'id', label: t('welcome.id'), hint: t('welcome.idHint'), value: id.value, required: true }}
           onInput={write(id)}
         />
+        {groups.length > 1 && (
+          <Select
+            label={t('entity.group')}
+            value={group.value ?? groups[0]?._id ?? ''}
+            options={groups.map((one) => [one._id, titleOf(one)])}
+            onChange={write(group)}
+          />
+        )}
       </Form>
     </Section>
   );
@@ -87,7 +136,7 @@ function Done({ name }: { name: string }) {
   );
 }
 
-function Connect({ made: { object, token } }: { made: Made }) {
+function Connect({ made: { object, token, expiresAt } }: { made: Made }) {
   const work = useWork();
   const isDriving = driving.value?.objectId === object._id;
   return (
@@ -104,7 +153,9 @@ function Connect({ made: { object, token } }: { made: Made }) {
         <span class="quiet">{t('welcome.simulateAbout')}</span>
       </p>
       <Problem error={work.error.value} />
-      <p class="hint warn">{t('tokens.once')}</p>
+      <p class="hint warn">
+        {t('tokens.once')} ({t('tokens.until', { time: formatDateTime(expiresAt) })})
+      </p>
       <Snippets id={object.id} token={token} />
     </Section>
   );

@@ -62,6 +62,14 @@ test('a hostile name stays text on every page', async () => {
   }
 }, 240_000);
 
+test('speaks English in a browser whose system names no language', async () => {
+  // As Chromium does where LANG is C.
+  const page = await browser.openAs('/', ADMIN, { locale: 'en-US@posix' });
+  await page.locator('.row').first().waitFor();
+  await page.goto(`${service.url}/account/sessions`);
+  await page.getByText('logged in').first().waitFor();
+});
+
 test('no page is wider than a phone', async () => {
   const page = await browser.openAs('/', ADMIN, browser.phone);
   for (const [path] of pages()) {

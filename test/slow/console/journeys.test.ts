@@ -73,6 +73,28 @@ test('makes a token, shows it once, and revokes it', async () => {
   expect((await service.as(token)('GET', 'objects/tokened')).status).toBe(401);
 });
 
+test('asks before a new password revokes tokens, and says which ones', async () => {
+  const [login, passwords] = ['renewed', ['a first password', 'a second password', 'a third password'] as const];
+  await service.admin('POST', 'users', { login, password: passwords[0] });
+  const page = await browser.openAs('/account/profile', { login, password: passwords[0] });
+  const change = async (index: 0 | 1): Promise<void> => {
+    await page.getByLabel('Current password').fill(passwords[index]);
+    await page.getByLabel('New password').fill(passwords[index + 1] as string);
+    await page.getByRole('button', { name: 'Change password' }).click();
+  };
+  await change(0);
+  await page.getByText('Password changed').waitFor();
+  const own = service.as(await service.tokenOf(login, passwords[1]));
+  for (const name of ['Pump 1', 'Pump 2', 'Pump 3']) await own('POST', 'account/tokens', { name, expiresIn: '1 day' });
+  await change(1);
+  const dialog = page.getByRole('dialog', { name: 'Change password' });
+  await dialog.getByText('revokes all your other tokens (4): login, Pump 1, Pump 2 and 1 more. Devices').waitFor();
+  expect((await own('GET', 'account')).status).toBe(200);
+  await dialog.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('Password changed. Revoked: login, Pump 1, Pump 2 and 1 more').waitFor();
+  expect((await own('GET', 'account')).status).toBe(401);
+});
+
 describe('what happens elsewhere', () => {
   test('appears: new objects, values, names, removal', async () => {
     await add('seen', 'Seen');

@@ -78,9 +78,46 @@ test('shows the values of every packet beside the replay', async () => {
     await until(async () => (await read()) === values, values);
   };
   await slider.waitFor();
-  await shows(startMs + 60_000, 'Lat 48.1 Lon 11 Fuel 60 Wind 7');
-  await shows(startMs, 'Lat 48 Lon 11');
-  await shows(startMs + 120_000, 'Lat 48.2 Lon 11 Fuel 50 Wind 7');
+  await shows(startMs + 60_000, 'Fuel 60 Wind 7 Position 48.10000, 11.00000');
+  await shows(startMs, 'Position 48.00000, 11.00000');
+  await shows(startMs + 120_000, 'Fuel 50 Wind 7 Position 48.20000, 11.00000');
+});
+
+test('charts nested numbers and parameters of every name, with the names of the model', async () => {
+  const data = { children: [{ id: 'engine.rpm', name: 'Revolutions', type: 'argument', unit: '1/min' }] };
+  const { body: model } = await service.admin('POST', 'models', { name: 'Ship', data });
+  const { body: object } = await service.admin('POST', 'objects', { id: 'ship', name: 'Ship', model: model._id });
+  const NAMES = ['Öldruck', '3303/0/5601', 'air, outside', '!lock'];
+  const packets = [1, 2, 3].map((value) => ({
+    ...{ time: Date.now() - value * 60_000, engine: { rpm: 900 + value, oil: { heat: 80 } } },
+    ...Object.fromEntries(NAMES.map((name, index) => [name, index + value])),
+  }));
+  await service.admin('POST', 'objects/ship/packets', packets);
+  const page = await browser.openAs(`/objects/${object._id}/history`);
+  for (const name of [...NAMES, 'engine.oil.heat', 'Revolutions']) {
+    const chip = page.locator('.chips').getByRole('button', { name, exact: true });
+    if ((await chip.getAttribute('aria-pressed')) !== 'true') await chip.click();
+    await page.getByRole('img', { name: new RegExp(`^${name}: \\d`) }).waitFor();
+  }
+  await page.getByRole('img', { name: /^Revolutions: .* 1\/min$/ }).waitFor();
+  await page.goto(`${service.url}/objects/${object._id}/live`);
+  await page.locator('.chips').getByRole('button', { name: 'Revolutions' }).click();
+  await page.getByRole('img', { name: 'Revolutions: 901 – 903 1/min' }).waitFor();
+});
+
+test('offers files of positions only for packets that have some', async () => {
+  for (const [id, packet, files] of [
+    ['scale', { weight: 5 }, ['CSV']],
+    ['lorry', { weight: 5, lat: 48, lon: 11 }, ['CSV', 'GEOJSON', 'GPX']],
+  ] as const) {
+    const { body: object } = await service.admin('POST', 'objects', { id, name: id });
+    await service.admin('POST', `objects/${id}/packets`, packet);
+    const page = await browser.openAs(`/objects/${object._id}/history`);
+    await page.locator('.uplot').waitFor();
+    expect(await page.locator('a[download]').allInnerTexts()).toEqual(
+      files.map((file) => expect.stringContaining(file)),
+    );
+  }
 });
 
 test('charts the parameters of another interval in which the shown ones do not occur', async () => {

@@ -1,6 +1,6 @@
 /** The points of charts: where lines are drawn, where they break, and what stands alone. */
 import { expect, test } from '@jest/globals';
-import { findSingle, toCharts } from '../../../src/console/objects/chart-data.js';
+import { findDensePart, findSingle, toCharts } from '../../../src/console/objects/chart-data.js';
 
 const MINUTE_MS = 60_000;
 
@@ -42,4 +42,19 @@ test('finds values without neighbours', () => {
   expect(findSingle([1, 2, null])).toBeNull();
   expect(findSingle([])).toBeNull();
   expect(findSingle([9])).toEqual([0]);
+});
+
+test('finds the part of an interval that has data, if it is a small one', () => {
+  const times = Array.from({ length: 100 }, (_, index) => index);
+  const columnsOf = (...filled: number[]) => {
+    const last = times.map((index) => (filled.includes(index) ? 7 : null));
+    return { last, min: last, max: last };
+  };
+  expect(findDensePart(times, [columnsOf(40, 50, 60)], 100)).toEqual([40, 60]);
+  expect(findDensePart(times, [columnsOf(40), columnsOf(50)], 100)).toEqual([40, 50]);
+  expect(findDensePart(times, [columnsOf(99)], 100)).toEqual([99, 99]);
+  expect(findDensePart(times, [columnsOf(40, 65)], 100)).toBeNull();
+  expect(findDensePart(times, [columnsOf(40), columnsOf(90)], 100)).toBeNull();
+  expect(findDensePart(times, [columnsOf()], 100)).toBeNull();
+  expect(findDensePart([], [], 100)).toBeNull();
 });

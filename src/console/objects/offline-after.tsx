@@ -1,0 +1,43 @@
+/** How long the device of an object may be silent until the object is offline. */
+import { useSignal } from '@preact/signals';
+import { Field, Form, Problem, useWork } from '../parts/form.js';
+import { notify, Skeleton } from '../parts/notices.js';
+import { Section } from '../parts/tabs.js';
+import { call } from '../state/api.js';
+import { useFetched } from '../state/fetched.js';
+import type { FleetObject } from '../state/fleet.js';
+import { write } from '../state/write.js';
+import { t } from '../text/language.js';
+
+/** The objects of the list come without their `config`, so this page reads it. */
+export function OfflineAfter({ objectId }: { objectId: string }) {
+  const { data, error } = useFetched(async () => {
+    const { config } = await call<FleetObject>('GET', `/objects/${objectId}`);
+    return String((config as { offlineAfter?: unknown } | undefined)?.offlineAfter ?? '');
+  }, [objectId]);
+  return (
+    <Section title={t('state.offline')}>
+      <Problem error={error.value} />
+      {data.value === null && !error.value && <Skeleton rows={1} />}
+      {data.value !== null && <DurationForm objectId={objectId} stored={data.value} />}
+    </Section>
+  );
+}
+
+function DurationForm({ objectId, stored }: { objectId: string; stored: string }) {
+  const duration = useSignal(stored);
+  const work = useWork();
+  const save = async (): Promise<void> => {
+    await call('PATCH', `/objects/${objectId}`, { config: { offlineAfter: duration.value.trim() || null } });
+    notify(t('profile.saved'));
+  };
+  return (
+    <Form work={work} submit={t('settings.apply')} onSubmit={save}>
+      <Field
+        {...{ label: t('settings.offlineAfter'), hint: t('settings.offlineAfterHint'), value: duration.value }}
+        {...{ autocomplete: 'off' }}
+        onInput={write(duration)}
+      />
+    </Form>
+  );
+}

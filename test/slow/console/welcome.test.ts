@@ -1,0 +1,84 @@
+/** The page that adds an object: the program that it shows, the group of the object, and the simulated drive. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
+
+const service = useService();
+const browser = useBrowser(service);
+
+let [device, folder]: [ChildProcess | null, string | null] = [null, null];
+afterEach(async () => {
+  device?.kill();
+  if (folder !== null) await rm(folder, { recursive: true });
+  [device, folder] = [null, null];
+});
+
+async function create(page: Page, id: string): Promise<void> {
+  await page.getByLabel('Id', { exact: true }).fill(id);
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'Simulate a drive' }).waitFor();
+}
+
+/** Runs the program as it is shown, with the packages of this repository, at the port that the service was given. */
+async function runProgram(text: string): Promise<void> {
+  folder = await mkdtemp(join(tmpdir(), 'vigil-snippet-'));
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+  const file = join(folder, 'device.mjs');
+  await writeFile(file, text.replace(/mqtt:[^']+/, service.service.mqttUrl as string));
+  device = spawn(process.execPath, [file], { stdio: 'inherit' });
+}
+
+test('shows a Node.js program that sends a position and carries out commands', async () => {
+  const page = await browser.openAs('/welcome');
+  await create(page, 'programmed');
+  await page.getByText('valid until').waitFor();
+  await page.getByRole('button', { name: 'Node.js' }).click();
+  await runProgram((await page.getByRole('region', { name: 'Node.js' }).textContent()) ?? '');
+  await page.getByText('The first packet is here').waitFor();
+  const { body: object } = await service.admin('GET', 'objects/programmed');
+  expect(object.state).toMatchObject({ temperature: 21.5, lat: 48.137, lon: 11.575 });
+  await service.admin('POST', 'objects/programmed/commands/lock', { door: 1 });
+  await until(async () => {
+    const { body } = await service.admin('GET', 'objects/programmed/commands?status=done');
+    return body.length === 1;
+  }, 'the command is done');
+});
+
+test('shows an Arduino program that sends a position and takes commands', async () => {
+  const page = await browser.openAs('/welcome');
+  await create(page, 'soldered');
+  await page.getByRole('button', { name: 'Arduino' }).click();
+  const text = (await page.getByRole('region', { name: 'Arduino' }).textContent()) ?? '';
+  expect(text).toContain('mqtt.subscribe("base/commands/+", 1)');
+  expect(text).toContain('"{\\"temperature\\": 21.5, \\"lat\\": 48.137, \\"lon\\": 11.575}"');
+});
+
+test('says that a drive goes on which was started before, and stops it', async () => {
+  const page = await browser.openAs('/welcome');
+  await create(page, 'driven');
+  await page.getByRole('button', { name: 'Simulate a drive' }).click();
+  await page.getByText('The first packet is here').waitFor();
+  await page.getByRole('link', { name: 'Log' }).click();
+  await page.waitForURL(/\/log/);
+  await page.goBack();
+  await page.getByText('The simulation of driven is running').waitFor();
+  await page.getByRole('button', { name: 'Stop the simulation' }).click();
+  await page.getByText('The simulation of driven is running').waitFor({ state: 'detached' });
+});
+
+test('creates an object in a group below the own one', async () => {
+  const page = await browser.openAs('/welcome');
+  await page.getByLabel('Id', { exact: true }).waitFor();
+  expect(await page.getByLabel('Group').count()).toBe(0);
+  const { body: group } = await service.admin('POST', 'groups', { name: 'Harbour' });
+  await page.reload();
+  await page.getByLabel('Group').selectOption({ label: 'Harbour' });
+  await create(page, 'grouped');
+  expect((await service.admin('GET', 'objects/grouped')).body.group).toBe(group._id);
+});
