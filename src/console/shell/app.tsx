@@ -6,6 +6,7 @@ import { LoginDialog, LoginPage } from '../account/login.js';
 import { Notices } from '../parts/notices.js';
 import { followEvents } from '../state/live.js';
 import { user } from '../state/session.js';
+import { prepareNumbers } from '../text/language.js';
 import { Frame } from './frame.js';
 import { NotFound } from './not-found.js';
 import { ROUTES } from './routes.js';
@@ -17,7 +18,10 @@ export function App() {
 }
 
 function Console() {
-  useEffect(() => void followEvents(), []);
+  useEffect(() => {
+    void followEvents();
+    prepareNumbers();
+  }, []);
   return (
     <LocationProvider>
       <Frame>

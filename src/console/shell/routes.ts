@@ -4,27 +4,32 @@ import lazy from 'preact-iso/lazy';
 import { exec } from 'preact-iso/router';
 import { TAB_PARTS, toTab } from '../objects/object-tabs.js';
 import { loadPart } from '../state/parts.js';
+import { loadTexts, type MoreTexts } from '../text/language.js';
 
 type Page = ComponentType & { preload(): Promise<unknown> };
 
 const page = (load: () => Promise<unknown>): Page => lazy(() => loadPart(load)) as Page;
 
-const Account = page(() => import('../account/account.js').then(({ Account }) => Account));
-const Access = page(() => import('../entities/access.js').then(({ Access }) => Access));
-const Data = page(() => import('../entities/data.js').then(({ Data }) => Data));
-const ObjectPage = page(() => import('../objects/object-page.js').then(({ ObjectPage }) => ObjectPage));
+/** With its texts, which other pages do without. */
+const pageWith = (texts: MoreTexts, load: () => Promise<unknown>): Page =>
+  page(async () => (await Promise.all([load(), loadTexts(texts)]))[0]);
+
+const Account = pageWith('pages', () => import('../account/account.js').then(({ Account }) => Account));
+const Access = pageWith('data', () => import('../entities/access.js').then(({ Access }) => Access));
+const Data = pageWith('data', () => import('../entities/data.js').then(({ Data }) => Data));
+const ObjectPage = pageWith('pages', () => import('../objects/object-page.js').then(({ ObjectPage }) => ObjectPage));
 const OBJECT_TAB = '/objects/:id/:tab?';
 
 export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
   ['/', page(() => import('../home/home.js').then(({ Home }) => Home))],
-  ['/welcome', page(() => import('../welcome/welcome.js').then(({ Welcome }) => Welcome))],
+  ['/welcome', pageWith('pages', () => import('../welcome/welcome.js').then(({ Welcome }) => Welcome))],
   [OBJECT_TAB, ObjectPage],
   ['/access/:section?', Access],
   ['/data/:store?', Data],
-  ['/geofences', page(() => import('../geofences/geofences.js').then(({ Geofences }) => Geofences))],
-  ['/log', page(() => import('../log/log.js').then(({ Log }) => Log))],
-  ['/models', page(() => import('../models/models.js').then(({ Models }) => Models))],
-  ['/models/:id', page(() => import('../models/model-page.js').then(({ ModelPage }) => ModelPage))],
+  ['/geofences', pageWith('data', () => import('../geofences/geofences.js').then(({ Geofences }) => Geofences))],
+  ['/log', pageWith('pages', () => import('../log/log.js').then(({ Log }) => Log))],
+  ['/models', pageWith('data', () => import('../models/models.js').then(({ Models }) => Models))],
+  ['/models/:id', pageWith('data', () => import('../models/model-page.js').then(({ ModelPage }) => ModelPage))],
   ['/account/:section?', Account],
 ];
 
