@@ -7,7 +7,7 @@ import { geometry } from './geojson.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
-import { isFolderName, isValidOwnId } from './own-id.js';
+import { isValidOwnId } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
 import { isTokenLifetime, TOKEN_LIFETIME } from './time.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
@@ -64,8 +64,7 @@ const objectId = z
   // These change the meaning of a path or an MQTT topic. `+` does so only in topic filters, which do not contain ids.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses them
   .regex(/^[^#/\u0000-\u001f\u007f]+$/, 'may not contain #, / or control characters')
-  .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank')
-  .refine((ownId) => !isFolderName(ownId), 'may not be . or .., which clients remove from addresses');
+  .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank');
 const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
 const record = z.record(z.string(), z.unknown(), 'expected an object');
 
