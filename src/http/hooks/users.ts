@@ -100,7 +100,8 @@ export function roleHooks({ database }: HookDeps): StoreHooks {
       await assertCanManage(caller, key);
       return check(caller, patch);
     },
-    unchangedSince: ({ roleId, changedMs }, key) => (isOwn(roleId, key) ? changedMs.role : undefined),
+    unchangedSince: ({ roleId, changedMs }, key, patch) =>
+      isOwn(roleId, key) && 'credentials' in patch ? changedMs.role : undefined,
     beforeRemove: assertCanManage,
   };
 }
