@@ -32,7 +32,6 @@ export const ENGLISH_DATA = {
   'entity.cut': 'The first {count} are shown. Search for others.',
   'entity.edit': 'Edit',
   'entity.expires': 'Expires',
-  'entity.group': 'Group',
   'entity.lastUsed': 'Last used',
   'entity.method': 'Method',
   'entity.name': 'Name',

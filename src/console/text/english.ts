@@ -16,6 +16,7 @@ export const ENGLISH = {
   'card.noPacket': 'This object has not sent anything yet.',
   'card.open': 'Open',
   'card.position': 'Position',
+  'entity.group': 'Group',
   'error.forbidden': 'You do not have permission to do this.',
   'error.offline': 'The server cannot be reached. Check your connection and try again.',
   'error.requestId': 'Request {id}',

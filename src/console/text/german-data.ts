@@ -35,7 +35,6 @@ export const GERMAN_DATA: DataCatalogue = {
   'entity.cut': 'Gezeigt werden die ersten {count}. Suchen Sie nach weiteren.',
   'entity.edit': 'Bearbeiten',
   'entity.expires': 'Läuft ab',
-  'entity.group': 'Gruppe',
   'entity.lastUsed': 'Zuletzt verwendet',
   'entity.method': 'Methode',
   'entity.name': 'Name',

@@ -15,6 +15,7 @@ export const GERMAN: Catalogue = {
   'card.noPacket': 'Dieses Objekt hat noch nichts gesendet.',
   'card.open': 'Öffnen',
   'card.position': 'Position',
+  'entity.group': 'Gruppe',
   'error.forbidden': 'Dafür fehlt Ihnen die Berechtigung.',
   'error.offline': 'Der Server ist nicht erreichbar. Prüfen Sie die Verbindung und versuchen Sie es erneut.',
   'error.requestId': 'Anfrage {id}',

@@ -1,0 +1,69 @@
+/** Every page has the texts that it shows: those of all pages, and those that are loaded with it. */
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { ENGLISH } from '../../../src/console/text/english.js';
+import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
+import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
+
+const FOLDER = 'src/console';
+const ROUTES = join(FOLDER, 'shell/routes.ts');
+const MORE: Readonly<Record<string, object>> = { data: ENGLISH_DATA, pages: ENGLISH_PAGES };
+const ALL = new Set([ENGLISH, ...Object.values(MORE)].flatMap(Object.keys));
+
+const sourceOf = (file: string): string => {
+  const path = file.replace(/\.js$/, '.ts');
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return readFileSync(`${path}x`, 'utf8');
+  }
+};
+
+/** The sources that a file loads, now or later, but not its routes, which have texts of their own. */
+function sourcesOf(file: string, found = new Map<string, string>()): Map<string, string> {
+  if (found.has(file) || file.startsWith(join(FOLDER, 'text/')) || !file.startsWith(FOLDER)) return found;
+  const source = sourceOf(file);
+  found.set(file, source);
+  for (const [, path = ''] of source.matchAll(/^(?!import type).*(?:from |import\()'(\.[^']+)'/gm))
+    if (join(dirname(file), path) !== ROUTES.replace('.ts', '.js')) sourcesOf(join(dirname(file), path), found);
+  return found;
+}
+
+/** The keys of texts in a source; of `command.${status}`, all that begin so. */
+function keysOf(source: string): string[] {
+  const whole = [...source.matchAll(/'([\w.]+)'/g)].map(([, key = '']) => key);
+  const begun = [...source.matchAll(/`(\w+\.)\$\{/g)].map(([, begin = '']) => begin);
+  return [...ALL].filter(
+    (key) =>
+      whole.includes(key) ||
+      whole.some((one) => key === `${one}.one` || key === `${one}.other`) ||
+      begun.some((one) => key.startsWith(one)),
+  );
+}
+
+function missing(file: string, texts: object): string[] {
+  const known = new Set([ENGLISH, texts].flatMap(Object.keys));
+  return [...sourcesOf(file)].flatMap(([name, source]) =>
+    keysOf(source)
+      .filter((key) => !known.has(key))
+      .map((key) => `${key} in ${name}`),
+  );
+}
+
+const pages = [...sourceOf(ROUTES).matchAll(/page(?:With\('(\w+)', )?\(?\(\) => import\('\.([^']+)'/g)].map(
+  ([, texts, path = '']) => [path.slice(1), texts] as const,
+);
+
+test('finds all pages, and keys in them', () => {
+  expect(pages).toHaveLength([...sourceOf(ROUTES).matchAll(/import\('/g)].length);
+  expect(keysOf(sourceOf(join(FOLDER, 'welcome/welcome.tsx')))).toContain('welcome.create');
+});
+
+test.each(pages)('has every text of %s', (path, texts) => {
+  expect(missing(join(FOLDER, path), MORE[texts ?? ''] ?? {})).toEqual([]);
+});
+
+test('has every text of what all pages share', () => {
+  expect(missing(join(FOLDER, 'shell/app.js'), {})).toEqual([]);
+});
