@@ -1,7 +1,7 @@
 /** How the map begins: a sketch at once, and the map itself when the page is at rest or somebody reaches for it. */
 import type { FleetMap, FleetMapOptions } from '../map/fleet-map.js';
 import type { Sketch } from '../map/sketch.js';
-import { whenAtRest } from './rest.js';
+import { whenIdle } from './idle.js';
 
 export type MapState = 'loading' | 'sketched' | 'ready' | 'impossible';
 
@@ -22,12 +22,11 @@ export function startMap(element: HTMLElement, options: FleetMapOptions, onState
   };
   const start = async (): Promise<void> => {
     // The map does without one.
-    const sketching = await import('../map/sketch.js').catch(() => null);
+    sketch = await createSketch(() => (isGone ? null : element), options).catch(() => null);
     if (isGone) return;
-    sketch = sketching?.createSketch(element, options) ?? null;
     if (sketch !== null) {
       onState('sketched');
-      await whenAtRest(element.parentElement ?? element);
+      await whenIdle(element.parentElement ?? element);
       if (isGone) return;
     }
     const created = await createMap(() => (isGone ? null : element), options);
@@ -56,6 +55,12 @@ export function startMap(element: HTMLElement, options: FleetMapOptions, onState
       map?.remove();
     },
   };
+}
+
+async function createSketch(find: () => HTMLElement | null, options: FleetMapOptions): Promise<Sketch | null> {
+  const sketching = await import('../map/sketch.js');
+  const element = find();
+  return element && sketching.createSketch(element, options);
 }
 
 /** The map that this browser can draw; null if its element is gone meanwhile. */

@@ -35,7 +35,9 @@ let context: OffscreenCanvasRenderingContext2D | null = null;
 let ratio = 1;
 let scene: Scene | null = null;
 let isWaiting = false;
-const worlds = new Map<boolean, Promise<World>>();
+/** The countries that are there, by whether they are fine. */
+const worlds = new Map<boolean, World>();
+const asked = new Set<boolean>();
 
 addEventListener('message', ({ data }: MessageEvent<Scene | { canvas: OffscreenCanvas; ratio: number }>) => {
   if ('canvas' in data) {
@@ -44,31 +46,36 @@ addEventListener('message', ({ data }: MessageEvent<Scene | { canvas: OffscreenC
     return;
   }
   scene = data;
-  // Without its countries it stays as it is.
-  if (!isWaiting) void draw().catch(() => undefined);
+  paintSoon();
 });
 
-/** Draws the newest scene: those that came meanwhile are left out. Objects need no countries. */
-async function draw(): Promise<void> {
-  const isFine = (scene as Scene).zoom >= FINE_LEVEL;
-  const known = worlds.get(isFine);
-  if (known === undefined) paint(scene as Scene, NO_WORLD);
+/** Paints the newest scene: those that came meanwhile are left out. Objects need no countries. */
+function paintSoon(): void {
+  if (isWaiting) return;
   isWaiting = true;
-  const world = await (known ?? read(isFine)).finally(() => {
+  setTimeout(() => {
     isWaiting = false;
+    if (scene !== null) paint(scene, worldFor(scene.zoom >= FINE_LEVEL));
   });
-  if ((scene as Scene).zoom >= FINE_LEVEL === isFine) paint(scene as Scene, world);
-  else await draw();
 }
 
-function read(isFine: boolean): Promise<World> {
-  const world = loadWorld(isFine).then(({ land, lines }) => ({
+/** The countries; until they are there, those that are. */
+function worldFor(isFine: boolean): World {
+  if (!asked.has(isFine)) {
+    asked.add(isFine);
+    // Without them the scene stays as it is.
+    void read(isFine).then(paintSoon, () => undefined);
+  }
+  return worlds.get(isFine) ?? worlds.get(!isFine) ?? NO_WORLD;
+}
+
+async function read(isFine: boolean): Promise<void> {
+  const { land, lines } = await loadWorld(isFine);
+  worlds.set(isFine, {
     land: linesOf(land),
     coasts: linesOf({ ...lines, features: lines.features.slice(0, 1) }),
     borders: linesOf({ ...lines, features: lines.features.slice(1) }),
-  }));
-  worlds.set(isFine, world);
-  return world;
+  });
 }
 
 function paint(scene: Scene, world: World): void {
