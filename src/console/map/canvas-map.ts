@@ -33,11 +33,10 @@ export function createCanvasMap(container: HTMLElement, options: FleetMapOptions
     ...{ zoomControl: false, attributionControl: false, preferCanvas: true, maxZoom: 18, minZoom: 2 },
     ...{ center: [49, 11], zoom: 4, fadeAnimation: false, zoomAnimation: false, markerZoomAnimation: false },
   });
-  let color = COLORS[options.isDark ? 'dark' : 'light'];
+  let [color, isPlaced] = [COLORS[options.isDark ? 'dark' : 'light'], options.place !== null];
   const { land, fences } = addGround(map, () => color);
   const markers = createMarkers(map, () => color, options.onSelect);
   if (options.place) map.setView([options.place.lat, options.place.lon], options.place.zoom);
-  let isPlaced = options.place !== null;
   const reportMove = (): void => {
     const { lat, lng } = map.getCenter();
     options.onMove({ lat, lon: lng, zoom: map.getZoom() });
@@ -47,10 +46,12 @@ export function createCanvasMap(container: HTMLElement, options: FleetMapOptions
     const bounds = markers.bounds();
     if (bounds.isValid()) map.fitBounds(bounds, { padding: [60, 60], maxZoom: 13, animate: false });
   };
+  const goTo = createSelection(map);
   return {
     drawn: Promise.resolve(),
     update(shown) {
       markers.update(shown);
+      goTo();
       if (!isPlaced && markers.bounds().isValid()) {
         isPlaced = true;
         showAll();
@@ -58,8 +59,7 @@ export function createCanvasMap(container: HTMLElement, options: FleetMapOptions
     },
     select(id) {
       markers.select(id);
-      const position = placeOf(objects.get(id ?? ''));
-      if (position !== null) map.setView([position.lat, position.lon], Math.max(map.getZoom(), CLOSE_ZOOM));
+      goTo(id);
     },
     setDark(isDark) {
       color = COLORS[isDark ? 'dark' : 'light'];
@@ -76,6 +76,16 @@ export function createCanvasMap(container: HTMLElement, options: FleetMapOptions
     },
     showAll,
     remove: () => void map.remove(),
+  };
+}
+
+/** Returns a function that goes to an object; without one, to the last one, if its place was not known then. */
+function createSelection(map: leaflet.Map): (id?: string | null) => void {
+  let awaited: string | null = null;
+  return (id = awaited) => {
+    const position = placeOf(objects.get(id ?? ''));
+    awaited = position === null ? id : null;
+    if (position !== null) map.setView([position.lat, position.lon], Math.max(map.getZoom(), CLOSE_ZOOM));
   };
 }
 

@@ -149,24 +149,34 @@ function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) 
   };
 }
 
-/** Keeps the selected object in view, until the user drags the map or asks for all objects. */
+/** Keeps the selected object in view, until the user moves the map away from it or asks for all objects. */
 function createFollower(map: GlMap) {
   let followed: string | null = null;
+  const isInView = (center: [number, number]): boolean => {
+    const { x, y } = map.project(center);
+    const { clientWidth: widthPx, clientHeight: heightPx } = map.getCanvas();
+    const isNear = (px: number, ofPx: number): boolean => Math.abs(px / ofPx - 0.5) < FOLLOW_SHARE / 2;
+    return isNear(x, widthPx) && isNear(y, heightPx);
+  };
+  const centerOf = (id: string | null): [number, number] | null => {
+    const position = placeOf(objects.get(id ?? ''));
+    return position && [position.lon, position.lat];
+  };
   map.on('dragstart', () => {
     followed = null;
+  });
+  // Keys, the wheel and a drawn rectangle move the map without dragging it.
+  map.on('moveend', ({ originalEvent }) => {
+    const center = centerOf(followed);
+    if (originalEvent !== undefined && center !== null && !isInView(center)) followed = null;
   });
   return {
     select(id: string | null): void {
       followed = id;
     },
     follow(): void {
-      const position = placeOf(objects.get(followed ?? ''));
-      if (position === null || map.isMoving()) return;
-      const center: [number, number] = [position.lon, position.lat];
-      const { x, y } = map.project(center);
-      const { clientWidth: widthPx, clientHeight: heightPx } = map.getCanvas();
-      const isNear = (px: number, ofPx: number): boolean => Math.abs(px / ofPx - 0.5) < FOLLOW_SHARE / 2;
-      if (isNear(x, widthPx) && isNear(y, heightPx)) return;
+      const center = centerOf(followed);
+      if (center === null || map.isMoving() || isInView(center)) return;
       map.easeTo({ center, duration: isReduced() ? 0 : 500 });
     },
   };

@@ -124,29 +124,39 @@ test('searches the selected object first, and moves the map there', async () => 
   await page.waitForURL(/at=-30\.0\d+%2C-60\.0\d+/);
 });
 
-test('follows the selected object until the user drags the map', async () => {
-  const _id = await create('courier', 'Courier', { time: nowMs, lat: 60, lon: 20 });
-  const page = await browser.openAs(`/?object=${_id}`, ADMIN, STILL);
-  await page.locator('.map[data-drawn]').waitFor();
-  const { x, y, width, height } = (await page.locator('.map').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
-  const middle = [x + width / 2, y + height / 2] as const;
-  /** A click beside every object selects none. */
-  const isInMiddle = async (place: string): Promise<boolean> => {
-    await placeOf(page, place).waitFor();
-    await effectsRun(page);
-    await page.mouse.click(...middle);
-    await effectsRun(page);
-    return page.locator('.card').isVisible();
-  };
-  await send('courier', { time: nowMs + 1, lat: 62, lon: 24 });
-  expect(await isInMiddle('62.00000, 24.00000')).toBe(true);
-  await page.mouse.move(...middle);
-  await page.mouse.down();
-  await page.mouse.move(middle[0] - 60, middle[1], { steps: 5 });
-  await page.mouse.up();
-  await send('courier', { time: nowMs + 2, lat: 64, lon: 28 });
-  expect(await isInMiddle('64.00000, 28.00000')).toBe(false);
-});
+test.each(['drags the map', 'moves the map with keys'])(
+  'follows the selected object until the user %s',
+  async (way) => {
+    const id = `courier-${way.split(' ')[0]}`;
+    const _id = await create(id, 'Courier', { time: nowMs, lat: 60, lon: 20 });
+    const page = await browser.openAs(`/?object=${_id}`, ADMIN, STILL);
+    await page.locator('.map[data-drawn]').waitFor();
+    const { x, y, width, height } = (await page.locator('.map').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const middle = [x + width / 2, y + height / 2] as const;
+    /** A click beside every object selects none. */
+    const isInMiddle = async (place: string): Promise<boolean> => {
+      await placeOf(page, place).waitFor();
+      await effectsRun(page);
+      await page.mouse.click(...middle);
+      await effectsRun(page);
+      return page.locator('.card').isVisible();
+    };
+    await send(id, { time: nowMs + 1, lat: 62, lon: 24 });
+    expect(await isInMiddle('62.00000, 24.00000')).toBe(true);
+    if (way === 'drags the map') {
+      await page.mouse.move(...middle);
+      await page.mouse.down();
+      await page.mouse.move(middle[0] - 60, middle[1], { steps: 5 });
+      await page.mouse.up();
+    } else {
+      await page.locator('.maplibregl-canvas').focus();
+      // Each moves it by 100 pixels.
+      for (let movedPx = 0; movedPx < width / 2; movedPx += 100) await page.keyboard.press('ArrowRight');
+    }
+    await send(id, { time: nowMs + 2, lat: 64, lon: 28 });
+    expect(await isInMiddle('64.00000, 28.00000')).toBe(false);
+  },
+);
 
 test('asks only once, and shows no error to whoever may not read packets', async () => {
   await create('dark', 'Dark', { time: nowMs - HOUR_MS, lat: 20, lon: 11 }, { time: nowMs, lat: 0, lon: 0 });
