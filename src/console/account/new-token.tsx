@@ -7,7 +7,7 @@ import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { call } from '../state/api.js';
 import { objects } from '../state/fleet.js';
-import { may, user } from '../state/session.js';
+import { mayMakeToken, user } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t, tn } from '../text/language.js';
 import { ObjectField } from './object-field.js';
@@ -53,7 +53,7 @@ export function NewToken({ onMade, onClose }: { onMade: () => void; onClose: () 
 
 function useTokenFields() {
   const [name, days, custom] = [useSignal(''), useSignal('90'), useSignal('GET /objects/*')];
-  const preset = useSignal<Preset>(objects.size > 0 && may('POST', '/objects/any/packets') ? 'device' : 'all');
+  const preset = useSignal<Preset>(objects.size > 0 && mayMakeToken(deviceScopes(['any'])) ? 'device' : 'all');
   const objectId = useSignal<string | null>(null);
   const toScopes = (): string[] | null => {
     if (preset.value === 'all') return user.value?.scopes ? [...user.value.scopes] : null;

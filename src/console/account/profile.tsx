@@ -93,7 +93,11 @@ function Password() {
         />
       </Form>
       {revoked.value && (
-        <ConfirmRevocation tokens={revoked.value} onConfirm={change} onClose={() => write(revoked)(null)} />
+        <ConfirmRevocation
+          tokens={revoked.value}
+          onConfirm={(tokens) => void work.run(() => change(tokens))}
+          onClose={() => write(revoked)(null)}
+        />
       )}
     </Section>
   );
@@ -101,7 +105,8 @@ function Password() {
 
 interface ConfirmRevocationProps {
   readonly tokens: readonly Token[];
-  readonly onConfirm: (tokens: readonly Token[]) => Promise<void>;
+  /** The form shows what comes of it. */
+  readonly onConfirm: (tokens: readonly Token[]) => void;
   readonly onClose: () => void;
 }
 
@@ -111,7 +116,7 @@ function ConfirmRevocation({ tokens, onConfirm, onClose }: ConfirmRevocationProp
       title={t('profile.changePassword')}
       text={t('profile.revokes', { count: tokens.length, names: namesOf(tokens) })}
       action={t('profile.changePassword')}
-      onConfirm={() => onConfirm(tokens)}
+      onConfirm={async () => onConfirm(tokens)}
       onClose={onClose}
     />
   );

@@ -6,7 +6,7 @@ import { Problem, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { call } from '../state/api.js';
 import type { FleetObject } from '../state/fleet.js';
-import { may } from '../state/session.js';
+import { may, mayMakeToken } from '../state/session.js';
 import { t } from '../text/language.js';
 import { Snippets } from '../welcome/snippets.js';
 
@@ -24,8 +24,9 @@ function createPassword(): string {
 export function ConnectDevice({ object }: { object: FleetObject }) {
   const [token, password] = [useSignal<string | null>(null), useSignal<string | null>(null)];
   const work = useWork();
+  const scopes = deviceScopes([object.id, object._id]);
   const makeToken = async (): Promise<void> => {
-    const wanted = { name: object.name, scopes: deviceScopes([object.id, object._id]), expiresIn: YEAR_MS };
+    const wanted = { name: object.name, scopes, expiresIn: YEAR_MS };
     token.value = (await call<{ token: string }>('POST', '/account/tokens', wanted)).token;
   };
   const makePassword = async (): Promise<void> => {
@@ -33,9 +34,8 @@ export function ConnectDevice({ object }: { object: FleetObject }) {
     await call('PATCH', `/objects/${object._id}`, { config: { auth: { username: 'device', password: made } } });
     password.value = made;
   };
-  // Nobody grants what the own role does not permit.
   const path = `/objects/${object._id}`;
-  const mayToken = may('POST', `${path}/packets`) && may('POST', `${path}/commands/any/result`);
+  const mayToken = mayMakeToken(scopes);
   return (
     <Section title={t('object.connect')} about={t('settings.connectAbout')}>
       <div class="form">

@@ -1,4 +1,4 @@
-/** The way of an object in an interval: its replay, and the values at the moment that it shows. */
+/** The route of an object in an interval: its replay, and the values at the moment that it shows. */
 import { useComputed, useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { modelOf, toShown } from '../home/values.js';

@@ -1,5 +1,6 @@
 /** The numbers in packets that charts can show, nested ones too. */
 
+import { COURSE_NAMES } from '../../model/motion-fields.js';
 import { PLACE_NAMES } from '../state/places.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -9,7 +10,7 @@ const DEPTH = 2;
 /** For devices that send whole tables. Numbers that are parameters themselves are always among them. */
 const MOST_PATHS = 100;
 
-const NOT_WORTH = new Set([...PLACE_NAMES, 'angle', 'course', 'heading', 'direction']);
+const NOT_WORTH = new Set([...PLACE_NAMES, ...COURSE_NAMES]);
 
 /** Whether people look at it as a chart: where something is and where it moves are shown on a map. */
 export const isWorthChart = (path: string): boolean => !NOT_WORTH.has(path.split('.').at(-1) ?? '');

@@ -34,8 +34,8 @@ function DurationForm({ objectId, stored }: { objectId: string; stored: string }
   return (
     <Form work={work} submit={t('settings.apply')} onSubmit={save}>
       <Field
-        {...{ label: t('settings.offlineAfter'), hint: t('settings.offlineAfterHint'), value: duration.value }}
-        {...{ autocomplete: 'off' }}
+        {...{ name: 'config.offlineAfter', label: t('settings.offlineAfter'), value: duration.value }}
+        {...{ hint: t('settings.offlineAfterHint'), autocomplete: 'off' }}
         onInput={write(duration)}
       />
     </Form>

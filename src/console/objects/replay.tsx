@@ -125,8 +125,8 @@ function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: b
       map.current = createTrackMap(element.current, {
         ...{ label: t('history.track'), isDark: isDark.peek() },
         help: {
-          wheel: t('replay.wheel'),
-          wheelOnMac: t('replay.wheel').replace(/Ctrl|Strg/, '⌘'),
+          wheel: t('replay.wheel', { key: t('replay.ctrl') }),
+          wheelOnMac: t('replay.wheel', { key: '⌘' }),
           finger: t('replay.finger'),
         },
       });

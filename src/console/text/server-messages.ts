@@ -15,9 +15,10 @@ const MESSAGES: readonly (readonly [RegExp, FaultKey])[] = [
   [/^expected a whole number$/, 'integer'],
   [/^expected text$/, 'text'],
   [/^expected an email address$/, 'email'],
+  [/^expected a duration from 1 s to 366 days/, 'duration'],
   [/^expected "METHOD /, 'request'],
   [/^may not contain #, \/ or control characters$/, 'characters'],
-  [/^may not be (\*|\. or)/, 'ownId'],
+  [/^may not be \*/, 'ownId'],
   [/^an argument needs an id/, 'parameterId'],
   [/^an action needs an id/, 'commandId'],
 ];

@@ -105,8 +105,6 @@ describe('the map of a route', () => {
     await page.locator('.track-map .map[data-drawn]').waitFor();
     return page;
   };
-  const isTold = (page: Page, text: string) =>
-    page.locator('.maplibregl-show', { hasText: text }).waitFor({ state: 'attached' });
 
   test('leaves the wheel to the page, and says how to zoom', async () => {
     const page = await open('wheeled', { viewport: { width: 1280, height: 500 } });
@@ -115,9 +113,13 @@ describe('the map of a route', () => {
     await page.getByText('Natural Earth, GeoNames · MapLibre').waitFor();
     await map.hover();
     const before = await map.boundingBox();
-    const told = isTold(page, 'Zoom the map with Ctrl and the wheel.');
+    // The map shows the text for a tenth of a second.
+    await page.evaluate(`globalThis.told = ''; new MutationObserver(() => {
+      globalThis.told += document.querySelector('.maplibregl-show')?.textContent ?? '';
+    }).observe(document.querySelector('.track-map'), { subtree: true, attributes: true })`);
     await page.mouse.wheel(0, -120);
-    await told;
+    const told = async () => String(await page.evaluate('told')).includes('Zoom the map with Ctrl and the wheel.');
+    await until(told, 'the map says how to zoom');
     await until(async () => ((await map.boundingBox())?.y ?? 0) > (before?.y ?? 0), 'the page scrolls');
   });
 

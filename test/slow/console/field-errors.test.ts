@@ -1,14 +1,18 @@
 /** What is wrong with a field stands at that field, in the user's language, until the field is edited; and where the focus goes. */
 import { expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
 
 const service = useService();
 const browser = useBrowser(service);
 
-const hasFocus = (field: Locator): Promise<boolean> => field.evaluate((one) => one.matches(':focus'));
+/** Whether it has the focus when all that its page shows has taken effect. */
+async function hasFocus(field: Locator): Promise<boolean> {
+  await effectsRun(field.page());
+  return field.evaluate((one) => one.matches(':focus'));
+}
 
 async function speakGerman(page: Page): Promise<void> {
   await page.evaluate('localStorage.setItem("vigil.language", "de")');
@@ -53,6 +57,16 @@ test('says in German which password is wrong, and which is too short', async () 
   await page.getByRole('button', { name: 'Passwort ändern' }).click();
   await page.getByText('Das Passwort ist falsch.').waitFor();
   expect([await hasFocus(old), await describe(old)]).toEqual([true, 'Das Passwort ist falsch.']);
+  // Also where the loss of tokens has to be confirmed first.
+  const name = 'Own';
+  await service.as(await service.tokenOf(person.login, person.password))('POST', 'account/tokens', { name });
+  await old.fill('not this one either');
+  await page.getByRole('button', { name: 'Passwort ändern' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(name).waitFor();
+  await dialog.getByRole('button', { name: 'Passwort ändern' }).click();
+  await page.getByText('Das Passwort ist falsch.').waitFor();
+  expect([await hasFocus(old), await dialog.count()]).toEqual([true, 0]);
 });
 
 test('asks for the object of a token only while it is for a device', async () => {

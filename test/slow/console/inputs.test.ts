@@ -118,7 +118,8 @@ test('sets and removes the time after which a silent object is offline, and noth
   };
   browser.expectErrors(/400/);
   await apply('soon');
-  await page.getByText('expected a duration').waitFor();
+  await page.getByText('Expected a duration from 1 s to 366 days, such as 10 min.').waitFor();
+  expect(await page.getByLabel('Offline after').getAttribute('aria-invalid')).toBe('true');
   await apply('10 min');
   await until(async () => (await configOf()).offlineAfter === '10 min', 'the time is set');
   await page.reload();

@@ -1,7 +1,7 @@
 /** The editor of models: a tree of parameters and commands, as a form and as JSON. */
 import { expect, test } from '@jest/globals';
 import { entityOf } from '../../support/answers.js';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
 
@@ -77,6 +77,7 @@ test('asks for the missing id of a parameter once, at its field, until it is the
   await page.getByLabel('Name').fill('Nameless');
   await page.getByRole('button', { name: 'Parameter' }).click();
   const id = page.getByLabel('Id', { exact: true });
+  await effectsRun(page);
   expect(await id.evaluate((input) => input.matches(':focus'))).toBe(true);
   await page.getByRole('button', { name: 'Save' }).click();
   const error = page.locator('.note.error');
