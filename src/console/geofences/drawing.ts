@@ -6,15 +6,15 @@ import type { Geofence } from '../state/geofences.js';
 
 export interface Drawing {
   readonly edited: Signal<Geofence | 'new' | null>;
-  /** To which the map was moved last. */
-  readonly seen: Signal<Geofence | null>;
+  /** Which the map shows since its name was clicked. */
+  readonly shown: Signal<Geofence | null>;
   /** undefined until it is drawn. */
   readonly shape: Signal<Shape | undefined>;
   /** What is drawn with the next clicks on the map. */
   readonly mode: Signal<DrawMode | null>;
   /** Whether the shape differs from what is stored. */
   readonly isChanged: Signal<boolean>;
-  readonly look: (geofence: Geofence) => void;
+  readonly showOnMap: (geofence: Geofence) => void;
   readonly edit: (geofence: Geofence | 'new') => void;
   readonly begin: (mode: DrawMode) => void;
   readonly setShape: (shape: Shape) => void;
@@ -23,7 +23,7 @@ export interface Drawing {
 
 export function useDrawing(): Drawing {
   const edited = useSignal<Geofence | 'new' | null>(null);
-  const seen = useSignal<Geofence | null>(null);
+  const shown = useSignal<Geofence | null>(null);
   const shape = useSignal<Shape | undefined>(undefined);
   const mode = useSignal<DrawMode | null>(null);
   const isChanged = useSignal(false);
@@ -34,10 +34,10 @@ export function useDrawing(): Drawing {
     isChanged.value = false;
   };
   return {
-    ...{ edited, seen, shape, mode, isChanged },
-    look(geofence) {
+    ...{ edited, shown, shape, mode, isChanged },
+    showOnMap(geofence) {
       // Again, if the user has moved the map since.
-      seen.value = { ...geofence };
+      shown.value = { ...geofence };
     },
     edit: (geofence) => set(geofence, geofence === 'new' ? undefined : shapeOf(geofence)),
     begin(wanted) {

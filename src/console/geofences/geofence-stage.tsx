@@ -56,7 +56,7 @@ function selectOn(drawing: Drawing, id: string): void {
 
 /** Keeps the map in step with the list and the form. */
 function useShown(map: { readonly current: GeofenceMap | null }, drawing: Drawing, isReady: boolean): void {
-  const { edited, seen, shape, mode } = drawing;
+  const { edited, shown, shape, mode } = drawing;
   const all = geofences.value;
   const isPlaced = useRef(false);
   useEffect(() => map.current?.setDark(isDark.value), [isDark.value, isReady]);
@@ -71,8 +71,8 @@ function useShown(map: { readonly current: GeofenceMap | null }, drawing: Drawin
     if (edited.value && edited.value !== 'new') map.current?.goTo([edited.value]);
   }, [edited.value, isReady]);
   useEffect(() => {
-    if (seen.value) map.current?.goTo([seen.value]);
-  }, [seen.value, isReady]);
+    if (shown.value) map.current?.goTo([shown.value]);
+  }, [shown.value, isReady]);
   useEffect(() => {
     if (edited.value === null) map.current?.stop();
     else if (mode.value !== null) map.current?.begin(mode.value);

@@ -35,7 +35,7 @@ export function Geofences() {
       <div class="split">
         {edited.value === null ? (
           <GeofenceList
-            {...{ error: error.value, onLook: drawing.look, onEdit: drawing.edit }}
+            {...{ error: error.value, onShow: drawing.showOnMap, onEdit: drawing.edit }}
             {...{ onRemove: write(removed), onJson: write(asJson) }}
           />
         ) : (
@@ -59,7 +59,7 @@ export function Geofences() {
 interface ListProps {
   readonly error: unknown;
   /** Shows it on the map. */
-  readonly onLook: (geofence: Geofence) => void;
+  readonly onShow: (geofence: Geofence) => void;
   readonly onEdit: (geofence: Geofence | 'new') => void;
   readonly onRemove: (geofence: Geofence) => void;
   readonly onJson: (geofence: Geofence | 'new') => void;
@@ -98,7 +98,7 @@ function GeofenceList({ error, ...actions }: ListProps) {
   );
 }
 
-function Item({ geofence, onLook, onEdit, onRemove, onJson }: Omit<ListProps, 'error'> & { geofence: Geofence }) {
+function Item({ geofence, onShow, onEdit, onRemove, onJson }: Omit<ListProps, 'error'> & { geofence: Geofence }) {
   const path = `/geofences/${geofence._id}`;
   const name = nameOf(geofence);
   return (
@@ -106,7 +106,7 @@ function Item({ geofence, onLook, onEdit, onRemove, onJson }: Omit<ListProps, 'e
       <Icon name="polygon" />
       <div class="item-text">
         <h3>
-          <button type="button" class="link-button" onClick={() => onLook(geofence)}>
+          <button type="button" class="link-button" onClick={() => onShow(geofence)}>
             {name}
           </button>
         </h3>

@@ -9,7 +9,7 @@ const LONGEST_MS = 3_000;
 const REACHES = ['pointerenter', 'pointerdown', 'wheel', 'focusin'] as const;
 
 /** Resolves when no task was long for a while, or as soon as somebody reaches for the element. */
-export function whenAtRest(element: EventTarget): Promise<void> {
+export function whenIdle(element: EventTarget): Promise<void> {
   return new Promise((resolve) => {
     const beginMs = performance.now();
     let [lastMs, busyMs] = [beginMs, beginMs];

@@ -1,4 +1,4 @@
-/** Has positions searched of objects whose newest packet has none: of the selected one, and of others when everything is loaded. */
+/** Starts the search for the positions of objects whose newest packet has none: of the selected one, and of others when everything is loaded. */
 import { useEffect } from 'preact/hooks';
 import { loading, objects } from '../state/fleet.js';
 import { isPlaceless } from '../state/places.js';

@@ -43,7 +43,7 @@ export function MapPanel() {
   // Before the objects are put on the map: it begins at the selected one.
   useEffect(() => picture()?.select(selectedId.value), [selectedId.value, state.value]);
   useEffect(() => picture()?.update(shown));
-  const use = useWish(started, state.value);
+  const use = useWhenReady(started, state.value);
   useEffect(() => picture()?.setDark(isDark.value), [isDark.value, state.value]);
   useEffect(() => started.current?.map?.showGeofences(geofences.value ?? []), [geofences.value, state.value]);
   return (
@@ -56,11 +56,11 @@ export function MapPanel() {
   );
 }
 
-type Wish = (map: FleetMap) => void;
+type MapUse = (map: FleetMap) => void;
 
 /** Does something with the map; when it shows the objects, if that is later. Only the last such wish counts. */
-function useWish(started: { readonly current: MapStart | null }, state: MapState): (wish: Wish) => void {
-  const waiting = useRef<Wish | null>(null);
+function useWhenReady(started: { readonly current: MapStart | null }, state: MapState): (wish: MapUse) => void {
+  const waiting = useRef<MapUse | null>(null);
   useEffect(() => {
     const map = started.current?.map;
     if (!map || waiting.current === null) return;
@@ -96,7 +96,7 @@ function parsePlace(text: string | null): MapPlace | null {
   return isValid ? { lat, lon, zoom } : null;
 }
 
-function MapButtons({ onUse }: { onUse: (wish: Wish) => void }) {
+function MapButtons({ onUse }: { onUse: (wish: MapUse) => void }) {
   return (
     <div class="map-buttons">
       <button type="button" aria-label={t('map.zoomIn')} onClick={(event) => onUse((map) => map.zoomBy(1, event))}>

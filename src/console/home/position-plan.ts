@@ -38,6 +38,8 @@ export interface PositionSearch {
   readonly names: readonly string[];
   /** To be called when the positions that were found are known. */
   readonly finish: () => void;
+  /** To be called when the server did not answer: they are searched for again later. */
+  readonly giveBack: () => void;
 }
 
 /** Takes the objects without a position that ever sent a packet; those of models whose other objects have one come first. */
@@ -57,7 +59,8 @@ export function createPositionPlan(objects: Iterable<Searched>, isMissing: (id: 
       for (let kind = choose(); kind !== undefined && left > 0 && leftInVain > 0; kind = choose()) {
         const { waiting, again, names } = kind;
         const isFirst = again.length === 0 && names.size > 0;
-        const ids = (again.length > 0 ? again : waiting).splice(0, Math.min(OBJECTS_AT_ONCE, left)).filter(isMissing);
+        const from = again.length > 0 ? again : waiting;
+        const ids = from.splice(0, Math.min(OBJECTS_AT_ONCE, left)).filter(isMissing);
         if (ids.length === 0) continue;
         const found = kind;
         const finish = (): void => {
@@ -71,7 +74,8 @@ export function createPositionPlan(objects: Iterable<Searched>, isMissing: (id: 
           found.inVain += missing.length;
           leftInVain -= missing.length;
         };
-        return { ids, names: isFirst ? [...names] : PLACE_NAMES, finish };
+        const giveBack = (): void => void from.unshift(...ids);
+        return { ids, names: isFirst ? [...names] : PLACE_NAMES, finish, giveBack };
       }
       return null;
     },

@@ -30,7 +30,8 @@ const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 export async function searchSelected(id: string): Promise<void> {
   if (!isMissing(id) || selectedBefore.has(id)) return;
   selectedBefore.add(id);
-  if (!(await search({ ids: [id], names: PLACE_NAMES, finish: () => undefined }))) selectedBefore.delete(id);
+  const giveBack = (): void => void selectedBefore.delete(id);
+  await search({ ids: [id], names: PLACE_NAMES, finish: () => undefined, giveBack });
 }
 
 /** Pauses for as long as each request took, so that the server has time for others. */
@@ -47,7 +48,7 @@ export async function searchFleet(stop: AbortSignal): Promise<void> {
 }
 
 /** Returns whether the server answered. */
-function search({ ids, names, finish }: PositionSearch): Promise<boolean> {
+function search({ ids, names, finish, giveBack }: PositionSearch): Promise<boolean> {
   const mine = lastSearch.then(async () => {
     try {
       await findPlaces(ids, names);
@@ -55,6 +56,7 @@ function search({ ids, names, finish }: PositionSearch): Promise<boolean> {
       return true;
     } catch (error) {
       if (!(error instanceof VigilError)) throw error;
+      giveBack();
       return false;
     }
   });

@@ -46,7 +46,7 @@ const TOWN_STEPS: readonly [number, number][] = [
 ];
 
 /** Where layers of the ground are added: above them is what the map is for. */
-export const GROUND_END = 'ground-end';
+const GROUND_END = 'ground-end';
 
 /** The style of the first frame. The water is the background of the page. */
 export const FIRST_STYLE: StyleSpecification = {

@@ -16,11 +16,10 @@ export interface GeofenceLayer {
   setDark(isDark: boolean): void;
 }
 
-/** `before`: the layer above. */
-export function createGeofenceLayer(map: GlMap, isDark: boolean, before?: string): GeofenceLayer {
+export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer {
   map.addSource(SOURCE, { type: 'geojson', data: toCollection([]) });
   const color = COLORS[isDark ? 'dark' : 'light'];
-  const add = (layer: LayerSpecification): unknown => map.addLayer(layer, before);
+  const add = (layer: LayerSpecification): unknown => map.addLayer(layer);
   add({
     ...{ id: 'geofence-areas', type: 'fill', source: SOURCE, filter: ['==', ['geometry-type'], 'Polygon'] },
     paint: { 'fill-color': color.line, 'fill-opacity': 0.12 },

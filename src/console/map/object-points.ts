@@ -5,8 +5,8 @@ import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
 import type { Extent } from './camera.js';
 import { toX, toY } from './mercator.js';
+import { NO_DIRECTION } from './point-sketch.js';
 
-const NO_DIRECTION = -10;
 const MOVING_KMH = 1;
 const FIRST_ROOM = 1_024;
 

@@ -2,6 +2,8 @@
  * The shaders that draw an object: a disc, or a drop that points where it moves, with a ring around it. What is the same for all pixels of
  * an object is computed once: without a graphics card, the processor runs the second shader for millions of pixels a second.
  */
+
+// a_look: the direction in radians (below -9 for none), the kind (0 offline, 1 online), whether it is selected.
 export const VERTEX = `#version 300 es
 in vec2 a_place;
 in vec3 a_look;
@@ -29,7 +31,6 @@ void main() {
   gl_PointSize = size * v_half;
 }`;
 
-// a_look: the direction in radians (below -9 for none), the kind (0 offline, 1 online), whether it is selected.
 export const FRAGMENT = `#version 300 es
 precision mediump float;
 flat in vec2 v_turn;

@@ -1,6 +1,6 @@
 /** Draws an object on a plain canvas as the shaders of the map do: a disc, or a drop that points where it moves. */
 
-export type Rgb = readonly [number, number, number];
+type Rgb = readonly [number, number, number];
 export type PointColors = Readonly<Record<'online' | 'offline' | 'ring' | 'selected', Rgb>>;
 
 export const POINT_COLORS: Readonly<Record<'light' | 'dark', PointColors>> = {
@@ -13,7 +13,9 @@ export const POINT_PX = 24;
 const SELECTED = 1.5;
 /** The disc, the tip of the drop, and the ring, in halves of the square. */
 const SHAPE = { disc: 0.52, tip: 0.95, ring: 0.13 };
-const NO_DIRECTION = -9;
+/** In place of a direction: everything below this number. */
+const LEAST_DIRECTION = -9;
+export const NO_DIRECTION = -10;
 
 const toText = (rgb: Rgb): string => `rgb(${rgb.map((part) => Math.round(part * 255)).join(' ')})`;
 
@@ -29,7 +31,7 @@ export interface Pen {
 export function drawPoint(
   context: Pen,
   [x, y]: readonly [number, number],
-  [direction = NO_DIRECTION, isOnline = 0, isSelected = 0]: Float32Array,
+  [direction = NO_DIRECTION, isOnline, isSelected]: Float32Array,
   colors: PointColors,
 ): void {
   const halfPx = (POINT_PX / 2) * (isSelected ? SELECTED : 1);
@@ -41,7 +43,7 @@ export function drawPoint(
     const [radiusPx, tipPx] = [(SHAPE.disc - inset) * halfPx, (SHAPE.tip - inset / sine) * halfPx];
     context.fillStyle = toText(color);
     context.beginPath();
-    if (direction < NO_DIRECTION) context.arc(x, y, radiusPx, 0, 2 * Math.PI);
+    if (direction < LEAST_DIRECTION) context.arc(x, y, radiusPx, 0, 2 * Math.PI);
     else {
       const [ahead, side] = [direction - Math.PI / 2, Math.acos(sine)];
       context.arc(x, y, radiusPx, ahead + side, ahead - side);

@@ -23,7 +23,7 @@ declare const SKETCH_WORKER: string;
 
 const PAUSE_MS = 300;
 
-export interface SketchOptions {
+interface SketchOptions {
   readonly isDark: boolean;
   readonly place: MapPlace | null;
 }

@@ -84,19 +84,19 @@ type Parameters = Record<string, string | number | undefined>;
 export const listPage = <T extends Entity>(path: string, parameters: Parameters): Promise<T[]> =>
   call<T[]>('GET', `${path}${toQuery(parameters)}`);
 
-/** Every entity of a list, page by page. */
+/** Every entity of a list, page by page; each is twice as large as the one before, up to `PAGE`. */
 export async function* listAll<T extends Entity>(
   path: string,
   parameters: Parameters = {},
-  pages = { first: PAGE, next: PAGE },
+  firstPage = PAGE,
 ): AsyncGenerator<T[]> {
-  let [after, limit]: [string | undefined, number] = [undefined, pages.first];
+  let [after, limit]: [string | undefined, number] = [undefined, firstPage];
   for (;;) {
     const page: T[] = await listPage<T>(path, { ...parameters, limit, after });
     yield page;
     if (page.length < limit) return;
     after = page.at(-1)?._id;
-    limit = pages.next;
+    limit = Math.min(PAGE, 2 * limit);
   }
 }
 

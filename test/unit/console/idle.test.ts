@@ -1,6 +1,6 @@
 /** When the page has nothing else to do. */
 import { expect, test } from '@jest/globals';
-import { whenAtRest } from '../../../src/console/home/rest.js';
+import { whenIdle } from '../../../src/console/home/idle.js';
 
 /** Whether it has resolved by the next turn of the event loop. */
 const hasResolved = (waiting: Promise<void>): Promise<boolean> =>
@@ -10,7 +10,7 @@ test.each(['pointerenter', 'pointerdown', 'wheel', 'focusin'])(
   'ends as soon as somebody reaches for it: %s',
   async (name) => {
     const element = new EventTarget();
-    const waiting = whenAtRest(element);
+    const waiting = whenIdle(element);
     expect(await hasResolved(waiting)).toBe(false);
     element.dispatchEvent(new Event(name));
     expect(await hasResolved(waiting)).toBe(true);
@@ -22,7 +22,7 @@ test('waits as long as tasks are long, and ends when none is', async () => {
     const untilMs = performance.now() + 150;
     while (performance.now() < untilMs);
   });
-  const waiting = whenAtRest(new EventTarget());
+  const waiting = whenIdle(new EventTarget());
   // Longer than the rest that it waits for.
   for (let beginMs = performance.now(); performance.now() - beginMs < 1_000; )
     expect(await hasResolved(waiting)).toBe(false);

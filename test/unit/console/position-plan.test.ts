@@ -33,6 +33,13 @@ test('searches every object that has no position but sent a packet', () => {
   expect(idsOf(searchesOf(objects, all))).toEqual(['sensor-0', 'sensor-1', 'sensor-2']);
 });
 
+test('searches again for the objects of a search that the server did not answer', () => {
+  const plan = createPositionPlan([...sensors(12)], all);
+  const first = plan.next();
+  first?.giveBack();
+  expect(plan.next()?.ids).toEqual(first?.ids);
+});
+
 test('stops at a model of which nothing has a position', () => {
   const ids = idsOf(searchesOf([...sensors(50_000), ...sensors(5, 'other')], none));
   expect(ids.filter((id) => id.startsWith('sensor'))).toHaveLength(PLAN_LIMITS.objectsInVainOfModel);
