@@ -296,6 +296,7 @@ describe('the history of packets', () => {
     ['sortBy=time', [4, 1, 6, 2, 3, 5, 7, 0]],
     ['sortBy=speed', [0, 1, 2, 3, 4, 5, 6, 7]],
     ['sortBy=-_ts&limit=2', [7, 6]],
+    ['sortBy=-_id', [7, 6, 5, 4, 3, 2, 1, 0]],
     ['colour=red', [4, 1, 6, 2, 3, 5, 7, 0]],
   ])('is sorted by time, then by arrival: %s', async (query, expected) => {
     expect(speeds((await ask(query)).body)).toEqual(expected);

@@ -33,13 +33,10 @@ const PAGES = createBufferPool();
 export async function listPackets(database: Database, objectId: string, page: Page): Promise<JsonPage> {
   if (page.limit === 0) return EMPTY_PAGE;
   const conditions = await findPageConditions(database, objectId, page);
-  const sort = page.sort;
-  const direction = sort?.descending ? -1 : 1;
   const command = {
     find: PACKETS,
     filter: { $and: conditions },
-    sort:
-      sort === null || sort.path === 'time' ? { time: direction, _ts: direction } : { [sort.path]: direction, _id: 1 },
+    sort: orderOf(page),
     skip: page.offset,
     limit: page.limit,
     batchSize: page.limit,
@@ -47,6 +44,12 @@ export async function listPackets(database: Database, objectId: string, page: Pa
     ...projected(page.only),
   };
   return runList([database], costOf(page, INDEXED), (reader) => readPage(reader, command, { pool: PAGES }));
+}
+
+function orderOf({ sort }: Page): Document {
+  const direction = sort?.descending ? -1 : 1;
+  if (sort === null || sort.path === 'time') return { time: direction, _ts: direction };
+  return sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 };
 }
 
 /** The number of matching packets of the object, with the first and the last of them. */
