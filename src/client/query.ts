@@ -51,7 +51,7 @@ function toWhere(wanted: WhereValue | readonly WhereValue[]): string {
   return isList(wanted) ? wanted.map(toWhereText).join(',') : toWhereText(wanted);
 }
 
-/** Text in quotes is text, whatever it looks like; text that holds quotes cannot stand in them. */
+/** Text in quotes is text, whatever it looks like; with a quote in it, nothing takes it for something else. */
 function toWhereText(value: WhereValue): string {
-  return typeof value === 'string' && !value.includes('"') ? `"${value}"` : String(value);
+  return typeof value === 'string' && !value.includes('"') ? `"${value}"` : toItem(value);
 }

@@ -12,6 +12,7 @@ import {
   type Scalar,
   type Selection,
   splitList,
+  splitQuoted,
 } from '../model/list.js';
 import { parseDuration, parseTime } from '../model/time.js';
 
@@ -166,15 +167,12 @@ function parseFilters(query: Query): Filter[] {
   });
 }
 
-// A comma list; a part in double quotes is text whatever it looks like, and may hold commas; a lone quote is a character.
+// Text in double quotes is text whatever it looks like.
 function parseFilterValues(name: string, text: string): Filter['values'] {
-  const items = text.match(/(?:"[^"]*"|[^,])+|(?<=^|,)(?=,|$)/g) ?? [''];
+  const items = splitQuoted(text);
   if (items.length > LIMITS.whereValues) throw badRequest(`${name}: more than ${LIMITS.whereValues} values`);
   if (!text.isWellFormed()) throw badRequest(`${name}: not well-formed text`);
-  return items.map((part) => {
-    const quoted = /^"([^"]*)"$/.exec(part);
-    return quoted ? { value: quoted[1] ?? '', text: quoted[1] ?? '' } : { value: toScalar(part), text: part };
-  });
+  return items.map((item) => ({ value: item.isQuoted ? item.text : toScalar(item.text), text: item.text }));
 }
 
 function toScalar(text: string): Scalar {

@@ -71,7 +71,15 @@ const ITEM = /(?<=^|,)(?:\s*"((?:[^"]|"")*)"\s*(?=,|$)|[^,]*)/g;
  * quote, as in CSV (RFC 4180). A lone quote is a character like any other.
  */
 export function splitList(text: string): string[] {
-  return [...text.matchAll(ITEM)].map(([item, quoted]) => quoted?.replaceAll('""', '"') ?? item.trim());
+  return splitQuoted(text).map((item) => (item.isQuoted ? item.text : item.text.trim()));
+}
+
+/** The same, with white space around items, and which of them were in quotes. */
+export function splitQuoted(text: string): { readonly text: string; readonly isQuoted: boolean }[] {
+  return [...text.matchAll(ITEM)].map(([item, quoted]) => ({
+    text: quoted?.replaceAll('""', '"') ?? item,
+    isQuoted: quoted !== undefined,
+  }));
 }
 
 /** Drops paths below other paths of the list: MongoDB refuses a projection of both `a` and `a.b`. */

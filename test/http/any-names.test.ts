@@ -1,5 +1,6 @@
 /** Parameters and objects with names of any script and with any sign are selected, filtered and charted like all others. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { toQueryString } from '../../src/client/query.js';
 import { expectRefusal } from '../support/answers.js';
 import { useService } from '../support/fixture.js';
 
@@ -128,6 +129,23 @@ describe('objects whose own id has a comma or quotes', () => {
       'any',
       'any, too',
     ]);
+  });
+});
+
+describe('a filter in the spelling of the client', () => {
+  const values = ['5" pipe', '7" pipe', '5', '"5"', 'a', 'b"', 'a,b"', '"', '""', ' "x" ', ',', 'null', '"a","b"'];
+
+  beforeAll(async () => {
+    for (const name of values) await service.admin('POST', 'labels', { name });
+  });
+
+  test.each(values)('finds the text %j alone', async (name) => {
+    expect(await ask(`labels${toQueryString({ where: { name } })}`)).toMatchObject([{ name }]);
+  });
+
+  test('finds each text of a list', async () => {
+    const found = await ask(`labels${toQueryString({ where: { name: values } })}`);
+    expect(found.map(({ name }: { name: string }) => name)).toEqual(values);
   });
 });
 

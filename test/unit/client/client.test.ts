@@ -55,6 +55,8 @@ describe('paths and queries', () => {
       '?where.active=true&where.config.plate=%22A%2CB%22%2C7%2Cnull',
     ],
     ['text with quotes', { where: { name: '5" pipe' } }, '?where.name=5%22+pipe'],
+    ['text in quotes', { where: { name: '"5"' } }, '?where.name=%22%22%225%22%22%22'],
+    ['text with quotes and commas', { where: { name: 'a",b' } }, '?where.name=%22a%22%22%2Cb%22'],
   ])('spells %s', (_, query, text) => expect(toQueryString(query)).toBe(text));
 });
 
