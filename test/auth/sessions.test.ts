@@ -246,6 +246,23 @@ describe('the number of sessions per user', () => {
     expect(await sessions().countDocuments(ofPerson)).toBe(LIMITS.sessionsPerUser);
   });
 
+  test('tells those of one second apart: lists the newest first, and ends the oldest', async () => {
+    const person = await createPerson(service);
+    const inOneSecond = (count: number, userId: string, expires: Date) =>
+      Array.from({ length: count }, (_, nth) => ({
+        ...{ _id: `${userId}-${nth}`, expires },
+        session: { user: userId, openedMs: nth, cookie: { expires } },
+      }));
+    const expiresMs = Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000;
+    // With those of others, the database does not read sessions by when they end.
+    await sessions().insertMany(inOneSecond(3_000, 'others', new Date(expiresMs + 1_000)));
+    await sessions().insertMany(inOneSecond(LIMITS.sessionsPerUser, person.id, new Date(expiresMs)));
+    const { body } = await withCookie(service, await openSession(service, person))('GET', 'account/sessions');
+    const kept = Array.from({ length: LIMITS.sessionsPerUser - 1 }, (_, nth) => nth + 1);
+    expect(body.map(({ time }: { time: number }) => time)).toEqual([expect.any(Number), ...kept.toReversed()]);
+    await sessions().deleteMany({ 'session.user': 'others' } as object);
+  });
+
   test('counts concurrent logins', async () => {
     const person = await createPerson(service);
     const logins = LIMITS.sessionsPerUser + 10;

@@ -12,6 +12,7 @@ import { builtInStore } from '../../model/stores.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { findStored } from '../entities/lookup.js';
+import { NEWEST_FIRST } from '../entities/own-access.js';
 import { createReadThroughCache } from './cache.js';
 
 /** An active user with the permissions of the role. */
@@ -164,7 +165,7 @@ export async function endSession(database: Database, sessionId: string): Promise
 /** Keeps a user's newest sessions and ends the rest. */
 export async function endOldSessions(database: Database, userId: string): Promise<void> {
   const sessions = database.db.collection<{ _id: string }>('sessions');
-  const newestFirst = { sort: { expires: -1 as const }, skip: LIMITS.sessionsPerUser, projection: { _id: 1 } };
+  const newestFirst = { sort: NEWEST_FIRST, skip: LIMITS.sessionsPerUser, projection: { _id: 1 } };
   await mapDriverErrors(async () => {
     const old = await sessions.find({ 'session.user': userId }, newestFirst).toArray();
     if (old.length > 0) await sessions.deleteMany({ _id: { $in: old.map(({ _id }) => _id) } });

@@ -27,10 +27,13 @@ export interface StoredSession {
   readonly agent: string | null;
 }
 
+/** Sessions end at whole seconds: those of one second differ in when they were opened. */
+export const NEWEST_FIRST = { expires: -1, 'session.openedMs': -1 } as const;
+
 /** A user's sessions that have not expired, the newest first. */
 export async function listSessions(database: Database, userId: string, nowMs: number): Promise<StoredSession[]> {
   const filter = { 'session.user': userId, expires: { $gt: new Date(nowMs) } };
-  const newestFirst = { sort: { expires: -1 as const }, limit: LIMITS.sessionsPerUser };
+  const newestFirst = { sort: NEWEST_FIRST, limit: LIMITS.sessionsPerUser };
   const found = await mapDriverErrors(() => sessionsOf(database).find(filter, newestFirst).toArray());
   return found.map(({ _id, expires, session }) => ({
     id: _id,
