@@ -12,6 +12,7 @@ const PACKETS_PER_SECOND = 1_000;
 const CHART_PACKETS_PER_SECOND = 10;
 const WARM_MS = 6_000;
 const MINUTE_MS = 60_000;
+const CPU_MS = 15_000;
 const FRAMES_SECONDS = 4;
 const KEY_PAUSE_MS = 300;
 const SCROLL_PX = 25;
@@ -40,12 +41,13 @@ export async function measureLive(given: Given): Promise<Row[]> {
   const paced = { packetsPerSecond: PACKETS_PER_SECOND, packetsPerPost: 1, isSpread: true };
   const durationMs = bench.seconds * 1_000;
   const firstMs = Math.min(MINUTE_MS, durationMs / 2);
-  const [first, last, busy] = await whilePosting({ target: server, size, paced }, async () => {
+  const [first, last, busy, cpu] = await whilePosting({ target: server, size, paced }, async () => {
     await wait(WARM_MS);
     const begin = await probe.busy(() => wait(firstMs));
     const first = await probe.heapMb();
     const rest = await probe.busy(() => wait(durationMs - firstMs));
-    return [first, await probe.heapMb(), [begin, rest]] as const;
+    const last = await probe.heapMb();
+    return [first, last, [begin, rest], await probe.busyCpu(() => wait(CPU_MS))] as const;
   });
   await page.context().close();
   const title = `${format(size.objects)} objects, ${format(PACKETS_PER_SECOND)} packets/s`;
@@ -53,6 +55,8 @@ export async function measureLive(given: Given): Promise<Row[]> {
   return [
     [`${title}: the main thread`, share * 100, BARS.sharePercent, '%'],
     ['… its longest task (0: below 50)', Math.max(...busy.map(({ longestMs }) => longestMs)), BARS.taskMs, 'ms'],
+    ['… processor time of the main thread', cpu.share * 100, BARS.sharePercent, '%'],
+    ['… and of its longest task', cpu.longestMs, BARS.taskMs, 'ms'],
     [`… heap after ${format(firstMs / 1_000)} s`, first, BARS.heapMb, 'MiB'],
     [`… heap after ${format(bench.seconds)} s`, last, BARS.heapMb, 'MiB'],
   ];

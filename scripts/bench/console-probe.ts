@@ -27,6 +27,8 @@ export interface Probe {
   start(url: string, element: string): Promise<Start>;
   /** The share of the main thread that is busy meanwhile, and its longest task. */
   busy(run: () => Promise<unknown>): Promise<{ share: number; longestMs: number }>;
+  /** The same in time of the processor: without what other programs take, which make each task longer. */
+  busyCpu(run: () => Promise<unknown>): Promise<{ share: number; longestMs: number }>;
   /** What is still reachable, in MiB. */
   heapMb(): Promise<number>;
   /** Frames per second while a function runs in the page before each. */
@@ -47,6 +49,7 @@ export async function createProbe(page: Page, slowdown = 1): Promise<Probe> {
   return {
     start: (url, element) => measureStart(page, session, url, element),
     busy: (run) => measureBusy(page, session, run),
+    busyCpu: (run) => measureBusyCpu(page, session, run),
     async heapMb() {
       await session.send('HeapProfiler.collectGarbage');
       const { usedSize } = await session.send('Runtime.getHeapUsage');
@@ -91,15 +94,43 @@ async function measureStart(page: Page, session: CDPSession, url: string, elemen
   return { paintMs: found.paintMs, shownMs: found.shownMs, interactiveMs };
 }
 
-async function measureBusy(page: Page, session: CDPSession, run: () => Promise<unknown>) {
-  const read = async (name: string): Promise<number> => {
+/** By how much a metric of the page, in seconds, grows in each second. */
+async function measureShare(session: CDPSession, name: string, run: () => Promise<unknown>): Promise<number> {
+  const read = async (): Promise<[number, number]> => {
     const { metrics } = await session.send('Performance.getMetrics');
-    return metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+    const of = (wanted: string): number => metrics.find((one) => one.name === wanted)?.value ?? Number.NaN;
+    return [of(name), of('Timestamp')];
   };
-  await page.evaluate('probe.tasks.length = 0');
-  const [busy, at] = [await read('TaskDuration'), await read('Timestamp')];
+  const [before, fromS] = await read();
   await run();
-  const share = ((await read('TaskDuration')) - busy) / ((await read('Timestamp')) - at);
+  const [after, toS] = await read();
+  return (after - before) / (toS - fromS);
+}
+
+async function measureBusy(page: Page, session: CDPSession, run: () => Promise<unknown>) {
+  await page.evaluate('probe.tasks.length = 0');
+  const share = await measureShare(session, 'TaskDuration', run);
   const durations = (await page.evaluate('probe.tasks.map(([, duration]) => duration)')) as number[];
   return { share, longestMs: Math.max(0, ...durations) };
+}
+
+/** An event of a trace; `tdur`: its processor time in µs. */
+interface TraceEvent {
+  readonly name: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly tdur?: number;
+  readonly args: { readonly name?: string };
+}
+
+async function measureBusyCpu(page: Page, session: CDPSession, run: () => Promise<unknown>) {
+  const browser = page.context().browser();
+  await browser?.startTracing(page, { categories: ['toplevel'] });
+  const share = await measureShare(session, 'ThreadTime', run);
+  const { traceEvents } = JSON.parse(String(await browser?.stopTracing())) as { traceEvents: TraceEvent[] };
+  const threads = traceEvents.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain');
+  const isMain = ({ pid, tid }: TraceEvent): boolean => threads.some((one) => one.pid === pid && one.tid === tid);
+  const tasks = traceEvents.filter((event) => event.name.endsWith('RunTask') && isMain(event));
+  const longestUs = tasks.reduce((longest, { tdur = 0 }) => Math.max(longest, tdur), 0);
+  return { share, longestMs: longestUs / 1_000 };
 }
