@@ -12,9 +12,9 @@ import { useFetched } from '../state/fetched.js';
 import { forgetNames, nameOf } from '../state/references.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
-import { formatDateTime, t } from '../text/language.js';
+import { formatDateTime, formatNumber, t } from '../text/language.js';
 import { EntityForm } from './entity-form.js';
-import { type EntityColumn, type EntityKind, isBuiltIn } from './kinds.js';
+import { columnsOf, type EntityColumn, type EntityKind, isBuiltIn, labelOf } from './kinds.js';
 
 const PAGE = 200;
 
@@ -87,7 +87,7 @@ interface TableProps {
 }
 
 function EntityTable({ kind, entities, onEdit, onRemove }: TableProps) {
-  const { columns } = kind;
+  const columns = columnsOf(kind, entities);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled with the keyboard
     <section class="table" tabIndex={0} aria-label={t(kind.title)}>
@@ -96,7 +96,7 @@ function EntityTable({ kind, entities, onEdit, onRemove }: TableProps) {
           <tr>
             {columns.map(({ name, text }) => (
               <th key={name} scope="col">
-                {t(text)}
+                {text ? t(text) : name}
               </th>
             ))}
             <th scope="col">
@@ -156,8 +156,8 @@ function Actions({
   );
 }
 
-const labelOf = (entity: Entity): string => String(entity.login ?? entity.name ?? entity._id);
 const SHOWN_ITEMS = 3;
+const SHOWN_CHARACTERS = 80;
 
 function Cell({ value, column: { kind, store = '' } }: { value: unknown; column: EntityColumn }) {
   if (kind === 'check') return <>{t(value === false ? 'value.false' : 'value.true')}</>;
@@ -165,7 +165,7 @@ function Cell({ value, column: { kind, store = '' } }: { value: unknown; column:
   if (kind === 'date') return <>{formatDateTime(Number(value))}</>;
   if (kind === 'age') return <Age ms={Number(value)} />;
   if (kind === 'reference') return <>{nameOf(store, value)}</>;
-  if (kind !== 'list' || !Array.isArray(value)) return <>{String(value)}</>;
+  if (kind !== 'list' || !Array.isArray(value)) return <>{toText(value)}</>;
   return (
     <ul class="scopes">
       {value.slice(0, SHOWN_ITEMS).map((item) => (
@@ -176,6 +176,13 @@ function Cell({ value, column: { kind, store = '' } }: { value: unknown; column:
       {value.length > SHOWN_ITEMS && <li title={value.join('\n')}>+ {value.length - SHOWN_ITEMS}</li>}
     </ul>
   );
+}
+
+function toText(value: unknown): string {
+  if (typeof value === 'number') return formatNumber(value);
+  if (typeof value === 'boolean') return t(value ? 'value.true' : 'value.false');
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS - 1)}…` : text;
 }
 
 interface RemovalProps {

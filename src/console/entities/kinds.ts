@@ -22,6 +22,8 @@ export interface EntityKind {
   /** null where entities are written by the service alone. */
   readonly fields: readonly EntityField[] | null;
   readonly isNewestFirst?: boolean;
+  /** Whether its entities have fields of their own, which are shown as columns, too. */
+  readonly isOpen?: boolean;
   /** Where each entity has a page of its own. */
   readonly page?: string;
 }
@@ -31,7 +33,8 @@ export const isBuiltIn = ({ _id }: Entity): boolean => _id.startsWith('000000000
 
 export interface EntityColumn {
   readonly name: string;
-  readonly text: TextKey;
+  /** Without it, the name is shown. */
+  readonly text?: TextKey;
   readonly kind?: 'age' | 'date' | 'reference' | 'list' | 'check';
   readonly store?: string;
 }
@@ -107,7 +110,7 @@ export const MODELS: EntityKind = {
 export function kindOf(store: string): EntityKind {
   if (store === 'models') return MODELS;
   const fields: readonly EntityField[] = [{ name: '', text: 'data.entity', kind: 'json', hint: 'data.entityHint' }];
-  return { ...{ store, title: 'data.entities', about: 'data.about', fields }, columns: [NAME, CREATED] };
+  return { ...{ store, title: 'data.entities', about: 'data.about', fields, isOpen: true }, columns: [NAME, CREATED] };
 }
 
 const OWN = new Set(['_id', 'owner', 'group', 'branch', 'access', 'time', '_at', 'success']);
@@ -115,3 +118,24 @@ const OWN = new Set(['_id', 'owner', 'group', 'branch', 'access', 'time', '_at',
 /** What its creator said of an entity. */
 export const contentOf = (entity: Entity): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entity).filter(([name]) => !OWN.has(name) && !name.startsWith('_')));
+
+const MOST_OWN_COLUMNS = 5;
+
+/** The columns of a kind that some of these entities have; of an open kind also the fields that its creator named. */
+export function columnsOf(
+  { columns, isOpen = false }: EntityKind,
+  entities: readonly Entity[],
+): readonly EntityColumn[] {
+  if (!isOpen) return columns;
+  const fields = entities.flatMap((entity) => Object.entries(contentOf(entity)));
+  const names = new Set(fields.filter(([, value]) => typeof value !== 'object').map(([name]) => name));
+  const known = columns.filter(({ name }) => name !== NAME.name || names.delete(name));
+  const own = [...names].slice(0, MOST_OWN_COLUMNS).map((name) => ({ name }));
+  return [...known.slice(0, -1), ...own, ...known.slice(-1)];
+}
+
+/** What people call an entity; of one without a name its first text. */
+export function labelOf(entity: Entity): string {
+  const first = Object.values(contentOf(entity)).find((value) => typeof value === 'string' && value !== '');
+  return String(entity.login ?? entity.name ?? first ?? entity._id);
+}
