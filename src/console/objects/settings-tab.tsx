@@ -1,6 +1,7 @@
 /** The fields of an object, the device behind it, and its removal. */
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import { useLocation } from 'preact-iso/router';
+import { labelsOf } from '../home/selection.js';
 import { Confirm } from '../parts/confirm.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { notify } from '../parts/notices.js';
@@ -28,9 +29,31 @@ export function SettingsTab({ object }: { object: FleetObject }) {
   );
 }
 
+const toLabels = (text: string): string[] => [
+  ...new Set(
+    text
+      .split(',')
+      .map((label) => label.trim())
+      .filter((label) => label !== ''),
+  ),
+];
+
+interface TextProps {
+  readonly name: string;
+  readonly label: string;
+  readonly text: Signal<string>;
+  readonly hint?: string;
+  readonly required?: boolean;
+  readonly rows?: number;
+}
+
+const Text = ({ text, ...rest }: TextProps) => <Field {...rest} value={text.value} onInput={write(text)} />;
+
 function Fields({ object }: { object: FleetObject }) {
   const [name, id, status] = [useSignal(object.name), useSignal(object.id), useSignal(object.status ?? '')];
   const description = useSignal(String(object.description ?? ''));
+  const knownLabels = labelsOf(object).join(', ');
+  const labels = useSignal(knownLabels);
   const [active, model] = [useSignal(object.active), useSignal(object.model)];
   const [models, work] = [namedOf('models'), useWork()];
   const save = async (): Promise<void> => {
@@ -38,6 +61,7 @@ function Fields({ object }: { object: FleetObject }) {
       ...{ name: name.value, status: status.value, active: active.value },
       ...(id.value !== object.id && { id: id.value }),
       ...(model.value !== object.model && { model: model.value }),
+      ...(labels.value !== knownLabels && { labels: toLabels(labels.value) }),
       ...(description.value !== (object.description ?? '') && { description: description.value }),
     });
     notify(t('profile.saved'));
@@ -45,14 +69,8 @@ function Fields({ object }: { object: FleetObject }) {
   return (
     <Section title={t('settings.fields')}>
       <Form work={work} submit={t('action.save')} onSubmit={save}>
-        <Field
-          {...{ name: 'name', label: t('welcome.name'), value: name.value, required: true }}
-          onInput={write(name)}
-        />
-        <Field
-          {...{ name: 'id', label: t('welcome.id'), hint: t('settings.idHint'), value: id.value, required: true }}
-          onInput={write(id)}
-        />
+        <Text {...{ name: 'name', label: t('welcome.name'), text: name, required: true }} />
+        <Text {...{ name: 'id', label: t('welcome.id'), hint: t('settings.idHint'), text: id, required: true }} />
         {models.length > 0 && (
           <Select
             label={t('settings.model')}
@@ -61,11 +79,9 @@ function Fields({ object }: { object: FleetObject }) {
             onChange={write(model)}
           />
         )}
-        <Field {...{ name: 'status', label: t('settings.status'), value: status.value }} onInput={write(status)} />
-        <Field
-          {...{ name: 'description', label: t('settings.description'), value: description.value, rows: 2 }}
-          onInput={write(description)}
-        />
+        <Text {...{ name: 'status', label: t('settings.status'), text: status }} />
+        <Text {...{ name: 'labels', label: t('settings.labels'), hint: t('settings.labelsHint'), text: labels }} />
+        <Text {...{ name: 'description', label: t('settings.description'), text: description, rows: 2 }} />
         <label class="check">
           <input
             type="checkbox"

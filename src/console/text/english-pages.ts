@@ -89,6 +89,8 @@ export const ENGLISH_PAGES = {
   'settings.connectAbout': 'A token works over HTTP and MQTT; a password only over MQTT, with the id as client id.',
   'settings.description': 'Description',
   'settings.fields': 'Object',
+  'settings.labels': 'Labels',
+  'settings.labelsHint': 'Separated by commas, such as “North, rented”. The list of objects can be filtered by them.',
   'settings.idHint': 'Its device uses this id. Change both together.',
   'settings.makePassword': 'New MQTT password',
   'settings.makeToken': 'New token',

@@ -92,6 +92,8 @@ export const GERMAN_PAGES: PageCatalogue = {
   'settings.connectAbout': 'Ein Token gilt für HTTP und MQTT, ein Passwort nur für MQTT mit der Id als Client-Id.',
   'settings.description': 'Beschreibung',
   'settings.fields': 'Objekt',
+  'settings.labels': 'Labels',
+  'settings.labelsHint': 'Mit Kommas getrennt, etwa „Nord, gemietet“. Danach lässt sich die Liste der Objekte filtern.',
   'settings.idHint': 'Das Gerät verwendet diese Id. Ändern Sie beide zusammen.',
   'settings.makePassword': 'Neues MQTT-Passwort',
   'settings.makeToken': 'Neues Token',
