@@ -85,7 +85,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
   return (
     <Section
       title={t('history.charts')}
-      about={<span class="drag-hint">{t('history.zoomHint')}</span>}
+      about={names.length === 0 ? t('history.noNumbers') : <span class="drag-hint">{t('history.zoomHint')}</span>}
       action={<Exports {...{ object, interval, hasPlaces }} />}
     >
       <fieldset class="chips" aria-label={t('live.parameter')}>
@@ -135,7 +135,11 @@ function HistoryChart({ about: { label, unit }, data, onZoom }: HistoryChartProp
 }
 
 /** The last two consist of positions alone. */
-const FORMATS = ['csv', 'geojson', 'gpx'] as const;
+const FORMATS = [
+  ['csv', 'CSV'],
+  ['geojson', 'GeoJSON'],
+  ['gpx', 'GPX'],
+] as const;
 
 /** All packets of the interval, however many. */
 function Exports({
@@ -145,14 +149,14 @@ function Exports({
 }: Pick<ChartsProps, 'object' | 'interval' | 'hasPlaces'>) {
   return (
     <div class="buttons">
-      {FORMATS.slice(0, hasPlaces ? 3 : 1).map((format) => (
+      {FORMATS.slice(0, hasPlaces ? 3 : 1).map(([format, title]) => (
         <a
           key={format}
           class="button small"
           href={`/api/v1/objects/${object._id}/packets${toQuery({ format, from: fromMs, to: toMs })}`}
           download={`${object.id}.${format}`}
         >
-          <Icon name="download" size={16} /> {format.toUpperCase()}
+          <Icon name="download" size={16} /> {title}
         </a>
       ))}
     </div>

@@ -3,7 +3,7 @@ import { t } from '../text/language.js';
 import { Age } from './age.js';
 
 /** Longer ones, such as versions, are written smaller. */
-const LONG_CHARACTERS = 12;
+const LONG_CHARACTERS = 10;
 
 interface ValuesProps {
   readonly values: readonly {
@@ -29,7 +29,9 @@ export function Values({ values, position, positionMs, isLarge = false }: Values
         <div key={name} class={text.length > LONG_CHARACTERS ? 'long' : ''}>
           <dt>{label}</dt>
           <dd>
-            {text} <small>{unit}</small>
+            {text}
+            {unit !== '°' && ' '}
+            <small>{unit}</small>
           </dd>
           {timeMs !== undefined && (
             <dd class="age">

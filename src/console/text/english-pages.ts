@@ -23,6 +23,8 @@ export const ENGLISH_PAGES = {
   'connect.way': 'Way to connect',
   'history.charts': 'Charts',
   'history.cut': 'The route and the replay show the newest {count} packets of the interval.',
+  'history.noNumbers':
+    'The packets of this interval contain no numbers to chart. The export contains all their values.',
   'history.empty': 'No packets in this interval',
   'history.track': 'Route',
   'history.zoomHint': 'Drag over a chart to zoom; the back button undoes it.',

@@ -25,6 +25,8 @@ export const GERMAN_PAGES: PageCatalogue = {
   'connect.way': 'Art der Verbindung',
   'history.charts': 'Diagramme',
   'history.cut': 'Weg und Wiedergabe zeigen die neuesten {count} Pakete des Zeitraums.',
+  'history.noNumbers':
+    'Die Pakete in diesem Zeitraum enthalten keine Zahlen für Diagramme. Der Export enthält alle Werte.',
   'history.empty': 'Keine Pakete in diesem Zeitraum',
   'history.track': 'Weg',
   'history.zoomHint': 'Über ein Diagramm ziehen, um zu vergrößern; „Zurück“ macht es rückgängig.',

@@ -108,7 +108,7 @@ test('charts nested numbers and parameters of every name, with the names of the 
 test('offers files of positions only for packets that have some', async () => {
   for (const [id, packet, files] of [
     ['scale', { weight: 5 }, ['CSV']],
-    ['lorry', { weight: 5, lat: 48, lon: 11 }, ['CSV', 'GEOJSON', 'GPX']],
+    ['lorry', { weight: 5, lat: 48, lon: 11 }, ['CSV', 'GeoJSON', 'GPX']],
   ] as const) {
     const { body: object } = await service.admin('POST', 'objects', { id, name: id });
     await service.admin('POST', `objects/${id}/packets`, packet);
@@ -134,4 +134,16 @@ test('charts the parameters of another interval in which the shown ones do not o
   await page.getByRole('button', { name: '1 hour' }).click();
   await page.getByRole('img', { name: /^after/ }).waitFor();
   expect(await page.locator('figcaption').allInnerTexts()).toEqual([expect.stringMatching(/^after/i)]);
+});
+
+test('says that an interval has no numbers, and keeps long texts short', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'texts', name: 'Texts' });
+  await service.admin('POST', 'objects/texts/packets', { message: 'word '.repeat(200), mileage: '1,234,567.89' });
+  const page = await browser.openAs(`/objects/${object._id}/history`);
+  await page.getByText('contain no numbers to chart').waitFor();
+  expect(await page.getByText('Drag over a chart').count()).toBe(0);
+  await page.goto(`${service.url}/objects/${object._id}/live`);
+  const value = page.locator('.value-cards dd').first();
+  await value.waitFor();
+  expect((await value.boundingBox())?.height).toBeLessThan(150);
 });
