@@ -1,7 +1,7 @@
 /** Sends commands to an object, and shows what becomes of them. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { modelOf } from '../home/values.js';
+import { type Model, modelOf } from '../home/values.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
@@ -13,7 +13,7 @@ import type { FleetObject } from '../state/fleet.js';
 import { onEvent } from '../state/live.js';
 import { may } from '../state/session.js';
 import { formatMoment, t } from '../text/language.js';
-import { SendCommand } from './send-command.js';
+import { namedIn, SendCommand } from './send-command.js';
 
 interface Command extends Entity {
   readonly command: string;
@@ -32,10 +32,11 @@ const POLL_S = 3;
 
 export function CommandsTab({ object }: { object: FleetObject }) {
   const journal = useJournal(object._id);
+  const model = modelOf(object._id, object.model);
   return (
     <>
       {may('POST', `/objects/${object._id}/commands/any`) ? (
-        <SendCommand object={object} model={modelOf(object._id, object.model)} onSent={() => void journal.reload()} />
+        <SendCommand object={object} model={model} onSent={() => void journal.reload()} />
       ) : (
         <p class="hint">{t('commands.notPermitted')}</p>
       )}
@@ -45,7 +46,7 @@ export function CommandsTab({ object }: { object: FleetObject }) {
         {journal.data.value?.length === 0 && <Empty icon="zap" title={t('commands.none')} />}
         <ul class="items">
           {journal.data.value?.map((command) => (
-            <CommandItem key={command._id} command={command} />
+            <CommandItem key={command._id} command={command} model={model} />
           ))}
         </ul>
       </Section>
@@ -77,7 +78,7 @@ function useJournal(id: string): Fetched<Command[]> {
   return journal;
 }
 
-function CommandItem({ command }: { command: Command }) {
+function CommandItem({ command, model }: { command: Command; model: Model | undefined }) {
   const { status, times, params, result } = command;
   const end = ENDED.has(status) && status !== 'done' ? status : 'done';
   const steps = [...STEPS.slice(0, 3), end] as const;
@@ -85,7 +86,7 @@ function CommandItem({ command }: { command: Command }) {
     <li class="item command">
       <div class="item-text">
         <h3>
-          {command.command}
+          {namedIn(model?._actions, command.command)}
           <span class={`tag ${status === 'done' ? 'good' : BAD.has(status) ? 'bad' : ''}`}>
             {t(`command.${status}`)}
           </span>

@@ -55,6 +55,8 @@ const toParam = (text: string, declared: unknown): unknown =>
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
+const CHOICES = ['true', 'false'] as const;
+
 function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWant: (wanted: Wanted) => void }) {
   const chosen = useSignal(actions[0]?.id ?? '');
   const action = actions.find(({ id }) => id === chosen.value) ?? actions[0];
@@ -81,13 +83,15 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
           work.error.value = null;
         }}
       />
-      {names.map((name) => (
-        <Field
-          key={name}
-          {...{ name, label: name, value: textOf(name) }}
-          onInput={(text) => write(values)({ ...values.value, [name]: text })}
-        />
-      ))}
+      {names.map((name) => {
+        const shared = { label: name, value: textOf(name) };
+        const input = (text: string): void => write(values)({ ...values.value, [name]: text });
+        return typeof declared[name] === 'boolean' ? (
+          <Select key={name} {...shared} options={CHOICES.map((one) => [one, t(`value.${one}`)])} onChange={input} />
+        ) : (
+          <Field key={name} {...shared} name={name} onInput={input} />
+        );
+      })}
     </Form>
   );
 }
@@ -121,7 +125,7 @@ interface ConfirmProps extends SendProps {
 }
 
 /** A name from the model, with the id beside it where they differ. */
-function namedIn(declared: readonly Named[] | undefined, id: string): string {
+export function namedIn(declared: readonly Named[] | undefined, id: string): string {
   const name = declared?.find((one) => one.id === id)?.name || id;
   return name === id ? id : `${name} (${id})`;
 }

@@ -10,18 +10,19 @@ const browser = useBrowser(service);
 
 test('sends parameters of a command with the types that the model declares', async () => {
   const params = { pin: '1234', code: '7', speed: 5, on: true, list: [1, 2], none: null, any: '' };
-  const children = [{ type: 'action', id: 'start', params }];
+  const children = [{ type: 'action', id: 'start', name: 'Start engine', params }];
   const { body: model } = await service.admin('POST', 'models', { name: 'Typed', data: { children } });
   const { body: object } = await service.admin('POST', 'objects', { id: 'typed', name: 'Typed', model: model._id });
   const page = await browser.openAs(`/objects/${object._id}/commands`);
   await page.getByLabel('code').fill('42');
   await page.getByLabel('speed').fill('6');
   await page.getByLabel('any').fill('8');
+  await page.getByLabel('on', { exact: true }).selectOption('No');
   await page.getByRole('button', { name: 'Send …' }).click();
   await page.getByRole('button', { name: 'Send command' }).click();
-  await page.locator('.command').waitFor();
+  await page.locator('.command', { hasText: 'Start engine (start)' }).waitFor();
   const { body: commands } = await service.admin('GET', `objects/${object._id}/commands`);
-  expect(commands[0].params).toEqual({ ...params, code: '42', speed: 6, any: 8 });
+  expect(commands[0].params).toEqual({ ...params, code: '42', speed: 6, on: false, any: 8 });
 });
 
 test('removes an emptied email, in the form of a user and in the own profile', async () => {
