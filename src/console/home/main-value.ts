@@ -10,5 +10,8 @@ export function mainValueOf(packet: Packet, modelId: string): Shown | null {
     ([name, value]) => !isPlaceField(name, value) && (typeof value === 'number' || typeof value === 'boolean'),
   );
   const preferred = PREFERRED.flatMap((name) => parameters.filter(([found]) => found === name))[0] ?? parameters[0];
-  return preferred === undefined ? null : toShown(preferred[0], preferred[1], knownModel(modelId));
+  if (preferred === undefined) return null;
+  const shown = toShown(preferred[0], preferred[1], knownModel(modelId));
+  // A number says what it is by its unit, "Yes" does not.
+  return typeof shown.value === 'boolean' ? { ...shown, text: `${shown.label}: ${shown.text}` } : shown;
 }

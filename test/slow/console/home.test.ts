@@ -99,3 +99,13 @@ test('keeps the age and the state in the head of the card current', async () => 
   await head.getByText(/now|sec ago/).waitFor();
   await head.getByText('Online').waitFor();
 });
+
+test('names what is on or off in the list, and keeps a long name of the selected object short', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'alarmed', name: 'A'.repeat(200) });
+  await service.admin('POST', 'objects/alarmed/packets', { alarm: true });
+  const page = await browser.openAs(`/?object=${object._id}`);
+  await page.locator('.row', { hasText: 'alarm: Yes' }).waitFor();
+  const title = page.locator('.card h2');
+  await title.waitFor();
+  expect((await title.boundingBox())?.height).toBeLessThan(80);
+});
