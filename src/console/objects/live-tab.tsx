@@ -16,6 +16,7 @@ import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
 import { addPacket, type LastValues } from './last-values.js';
 import { isWorthChart, numberAt, numberPathsOf } from './numbers.js';
+import { findPresence } from './presence.js';
 
 const LAST_PACKETS = 600;
 const SHOWN_PACKETS = 15;
@@ -43,10 +44,23 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   return (
     <>
       <Values values={values} position={place} positionMs={oldTimeOf(place?.timeMs, object.state.time)} isLarge />
+      {packets !== null && <Since packets={packets} />}
       <Problem error={error} />
       {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} model={model} />}
       {packets !== null && <LastPackets packets={packets} values={values} />}
     </>
+  );
+}
+
+function Since({ packets }: { packets: readonly Packet[] }) {
+  const presence = findPresence(packets, packets.length < LAST_PACKETS);
+  if (presence === null) return null;
+  const { isOnline, sinceMs, isAtLeast } = presence;
+  const since = t(isAtLeast ? 'live.sinceEarlier' : 'live.since', { moment: formatMoment(sinceMs, Date.now()) });
+  return (
+    <p class="quiet">
+      {t(isOnline ? 'state.online' : 'state.offline')} {since}
+    </p>
   );
 }
 
@@ -168,9 +182,15 @@ function LastPackets({ packets, values }: { packets: readonly Packet[]; values: 
               .map((packet) => (
                 <tr key={packet._id}>
                   <td>{formatMoment(packet.time, Date.now())}</td>
-                  {columns.map(({ name }) => (
-                    <td key={name}>{packet[name] === undefined ? '' : formatValue(packet[name])}</td>
-                  ))}
+                  {parametersOf(packet).length === 0 && columns.length > 0 ? (
+                    <td class="quiet" colSpan={columns.length}>
+                      {t(packet.online ? 'state.online' : 'state.offline')}
+                    </td>
+                  ) : (
+                    columns.map(({ name }) => (
+                      <td key={name}>{packet[name] === undefined ? '' : formatValue(packet[name])}</td>
+                    ))
+                  )}
                 </tr>
               ))}
           </tbody>

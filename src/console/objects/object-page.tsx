@@ -56,14 +56,19 @@ function Head({ object: { _id } }: { object: FleetObject }) {
   stateRevision.value;
   const object = objects.get(_id);
   if (object === undefined) return null;
+  const state = isOnline(object) ? 'online' : 'offline';
   return (
     <header class="object-head">
       <div>
         <h1>{object.name}</h1>
         <p class="quiet">
-          <span class={`dot ${isOnline(object) ? 'online' : 'offline'}`} />
-          <span>{isOnline(object) ? t('state.online') : t('state.offline')}</span>
-          {object.state && <Age ms={object.state.time} />}
+          <span class={`dot ${state}`} />
+          <span>{t(`state.${state}`)}</span>
+          {object.state && (
+            <span>
+              {t('object.lastPacket')} <Age ms={object.state.time} />
+            </span>
+          )}
           <code>{object.id}</code>
           {object.status && <span class="tag">{object.status}</span>}
         </p>

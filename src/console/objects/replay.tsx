@@ -1,4 +1,4 @@
-/** The way of an object on a map, and its replay. */
+/** The route of an object on a map, and its replay. */
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { TrackMap } from '../map/track-map.js';

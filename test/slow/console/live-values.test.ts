@@ -147,3 +147,17 @@ test('says that an interval has no numbers, and keeps long texts short', async (
   await value.waitFor();
   expect((await value.boundingBox())?.height).toBeLessThan(150);
 });
+
+test('says since when an object is offline, and since when it is online again', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'pump', name: 'Pump' });
+  const send = (fields: object) => service.admin('POST', 'objects/pump/packets', fields);
+  const dayMs = new Date(2025, 0, 7, 12).getTime();
+  await send({ time: dayMs, flow: 1 });
+  await send({ time: dayMs + HOUR_MS, online: false });
+  const page = await browser.openAs(`/objects/${object._id}/live`);
+  await page.getByText(/^Offline since .*2025.*13:00/).waitFor();
+  await page.locator('tbody td', { hasText: 'Offline' }).waitFor();
+  await send({ time: dayMs + 2 * HOUR_MS, flow: 2 });
+  await send({ time: dayMs + 3 * HOUR_MS, flow: 2 });
+  await page.getByText(/^Online since .*2025.*14:00/).waitFor();
+});
