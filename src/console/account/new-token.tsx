@@ -7,13 +7,14 @@ import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { call } from '../state/api.js';
 import { objects } from '../state/fleet.js';
-import { mayMakeToken, user } from '../state/session.js';
+import { user } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t, tn } from '../text/language.js';
 import { ObjectField } from './object-field.js';
 import {
   deviceScopes,
   LIFETIME_DAYS,
+  mayMakeToken,
   PRESETS,
   type Preset,
   READ_SCOPES,

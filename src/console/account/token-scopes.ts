@@ -1,4 +1,7 @@
 /** What a token may do, as choices that a person understands. */
+import { mayGrant } from '../../model/access.js';
+import { may, user } from '../state/session.js';
+
 export type Preset = 'all' | 'read' | 'device' | 'custom';
 export const PRESETS: readonly Preset[] = ['device', 'read', 'all', 'custom'];
 
@@ -12,6 +15,12 @@ export function deviceScopes(ids: readonly string[]): string[] {
       `GET /objects/${id}/commands/*`,
       `POST /objects/${id}/commands/*/result`,
     ]);
+}
+
+/** Whether the user may make a token with these permissions: nobody grants permissions that they lack. */
+export function mayMakeToken(scopes: readonly string[]): boolean {
+  const caller = user.value;
+  return caller != null && may('POST', '/account/tokens') && mayGrant(caller, scopes);
 }
 
 export const READ_SCOPES = ['GET /*'];

@@ -1,12 +1,12 @@
 /** Connects the device of an object: a token or an MQTT password, made here and shown once, with the commands that use it. */
 import { useSignal } from '@preact/signals';
-import { deviceScopes } from '../account/token-scopes.js';
+import { deviceScopes, mayMakeToken } from '../account/token-scopes.js';
 import { CopyBox } from '../parts/copy.js';
 import { Problem, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { call } from '../state/api.js';
 import type { FleetObject } from '../state/fleet.js';
-import { may, mayMakeToken } from '../state/session.js';
+import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { Snippets } from '../welcome/snippets.js';
 

@@ -77,6 +77,7 @@ export interface Entity extends Json {
 }
 
 const PAGE = 1_000;
+const NEXT_PAGE = 300;
 
 type Parameters = Record<string, string | number | undefined>;
 
@@ -84,19 +85,20 @@ type Parameters = Record<string, string | number | undefined>;
 export const listPage = <T extends Entity>(path: string, parameters: Parameters): Promise<T[]> =>
   call<T[]>('GET', `${path}${toQuery(parameters)}`);
 
-/** Every entity of a list, page by page; each is twice as large as the one before, up to `PAGE`. */
+/** Every entity of a list, page by page. While few are there, pages are small: a page that is being opened has no time for large ones. */
 export async function* listAll<T extends Entity>(
   path: string,
   parameters: Parameters = {},
   firstPage = PAGE,
 ): AsyncGenerator<T[]> {
-  let [after, limit]: [string | undefined, number] = [undefined, firstPage];
+  let [after, limit, loaded]: [string | undefined, number, number] = [undefined, firstPage, 0];
   for (;;) {
     const page: T[] = await listPage<T>(path, { ...parameters, limit, after });
     yield page;
     if (page.length < limit) return;
     after = page.at(-1)?._id;
-    limit = Math.min(PAGE, 2 * limit);
+    loaded += limit;
+    limit = Math.min(PAGE, Math.max(limit, NEXT_PAGE, Math.ceil(loaded / 10)));
   }
 }
 

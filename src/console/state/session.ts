@@ -1,6 +1,6 @@
 /** Who uses the console, and what they may do. The rules are the server's own. */
 import { computed, signal } from '@preact/signals';
-import { mayCall, mayGrant, toSegments } from '../../model/access.js';
+import { mayCall, toSegments } from '../../model/access.js';
 import { call, type Entity, noSession, onSessionEnd, VigilError } from './api.js';
 
 export interface User extends Entity {
@@ -87,12 +87,6 @@ function forget(): void {
 export function may(method: string, path: string): boolean {
   const caller = user.value;
   return caller != null && mayCall(caller, method, toSegments(path));
-}
-
-/** Whether they may make a token with these permissions: nobody grants what they lack. */
-export function mayMakeToken(scopes: readonly string[]): boolean {
-  const caller = user.value;
-  return caller != null && may('POST', '/account/tokens') && mayGrant(caller, scopes);
 }
 
 /** Pages that need more than their own data. */
