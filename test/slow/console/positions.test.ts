@@ -51,7 +51,7 @@ test('shows objects whose devices name their position differently', async () => 
   await create('c', 'Geographer', { location: { type: 'Point', coordinates: [11, 52] }, fuel: 9 });
   const page = await browser.openAs('/', ADMIN, STILL);
   const rows: [string, string, string][] = [
-    ['Longitudes', '48.00000, 11.00000', 'Heading 90 ° Fuel 7 Position 48.00000, 11.00000'],
+    ['Longitudes', '48.00000, 11.00000', 'Heading 90° Fuel 7 Position 48.00000, 11.00000'],
     ['Nested', '50.50000, 11.00000', 'Speed 33 km/h Position 50.50000, 11.00000'],
     ['Geographer', '52.00000, 11.00000', 'Fuel 9 Position 52.00000, 11.00000'],
   ];
