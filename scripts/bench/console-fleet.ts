@@ -43,11 +43,11 @@ export async function measureLive(given: Given): Promise<Row[]> {
   const firstMs = Math.min(MINUTE_MS, durationMs / 2);
   const [first, last, busy, cpu] = await whilePosting({ target: server, size, paced }, async () => {
     await wait(WARM_MS);
+    const cpu = await probe.busyCpu(() => wait(CPU_MS));
     const begin = await probe.busy(() => wait(firstMs));
     const first = await probe.heapMb();
     const rest = await probe.busy(() => wait(durationMs - firstMs));
-    const last = await probe.heapMb();
-    return [first, last, [begin, rest], await probe.busyCpu(() => wait(CPU_MS))] as const;
+    return [first, await probe.heapMb(), [begin, rest], cpu] as const;
   });
   await page.context().close();
   const title = `${format(size.objects)} objects, ${format(PACKETS_PER_SECOND)} packets/s`;
