@@ -52,7 +52,7 @@ test('the console is measured in a browser, each value beside its bar', async ()
         .join(' ') ?? [],
   );
   const [fleet, many] = [
-    ['≤ 25', '≤ 100', '≤ 60', '≤ 60'],
+    ['≤ 25', '≤ 100', '≤ 25', '≤ 100', '≤ 60', '≤ 60'],
     ['≤ 1,500', '≤ 100', '≥ 55'],
   ];
   const starts = ['≤ 1,000', '≤ 1,500', '≤ 1,000', '≤ 1,500'];
