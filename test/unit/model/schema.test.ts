@@ -89,6 +89,9 @@ describe('a keyword', () => {
   });
 });
 
+const EXCEEDS_LIMITS =
+  /^schema: (larger than|nested more than|more than \d+ (parts|patterns)|its patterns are too large)/;
+
 test('accepts and refuses random entities like Ajv', () => {
   const small = fc.integer({ min: 0, max: 3 });
   const name = fc.constantFrom('a', 'b', 'ab');
@@ -137,10 +140,13 @@ test('accepts and refuses random entities like Ajv', () => {
   fc.assert(
     fc.property(schema, value, (wanted, given) => {
       const copy = JSON.parse(JSON.stringify({ wanted, given }));
+      const fault = ofValue(copy.wanted, copy.given);
+      // Ajv has no limits; random schemas exceed ours once in thousands.
+      fc.pre(!EXCEEDS_LIMITS.test(fault ?? ''));
       const isFit = ajv.compile({ properties: { a: copy.wanted } })({ a: copy.given });
       if (isFit) fitting++;
       else others++;
-      expect(ofValue(copy.wanted, copy.given) === null).toBe(isFit);
+      expect(fault === null).toBe(isFit);
     }),
     { numRuns: runsOf(300) },
   );
