@@ -1,14 +1,10 @@
 /** Parses the settings of webhooks, and selects the fields that are sent. Pure. */
 import { badRequest } from '../errors.js';
-import { EVENT_NAMES } from './event-names.js';
+import { EVENT_NAMES, WEBHOOK_EVENTS } from './event-names.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { ID } from './own-id.js';
 
-/** The events of packets that contain only presence. In the live feed they are packets like any other. */
-export const PRESENCE_EVENTS = ['online', 'offline'] as const;
-/** The events of the live feed, and those of presence. */
-export const WEBHOOK_EVENTS: readonly string[] = [...EVENT_NAMES, ...PRESENCE_EVENTS];
 export const WEBHOOK_MODES = ['object', 'batch'] as const;
 export type WebhookMode = (typeof WEBHOOK_MODES)[number];
 

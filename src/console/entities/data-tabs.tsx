@@ -1,13 +1,8 @@
 /** The stores of the data pages, each with an address of its own. */
 import { Tabs } from '../parts/tabs.js';
-import { type Entity, list } from '../state/api.js';
-import { useFetched } from '../state/fetched.js';
+import { namedOf } from '../state/references.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
-
-interface Store extends Entity {
-  readonly name: string;
-}
 
 const BUILT_IN = ['models', 'geofences', 'labels', 'handlers', 'stores'];
 /** They have pages of their own. */
@@ -16,8 +11,7 @@ const OWN_PAGE = new Set(['models', 'geofences']);
 export const pathOf = (store: string): string => (OWN_PAGE.has(store) ? `/${store}` : `/data/${store}`);
 
 export function DataTabs({ store }: { store: string }) {
-  const { data } = useFetched(async () => (may('GET', '/stores') ? list<Store>('/stores', { only: 'name' }) : []));
-  const names = [...BUILT_IN, ...(data.value ?? []).map(({ name }) => name)];
+  const names = [...BUILT_IN, ...namedOf('stores').flatMap(({ name }) => name ?? [])];
   const readable = [...new Set(names)].filter((name) => may('GET', `/${name}`));
   return (
     <Tabs

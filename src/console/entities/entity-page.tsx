@@ -1,7 +1,6 @@
 /** The entities of a store as a table: search, create, change, remove. */
 import { useSignal } from '@preact/signals';
 import { Age } from '../parts/age.js';
-import { Confirm } from '../parts/confirm.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
@@ -9,11 +8,12 @@ import { SearchField } from '../parts/search-field.js';
 import { Section } from '../parts/tabs.js';
 import { call, type Entity, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
+import { loadPart } from '../state/parts.js';
 import { forgetNames, nameOf } from '../state/references.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatDateTime, formatNumber, t } from '../text/language.js';
-import { EntityForm } from './entity-form.js';
+import type { Opened } from './entity-dialog.js';
 import { columnsOf, type EntityColumn, type EntityKind, isBuiltIn, labelOf } from './kinds.js';
 
 const PAGE = 200;
@@ -28,8 +28,7 @@ export function EntityPage({ kind }: { kind: EntityKind }) {
       ),
     [kind.store, search.value],
   );
-  const edited = useSignal<Entity | 'new' | null>(null);
-  const removed = useSignal<Entity | null>(null);
+  const { opened, dialog, open } = useDialog();
   const changed = async (): Promise<void> => {
     forgetNames(kind.store);
     await reload();
@@ -38,29 +37,30 @@ export function EntityPage({ kind }: { kind: EntityKind }) {
     <Section
       title={t(kind.title)}
       about={t(kind.about)}
-      action={<NewButton kind={kind} onClick={() => write(edited)('new')} />}
+      action={<NewButton kind={kind} onClick={() => open({ dialog: 'form', entity: null })} />}
     >
       <SearchField label={t('entity.search')} value={search.value} onInput={write(search)} />
       <Problem error={error.value} />
       {data.value === null && !error.value && <Skeleton rows={4} />}
       {data.value?.length === 0 && <Empty icon="database" title={t('entity.none')} />}
-      {(data.value?.length ?? 0) > 0 && (
-        <EntityTable kind={kind} entities={data.value ?? []} onEdit={write(edited)} onRemove={write(removed)} />
-      )}
+      {(data.value?.length ?? 0) > 0 && <EntityTable kind={kind} entities={data.value ?? []} onOpen={open} />}
       {data.value?.length === PAGE && <p class="hint">{t('entity.cut', { count: PAGE })}</p>}
-      {edited.value && (
-        <EntityForm
-          kind={kind}
-          entity={edited.value === 'new' ? null : edited.value}
-          onDone={changed}
-          onClose={() => write(edited)(null)}
-        />
-      )}
-      {removed.value && (
-        <Removal kind={kind} entity={removed.value} onDone={changed} onClose={() => write(removed)(null)} />
-      )}
+      {dialog.value && <dialog.value.EntityDialog kind={kind} opened={opened} onChange={changed} />}
     </Section>
   );
+}
+
+/** The dialogs are loaded when the first one is opened. */
+function useDialog() {
+  const opened = useSignal<Opened | null>(null);
+  const dialog = useSignal<typeof import('./entity-dialog.js') | null>(null);
+  const open = (next: Opened): void => {
+    opened.value = next;
+    void loadPart(() => import('./entity-dialog.js')).then((loaded) => {
+      dialog.value = loaded;
+    });
+  };
+  return { opened, dialog, open };
 }
 
 function NewButton({ kind, onClick }: { kind: EntityKind; onClick: () => void }) {
@@ -82,21 +82,20 @@ function NewButton({ kind, onClick }: { kind: EntityKind; onClick: () => void })
 interface TableProps {
   readonly kind: EntityKind;
   readonly entities: readonly Entity[];
-  readonly onEdit: (entity: Entity) => void;
-  readonly onRemove: (entity: Entity) => void;
+  readonly onOpen: (opened: Opened) => void;
 }
 
-function EntityTable({ kind, entities, onEdit, onRemove }: TableProps) {
+function EntityTable({ kind, entities, onOpen }: TableProps) {
   const columns = columnsOf(kind, entities);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled with the keyboard
     <section class="table" tabIndex={0} aria-label={t(kind.title)}>
-      <table>
+      <table class="rows">
         <thead>
           <tr>
-            {columns.map(({ name, text }) => (
-              <th key={name} scope="col">
-                {text ? t(text) : name}
+            {columns.map((column) => (
+              <th key={column.name} scope="col">
+                {titleOf(column)}
               </th>
             ))}
             <th scope="col">
@@ -108,7 +107,7 @@ function EntityTable({ kind, entities, onEdit, onRemove }: TableProps) {
           {entities.map((entity) => (
             <tr key={entity._id}>
               {columns.map((column) => (
-                <td key={column.name}>
+                <td key={column.name} data-title={titleOf(column)}>
                   {kind.page !== undefined && column.name === 'name' ? (
                     <a href={`${kind.page}/${entity._id}`}>{labelOf(entity)}</a>
                   ) : (
@@ -117,7 +116,7 @@ function EntityTable({ kind, entities, onEdit, onRemove }: TableProps) {
                 </td>
               ))}
               <td>
-                <Actions kind={kind} entity={entity} onEdit={onEdit} onRemove={onRemove} />
+                <Actions kind={kind} entity={entity} onOpen={onOpen} />
               </td>
             </tr>
           ))}
@@ -127,18 +126,20 @@ function EntityTable({ kind, entities, onEdit, onRemove }: TableProps) {
   );
 }
 
-function Actions({
-  kind: { store, fields, page },
-  entity,
-  onEdit,
-  onRemove,
-}: Omit<TableProps, 'entities'> & { entity: Entity }) {
+const titleOf = ({ name, text, label }: EntityColumn): string => (text ? t(text) : (label ?? name));
+
+function Actions({ kind: { store, fields, page }, entity, onOpen }: Omit<TableProps, 'entities'> & { entity: Entity }) {
   if (isBuiltIn(entity)) return null;
   const path = `/${store}/${entity._id}`;
   return (
     <div class="actions">
+      {store === 'handlers' && may('GET', `${path}/deliveries`) && (
+        <button type="button" class="button small" onClick={() => onOpen({ dialog: 'webhook', entity })}>
+          {t('webhook.messages')}
+        </button>
+      )}
       {fields !== null && page === undefined && may('PATCH', path) && (
-        <button type="button" class="button small" onClick={() => onEdit(entity)}>
+        <button type="button" class="button small" onClick={() => onOpen({ dialog: 'form', entity })}>
           {t('entity.edit')}
         </button>
       )}
@@ -147,7 +148,7 @@ function Actions({
           type="button"
           class="icon-button"
           aria-label={t('entity.remove', { name: labelOf(entity) })}
-          onClick={() => onRemove(entity)}
+          onClick={() => onOpen({ dialog: 'removal', entity })}
         >
           <Icon name="trash" size={16} />
         </button>
@@ -183,26 +184,4 @@ function toText(value: unknown): string {
   if (typeof value === 'boolean') return t(value ? 'value.true' : 'value.false');
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS - 1)}…` : text;
-}
-
-interface RemovalProps {
-  readonly kind: EntityKind;
-  readonly entity: Entity;
-  readonly onDone: () => Promise<void>;
-  readonly onClose: () => void;
-}
-
-function Removal({ kind, entity, onDone, onClose }: RemovalProps) {
-  return (
-    <Confirm
-      title={t('settings.removeTitle', { name: labelOf(entity) })}
-      text={t('entity.removeAbout')}
-      action={t('action.remove')}
-      onConfirm={async () => {
-        await call('DELETE', `/${kind.store}/${entity._id}`);
-        await onDone();
-      }}
-      onClose={onClose}
-    />
-  );
 }

@@ -1,18 +1,9 @@
-/** What the pages of stores show and let people edit, store by store; every other store is edited as JSON. */
+/** What the pages of stores show and let people edit, store by store; stores of administrators are described by their schema. */
+import { WEBHOOK_EVENTS } from '../../model/event-names.js';
 import type { Entity } from '../state/api.js';
 import type { TextKey } from '../text/language.js';
-
-export interface EntityField {
-  readonly name: string;
-  readonly text: TextKey;
-  /** `reference`: the `_id` of an entity of another store; `lines`: a list of texts; `json`: anything. */
-  readonly kind: 'text' | 'password' | 'email' | 'check' | 'reference' | 'lines' | 'json';
-  readonly store?: string;
-  readonly hint?: TextKey;
-  readonly isRequired?: boolean;
-  /** Set when the entity is created, and not changed any more. */
-  readonly isFixed?: boolean;
-}
+import type { EntityField } from './field.js';
+import { fieldsOfSchema, REST } from './schema-fields.js';
 
 export interface EntityKind {
   readonly store: string;
@@ -33,8 +24,9 @@ export const isBuiltIn = ({ _id }: Entity): boolean => _id.startsWith('000000000
 
 export interface EntityColumn {
   readonly name: string;
-  /** Without it, the name is shown. */
+  /** Without it, the label or the name is shown. */
   readonly text?: TextKey;
+  readonly label?: string | undefined;
   readonly kind?: 'age' | 'date' | 'reference' | 'list' | 'check';
   readonly store?: string;
 }
@@ -54,8 +46,8 @@ const USERS: EntityKind = {
   ],
   fields: [
     { name: 'login', text: 'login.login', kind: 'text', isRequired: true },
-    { name: 'name', text: 'entity.name', kind: 'text' },
-    { name: 'email', text: 'profile.email', kind: 'email' },
+    { name: 'name', text: 'entity.name', kind: 'text', cleared: '' },
+    { name: 'email', text: 'profile.email', kind: 'email', cleared: null },
     { name: 'password', text: 'login.password', kind: 'password', hint: 'access.passwordHint' },
     { name: 'role', text: 'entity.role', kind: 'reference', store: 'roles' },
     { name: 'group', text: 'entity.group', kind: 'reference', store: 'groups', isFixed: true },
@@ -72,7 +64,17 @@ const GROUPS: EntityKind = {
 const ROLES: EntityKind = {
   ...{ store: 'roles', title: 'access.roles', about: 'access.rolesAbout' },
   columns: [NAME, { name: 'credentials', text: 'entity.credentials', kind: 'list' }],
-  fields: [NAME_FIELD, { name: 'credentials', text: 'entity.credentials', kind: 'lines', hint: 'tokens.scopesHint' }],
+  fields: [
+    NAME_FIELD,
+    {
+      name: 'credentials',
+      text: 'entity.credentials',
+      kind: 'lines',
+      hint: 'tokens.scopesHint',
+      isRequired: true,
+      cleared: [],
+    },
+  ],
 };
 
 const TOKENS: EntityKind = {
@@ -106,10 +108,80 @@ export const MODELS: EntityKind = {
   columns: [NAME, CREATED],
 };
 
-/** The kind of any store. */
-export function kindOf(store: string): EntityKind {
-  if (store === 'models') return MODELS;
-  const fields: readonly EntityField[] = [{ name: '', text: 'data.entity', kind: 'json', hint: 'data.entityHint' }];
+const EXAMPLE_SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+
+const LABELS: EntityKind = {
+  ...{ store: 'labels', title: 'data.labels', about: 'data.labelsAbout', isOpen: true, columns: [NAME, CREATED] },
+  fields: [NAME_FIELD, REST],
+};
+
+const WEBHOOKS: EntityKind = {
+  ...{ store: 'handlers', title: 'data.handlers', about: 'data.handlersAbout' },
+  columns: [
+    NAME,
+    { name: 'url', text: 'webhook.url' },
+    { name: 'events', text: 'webhook.events', kind: 'list' },
+    { name: 'active', text: 'entity.active', kind: 'check' },
+    CREATED,
+  ],
+  fields: [
+    NAME_FIELD,
+    { name: 'url', text: 'webhook.url', kind: 'text', hint: 'webhook.urlHint', isRequired: true },
+    {
+      ...{ name: 'events', text: 'webhook.events', kind: 'several', hint: 'webhook.eventsHint' },
+      ...{ options: WEBHOOK_EVENTS, cleared: null },
+    },
+    { name: 'objects', text: 'webhook.objects', kind: 'lines', hint: 'webhook.objectsHint', cleared: null },
+    { name: 'model', text: 'webhook.model', kind: 'reference', store: 'models', cleared: null },
+    { name: 'labels', text: 'data.labels', kind: 'lines', hint: 'webhook.labelsHint', cleared: null },
+    { name: 'only', text: 'webhook.only', kind: 'lines', hint: 'webhook.onlyHint', cleared: null },
+    {
+      name: 'mode',
+      text: 'webhook.mode',
+      kind: 'choice',
+      options: ['object', 'batch'],
+      hint: 'webhook.modeHint',
+      cleared: null,
+    },
+    { name: 'headers', text: 'webhook.headers', kind: 'json', hint: 'webhook.headersHint', cleared: null },
+    { name: 'active', text: 'entity.active', kind: 'check' },
+    REST,
+  ],
+};
+
+const OWN_STORES: EntityKind = {
+  ...{ store: 'stores', title: 'data.stores', about: 'data.storesAbout' },
+  columns: [NAME, { name: 'shared', text: 'data.shared' }, CREATED],
+  fields: [
+    { ...NAME_FIELD, hint: 'data.storeNameHint', isFixed: true },
+    {
+      name: 'schema',
+      text: 'data.schema',
+      kind: 'json',
+      hint: 'data.schemaHint',
+      initial: EXAMPLE_SCHEMA,
+      cleared: {},
+    },
+    {
+      name: 'shared',
+      text: 'data.shared',
+      kind: 'choice',
+      options: [true, false],
+      hint: 'data.sharedHint',
+      cleared: false,
+    },
+  ],
+};
+
+const BUILT_IN: readonly EntityKind[] = [MODELS, LABELS, WEBHOOKS, OWN_STORES];
+
+export const isBuiltInStore = (store: string): boolean => BUILT_IN.some((kind) => kind.store === store);
+
+/** The kind of any store; the schema is that of a store of an administrator. */
+export function kindOf(store: string, schema: unknown): EntityKind {
+  const known = BUILT_IN.find((kind) => kind.store === store);
+  if (known !== undefined) return known;
+  const fields = fieldsOfSchema(schema);
   return { ...{ store, title: 'data.entities', about: 'data.about', fields, isOpen: true }, columns: [NAME, CREATED] };
 }
 
@@ -123,14 +195,15 @@ const MOST_OWN_COLUMNS = 5;
 
 /** The columns of a kind that some of these entities have; of an open kind also the fields that its creator named. */
 export function columnsOf(
-  { columns, isOpen = false }: EntityKind,
+  { columns, fields: formFields, isOpen = false }: EntityKind,
   entities: readonly Entity[],
 ): readonly EntityColumn[] {
   if (!isOpen) return columns;
   const fields = entities.flatMap((entity) => Object.entries(contentOf(entity)));
   const names = new Set(fields.filter(([, value]) => typeof value !== 'object').map(([name]) => name));
   const known = columns.filter(({ name }) => name !== NAME.name || names.delete(name));
-  const own = [...names].slice(0, MOST_OWN_COLUMNS).map((name) => ({ name }));
+  const labelIn = (name: string) => formFields?.find((field) => field.name === name)?.label;
+  const own = [...names].slice(0, MOST_OWN_COLUMNS).map((name) => ({ name, label: labelIn(name) }));
   return [...known.slice(0, -1), ...own, ...known.slice(-1)];
 }
 

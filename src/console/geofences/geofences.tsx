@@ -45,7 +45,7 @@ export function Geofences() {
       </div>
       {asJson.value && (
         <EntityForm
-          kind={kindOf('geofences')}
+          kind={kindOf('geofences', null)}
           entity={asJson.value === 'new' ? null : asJson.value}
           onDone={reload}
           onClose={() => write(asJson)(null)}

@@ -1,10 +1,13 @@
 /** A map in the page: the ground beneath, the way it is moved, and its colours. */
-import { Map as GlMap, setWorkerUrl } from 'maplibre-gl';
+import { Map as GlMap, ScaleControl, setWorkerUrl } from 'maplibre-gl';
 import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
 import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
 import { STYLE_URL, TILES_URL } from './own-map.js';
 
 declare const MAP_WORKER: string;
+
+const SCALE_PX = 100;
+const usesMiles = (): boolean => /-(US|GB|LR|MM)\b/.test(navigator.language);
 
 export interface BaseMapOptions {
   readonly label: string;
@@ -41,6 +44,7 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
   });
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
+  map.addControl(new ScaleControl({ maxWidth: SCALE_PX, unit: usesMiles() ? 'imperial' : 'metric' }), 'bottom-left');
   container.dataset.style = STYLE_URL === null ? 'own' : 'foreign';
   let isDarkNow = isDark;
   const ground = loadGround(map, isDark, container);

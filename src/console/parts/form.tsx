@@ -14,7 +14,7 @@ interface FieldProps {
   readonly onInput: (value: string) => void;
   readonly hint?: string | undefined;
   readonly error?: string | null | undefined;
-  readonly type?: 'text' | 'password' | 'email' | 'number' | 'datetime-local';
+  readonly type?: 'text' | 'password' | 'email' | 'number' | 'date' | 'datetime-local';
   readonly autocomplete?: 'username' | 'current-password' | 'new-password' | 'name' | 'email' | 'off';
   readonly required?: boolean;
   readonly autofocus?: boolean;
@@ -22,43 +22,49 @@ interface FieldProps {
   readonly rows?: number;
 }
 
-export function Field({ label, value, onInput, hint, error: own, rows, ...rest }: FieldProps) {
-  const id = useId();
-  const { text, input, clear } = useFault<HTMLInputElement & HTMLTextAreaElement>(rest.name);
+export function Field({ label, value, onInput, hint, error, rows, ...rest }: FieldProps) {
+  const { shared, input, clear, around } = useField<HTMLInputElement & HTMLTextAreaElement>({
+    ...{ label, hint, error, name: rest.name },
+  });
   // A browser does it only for the first page.
   useEffect(() => {
     if (rest.autofocus) input.current?.focus();
   }, []);
-  const noteId = `${id}-note`;
-  const error = own ?? text;
-  const note = error ?? hint;
-  const shared = {
-    id,
-    value,
-    ref: input,
-    'aria-invalid': error ? true : undefined,
-    'aria-describedby': note ? noteId : undefined,
+  const filled = {
+    ...{ ...shared, value, spellcheck: false },
     onInput: (event: Event) => {
       clear();
       onInput((event.currentTarget as HTMLInputElement).value);
     },
   } as const;
-  return (
+  return around(
+    rows === undefined ? (
+      <input {...filled} {...({ type: 'text', ...rest } as { type: 'text' })} autocapitalize="none" />
+    ) : (
+      <textarea {...filled} rows={rows} />
+    ),
+  );
+}
+
+/** What inputs have in common: their label, and the hint or the error below. */
+function useField<T extends HTMLElement>({ label, name, hint, error: own }: Partial<FieldProps>) {
+  const id = useId();
+  const { text, input, clear } = useFault<T>(name);
+  const error = own ?? text;
+  const noteId = `${id}-note`;
+  const shared = {
+    ...{ id, name, ref: input },
+    'aria-invalid': error ? true : undefined,
+    'aria-describedby': (error ?? hint) ? noteId : undefined,
+  } as const;
+  const around = (field: ComponentChildren) => (
     <div class="field">
       <label for={id}>{label}</label>
-      {rows === undefined ? (
-        <input
-          {...shared}
-          {...({ type: 'text', ...rest } as { type: 'text' })}
-          spellcheck={false}
-          autocapitalize="none"
-        />
-      ) : (
-        <textarea {...shared} name={rest.name} rows={rows} spellcheck={false} />
-      )}
+      {field}
       <Note id={noteId} error={error} hint={hint} />
     </div>
   );
+  return { shared, input, clear, around };
 }
 
 interface NoteProps {
@@ -79,24 +85,30 @@ export function Note({ id, error, hint }: NoteProps) {
 
 interface SelectProps {
   readonly label: string;
+  /** As the server names it: its errors are shown here. */
+  readonly name?: string | undefined;
+  readonly hint?: string | undefined;
   readonly value: string;
   readonly options: readonly (readonly [string, string])[];
   readonly onChange: (value: string) => void;
 }
 
-export function Select({ label, value, options, onChange }: SelectProps) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        {options.map(([option, text]) => (
-          <option key={option} value={option}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </div>
+export function Select({ value, options, onChange, ...rest }: SelectProps) {
+  const { shared, clear, around } = useField<HTMLSelectElement>(rest);
+  return around(
+    <select
+      {...{ ...shared, value }}
+      onChange={(event) => {
+        clear();
+        onChange(event.currentTarget.value);
+      }}
+    >
+      {options.map(([option, text]) => (
+        <option key={option} value={option}>
+          {text}
+        </option>
+      ))}
+    </select>,
   );
 }
 

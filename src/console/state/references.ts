@@ -43,6 +43,7 @@ export function nameOf(store: string, id: unknown): string {
   return found === undefined ? String(id ?? '') : titleOf(found);
 }
 
+/** Reads them again where they are shown. */
 export function forgetNames(store: string): void {
-  asked.delete(store);
+  if (asked.delete(store)) namedOf(store);
 }

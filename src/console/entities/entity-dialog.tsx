@@ -1,0 +1,56 @@
+/** The dialogs of the entities of a store, which are loaded when one is opened. */
+import type { Signal } from '@preact/signals';
+import { Confirm } from '../parts/confirm.js';
+import { call, type Entity } from '../state/api.js';
+import { write } from '../state/write.js';
+import { t } from '../text/language.js';
+import { EntityForm } from './entity-form.js';
+import { type EntityKind, labelOf } from './kinds.js';
+import { SecretDialog, WebhookDialog } from './webhook.js';
+
+/** The dialog that is open, and its entity; null for a new one. */
+export type Opened =
+  | { readonly dialog: 'form'; readonly entity: Entity | null }
+  | { readonly dialog: 'removal' | 'webhook' | 'secret'; readonly entity: Entity };
+
+interface DialogProps {
+  readonly kind: EntityKind;
+  readonly opened: Signal<Opened | null>;
+  readonly onChange: () => Promise<void>;
+}
+
+export function EntityDialog({ kind, opened, onChange }: DialogProps) {
+  if (opened.value === null) return null;
+  const { dialog, entity } = opened.value;
+  const close = (): void => write(opened)(null);
+  if (dialog === 'webhook') return <WebhookDialog handler={entity} onClose={close} />;
+  if (dialog === 'secret') return <SecretDialog handler={entity} onClose={close} />;
+  if (dialog === 'removal') return <Removal kind={kind} entity={entity} onDone={onChange} onClose={close} />;
+  const done = async (answer: Entity): Promise<void> => {
+    if (answer.secret !== undefined) write(opened)({ dialog: 'secret', entity: answer });
+    await onChange();
+  };
+  return <EntityForm kind={kind} entity={entity} onDone={done} onClose={close} />;
+}
+
+interface RemovalProps {
+  readonly kind: EntityKind;
+  readonly entity: Entity;
+  readonly onDone: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function Removal({ kind, entity, onDone, onClose }: RemovalProps) {
+  return (
+    <Confirm
+      title={t('settings.removeTitle', { name: labelOf(entity) })}
+      text={t('entity.removeAbout')}
+      action={t('action.remove')}
+      onConfirm={async () => {
+        await call('DELETE', `/${kind.store}/${entity._id}`);
+        await onDone();
+      }}
+      onClose={onClose}
+    />
+  );
+}

@@ -1,0 +1,97 @@
+/** The fields of the form of an entity: their texts, and what they contribute to a request. */
+import { toLines } from '../account/token-scopes.js';
+import { FieldError } from '../parts/field-errors.js';
+import type { Entity, Json } from '../state/api.js';
+import { user } from '../state/session.js';
+import { t } from '../text/language.js';
+import type { EntityField, FieldKind } from './field.js';
+import { contentOf } from './kinds.js';
+
+const DATE = /^\d{4}-\d\d-\d\d$/;
+const isAbsent = (value: unknown): boolean => value === undefined || value === null;
+const isLine = (value: unknown): boolean => typeof value === 'string' && value.trim() === value && /^.+$/.test(value);
+const isListOf = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
+  isAbsent(value) || (Array.isArray(value) && value.every(isItem));
+
+/** Whether a kind of field shows the value without changing it. */
+const FITS: Partial<Record<FieldKind, (value: unknown, options: readonly unknown[]) => boolean>> = {
+  text: (value) => isAbsent(value) || value === '' || (typeof value === 'string' && !/[\r\n]/.test(value)),
+  paragraph: (value) => isAbsent(value) || (typeof value === 'string' && !value.includes('\r')),
+  date: (value) => isAbsent(value) || DATE.test(String(value)),
+  number: (value) => isAbsent(value) || typeof value === 'number',
+  choice: (value, options) => isAbsent(value) || options.includes(value),
+  several: (value, options) => isListOf(value, (item) => options.includes(item)),
+  lines: (value) => isListOf(value, isLine),
+};
+
+/** The field as it can show the value that the entity has: `paragraph` or `json` where its own kind cannot. */
+export function fitting(field: EntityField, entity: Entity | null): EntityField {
+  const value = entity?.[field.name];
+  const fits = (kind: FieldKind): boolean => FITS[kind]?.(value, field.options ?? []) ?? true;
+  if (fits(field.kind)) return field;
+  return { ...field, kind: field.kind === 'text' && fits('paragraph') ? 'paragraph' : 'json' };
+}
+
+/** What a field begins with. */
+export function toText(field: EntityField, entity: Entity | null, all: readonly EntityField[]): string {
+  const { kind, name, initial, store } = field;
+  if (kind === 'rest') return toRestText(entity, all);
+  const value = entity === null ? initial : entity[name];
+  if (kind === 'check') return String(value !== false);
+  if (kind === 'password') return '';
+  if (isAbsent(value)) return entity === null && store === 'groups' ? (user.value?.group ?? '') : '';
+  if (kind === 'json') return JSON.stringify(value, null, 2);
+  if (kind === 'lines') return (value as string[]).join('\n');
+  return kind === 'choice' || kind === 'several' ? JSON.stringify(value) : String(value);
+}
+
+function toRestText(entity: Entity | null, all: readonly EntityField[]): string {
+  // An entity of which nothing is known has a name, as most have.
+  if (entity === null) return all.length === 1 ? JSON.stringify({ name: '' }, null, 2) : '';
+  const rest = restOf(entity, all);
+  return Object.keys(rest).length === 0 && all.length > 1 ? '' : JSON.stringify(rest, null, 2);
+}
+
+function restOf(entity: Entity, all: readonly EntityField[]): Json {
+  const shown = new Set(all.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(contentOf(entity)).filter(([name]) => !shown.has(name)));
+}
+
+/** What a field contributes to a request; nothing where nothing was typed or changed. Throws a FieldError. */
+export function toPart(field: EntityField, text: string, entity: Entity | null, all: readonly EntityField[]): Json {
+  const { kind, name, cleared, isRequired } = field;
+  if (entity !== null && text === toText(field, entity, all)) return {};
+  if (kind === 'rest') return text.trim() === '' ? {} : changedOf(toRest(text), entity);
+  if (text.trim() !== '') return { [name]: toValue(field, text) };
+  if (entity === null) return kind === 'lines' && isRequired ? { [name]: [] } : {};
+  return cleared === undefined ? {} : { [name]: cleared };
+}
+
+function toRest(text: string): Json {
+  const rest = parse('', text);
+  if (typeof rest === 'object' && rest !== null && !Array.isArray(rest)) return rest as Json;
+  throw new FieldError('', t('data.notObject'));
+}
+
+const changedOf = (rest: Json, entity: Entity | null): Json =>
+  Object.fromEntries(
+    Object.entries(rest).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(entity?.[name])),
+  );
+
+function toValue({ kind, name }: EntityField, text: string): unknown {
+  if (kind === 'json' || kind === 'choice' || kind === 'several') return parse(name, text);
+  if (kind === 'lines') return toLines(text);
+  if (kind === 'check') return text === 'true';
+  if (kind !== 'number') return text;
+  const number = Number(text);
+  if (Number.isFinite(number)) return number;
+  throw new FieldError(name, t('data.notNumber'));
+}
+
+function parse(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new FieldError(name, t('data.notJson', { reason: (error as Error).message }));
+  }
+}

@@ -1,0 +1,97 @@
+/** The input of one field of an entity. */
+
+import { useFault } from '../parts/field-errors.js';
+import { Field, Note, Select } from '../parts/form.js';
+import { namedOf, titleOf } from '../state/references.js';
+import { t } from '../text/language.js';
+import type { EntityField } from './field.js';
+
+interface InputProps {
+  readonly field: EntityField;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly isNew: boolean;
+}
+
+const ROWS: Partial<Record<EntityField['kind'], number>> = { json: 4, rest: 4, lines: 3, paragraph: 4 };
+const MOST_ROWS = 14;
+
+export function EntityInput({ field, value, onInput, isNew }: InputProps) {
+  const { name, kind, store = '', isRequired = false } = field;
+  const label = field.text ? t(field.text) : (field.label ?? name);
+  const shared = { name, label, value, hint: field.hint ? t(field.hint) : field.about };
+  if (kind === 'check') return <Check label={label} value={value} onInput={onInput} />;
+  if (kind === 'several') return <Several {...shared} options={field.options ?? []} onInput={onInput} />;
+  if (kind === 'choice' || kind === 'reference') {
+    const options =
+      kind === 'choice'
+        ? (field.options ?? []).map((option) => [JSON.stringify(option), wordOf(option)] as const)
+        : namedOf(store).map((one) => [one._id, titleOf(one)] as const);
+    return <Select {...shared} options={[['', '–'], ...options]} onChange={onInput} />;
+  }
+  const least = field.text === 'data.entity' ? MOST_ROWS : ROWS[kind];
+  const rows = least && Math.max(least, Math.min(MOST_ROWS, value.split('\n').length));
+  if (rows !== undefined) {
+    return (
+      <div class={kind === 'paragraph' ? 'prose' : ''}>
+        <Field {...shared} rows={rows} onInput={onInput} />
+      </div>
+    );
+  }
+  const isPassword = kind === 'password';
+  return (
+    <Field
+      {...shared}
+      onInput={onInput}
+      type={isPassword || kind === 'email' || kind === 'date' ? kind : 'text'}
+      required={(kind === 'text' && isRequired) || (isPassword && isNew)}
+      autocomplete={isPassword ? 'new-password' : 'off'}
+    />
+  );
+}
+
+const wordOf = (option: unknown): string =>
+  typeof option === 'boolean' ? t(`value.${option}` as 'value.true') : String(option);
+
+type PartProps = Pick<InputProps, 'value' | 'onInput'> & { readonly label: string };
+
+function Check({ label, value, onInput }: PartProps) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={value === 'true'}
+        onChange={(event) => onInput(String(event.currentTarget.checked))}
+      />
+      {label}
+    </label>
+  );
+}
+
+interface SeveralProps extends PartProps {
+  readonly name: string;
+  readonly hint: string | undefined;
+  readonly options: readonly unknown[];
+}
+
+function Several({ name, label, value, hint, options, onInput }: SeveralProps) {
+  const { text, input, clear } = useFault<HTMLFieldSetElement>(name);
+  const chosen = new Set<unknown>(value === '' ? [] : JSON.parse(value));
+  const toggle = (option: unknown): void => {
+    clear();
+    if (!chosen.delete(option)) chosen.add(option);
+    onInput(chosen.size === 0 ? '' : JSON.stringify(options.filter((one) => chosen.has(one))));
+  };
+  return (
+    <fieldset class="choice several" ref={input} tabIndex={-1}>
+      <legend>{label}</legend>
+      {options.map((option) => (
+        <label key={String(option)} class="check">
+          <input type="checkbox" checked={chosen.has(option)} onChange={() => toggle(option)} />
+          {wordOf(option)}
+        </label>
+      ))}
+      <Note id={`${name}-note`} error={text} hint={hint} />
+    </fieldset>
+  );
+}

@@ -1,0 +1,29 @@
+/** A field of the form of an entity. */
+import type { TextKey } from '../text/english.js';
+
+export type FieldKind = TextKind | 'check' | 'choice' | 'several' | 'reference' | 'lines' | 'json' | 'rest';
+type TextKind = 'text' | 'paragraph' | 'password' | 'email' | 'date' | 'number';
+
+export interface EntityField {
+  readonly name: string;
+  /** What it is called; without it, `label` is shown as it is. */
+  readonly text?: TextKey;
+  readonly label?: string;
+  readonly hint?: TextKey;
+  /** A hint in the words of an administrator. */
+  readonly about?: string;
+  /**
+   * `paragraph`: text of several lines; `choice`: one of `options`; `several`: a list of some `options`; `reference`: the `_id` of
+   * an entity of `store`; `lines`: a list of texts; `json`: any value; `rest`: all fields that the form does not show.
+   */
+  readonly kind: FieldKind;
+  readonly options?: readonly unknown[];
+  readonly store?: string;
+  readonly isRequired?: boolean;
+  /** Set when the entity is created, and not changed any more. */
+  readonly isFixed?: boolean;
+  /** What a new entity begins with. */
+  readonly initial?: unknown;
+  /** The value of a field that was emptied; `undefined` where it remains as it was. */
+  readonly cleared?: unknown;
+}

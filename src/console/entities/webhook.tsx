@@ -1,0 +1,168 @@
+/** A webhook: a test of its receiver, another secret, and the messages that it was sent. */
+import { useSignal } from '@preact/signals';
+import { Age } from '../parts/age.js';
+import { CopyBox } from '../parts/copy.js';
+import { Dialog } from '../parts/dialog.js';
+import { Problem, Select, useWork } from '../parts/form.js';
+import { Skeleton } from '../parts/notices.js';
+import { call, type Entity, toQuery } from '../state/api.js';
+import { type Fetched, useFetched } from '../state/fetched.js';
+import { may } from '../state/session.js';
+import { write } from '../state/write.js';
+import { formatDateTime, formatNumber, t } from '../text/language.js';
+import { labelOf } from './kinds.js';
+
+interface Message extends Entity {
+  readonly event: string;
+  readonly state: 'pending' | 'delivered' | 'dead' | 'withheld';
+  readonly time: number;
+  readonly attempts: number;
+  readonly status?: number | null;
+  readonly error?: string | null;
+  readonly next?: number;
+}
+
+interface Answer {
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly ms: number;
+}
+
+const SHOWN = 50;
+const STATES = ['pending', 'delivered', 'dead', 'withheld'] as const;
+const MAY_BE_SENT = new Set<string>(['pending', 'dead']);
+
+export function WebhookDialog({ handler, onClose }: { handler: Entity; onClose: () => void }) {
+  const path = `/handlers/${handler._id}`;
+  const state = useSignal('');
+  const messages = useFetched(
+    () =>
+      call<Message[]>(
+        'GET',
+        `${path}/deliveries${toQuery({ sortBy: '-_id', limit: SHOWN, 'where.state': state.value })}`,
+      ),
+    [state.value],
+  );
+  return (
+    <Dialog title={labelOf(handler)} onClose={onClose} size="medium">
+      <Receiver path={path} onSent={messages.reload} />
+      <Select
+        label={t('webhook.messages')}
+        value={state.value}
+        options={[['', t('webhook.all')], ...STATES.map((one) => [one, t(`webhook.${one}`)] as const)]}
+        onChange={write(state)}
+      />
+      <Messages path={path} messages={messages} />
+    </Dialog>
+  );
+}
+
+/** What can be done with the receiver; nothing without a permission. */
+function Receiver({ path, onSent }: { path: string; onSent: () => Promise<void> }) {
+  const [answer, secret] = [useSignal<Answer | null>(null), useSignal<string | null>(null)];
+  const work = useWork();
+  const test = async (): Promise<void> => {
+    answer.value = null;
+    answer.value = await call<Answer & Record<string, unknown>>('POST', `${path}/test`, {});
+    await onSent();
+  };
+  const renew = async (): Promise<void> => {
+    secret.value = (await call<{ secret: string } & Record<string, unknown>>('POST', `${path}/secret`, {})).secret;
+  };
+  return (
+    <div class="form" aria-live="polite">
+      <div class="actions">
+        {may('POST', `${path}/test`) && (
+          <button type="button" class="button" aria-busy={work.isBusy.value} onClick={() => void work.run(test)}>
+            {t('webhook.test')}
+          </button>
+        )}
+        {may('POST', `${path}/secret`) && (
+          <button type="button" class="button" onClick={() => void work.run(renew)}>
+            {t('webhook.newSecret')}
+          </button>
+        )}
+      </div>
+      <Problem error={work.error.value} />
+      {answer.value && (
+        <p class={answer.value.error === null ? 'hint' : 'hint warn'}>
+          {t('webhook.tested', { answer: reasonOf(answer.value), ms: formatNumber(answer.value.ms) })}
+        </p>
+      )}
+      {secret.value && (
+        <>
+          <p class="hint warn">{t('webhook.renewed')}</p>
+          <CopyBox text={secret.value} label={t('webhook.secret')} />
+        </>
+      )}
+    </div>
+  );
+}
+
+const reasonOf = ({ status, error }: Pick<Message, 'status' | 'error'>): string =>
+  [status, error].filter((one) => one !== null && one !== undefined && one !== '').join(' · ');
+
+function Messages({ path, messages: { data, error, reload } }: { path: string; messages: Fetched<Message[]> }) {
+  const work = useWork();
+  const retry = (id: string) =>
+    work.run(async () => {
+      await call('POST', `${path}/deliveries/${id}/retry`, {});
+      await reload();
+    });
+  return (
+    <>
+      <Problem error={error.value ?? work.error.value} />
+      {data.value === null && !error.value && <Skeleton rows={3} />}
+      {data.value?.length === 0 && <p class="hint">{t('webhook.none')}</p>}
+      <ul class="items">
+        {data.value?.map((message) => (
+          <li key={message._id} class="item">
+            <div class="item-text">
+              <p>
+                <strong>{message.event}</strong>
+                <Tag state={message.state} />
+              </p>
+              <small class="quiet">
+                {formatDateTime(message.time)}
+                {message.attempts > 0 && ` · ${t('webhook.attempts', { count: message.attempts })}`}
+                {reasonOf(message) && ` · ${reasonOf(message)}`}
+                {message.next !== undefined && message.state === 'pending' && (
+                  <>
+                    {` · ${t('webhook.next')} `}
+                    <Age ms={message.next} />
+                  </>
+                )}
+              </small>
+            </div>
+            {MAY_BE_SENT.has(message.state) && may('POST', `${path}/deliveries/${message._id}/retry`) && (
+              <button type="button" class="button small" onClick={() => void retry(message._id)}>
+                {t('webhook.retry')}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Tag({ state }: Pick<Message, 'state'>) {
+  return <span class={state === 'dead' ? 'tag bad' : 'tag'}>{t(`webhook.${state}`)}</span>;
+}
+
+/** Shows the secret of a new webhook once. */
+export function SecretDialog({ handler, onClose }: { handler: Entity; onClose: () => void }) {
+  return (
+    <Dialog title={labelOf(handler)} onClose={onClose} size="medium" canClose={false}>
+      <div class="form">
+        <p class="hint warn">{t('webhook.once')}</p>
+        <CopyBox text={String(handler.secret)} label={t('webhook.secret')} />
+        <div class="form-actions">
+          <button type="button" class="button primary" onClick={onClose}>
+            {t('webhook.kept')}
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

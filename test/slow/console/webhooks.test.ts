@@ -1,0 +1,52 @@
+/** Webhooks in the console. */
+import { expect, test } from '@jest/globals';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+import { OK, useReceiver } from '../../support/receiver.js';
+
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8', OPS_PORT: '0' } });
+const browser = useBrowser(service);
+const receiver = useReceiver();
+
+test('makes a webhook, shows its secret once, tests it, and sends a message again', async () => {
+  browser.expectErrors(/400/);
+  const page = await browser.openAs('/data/handlers');
+  await page.getByRole('button', { name: 'New' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('CRM');
+  await dialog.getByLabel('Address').fill('example.com');
+  await dialog.getByLabel('object-packet').check();
+  await dialog.getByLabel('Objects').fill('pump-1');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('an address such as https://example.com/webhook').waitFor();
+  await dialog.getByLabel('Address').fill(receiver.url);
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  const secret = await dialog.getByLabel('Secret').textContent();
+  expect(secret).toMatch(/^whsec_/);
+  await dialog.getByRole('button', { name: 'I have stored it' }).click();
+  const [handler] = (await service.admin('GET', 'handlers')).body;
+  expect(handler).toMatchObject({ name: 'CRM', url: receiver.url, events: ['object-packet'], objects: ['pump-1'] });
+  expect(handler).not.toHaveProperty('mode');
+
+  await page.getByRole('row', { name: 'CRM' }).getByRole('button', { name: 'Messages' }).click();
+  await dialog.getByText('No messages').waitFor();
+  await dialog.getByRole('button', { name: 'Send a test' }).click();
+  await dialog.getByText('The answer of your server: 200').waitFor();
+  expect(receiver.received.map(({ body }) => body.type)).toEqual(['webhook-test']);
+  await dialog.getByRole('button', { name: 'New secret' }).click();
+  const second = await dialog.getByLabel('Secret').textContent();
+  expect(second).toMatch(/^whsec_/);
+  expect(second).not.toBe(secret);
+
+  receiver.answer = (_received, res) => void res.writeHead(500).end();
+  await service.admin('POST', 'objects', { id: 'pump-1', name: 'Pump' });
+  await service.admin('POST', 'objects/pump-1/packets', { pressure: 5 });
+  await receiver.got(2);
+  await dialog.getByLabel('Messages').selectOption('Waiting');
+  await dialog.getByText('attempts: 1 · 500').waitFor();
+  receiver.answer = OK;
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await receiver.got(3);
+  await dialog.getByLabel('Messages').selectOption('Delivered');
+  await dialog.getByRole('listitem').getByText('object-packet').waitFor();
+});
