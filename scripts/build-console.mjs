@@ -82,8 +82,9 @@ function addBasemap() {
   return { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', readTowns()) };
 }
 
-/** Every page needs most of these small files. */
+/** Every page needs most of the small files in these folders, but few need the others. */
 const SHARED = ['parts', 'state'];
+const SELDOM = new Set(['copy.tsx']);
 
 const importOf = (file) => `import ${JSON.stringify(file)};`;
 
@@ -94,7 +95,8 @@ const importOf = (file) => `import ${JSON.stringify(file)};`;
 const parts = (folder) => ({
   name: 'parts',
   setup({ onResolve, onLoad, resolve: find }) {
-    const shared = SHARED.flatMap((name) => readdirSync(join(folder, name)).map((file) => join(folder, name, file)));
+    const filesIn = (name) => readdirSync(join(folder, name)).filter((file) => !SELDOM.has(file));
+    const shared = SHARED.flatMap((name) => filesIn(name).map((file) => join(folder, name, file)));
     const first = [join(folder, 'main.tsx'), ...shared].map(importOf).join('');
     onResolve({ filter: /^first$/ }, ({ path }) => ({ path, namespace: 'part' }));
     onResolve({ filter: /^\./ }, async ({ kind, path, importer, resolveDir }) => {
