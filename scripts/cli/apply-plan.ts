@@ -14,13 +14,13 @@ const HIDDEN = new Set(['password', 'secret']);
 
 /**
  * Finds the differences between an entity and its description in a file. Fields that the file omits stay unchanged; objects are
- * merged field by field, as in a PATCH.
+ * merged field by field, as in a PATCH. `null` also describes a field that is not there: that is how a user’s `email` is removed.
  */
 export function findDifferences(current: Fields, wanted: Fields, prefix = ''): Difference[] {
   return Object.entries(wanted).flatMap(([name, after]) => {
     const path = prefix + name;
     const before = current[name];
-    if (before === undefined && HIDDEN.has(name)) return [];
+    if (before === undefined && (HIDDEN.has(name) || after === null)) return [];
     if (isObject(after) && isObject(before)) return findDifferences(before, after, `${path}.`);
     return isEqual(before, after) ? [] : [{ path, before, after }];
   });

@@ -24,9 +24,11 @@ describe('apply', () => {
   test.each([
     ['nothing where all is as wanted', { a: 1, b: [1, { c: 2 }], d: 4 }, { b: [1, { c: 2 }], a: 1 }, []],
     ['a value', { a: 1 }, { a: 2 }, ['a']],
-    ['a field that is new', {}, { a: null }, ['a']],
+    ['a field that is new', {}, { a: false }, ['a']],
     ['fields of nested objects', { a: { b: 1, c: 2 } }, { a: { b: 1, c: 3 } }, ['a.c']],
     ['whole lists', { a: [1, 2] }, { a: [2, 1] }, ['a']],
+    ['nothing where a field is to be removed that is not there', { login: 'x' }, { login: 'x', email: null }, []],
+    ['a field to be removed', { email: 'a@b.example' }, { email: null }, ['email']],
     ['no password of what is there', { login: 'x' }, { login: 'x', password: 'p' }, []],
   ])('finds %s', (_, current, wanted, paths) => {
     const differences = findDifferences(current, wanted);
