@@ -10,7 +10,7 @@ import { call, type Entity, type Json, toQuery } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { type Fetched, useFetched } from '../state/fetched.js';
 import type { FleetObject } from '../state/fleet.js';
-import { onEvent } from '../state/live.js';
+import { interruptions, onEvent } from '../state/live.js';
 import { may } from '../state/session.js';
 import { formatMoment, t } from '../text/language.js';
 import { namedIn, SendCommand } from './send-command.js';
@@ -58,7 +58,7 @@ export function CommandsTab({ object }: { object: FleetObject }) {
 function useJournal(id: string): Fetched<Command[]> {
   const journal = useFetched(
     () => call<Command[]>('GET', `/objects/${id}/commands${toQuery({ sortBy: '-_id', limit: SHOWN })}`),
-    [id],
+    [id, interruptions.value],
   );
   const askedS = useSignal(0);
   useEffect(

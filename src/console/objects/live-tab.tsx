@@ -9,6 +9,7 @@ import { Values } from '../parts/values.js';
 import { call, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
+import { interruptions } from '../state/live.js';
 import { isPlaceField, placeIn, placeOf, rememberPlace, setPlace } from '../state/places.js';
 import { write } from '../state/write.js';
 import { formatMoment, t } from '../text/language.js';
@@ -19,6 +20,8 @@ import { isWorthChart, numberAt, numberPathsOf } from './numbers.js';
 import { findPresence } from './presence.js';
 
 const LAST_PACKETS = 600;
+/** Of those that came before their events did. */
+const MISSED_PACKETS = 50;
 const SHOWN_PACKETS = 15;
 
 export function LiveTab({ object: { _id } }: { object: FleetObject }) {
@@ -83,24 +86,32 @@ function useLastPackets(id: string): Recent {
   const packets = useSignal<readonly Packet[] | null>(null);
   const last = useMemo<LastValues>(() => new Map(), [id]);
   const arrived = useMemo<Packet[]>(() => [], [id]);
-  const { error } = useFetched(async () => {
-    const found = await call<Packet[]>(
-      'GET',
-      `/objects/${id}/packets${toQuery({ sortBy: '-time', limit: LAST_PACKETS })}`,
-    );
+  const load = async (limit: number): Promise<void> => {
+    const before = packets.peek();
+    const found = await call<Packet[]>('GET', `/objects/${id}/packets${toQuery({ sortBy: '-time', limit })}`);
+    const oldest = found.at(-1)?._id;
+    // There may be more between.
+    if (limit < LAST_PACKETS && found.length === limit && !has(before, oldest)) return load(LAST_PACKETS);
+    const known = new Map((packets.peek() ?? arrived).map((packet) => [packet._id, packet]));
     for (const packet of found.reverse()) {
+      known.set(packet._id, packet);
       addPacket(last, packet);
       rememberPlace(id, packet);
     }
-    const known = new Set(found.map(({ _id }) => _id));
-    packets.value = inOrder([...found, ...arrived.filter(({ _id }) => !known.has(_id))]);
-  }, [id]);
+    packets.value = inOrder([...known.values()]).slice(-LAST_PACKETS);
+  };
+  const { error } = useFetched(
+    () => load(packets.peek() === null ? LAST_PACKETS : MISSED_PACKETS),
+    [id, interruptions.value],
+  );
   useEffect(
     () =>
       onPacket((packet) => {
         if (packet._oid !== id) return;
         addPacket(last, packet);
         const present = packets.peek();
+        // It was stored when they were loaded, and its event came afterwards.
+        if (has(present, packet._id)) return;
         if (present !== null) packets.value = inOrder([...present, packet]).slice(-LAST_PACKETS);
         else if (arrived.length < LAST_PACKETS) arrived.push(packet);
       }),
@@ -108,6 +119,9 @@ function useLastPackets(id: string): Recent {
   );
   return { packets: packets.value, last, error: error.value };
 }
+
+const has = (packets: readonly Packet[] | null, id: string | undefined): boolean =>
+  packets?.some(({ _id }) => _id === id) ?? false;
 
 /** Packets may come late. */
 const inOrder = (packets: readonly Packet[]): Packet[] => [...packets].sort((a, b) => a.time - b.time);

@@ -30,6 +30,9 @@ export function onEvent(listener: (event: LiveEvent) => void): () => void {
   return () => void listeners.delete(listener);
 }
 
+/** Counts the beginnings and the gaps of the stream: what was loaded before lacks what came until then. */
+export const interruptions = signal(0);
+
 let isLoaded = false;
 
 /**
@@ -56,9 +59,14 @@ function showState(state: string): void {
     liveStatus.value = 'live';
     isOffline.value = false;
     // Not before: what changed between a page and the first event would be missed.
-    if (!isLoaded) void loadFleet();
+    if (!isLoaded) loadAgain();
     isLoaded = true;
   } else if (state === 'waiting') showLost();
+}
+
+function loadAgain(): void {
+  interruptions.value++;
+  void loadFleet();
 }
 
 /** What can be read is shown even so. */
@@ -89,5 +97,5 @@ function apply(name: string, data: Json): void {
   else if (name === 'object-update') applyUpdate(data as { id: string; after: Json });
   else if (name === 'object-removed') removeObject(String(data.id));
   else if (name === 'object-created') addObject(data.object as FleetObject);
-  else if (name === 'gap') void loadFleet();
+  else if (name === 'gap') loadAgain();
 }

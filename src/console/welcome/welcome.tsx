@@ -16,6 +16,7 @@ import {
   onPacket,
   type Packet,
   parametersOf,
+  stateRevision,
 } from '../state/fleet.js';
 import { groupsBelow, type Named, namedOf, titleOf } from '../state/references.js';
 import { may, user } from '../state/session.js';
@@ -173,6 +174,11 @@ function FirstPacket({ object }: { object: FleetObject }) {
       }),
     [object._id],
   );
+  // Its event may be lost: then the object is loaded with its state.
+  const { state } = objects.get(object._id) ?? object;
+  useEffect(() => {
+    if (packet.value === null && state !== undefined && parametersOf(state).length > 0) packet.value = state;
+  }, [stateRevision.value]);
   const element = useRef<HTMLDivElement>(null);
   const hasPacket = packet.value !== null;
   useEffect(() => {

@@ -1,5 +1,6 @@
 /** The live page of an object whose packets contain one value each, as devices with a topic for each parameter send them. */
 import { expect, test } from '@jest/globals';
+import { createDeferred } from '../../../src/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
@@ -160,4 +161,25 @@ test('says since when an object is offline, and since when it is online again', 
   await send({ time: dayMs + 2 * HOUR_MS, flow: 2 });
   await send({ time: dayMs + 3 * HOUR_MS, flow: 2 });
   await page.getByText(/^Online since .*2025.*14:00/).waitFor();
+});
+
+test('shows the packets that come before its events do', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'silo', name: 'Silo' });
+  const send = (weight: number) => service.admin('POST', 'objects/silo/packets', { weight });
+  await send(1);
+  const page = await browser.openAs('/account/profile');
+  const [held, release] = createDeferred<void>();
+  await page.route('**/api/v1/events*', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${service.url}/objects/${object._id}/live`);
+  const weights = async () => (await page.locator('tbody tr td:nth-child(2)').allInnerTexts()).join();
+  await until(async () => (await weights()) === '1', 'the first packet is shown');
+  await send(2);
+  await send(3);
+  release();
+  await until(async () => (await weights()) === '3,2,1', 'the packets between are shown');
+  await send(4);
+  await until(async () => (await weights()) === '4,3,2,1', 'and those that follow');
 });
