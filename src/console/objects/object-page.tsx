@@ -6,9 +6,9 @@ import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
-import { call, VigilError } from '../state/api.js';
+import { VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
-import { addObject, type FleetObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
+import { type FleetObject, loadObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { TAB_PARTS, TABS, type Tab, toTab } from './object-tabs.js';
@@ -24,7 +24,7 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
   objectRevision.value;
   const known = objects.get(id) ?? [...objects.values()].find((object) => object.id === id);
   const { error } = useFetched(async () => {
-    if (known === undefined) addObject(await call<FleetObject>('GET', `/objects/${encodeURIComponent(id)}`));
+    if (known === undefined) await loadObject(id);
   }, [id]);
   useEffect(() => {
     if (known) document.title = `${known.name} · Vigil`;

@@ -3,7 +3,9 @@ import type { ComponentType } from 'preact';
 import lazy from 'preact-iso/lazy';
 import { exec } from 'preact-iso/router';
 import { TAB_PARTS, toTab } from '../objects/object-tabs.js';
+import { loadObject } from '../state/fleet.js';
 import { loadPart } from '../state/parts.js';
+import { mayHaveSession } from '../state/session.js';
 import { loadTexts, type MoreTexts } from '../text/language.js';
 
 type Page = ComponentType & { preload(): Promise<unknown> };
@@ -33,9 +35,11 @@ export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
   ['/account/:section?', Account],
 ];
 
-/** Loads the page of an address before it is shown. */
+/** Loads the page of an address before it is shown, and the object that it is about. */
 export async function preloadPage(path: string): Promise<void> {
   const [route, page] = ROUTES.find(([route]) => exec(path, route) !== undefined) ?? [];
-  const tab = route === OBJECT_TAB ? TAB_PARTS[toTab(path.split('/')[3])] : undefined;
-  await Promise.all([page?.preload(), tab?.preload()]);
+  const [, , id, tab] = path.split('/');
+  const isObject = route === OBJECT_TAB && id !== undefined;
+  const object = isObject && mayHaveSession() ? loadObject(decodeURIComponent(id), { mayAskLogin: false }) : undefined;
+  await Promise.all([page?.preload(), isObject && TAB_PARTS[toTab(tab)].preload(), object]);
 }

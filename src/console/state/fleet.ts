@@ -1,6 +1,6 @@
 /** All objects that the user sees, with their states, kept current by live events. */
 import { batch, signal } from '@preact/signals';
-import { type Entity, type Json, listAll, listPage, VigilError } from './api.js';
+import { type CallOptions, call, type Entity, type Json, listAll, listPage, VigilError } from './api.js';
 import { forgetPlace, keepPlace } from './places.js';
 import { may } from './session.js';
 
@@ -128,6 +128,19 @@ export function addObject(object: FleetObject): void {
   news?.set(object._id, fields);
   put(object);
   objectRevision.value++;
+}
+
+const requested = new Map<string, Promise<void>>();
+
+/** Loads the object that a page shows, by `_id` or own id. Those who ask meanwhile wait for the same answer. */
+export function loadObject(id: string, options?: CallOptions): Promise<void> {
+  const asked =
+    requested.get(id) ??
+    call<FleetObject>('GET', `/objects/${encodeURIComponent(id)}`, undefined, options)
+      .then(addObject)
+      .finally(() => requested.delete(id));
+  requested.set(id, asked);
+  return asked;
 }
 
 export function removeObject(id: string): void {

@@ -41,7 +41,8 @@ let isLoaded = false;
  */
 export async function followEvents(): Promise<void> {
   let position: string | null = null;
-  void loadFirstObjects();
+  // Other pages need none of them at once.
+  if (location.pathname === '/') void loadFirstObjects();
   for (;;) {
     const stream = createEvents({ since: position, onState: showState });
     try {

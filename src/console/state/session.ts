@@ -29,8 +29,10 @@ onSessionEnd(
     }),
 );
 
+export const mayHaveSession = (): boolean => localStorage.getItem(MARK) !== null;
+
 export async function restoreSession(): Promise<void> {
-  if (localStorage.getItem(MARK) === null) {
+  if (!mayHaveSession()) {
     user.value = null;
     return;
   }
