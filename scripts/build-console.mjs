@@ -86,6 +86,17 @@ function addBasemap() {
 const SHARED = ['parts', 'state'];
 const SELDOM = new Set(['copy.tsx']);
 
+/**
+ * What the pages that people open most begin with, by their addresses. Browsers load it with the page; otherwise they would find each
+ * file only after they have read the one that imports it.
+ */
+const LIVE = ['objects/object-page.tsx', 'objects/live-tab.tsx', 'objects/plot.ts'];
+const BEGINS = [
+  ['^/$', ['home/home.tsx']],
+  ['^/objects/[^/]+(?:/live)?/?$', LIVE],
+  ['^/objects/[^/]+/history/?$', ['objects/object-page.tsx', 'objects/history-tab.tsx', 'objects/plot.ts']],
+];
+
 const importOf = (file) => `import ${JSON.stringify(file)};`;
 
 /**
@@ -140,10 +151,29 @@ async function bundle() {
     ...{ jsx: 'automatic', jsxImportSource: 'preact', tsconfig: join(root, 'tsconfig.console.json'), metafile: true },
   });
   addOutputs(built);
-  return filesOf(built.metafile, 'part:first');
+  const first = filesOf(built.metafile, 'part:first');
+  const partsOf = (names) => names.flatMap((name) => partFiles(built.metafile, source(name)));
+  const begins = BEGINS.map(([path, names]) => [path, partsOf(names).filter((file) => !first.includes(file))]);
+  return {
+    first,
+    begins: begins.map(([path, files]) => ({
+      path,
+      preloads: toPreloads([...new Set(files)], ' fetchpriority="low"'),
+    })),
+  };
 }
 
-/** The other files that a file needs to run: browsers would find them only after they have read it. */
+/** The file of a part, and those that it needs to run. */
+function partFiles(metafile, path) {
+  const entryPoint = `part:${path}`;
+  const [own] = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entryPoint);
+  return [PUBLIC_PATH + basename(own), ...filesOf(metafile, entryPoint)];
+}
+
+const toPreloads = (files, more = '') =>
+  files.map((path) => `<link rel="modulepreload" href="${path}"${more}>`).join('\n');
+
+/** The other files that a file needs to run. */
 function filesOf({ outputs }, entryPoint) {
   const needed = new Set();
   const add = ({ imports }) => {
@@ -156,8 +186,8 @@ function filesOf({ outputs }, entryPoint) {
   return [...needed].map((path) => PUBLIC_PATH + basename(path));
 }
 
-/** The page. The service fills in the values that are known only at its start. */
-function readPage(preloaded) {
+/** The page. The service fills in the values that are known only at its start, and what an address begins with. */
+function readPage(first) {
   const icon = add('icon.svg', readFileSync(join(root, 'src', 'console', 'icon.svg')));
   const manifest = add(
     'manifest.json',
@@ -169,7 +199,7 @@ function readPage(preloaded) {
   );
   return readFileSync(join(root, 'src', 'console', 'page.html'), 'utf8')
     .replaceAll('{{script}}', find('main', '.js'))
-    .replaceAll('{{preloads}}', preloaded.map((path) => `<link rel="modulepreload" href="${path}">`).join('\n'))
+    .replaceAll('{{preloads}}', toPreloads(first))
     .replaceAll('{{style}}', find('console', '.css'))
     .replaceAll('{{icon}}', icon)
     .replaceAll('{{manifest}}', manifest);
@@ -202,6 +232,7 @@ async function write() {
   return Promise.all(list);
 }
 
-const page = readPage(await bundle());
+const { first, begins } = await bundle();
+const page = readPage(first);
 const list = await write();
-writeFileSync(join(out, 'console.json'), JSON.stringify({ page, files: list }));
+writeFileSync(join(out, 'console.json'), JSON.stringify({ page, begins, files: list }));

@@ -8,7 +8,7 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avi
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(new URL(path, service.url), { headers, redirect: 'manual' });
 
-const page = async (): Promise<string> => (await get('/', { Accept: BROWSER })).text();
+const page = async (path = '/'): Promise<string> => (await get(path, { Accept: BROWSER })).text();
 const filesOf = (html: string): string[] =>
   [...html.matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)].map(([, path]) => path as string);
 
@@ -55,6 +55,22 @@ describe('a page', () => {
     const posted = await fetch(`${service.url}/nowhere`, { method: 'POST', headers: { Accept: BROWSER } });
     expect(posted.status).toBe(404);
     expect(await posted.json()).toMatchObject({ code: '404' });
+  });
+
+  test.each([
+    ['/', /^home/],
+    ['/objects/truck-7', /^live-tab/],
+    ['/objects/truck-7/live', /^live-tab/],
+    ['/objects/truck-7/history', /^history-tab/],
+  ])('names the files that %s begins with, as those that come after its script', async (path, form) => {
+    const [first = '', later = ''] = (await page(path)).split('</script>');
+    expect(filesOf(first).some((file) => /\/main-[^/]+\.js$/.test(file))).toBe(true);
+    const files = filesOf(later).map((file) => file.split('/').at(-1) ?? '');
+    expect(files.filter((file) => form.test(file))).toHaveLength(1);
+    expect(new Set(files).size).toBe(files.length);
+    for (const file of files) expect([file, (await get(`/console/${file}`)).status]).toEqual([file, 200]);
+    const others = (await page('/log')).split('</script>')[1] ?? '';
+    expect([filesOf(others), others]).toEqual([[], expect.not.stringContaining('{{')]);
   });
 
   test('leaves the command path without the prefix to the API', async () => {

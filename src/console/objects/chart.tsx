@@ -1,150 +1,38 @@
-/** A chart of one parameter over time; several on a page share pointer and zoom. */
-import type { Signal } from '@preact/signals';
+/** A chart of one parameter over time. What draws it is loaded when the values around it are shown. */
+import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
+import { loadPart } from '../state/parts.js';
 import { isDark } from '../state/theme.js';
-import { formatClock, formatDay, formatMoment, formatNumber } from '../text/language.js';
-import { formOnAxis } from '../text/numbers.js';
-import { type ChartData, findSingle } from './chart-data.js';
+import { formatNumber } from '../text/language.js';
+import type { Plot, PlotOptions } from './plot.js';
 
-interface ChartProps {
-  readonly label: string;
-  readonly unit: string;
-  readonly data: ChartData;
-  /** Receives the time and the value at the pointer, as text; empty without a pointer. The heading of the chart shows it. */
-  readonly readout: Signal<string>;
-  readonly heightPx?: number;
-  /** Called with the interval in ms that the user chose by dragging. */
-  readonly onZoom?: (fromMs: number, toMs: number) => void;
+const part = signal<typeof import('./plot.js') | null>(null);
+
+async function load(): Promise<void> {
+  part.value ??= await loadPart(() => import('./plot.js'));
 }
 
-const SYNC = 'vigil';
-/** Before and after a single point. */
-const AROUND_S = 60;
-
-function optionsOf({ label, unit, data, readout, heightPx = 170, onZoom }: ChartProps, widthPx: number): uPlot.Options {
-  const style = getComputedStyle(document.documentElement);
-  const color = (name: string): string => style.getPropertyValue(name).trim();
-  const axis = {
-    ...{ stroke: color('--quiet'), font: `11px ${color('--font')}` },
-    ...{ grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } },
-  };
-  return {
-    ...{ width: widthPx, height: heightPx, legend: { show: false } },
-    cursor: { sync: { key: SYNC }, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
-    scales: {
-      x: { range: (plot, from, to) => (plot.data[0].length === 1 ? [from - AROUND_S, from + AROUND_S] : [from, to]) },
-    },
-    axes: [
-      { ...axis, size: 30, space: 80, values: (_plot, times, _axis, _space, step) => toTimes(times, step) },
-      { ...axis, size: (_plot, texts) => toWidthPx(texts), values: (_plot, values) => toNumbers(values) },
-    ],
-    ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
-    hooks: {
-      setCursor: [
-        (plot) => {
-          readout.value = readAt(plot, unit);
-        },
-      ],
-      setSelect: [
-        (plot) => {
-          const { left, width } = plot.select;
-          if (width < 4) return;
-          const [from, to] = [plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')];
-          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-          onZoom?.(from * 1_000, to * 1_000);
-        },
-      ],
-    },
-  };
-}
-
-const toRange = (least: number, most: number): string => `${formatNumber(least)} – ${formatNumber(most)}`;
-
-/** The time and the value at the pointer; the least and the greatest one, too, where one point stands for several values. */
-function readAt({ data, cursor: { idx } }: uPlot, unit: string): string {
-  const [timeS, value, low, high] = data.map((column) => column[idx ?? -1]);
-  if (typeof timeS !== 'number' || typeof value !== 'number') return '';
-  const isRange = typeof low === 'number' && typeof high === 'number' && low < high;
-  const range = isRange ? ` (${toRange(low, high)})` : '';
-  return `${formatMoment(timeS * 1_000, Date.now())} · ${formatNumber(value)}${range} ${unit}`;
-}
-
-function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.Options, 'series' | 'bands'> {
-  const line = {
-    label,
-    stroke,
-    width: 1.6,
-    points: { show: false, filter: ({ data }: uPlot, at: number) => findSingle(data[at] ?? []) },
-  };
-  const edge = { stroke: 'transparent', points: { show: false } };
-  if (!hasRange) return { series: [{}, { ...line, fill: `${stroke}14` }] };
-  return {
-    series: [{}, line, edge, edge],
-    bands: [{ series: [3, 2], fill: `${stroke}40` }],
-  };
-}
-
-const toColumns = ({ times, values, range }: ChartData): uPlot.AlignedData =>
-  [times, values, ...(range ? [range.low, range.high] : [])] as unknown as uPlot.AlignedData;
-
-/** The marks that are shown; uPlot leaves some out. */
-function toNumbers(marks: readonly (number | null)[]): string[] {
-  const form = formOnAxis(marks.filter((mark) => mark !== null));
-  return marks.map((mark) => (mark === null ? '' : formatNumber(mark, form)));
-}
-
-/** The same for all charts with usual numbers, so that their times lie below each other. */
-const LEAST_AXIS_PX = 52;
-const DIGIT_PX = 7;
-
-const toWidthPx = (texts: readonly string[] | null): number =>
-  Math.max(LEAST_AXIS_PX, ...(texts ?? []).map(({ length }) => length * DIGIT_PX + 10));
-
-const DAY_S = 86_400;
-
-/** In the form of the user's language; the date where a day begins. */
-function toTimes(times: readonly number[], stepS: number): string[] {
-  let before = '';
-  return times.map((second) => {
-    const date = formatDay(second * 1_000);
-    const isNewDay = before !== '' && date !== before;
-    before = date;
-    return isNewDay || stepS >= DAY_S ? date : formatClock(second * 1_000, stepS < 60);
-  });
-}
-
-export function Chart(props: ChartProps) {
+export function Chart(props: PlotOptions) {
   const element = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  const { data, label } = props;
+  const plot = useRef<Plot | null>(null);
+  const { data, label, heightPx } = props;
   const onZoom = useRef(props.onZoom);
   onZoom.current = props.onZoom;
+  useEffect(() => void load(), []);
   useEffect(() => {
-    const place = element.current;
-    if (place === null) return;
+    if (element.current === null || part.value === null) return;
     const zoom = props.onZoom && ((from: number, to: number) => onZoom.current?.(from, to));
-    const made = new uPlot(
-      optionsOf({ ...props, ...(zoom && { onZoom: zoom }) }, place.clientWidth),
-      toColumns(data),
-      place,
-    );
+    const made = part.value.createPlot(element.current, { ...props, ...(zoom && { onZoom: zoom }) });
     plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: place.clientWidth, height: made.height }));
-    observer.observe(place);
-    return () => {
-      observer.disconnect();
-      props.readout.value = '';
-      made.destroy();
-    };
-  }, [label, props.unit, isDark.value]);
-  useEffect(() => plot.current?.setData(toColumns(data)), [data]);
-  return <div ref={element} class="chart" role="img" aria-label={describe(props)} />;
+    return () => made.destroy();
+  }, [label, props.unit, isDark.value, part.value]);
+  useEffect(() => plot.current?.setData(data), [data]);
+  return <div ref={element} class="chart" role="img" aria-label={describe(props)} style={{ minHeight: heightPx }} />;
 }
 
 /** What a chart shows, for those who do not see it. */
-function describe({ label, unit, data }: ChartProps): string {
+function describe({ label, unit, data }: PlotOptions): string {
   const values = data.values.filter((value) => value !== null);
   if (values.length === 0) return label;
-  return `${label}: ${toRange(Math.min(...values), Math.max(...values))} ${unit}`;
+  return `${label}: ${formatNumber(Math.min(...values))} – ${formatNumber(Math.max(...values))} ${unit}`;
 }

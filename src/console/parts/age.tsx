@@ -1,10 +1,16 @@
-/** How long ago something was; the exact time is in its title. */
+/** How long ago something was; under the pointer, the exact time. */
 import { nowMs } from '../state/clock.js';
 import { formatAge, formatDateTime } from '../text/language.js';
 
 export function Age({ ms }: { ms: number }) {
   return (
-    <time dateTime={new Date(ms).toISOString()} title={formatDateTime(ms)}>
+    <time
+      dateTime={new Date(ms).toISOString()}
+      // Not before: a browser takes long to write the first date in the form of a language.
+      onPointerEnter={({ currentTarget }) => {
+        currentTarget.title = formatDateTime(ms);
+      }}
+    >
       {formatAge(ms, nowMs.value)}
     </time>
   );

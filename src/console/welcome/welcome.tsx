@@ -1,5 +1,5 @@
 /** Adds an object and connects its device: from nothing to a point on the map. */
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { deviceScopes } from '../account/token-scopes.js';
 import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
@@ -164,8 +164,8 @@ function Connect({ made: { object, token, expiresAt } }: { made: Made }) {
 
 const SHOWN_VALUES = 5;
 
-/** Waits for the first packet, and shows it as soon as it comes. */
-function FirstPacket({ object }: { object: FleetObject }) {
+/** The first packet with a parameter; null until it has come. */
+function useFirstPacket(object: FleetObject): Signal<Packet | null> {
   const packet = useSignal<Packet | null>(null);
   useEffect(
     () =>
@@ -179,6 +179,12 @@ function FirstPacket({ object }: { object: FleetObject }) {
   useEffect(() => {
     if (packet.value === null && state !== undefined && parametersOf(state).length > 0) packet.value = state;
   }, [stateRevision.value]);
+  return packet;
+}
+
+/** Waits for the first packet, and shows it as soon as it comes. */
+function FirstPacket({ object }: { object: FleetObject }) {
+  const packet = useFirstPacket(object);
   const element = useRef<HTMLDivElement>(null);
   const hasPacket = packet.value !== null;
   useEffect(() => {

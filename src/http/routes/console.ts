@@ -22,6 +22,8 @@ interface File {
 
 interface Built {
   readonly page: string;
+  /** What browsers load together with the page at some addresses: a regular expression, and HTML. */
+  readonly begins: readonly { readonly path: string; readonly preloads: string }[];
   readonly files: ReadonlyMap<string, File>;
 }
 
@@ -64,14 +66,11 @@ export function createConsole(deps: ConsoleDeps): Console {
   const built = readBuilt();
   const pass: RequestHandler = (_req, _res, next) => next();
   if (built === null) return { pages: pass, unknownPages: pass };
-  const filled = built.page
-    .replace('{{mqtt}}', describeMqtt(deps.mqtt))
-    .replace('{{map}}', () => describeMap(deps.map));
-  const [page, policy] = [Buffer.from(filled), toPolicy(originsOf(deps.map))];
+  const [pageAt, policy] = [createPages(built, deps), toPolicy(originsOf(deps.map))];
   const sendTiles = createMapTiles(deps.map.tilesFile);
-  const answer = (res: Response): void => {
+  const answer = (req: Request, res: Response): void => {
     res.setHeader('Content-Security-Policy', policy);
-    sendPage(res, page);
+    sendPage(res, pageAt(req.path));
   };
   const pages: RequestHandler = (req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') next();
@@ -83,16 +82,25 @@ export function createConsole(deps: ConsoleDeps): Console {
       else sendFile(req, res, file);
     } else if (PAGES.test(req.path)) {
       res.vary('Accept');
-      if (wantsPage(req)) answer(res);
+      if (wantsPage(req)) answer(req, res);
       else next();
     } else next();
   };
   const unknownPages: RequestHandler = (req, res, next) => {
     const isRead = req.method === 'GET' || req.method === 'HEAD';
-    if (isRead && !NO_PAGES.test(req.path) && wantsPage(req)) answer(res.status(404).vary('Accept'));
+    if (isRead && !NO_PAGES.test(req.path) && wantsPage(req)) answer(req, res.status(404).vary('Accept'));
     else next();
   };
   return { pages, unknownPages };
+}
+
+/** The page at an address, with what browsers load together with it there. */
+function createPages({ page, begins }: Built, { mqtt, map }: ConsoleDeps): (path: string) => Buffer {
+  const filled = page.replace('{{mqtt}}', describeMqtt(mqtt)).replace('{{map}}', () => describeMap(map));
+  const toPage = (preloads: string): Buffer => Buffer.from(filled.replace('{{begin}}', preloads));
+  const plain = toPage('');
+  const special = begins.map(({ path, preloads }) => [new RegExp(path), toPage(preloads)] as const);
+  return (path) => special.find(([form]) => form.test(path))?.[1] ?? plain;
 }
 
 const readFolder = (): string | null => FOLDERS.find((folder) => existsSync(`${folder}console.json`)) ?? null;
@@ -100,13 +108,13 @@ const readFolder = (): string | null => FOLDERS.find((folder) => existsSync(`${f
 function readBuilt(): Built | null {
   const folder = readFolder();
   if (folder === null) return null;
-  const { page, files } = JSON.parse(readFileSync(`${folder}console.json`, 'utf8'));
+  const { page, begins, files } = JSON.parse(readFileSync(`${folder}console.json`, 'utf8'));
   const read = ({ name, type }: { name: string; type: string }): [string, File] => {
     const coded = Object.entries({ br: '.br', gzip: '.gz', identity: '' });
     const bytes = coded.map(([coding, end]) => [coding, readFileSync(`${folder}${name}${end}`)] as const);
     return [name, { type, bytes: new Map(bytes) }];
   };
-  return { page, files: new Map(files.map(read)) };
+  return { page, begins, files: new Map(files.map(read)) };
 }
 
 const describeMqtt = (mqtt: ConsoleDeps['mqtt']): string =>
