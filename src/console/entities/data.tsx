@@ -1,27 +1,32 @@
 /** Stores without a page of their own: labels, webhooks, and those that administrators add. */
 import { call, type Entity, toQuery } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
-import { may } from '../state/session.js';
+import { may, user } from '../state/session.js';
 import { t } from '../text/language.js';
 import { DataTabs } from './data-tabs.js';
 import { EntityPage } from './entity-page.js';
 import { isBuiltInStore, kindOf } from './kinds.js';
 
+const MOST_NAMESAKES = 100;
+
 export function Data({ store = 'labels' }: { store?: string }) {
-  const { data } = useFetched(() => schemaOf(store), [store]);
+  const { data } = useFetched(async () => ({ store, schema: await schemaOf(store) }), [store]);
+  // Until it is there, what was fetched is that of the store before.
+  const schema = data.value?.store === store ? data.value.schema : null;
   return (
     <div class="page">
       <h1>{t('nav.data')}</h1>
       <DataTabs store={store} />
-      <EntityPage key={store} kind={kindOf(store, data.value)} />
+      <EntityPage key={store} kind={kindOf(store, schema)} />
     </div>
   );
 }
 
-/** The schema of a store that an administrator added; null where the user may not read it. */
+/** The schema of a store that an administrator added; null where the user may not read it, or sees several stores of this name and has none. */
 async function schemaOf(store: string): Promise<unknown> {
   if (isBuiltInStore(store) || !may('GET', '/stores')) return null;
-  const query = toQuery({ 'where.name': JSON.stringify(store), only: 'name,schema', limit: 1 });
-  const [found] = await call<Entity[]>('GET', `/stores${query}`);
-  return found?.schema ?? null;
+  const query = toQuery({ 'where.name': JSON.stringify(store), only: 'group,schema', limit: MOST_NAMESAKES });
+  const found = await call<Entity[]>('GET', `/stores${query}`);
+  const own = found.find(({ group }) => group === user.value?.group);
+  return (own ?? (found.length === 1 ? found[0] : undefined))?.schema ?? null;
 }

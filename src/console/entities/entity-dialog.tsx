@@ -21,16 +21,20 @@ interface DialogProps {
 
 export function EntityDialog({ kind, opened, onChange }: DialogProps) {
   if (opened.value === null) return null;
-  const { dialog, entity } = opened.value;
-  const close = (): void => write(opened)(null);
+  const [mine, { dialog, entity }] = [opened.value, opened.value];
+  // The answer to one that was left must not close the next.
+  const close = (): void => {
+    if (opened.peek() === mine) write(opened)(null);
+  };
   if (dialog === 'webhook') return <WebhookDialog handler={entity} onClose={close} />;
   if (dialog === 'secret') return <SecretDialog handler={entity} onClose={close} />;
   if (dialog === 'removal') return <Removal kind={kind} entity={entity} onDone={onChange} onClose={close} />;
   const done = async (answer: Entity): Promise<void> => {
-    if (answer.secret !== undefined) write(opened)({ dialog: 'secret', entity: answer });
+    const isNewWebhook = kind.store === 'handlers' && entity === null;
+    if (isNewWebhook && typeof answer.secret === 'string') write(opened)({ dialog: 'secret', entity: answer });
     await onChange();
   };
-  return <EntityForm kind={kind} entity={entity} onDone={done} onClose={close} />;
+  return <EntityForm key={entity?._id} kind={kind} entity={entity} onDone={done} onClose={close} />;
 }
 
 interface RemovalProps {

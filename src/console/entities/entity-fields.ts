@@ -7,6 +7,8 @@ import { t } from '../text/language.js';
 import type { EntityField, FieldKind } from './field.js';
 import { contentOf } from './kinds.js';
 
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const isAbsent = (value: unknown): boolean => value === undefined || value === null;
 const isLine = (value: unknown): boolean => typeof value === 'string' && value.trim() === value && /^.+$/.test(value);
@@ -24,9 +26,15 @@ const FITS: Partial<Record<FieldKind, (value: unknown, options: readonly unknown
   lines: (value) => isListOf(value, isLine),
 };
 
-/** The field as it can show the value that the entity has: `paragraph` or `json` where its own kind cannot. */
+/** What a field of an entity has, or that of a new one begins with. */
+function valueIn({ name, initial }: EntityField, entity: Entity | null): unknown {
+  if (entity === null) return initial;
+  return Object.hasOwn(entity, name) ? entity[name] : undefined;
+}
+
+/** The field as it can show its value: `paragraph` or `json` where its own kind cannot. */
 export function fitting(field: EntityField, entity: Entity | null): EntityField {
-  const value = entity?.[field.name];
+  const value = valueIn(field, entity);
   const fits = (kind: FieldKind): boolean => FITS[kind]?.(value, field.options ?? []) ?? true;
   if (fits(field.kind)) return field;
   return { ...field, kind: field.kind === 'text' && fits('paragraph') ? 'paragraph' : 'json' };
@@ -34,9 +42,9 @@ export function fitting(field: EntityField, entity: Entity | null): EntityField 
 
 /** What a field begins with. */
 export function toText(field: EntityField, entity: Entity | null, all: readonly EntityField[]): string {
-  const { kind, name, initial, store } = field;
+  const { kind, store } = field;
   if (kind === 'rest') return toRestText(entity, all);
-  const value = entity === null ? initial : entity[name];
+  const value = valueIn(field, entity);
   if (kind === 'check') return String(value !== false);
   if (kind === 'password') return '';
   if (isAbsent(value)) return entity === null && store === 'groups' ? (user.value?.group ?? '') : '';
@@ -57,26 +65,48 @@ function restOf(entity: Entity, all: readonly EntityField[]): Json {
   return Object.fromEntries(Object.entries(contentOf(entity)).filter(([name]) => !shown.has(name)));
 }
 
-/** What a field contributes to a request; nothing where nothing was typed or changed. Throws a FieldError. */
+/** What a field contributes to a request; nothing where nothing was typed or changed. Throws a FieldError, also for what no change can do. */
 export function toPart(field: EntityField, text: string, entity: Entity | null, all: readonly EntityField[]): Json {
   const { kind, name, cleared, isRequired } = field;
   if (entity !== null && text === toText(field, entity, all)) return {};
-  if (kind === 'rest') return text.trim() === '' ? {} : changedOf(toRest(text), entity);
-  if (text.trim() !== '') return { [name]: toValue(field, text) };
+  if (kind === 'rest') return toRest(text, entity, all);
+  if (text.trim() !== '')
+    return {
+      [name]: entity === null ? toValue(field, text) : kept(name, valueIn(field, entity), toValue(field, text)),
+    };
   if (entity === null) return kind === 'lines' && isRequired ? { [name]: [] } : {};
+  if (kind === 'json' && cleared === undefined) throw new FieldError(name, t('data.notRemovable', { field: name }));
   return cleared === undefined ? {} : { [name]: cleared };
 }
 
-function toRest(text: string): Json {
-  const rest = parse('', text);
-  if (typeof rest === 'object' && rest !== null && !Array.isArray(rest)) return rest as Json;
-  throw new FieldError('', t('data.notObject'));
+/** A change merges objects: what is left out of one stays, and nobody may believe that it is gone. */
+function kept(field: string, before: unknown, after: unknown): unknown {
+  const removed = removedIn(before, after);
+  if (removed) throw new FieldError(field, t('data.notRemovable', { field: removed }));
+  return after;
 }
 
-const changedOf = (rest: Json, entity: Entity | null): Json =>
-  Object.fromEntries(
-    Object.entries(rest).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(entity?.[name])),
-  );
+/** The path of a member that is there before and not afterwards. */
+function removedIn(before: unknown, after: unknown): string | null {
+  if (!isObject(before) || !isObject(after)) return null;
+  for (const [name, value] of Object.entries(before)) {
+    if (!Object.hasOwn(after, name)) return name;
+    const below = removedIn(value, after[name]);
+    if (below !== null) return `${name}.${below}`;
+  }
+  return null;
+}
+
+function toRest(text: string, entity: Entity | null, all: readonly EntityField[]): Json {
+  const rest = text.trim() === '' ? {} : parse('', text);
+  if (!isObject(rest)) throw new FieldError('', t('data.notObject'));
+  if (entity === null) return rest;
+  const before = restOf(entity, all);
+  kept('', before, rest);
+  const isChanged = ([name, value]: [string, unknown]): boolean =>
+    !Object.hasOwn(before, name) || JSON.stringify(value) !== JSON.stringify(before[name]);
+  return Object.fromEntries(Object.entries(rest).filter(isChanged));
+}
 
 function toValue({ kind, name }: EntityField, text: string): unknown {
   if (kind === 'json' || kind === 'choice' || kind === 'several') return parse(name, text);

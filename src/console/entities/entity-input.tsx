@@ -1,4 +1,5 @@
 /** The input of one field of an entity. */
+import { useId } from 'preact/hooks';
 
 import { useFault } from '../parts/field-errors.js';
 import { Field, Note, Select } from '../parts/form.js';
@@ -75,6 +76,7 @@ interface SeveralProps extends PartProps {
 }
 
 function Several({ name, label, value, hint, options, onInput }: SeveralProps) {
+  const noteId = useId();
   const { text, input, clear } = useFault<HTMLFieldSetElement>(name);
   const chosen = new Set<unknown>(value === '' ? [] : JSON.parse(value));
   const toggle = (option: unknown): void => {
@@ -83,15 +85,15 @@ function Several({ name, label, value, hint, options, onInput }: SeveralProps) {
     onInput(chosen.size === 0 ? '' : JSON.stringify(options.filter((one) => chosen.has(one))));
   };
   return (
-    <fieldset class="choice several" ref={input} tabIndex={-1}>
+    <fieldset class="choice several" ref={input} tabIndex={-1} aria-describedby={text || hint ? noteId : undefined}>
       <legend>{label}</legend>
       {options.map((option) => (
-        <label key={String(option)} class="check">
+        <label key={JSON.stringify(option)} class="check">
           <input type="checkbox" checked={chosen.has(option)} onChange={() => toggle(option)} />
           {wordOf(option)}
         </label>
       ))}
-      <Note id={`${name}-note`} error={text} hint={hint} />
+      <Note id={noteId} error={text} hint={hint} />
     </fieldset>
   );
 }

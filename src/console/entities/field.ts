@@ -27,3 +27,8 @@ export interface EntityField {
   /** The value of a field that was emptied; `undefined` where it remains as it was. */
   readonly cleared?: unknown;
 }
+
+/** What the service says of every entity. */
+export const OWN_FIELDS: ReadonlySet<string> = new Set([
+  ...['_id', 'owner', 'group', 'branch', 'access', 'time', '_at', 'success'],
+]);

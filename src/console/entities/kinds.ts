@@ -2,7 +2,7 @@
 import { WEBHOOK_EVENTS } from '../../model/event-names.js';
 import type { Entity } from '../state/api.js';
 import type { TextKey } from '../text/language.js';
-import type { EntityField } from './field.js';
+import { type EntityField, OWN_FIELDS } from './field.js';
 import { fieldsOfSchema, REST } from './schema-fields.js';
 
 export interface EntityKind {
@@ -160,7 +160,6 @@ const OWN_STORES: EntityKind = {
       kind: 'json',
       hint: 'data.schemaHint',
       initial: EXAMPLE_SCHEMA,
-      cleared: {},
     },
     {
       name: 'shared',
@@ -185,11 +184,9 @@ export function kindOf(store: string, schema: unknown): EntityKind {
   return { ...{ store, title: 'data.entities', about: 'data.about', fields, isOpen: true }, columns: [NAME, CREATED] };
 }
 
-const OWN = new Set(['_id', 'owner', 'group', 'branch', 'access', 'time', '_at', 'success']);
-
 /** What its creator said of an entity. */
 export const contentOf = (entity: Entity): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(entity).filter(([name]) => !OWN.has(name) && !name.startsWith('_')));
+  Object.fromEntries(Object.entries(entity).filter(([name]) => !OWN_FIELDS.has(name) && !name.startsWith('_')));
 
 const MOST_OWN_COLUMNS = 5;
 

@@ -1,5 +1,5 @@
 /** The fields of the form of an entity, from the JSON Schema of its store. */
-import type { EntityField } from './field.js';
+import { type EntityField, OWN_FIELDS } from './field.js';
 
 type Json = Record<string, unknown>;
 
@@ -18,8 +18,9 @@ const isObject = (value: unknown): value is Json =>
 export function fieldsOfSchema(schema: unknown): readonly EntityField[] {
   if (!isObject(schema) || !isObject(schema.properties)) return [WHOLE];
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-  // The service sets what begins with `_`; a field with a dot cannot be stored.
-  const named = Object.entries(schema.properties).filter(([name]) => /^[^_.$][^.]*$/.test(name));
+  // The service sets its own fields and those that begin with `_`; a field with a dot cannot be stored.
+  const isField = (name: string): boolean => /^[^_.$][^.]*$/.test(name) && !OWN_FIELDS.has(name);
+  const named = Object.entries(schema.properties).filter(([name]) => isField(name));
   const fields = named.slice(0, MOST_FIELDS).map(([name, part]) => toField(name, part, required.has(name)));
   if (fields.length === 0) return [WHOLE];
   const isClosed = schema.additionalProperties === false && !isObject(schema.patternProperties);
@@ -45,7 +46,7 @@ const isPlain = (value: unknown): boolean => typeof value !== 'object' && value 
 function toKind(part: Json, types: readonly unknown[]): Partial<EntityField> {
   const type = types.filter((one) => one !== 'null').length === 1 ? types.find((one) => one !== 'null') : undefined;
   if (Array.isArray(part.enum)) {
-    const options = part.enum.filter((value) => value !== null);
+    const options = [...new Set(part.enum)].filter((value) => value !== null);
     return options.every(isPlain) ? { kind: 'choice', options } : {};
   }
   if (type === 'boolean') return { kind: 'choice', options: [true, false] };
@@ -62,6 +63,6 @@ function toTextKind({ format, maxLength }: Json): Partial<EntityField> {
 
 function toListKind({ type, enum: options }: Json): Partial<EntityField> {
   if (Array.isArray(options) && options.length > 0 && options.every(isPlain))
-    return { kind: 'several', options, cleared: [] };
+    return { kind: 'several', options: [...new Set(options)], cleared: [] };
   return type === 'string' && options === undefined ? { kind: 'lines', cleared: [] } : {};
 }

@@ -1,6 +1,7 @@
 /** A webhook: a test of its receiver, another secret, and the messages that it was sent. */
 import { useSignal } from '@preact/signals';
 import { Age } from '../parts/age.js';
+import { Confirm } from '../parts/confirm.js';
 import { CopyBox } from '../parts/copy.js';
 import { Dialog } from '../parts/dialog.js';
 import { Problem, Select, useWork } from '../parts/form.js';
@@ -64,8 +65,9 @@ function Receiver({ path, onSent }: { path: string; onSent: () => Promise<void> 
   const test = async (): Promise<void> => {
     answer.value = null;
     answer.value = await call<Answer & Record<string, unknown>>('POST', `${path}/test`, {});
-    await onSent();
+    void onSent();
   };
+  const isAsked = useSignal(false);
   const renew = async (): Promise<void> => {
     secret.value = (await call<{ secret: string } & Record<string, unknown>>('POST', `${path}/secret`, {})).secret;
   };
@@ -77,12 +79,21 @@ function Receiver({ path, onSent }: { path: string; onSent: () => Promise<void> 
             {t('webhook.test')}
           </button>
         )}
-        {may('POST', `${path}/secret`) && (
-          <button type="button" class="button" onClick={() => void work.run(renew)}>
+        {may('POST', `${path}/secret`) && secret.value === null && (
+          <button type="button" class="button" onClick={() => write(isAsked)(true)}>
             {t('webhook.newSecret')}
           </button>
         )}
       </div>
+      {isAsked.value && (
+        <Confirm
+          title={t('webhook.newSecret')}
+          text={t('webhook.renewAbout')}
+          action={t('webhook.renew')}
+          onConfirm={renew}
+          onClose={() => write(isAsked)(false)}
+        />
+      )}
       <Problem error={work.error.value} />
       {answer.value && (
         <p class={answer.value.error === null ? 'hint' : 'hint warn'}>

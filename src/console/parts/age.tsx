@@ -7,7 +7,7 @@ export function Age({ ms }: { ms: number }) {
     <time
       dateTime={new Date(ms).toISOString()}
       // Not before: a browser takes long to write the first date in the form of a language.
-      onPointerEnter={({ currentTarget }) => {
+      onPointerMove={({ currentTarget }) => {
         currentTarget.title = formatDateTime(ms);
       }}
     >

@@ -68,6 +68,8 @@ export function leaveSession(): void {
   isAskingLogin.value = false;
   forget();
   for (const { reject } of dropped) reject(noSession());
+  // Who logs in next may be another person, who must not see what this one did.
+  location.reload();
 }
 
 export async function logOut(): Promise<void> {

@@ -15,7 +15,7 @@ export const ENGLISH_DATA = {
   'data.about': 'The fields of each entity follow the schema of the store.',
   'data.entities': 'Entities',
   'data.entity': 'Entity (JSON)',
-  'data.entityHint': 'Fields that are left out of a change stay as they are.',
+  'data.entityHint': 'A change cannot remove fields.',
   'data.geofences': 'Geofences',
   'data.handlers': 'Webhooks',
   'data.handlersAbout': 'Webhooks send events to your server by HTTP, as soon as they happen.',
@@ -26,6 +26,8 @@ export const ENGLISH_DATA = {
   'data.notJson': 'Expected JSON: {reason}',
   'data.notNumber': 'Expected a number, such as 12.5.',
   'data.notObject': 'Expected a JSON object, such as {"name": "North"}.',
+  'data.notRemovable':
+    'A change cannot remove “{field}”: it would stay as it is. Give it another value, or empty the whole field first.',
   'data.otherFields': 'Other fields (JSON)',
   'data.schema': 'JSON Schema of its entities',
   'data.schemaHint': 'Each property becomes a field of the form. Without a schema, entities have any fields.',
@@ -149,6 +151,9 @@ export const ENGLISH_DATA = {
   'webhook.only': 'Fields',
   'webhook.onlyHint': 'One per line: only these fields are sent, such as speed or config.mode.',
   'webhook.pending': 'Waiting',
+  'webhook.renew': 'Make it',
+  'webhook.renewAbout':
+    'Messages are signed with the present secret, too, for 24 hours. The one before it is not valid any more.',
   'webhook.renewed': 'Copy the new secret now. Messages are signed with the old one as well for 24 hours.',
   'webhook.retry': 'Send again',
   'webhook.secret': 'Secret',

@@ -18,7 +18,7 @@ export const GERMAN_DATA: DataCatalogue = {
   'data.about': 'Die Felder jedes Eintrags folgen dem Schema des Stores.',
   'data.entities': 'Einträge',
   'data.entity': 'Eintrag (JSON)',
-  'data.entityHint': 'Felder, die bei einer Änderung fehlen, bleiben wie sie sind.',
+  'data.entityHint': 'Eine Änderung kann Felder nicht entfernen.',
   'data.geofences': 'Geofences',
   'data.handlers': 'Webhooks',
   'data.handlersAbout': 'Webhooks senden Ereignisse per HTTP an Ihren Server, sobald sie geschehen.',
@@ -29,6 +29,8 @@ export const GERMAN_DATA: DataCatalogue = {
   'data.notJson': 'JSON erwartet: {reason}',
   'data.notNumber': 'Eine Zahl erwartet, etwa 12.5.',
   'data.notObject': 'Ein JSON-Objekt erwartet, etwa {"name": "Nord"}.',
+  'data.notRemovable':
+    'Eine Änderung kann „{field}“ nicht entfernen: es bliebe, wie es ist. Geben Sie einen anderen Wert an, oder leeren Sie zuerst das ganze Feld.',
   'data.otherFields': 'Weitere Felder (JSON)',
   'data.schema': 'JSON-Schema der Einträge',
   'data.schemaHint': 'Jede Eigenschaft wird ein Feld des Formulars. Ohne Schema haben Einträge beliebige Felder.',
@@ -154,6 +156,8 @@ export const GERMAN_DATA: DataCatalogue = {
   'webhook.only': 'Felder',
   'webhook.onlyHint': 'Eines pro Zeile: nur diese Felder werden gesendet, etwa speed oder config.mode.',
   'webhook.pending': 'Wartet',
+  'webhook.renew': 'Erzeugen',
+  'webhook.renewAbout': 'Das jetzige Geheimnis gilt noch 24 Stunden. Ein früheres gilt nicht mehr.',
   'webhook.renewed':
     'Kopieren Sie das neue Geheimnis jetzt. Nachrichten sind noch 24 Stunden auch mit dem alten signiert.',
   'webhook.retry': 'Erneut senden',

@@ -17,7 +17,7 @@ export const GERMAN_PAGES: PageCatalogue = {
   'commands.notJson': 'Erwartet wird ein JSON-Objekt wie {"speed": 5}.',
   'commands.notNumber': 'Erwartet wird eine Zahl.',
   'commands.notPermitted': 'Ihre Rolle erlaubt nicht, Befehle zu senden.',
-  'commands.offline': 'Das Gerät ist offline: der Befehl wartet, bis er abläuft.',
+  'commands.offline': 'Das Gerät ist offline: der Befehl wartet, bis es zurück ist oder er abläuft.',
   'commands.params': 'Parameter (JSON)',
   'commands.result': 'Ergebnis',
   'commands.send': 'Befehl senden',

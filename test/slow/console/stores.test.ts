@@ -82,10 +82,27 @@ test('makes a form from the schema of a store, and sends what was typed and chan
   await service.admin('PATCH', `drivers/${_id}`, { trips: 13, badge: 8, notes: 'Two\nlines' });
   await form.getByLabel('Full name').fill('Ann B.');
   await form.getByLabel('phones').fill('');
+  await form.getByLabel('address').fill('{"street": "Kai 1"}');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.getByText('cannot remove “city”').waitFor();
+  await form.getByLabel('address').fill('{"city": "Kiel", "street": "Kai 1"}');
+  await form.getByLabel('Other fields').fill('');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.getByText('cannot remove “badge”').waitFor();
+  await form.getByLabel('Other fields').fill('{"badge": 7}');
   await form.getByLabel('night').check();
   await form.getByRole('button', { name: 'Save' }).click();
   await form.waitFor({ state: 'detached' });
-  const changed = { name: 'Ann B.', phones: [], skills: ['crane', 'night'], trips: 13, badge: 8, notes: 'Two\nlines' };
+  const address = { city: 'Kiel', street: 'Kai 1' };
+  const changed = {
+    name: 'Ann B.',
+    address,
+    phones: [],
+    skills: ['crane', 'night'],
+    trips: 13,
+    badge: 8,
+    notes: 'Two\nlines',
+  };
   expect(await stored()).toEqual({ ...first, ...changed });
 });
 
@@ -111,9 +128,37 @@ test('adds a store, which has a tab at once', async () => {
   const form = page.getByRole('dialog');
   await form.getByLabel('Name').fill('Not a name');
   await form.getByRole('button', { name: 'Save' }).click();
-  await form.getByText('lower-case letters').last().waitFor();
+  await form.locator('.note.error', { hasText: 'lower-case letters' }).waitFor();
   await form.getByLabel('Name').fill('inspections');
   await form.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('link', { name: 'inspections' }).click();
   await page.getByText('Nothing here').waitFor();
+});
+
+test('makes the form of each store from its own schema, and of no default that does not fit', async () => {
+  const text = { type: 'string' };
+  const properties = {
+    title: text,
+    tags: { type: 'array', items: text, default: 'x' },
+    day: { ...text, format: 'date' },
+  };
+  await service.admin('POST', 'stores', { name: 'visits', schema: { properties } });
+  await service.admin('POST', 'stores', { name: 'repairs', schema: { properties: { part: text } } });
+  const page = await browser.openAs('/data/visits');
+  await page.getByRole('button', { name: 'New' }).click();
+  const form = page.getByRole('dialog');
+  expect(await form.getByLabel('tags').inputValue()).toBe('"x"');
+  await page.keyboard.press('Escape');
+  const held = new Promise<void>((resolve) => {
+    void page.route('**/api/v1/stores?where.name*', (route) => {
+      resolve();
+      void route.abort();
+    });
+  });
+  browser.expectErrors(/ERR_FAILED/);
+  await page.getByRole('link', { name: 'repairs' }).click();
+  await held;
+  await page.getByRole('button', { name: 'New' }).click();
+  await form.getByLabel('Entity (JSON)').waitFor();
+  expect(await form.getByLabel('title').count()).toBe(0);
 });

@@ -25,6 +25,11 @@ test.each([
   ],
   [{ type: 'boolean' }, { kind: 'choice', options: [true, false], cleared: null }],
   [{ enum: ['a', 2, null] }, { kind: 'choice', options: ['a', 2], cleared: null }],
+  [{ enum: ['a', 'a', 1, '1'] }, { kind: 'choice', options: ['a', 1, '1'], cleared: null }],
+  [
+    { type: 'array', items: { enum: ['a', 'a'] } },
+    { kind: 'several', options: ['a'], cleared: [] },
+  ],
   [{ enum: [{ b: 1 }] }, { kind: 'json', cleared: null }],
   [
     { type: 'array', items: { type: 'string' } },
@@ -57,7 +62,7 @@ test.each([
   [null, [WHOLE]],
   [{}, [WHOLE]],
   [{ properties: {} }, [WHOLE]],
-  [{ properties: { _id: {}, 'a.b': {} } }, [WHOLE]],
+  [{ properties: { _id: {}, 'a.b': {}, owner: {}, time: {} } }, [WHOLE]],
   [{ properties: { a: {} }, additionalProperties: false }, ['a']],
   [{ properties: { a: {} }, additionalProperties: false, patternProperties: { '^n': {} } }, ['a', '']],
 ])('has a field for everything else where %j permits it', (schema, expected) => {
