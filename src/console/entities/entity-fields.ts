@@ -75,8 +75,8 @@ export function toPart(field: EntityField, text: string, entity: Entity | null, 
       [name]: entity === null ? toValue(field, text) : kept(name, valueIn(field, entity), toValue(field, text)),
     };
   if (entity === null) return kind === 'lines' && isRequired ? { [name]: [] } : {};
-  if (kind === 'json' && cleared === undefined) throw new FieldError(name, t('data.notRemovable', { field: name }));
-  return cleared === undefined ? {} : { [name]: cleared };
+  if (cleared === undefined) throw new FieldError(name, t('data.notRemovable', { field: name }));
+  return { [name]: cleared };
 }
 
 /** A change merges objects: what is left out of one stays, and nobody may believe that it is gone. */
@@ -100,6 +100,8 @@ function removedIn(before: unknown, after: unknown): string | null {
 function toRest(text: string, entity: Entity | null, all: readonly EntityField[]): Json {
   const rest = text.trim() === '' ? {} : parse('', text);
   if (!isObject(rest)) throw new FieldError('', t('data.notObject'));
+  const shown = all.find(({ name }) => name !== '' && Object.hasOwn(rest, name));
+  if (shown !== undefined) throw new FieldError('', t('data.shownAbove', { field: shown.name }));
   if (entity === null) return rest;
   const before = restOf(entity, all);
   kept('', before, rest);

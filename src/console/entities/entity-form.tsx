@@ -29,6 +29,7 @@ export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
   const save = async (): Promise<void> => {
     const parts = fields.map((field) => toPart(field, texts.value[field.name] ?? '', entity, fields));
     const body: Json = Object.assign({}, ...parts);
+    if (entity !== null && Object.keys(body).length === 0) return onClose();
     const answer =
       entity === null
         ? await call<Entity>('POST', `/${kind.store}`, body)

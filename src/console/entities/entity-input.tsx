@@ -1,5 +1,5 @@
 /** The input of one field of an entity. */
-import { useId } from 'preact/hooks';
+import { useId, useRef } from 'preact/hooks';
 
 import { useFault } from '../parts/field-errors.js';
 import { Field, Note, Select } from '../parts/form.js';
@@ -28,7 +28,7 @@ export function EntityInput({ field, value, onInput, isNew }: InputProps) {
       kind === 'choice'
         ? (field.options ?? []).map((option) => [JSON.stringify(option), wordOf(option)] as const)
         : namedOf(store).map((one) => [one._id, titleOf(one)] as const);
-    return <Select {...shared} options={[['', '–'], ...options]} onChange={onInput} />;
+    return <Choice {...shared} options={options} canBeEmpty={isNew || field.cleared !== undefined} onInput={onInput} />;
   }
   const least = field.text === 'data.entity' ? MOST_ROWS : ROWS[kind];
   const rows = least && Math.max(least, Math.min(MOST_ROWS, value.split('\n').length));
@@ -55,6 +55,20 @@ const wordOf = (option: unknown): string =>
   typeof option === 'boolean' ? t(`value.${option}` as 'value.true') : String(option);
 
 type PartProps = Pick<InputProps, 'value' | 'onInput'> & { readonly label: string };
+
+interface ChoiceProps extends PartProps {
+  readonly name: string;
+  readonly hint: string | undefined;
+  readonly options: readonly (readonly [string, string])[];
+  readonly canBeEmpty: boolean;
+}
+
+function Choice({ options, canBeEmpty, onInput, ...rest }: ChoiceProps) {
+  // What is empty may remain so.
+  const wasEmpty = useRef(rest.value === '').current;
+  const none = canBeEmpty || wasEmpty ? [['', '–'] as const] : [];
+  return <Select {...rest} options={[...none, ...options]} onChange={onInput} />;
+}
 
 function Check({ label, value, onInput }: PartProps) {
   return (

@@ -126,7 +126,7 @@ function EntityTable({ kind, entities, onOpen }: TableProps) {
   );
 }
 
-const titleOf = ({ name, text, label }: EntityColumn): string => (text ? t(text) : (label ?? name));
+const titleOf = ({ name, text, label }: EntityColumn): string => label ?? (text ? t(text) : name);
 
 function Actions({ kind: { store, fields, page }, entity, onOpen }: Omit<TableProps, 'entities'> & { entity: Entity }) {
   if (isBuiltIn(entity)) return null;

@@ -24,7 +24,7 @@ export interface EntityField {
   readonly isFixed?: boolean;
   /** What a new entity begins with. */
   readonly initial?: unknown;
-  /** The value of a field that was emptied; `undefined` where it remains as it was. */
+  /** The value of a field that was emptied; `undefined` where it cannot be, because a change removes nothing. */
   readonly cleared?: unknown;
 }
 

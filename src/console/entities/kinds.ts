@@ -201,7 +201,8 @@ export function columnsOf(
   const known = columns.filter(({ name }) => name !== NAME.name || names.delete(name));
   const labelIn = (name: string) => formFields?.find((field) => field.name === name)?.label;
   const own = [...names].slice(0, MOST_OWN_COLUMNS).map((name) => ({ name, label: labelIn(name) }));
-  return [...known.slice(0, -1), ...own, ...known.slice(-1)];
+  const titled = known.map((column) => ({ ...column, label: labelIn(column.name) }));
+  return [...titled.slice(0, -1), ...own, ...titled.slice(-1)];
 }
 
 /** What people call an entity; of one without a name its first text. */

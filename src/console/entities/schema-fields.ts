@@ -28,16 +28,19 @@ export function fieldsOfSchema(schema: unknown): readonly EntityField[] {
 }
 
 function toField(name: string, part: unknown, isRequired: boolean): EntityField {
-  const json: EntityField = { name, label: name, kind: 'json', isRequired, cleared: null };
-  if (!isObject(part)) return json;
+  const json: EntityField = { name, label: name, kind: 'json', isRequired };
+  if (!isObject(part)) return { ...json, cleared: null };
   const shared = {
     ...{ label: textOf(part.title) ?? name, about: textOf(part.description) ?? '' },
     ...(part.default !== undefined && { initial: part.default }),
   };
   const types = [part.type].flat();
   const known = { ...json, ...shared, ...toKind(part, types) };
-  return types.includes('null') ? { ...known, cleared: null } : known;
+  return isNullable(part, types) ? { ...known, cleared: null } : known;
 }
+
+const isNullable = (part: Json, types: readonly unknown[]): boolean =>
+  Array.isArray(part.enum) ? part.enum.includes(null) : part.type === undefined || types.includes('null');
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
@@ -52,17 +55,19 @@ function toKind(part: Json, types: readonly unknown[]): Partial<EntityField> {
   if (type === 'boolean') return { kind: 'choice', options: [true, false] };
   if (type === 'number' || type === 'integer') return { kind: 'number' };
   if (type === 'string') return toTextKind(part);
-  return type === 'array' && isObject(part.items) ? toListKind(part.items) : {};
+  return type === 'array' && isObject(part.items) ? toListKind(part.items, part.minItems) : {};
 }
 
-function toTextKind({ format, maxLength }: Json): Partial<EntityField> {
+function toTextKind({ format, pattern, minLength = 0, maxLength }: Json): Partial<EntityField> {
   if (format === 'date') return { kind: 'date' };
   const isLong = typeof maxLength === 'number' && maxLength > LONG_CHARACTERS;
-  return { kind: isLong ? 'paragraph' : 'text', cleared: '' };
+  const kind = isLong ? 'paragraph' : 'text';
+  return format === undefined && pattern === undefined && minLength === 0 ? { kind, cleared: '' } : { kind };
 }
 
-function toListKind({ type, enum: options }: Json): Partial<EntityField> {
+function toListKind({ type, enum: options }: Json, minItems: unknown = 0): Partial<EntityField> {
+  const cleared = minItems === 0 ? { cleared: [] } : {};
   if (Array.isArray(options) && options.length > 0 && options.every(isPlain))
-    return { kind: 'several', options: [...new Set(options)], cleared: [] };
-  return type === 'string' && options === undefined ? { kind: 'lines', cleared: [] } : {};
+    return { kind: 'several', options: [...new Set(options)], ...cleared };
+  return type === 'string' && options === undefined ? { kind: 'lines', ...cleared } : {};
 }

@@ -1,5 +1,6 @@
 /** A webhook: a test of its receiver, another secret, and the messages that it was sent. */
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { Age } from '../parts/age.js';
 import { Confirm } from '../parts/confirm.js';
 import { CopyBox } from '../parts/copy.js';
@@ -7,6 +8,7 @@ import { Dialog } from '../parts/dialog.js';
 import { Problem, Select, useWork } from '../parts/form.js';
 import { Skeleton } from '../parts/notices.js';
 import { call, type Entity, toQuery } from '../state/api.js';
+import { nowMs } from '../state/clock.js';
 import { type Fetched, useFetched } from '../state/fetched.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
@@ -30,6 +32,8 @@ interface Answer {
 }
 
 const SHOWN = 50;
+/** While a message waits. */
+const POLL_S = 3;
 const STATES = ['pending', 'delivered', 'dead', 'withheld'] as const;
 const MAY_BE_SENT = new Set<string>(['pending', 'dead']);
 
@@ -44,6 +48,14 @@ export function WebhookDialog({ handler, onClose }: { handler: Entity; onClose: 
       ),
     [state.value],
   );
+  const askedS = useSignal(0);
+  useEffect(() => {
+    const second = Math.floor(nowMs.value / 1_000);
+    const isWaiting = messages.data.value?.some((message) => message.state === 'pending') ?? false;
+    if (!isWaiting || second - askedS.value < POLL_S) return;
+    askedS.value = second;
+    void messages.reload();
+  }, [nowMs.value]);
   return (
     <Dialog title={labelOf(handler)} onClose={onClose} size="medium">
       <Receiver path={path} onSent={messages.reload} />
@@ -96,7 +108,7 @@ function Receiver({ path, onSent }: { path: string; onSent: () => Promise<void> 
       )}
       <Problem error={work.error.value} />
       {answer.value && (
-        <p class={answer.value.error === null ? 'hint' : 'hint warn'}>
+        <p class={isAccepted(answer.value) ? 'hint' : 'hint warn'}>
           {t('webhook.tested', { answer: reasonOf(answer.value), ms: formatNumber(answer.value.ms) })}
         </p>
       )}
@@ -109,6 +121,8 @@ function Receiver({ path, onSent }: { path: string; onSent: () => Promise<void> 
     </div>
   );
 }
+
+const isAccepted = ({ status }: Answer): boolean => status !== null && status >= 200 && status < 300;
 
 const reasonOf = ({ status, error }: Pick<Message, 'status' | 'error'>): string =>
   [status, error].filter((one) => one !== null && one !== undefined && one !== '').join(' · ');

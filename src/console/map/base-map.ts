@@ -6,7 +6,7 @@ import { STYLE_URL, TILES_URL } from './own-map.js';
 
 declare const MAP_WORKER: string;
 
-const SCALE_PX = 100;
+const SCALE_PX = 80;
 const usesMiles = (): boolean => /-(US|GB|LR|MM)\b/.test(navigator.language);
 
 export interface BaseMapOptions {

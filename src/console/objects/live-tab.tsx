@@ -61,7 +61,7 @@ function Since({ packets }: { packets: readonly Packet[] }) {
   const { isOnline, sinceMs, isAtLeast } = presence;
   const since = t(isAtLeast ? 'live.sinceEarlier' : 'live.since', { moment: formatMoment(sinceMs, Date.now()) });
   return (
-    <p class="quiet">
+    <p class="quiet since">
       {t(isOnline ? 'state.online' : 'state.offline')} {since}
     </p>
   );

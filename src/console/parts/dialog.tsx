@@ -35,6 +35,10 @@ export function Dialog({ title, onClose, children, canClose = true, size = 'smal
       ref={element}
       class={`dialog ${size}`}
       aria-labelledby={heading}
+      // A browser asks once, and closes it when the key is pressed again.
+      onKeyDown={(event) => {
+        if (event.key === 'Escape' && !canClose) event.preventDefault();
+      }}
       onCancel={(event) => {
         event.preventDefault();
         if (canClose) onClose();

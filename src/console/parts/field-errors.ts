@@ -31,7 +31,10 @@ export function useFaults(error: Signal<unknown>) {
     if (!(error.value instanceof FieldError)) return null;
     const { path, message } = error.value;
     const field = names.value.find((one) => `${path}.`.startsWith(`${one}.`));
-    return field === undefined ? null : { field, text: message };
+    if (field === undefined) return null;
+    // Where in a value of several parts.
+    const below = path.slice(field.length + 1);
+    return { field, text: below === '' ? message : `${below}: ${message}` };
   });
   return { names, fault };
 }

@@ -14,7 +14,7 @@ export function Tabs({ label, tabs, path }: TabsProps) {
     const current = element.current?.querySelector('[aria-current]');
     // Not all fit on a phone.
     current?.scrollIntoView({ block: 'nearest', inline: 'center' });
-  }, [path]);
+  }, [path, tabs.length]);
   return (
     <nav class="tabs" aria-label={label} ref={element}>
       {tabs.map((tab) => (

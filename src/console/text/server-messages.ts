@@ -11,9 +11,18 @@ const MESSAGES: readonly (readonly [RegExp, FaultKey])[] = [
   [/^expected at least (\d+)$/, 'least'],
   [/^expected at most (\d+)$/, 'most'],
   [/^expected more than (\d+)$/, 'more'],
-  [/^expected a number$/, 'number'],
-  [/^expected a whole number$/, 'integer'],
-  [/^expected text$/, 'text'],
+  [/^expected a number$|^must be number$/, 'number'],
+  [/^expected a whole number$|^must be integer$/, 'integer'],
+  [/^expected text$|^must be string$/, 'text'],
+  [/^must be >= (\S+)$/, 'least'],
+  [/^must be <= (\S+)$/, 'most'],
+  [/^must be > (\S+)$/, 'more'],
+  [/^must be < (\S+)$/, 'fewer'],
+  [/^must NOT have fewer than (\d+) characters$/, 'atLeast'],
+  [/^must NOT have more than (\d+) characters$/, 'atMost'],
+  [/^must match format "?([\w-]+)"?$/, 'format'],
+  [/^must match pattern "?(.+?)"?$/, 'pattern'],
+  [/^must be equal to one of the allowed values$/, 'choice'],
   [/^expected an email address$/, 'email'],
   [/^expected a duration from 1 s to 366 days/, 'duration'],
   [/^expected "METHOD /, 'request'],
@@ -39,6 +48,6 @@ export function toText(message: string, language: keyof typeof FAULTS): string {
 
 /** The path and the message of `config.x: expected text`; null if no path is named. */
 export function splitHelper(helper: string): readonly [path: string, message: string] | null {
-  const [, path, message] = /^([\w.]+): (.+)$/s.exec(helper) ?? [];
+  const [, path, message] = /^([^\s:,]+): (.+)$/s.exec(helper) ?? [];
   return path === undefined || message === undefined ? null : [path, message];
 }

@@ -62,7 +62,7 @@ test('makes a form from the schema of a store, and sends what was typed and chan
   expect(await form.locator(':focus').getAttribute('name')).toBe('trips');
   await form.getByLabel('trips').fill('-1');
   await form.getByRole('button', { name: 'Save' }).click();
-  await form.getByText('must be >= 0').waitFor();
+  await form.getByText('Expected at least 0.').waitFor();
   await form.getByLabel('trips').fill('12');
   await form.getByLabel('address').fill('{"city": ');
   await form.getByRole('button', { name: 'Save' }).click();

@@ -32,7 +32,7 @@ test('makes a webhook, shows its secret once, tests it, and sends a message agai
   await page.getByRole('row', { name: 'CRM' }).getByRole('button', { name: 'Messages' }).click();
   await dialog.getByText('No messages').waitFor();
   await dialog.getByRole('button', { name: 'Send a test' }).click();
-  await dialog.getByText('The answer of your server: 200').waitFor();
+  await dialog.getByText('Result: 200').waitFor();
   expect(receiver.received.map(({ body }) => body.type)).toEqual(['webhook-test']);
   await dialog.getByRole('button', { name: 'New secret' }).click();
   await page.getByRole('dialog', { name: 'New secret' }).getByRole('button', { name: 'Make it' }).click();

@@ -8,43 +8,37 @@ const kindOf = (part: unknown): Partial<EntityField> => {
   return kind;
 };
 
-test.each([
+test.each<[unknown, object]>([
   [{ type: 'string' }, { kind: 'text', cleared: '' }],
   [{ type: ['string', 'null'] }, { kind: 'text', cleared: null }],
   [
     { type: 'string', maxLength: 2_000 },
     { kind: 'paragraph', cleared: '' },
   ],
-  [
-    { type: 'string', format: 'date' },
-    { kind: 'date', cleared: null },
-  ],
+  [{ type: 'string', format: 'date' }, { kind: 'date' }],
+  [{ type: 'string', format: 'email' }, { kind: 'text' }],
+  [{ type: 'string', minLength: 1 }, { kind: 'text' }],
   [
     { type: 'integer', default: 3 },
-    { kind: 'number', cleared: null, initial: 3 },
+    { kind: 'number', initial: 3 },
   ],
-  [{ type: 'boolean' }, { kind: 'choice', options: [true, false], cleared: null }],
+  [{ type: ['integer', 'null'] }, { kind: 'number', cleared: null }],
+  [{ type: 'boolean' }, { kind: 'choice', options: [true, false] }],
   [{ enum: ['a', 2, null] }, { kind: 'choice', options: ['a', 2], cleared: null }],
-  [{ enum: ['a', 'a', 1, '1'] }, { kind: 'choice', options: ['a', 1, '1'], cleared: null }],
-  [
-    { type: 'array', items: { enum: ['a', 'a'] } },
-    { kind: 'several', options: ['a'], cleared: [] },
-  ],
-  [{ enum: [{ b: 1 }] }, { kind: 'json', cleared: null }],
+  [{ enum: ['a', 'a', 1, '1'] }, { kind: 'choice', options: ['a', 1, '1'] }],
+  [{ enum: [{ b: 1 }] }, { kind: 'json' }],
   [
     { type: 'array', items: { type: 'string' } },
     { kind: 'lines', cleared: [] },
   ],
+  [{ type: 'array', items: { type: 'string' }, minItems: 1 }, { kind: 'lines' }],
   [
-    { type: 'array', items: { enum: ['a', 'b'] } },
+    { type: 'array', items: { enum: ['a', 'b', 'a'] } },
     { kind: 'several', options: ['a', 'b'], cleared: [] },
   ],
-  [
-    { type: 'array', items: { type: 'number' } },
-    { kind: 'json', cleared: null },
-  ],
-  [{ type: ['string', 'number'] }, { kind: 'json', cleared: null }],
-  [{ type: 'object' }, { kind: 'json', cleared: null }],
+  [{ type: 'array', items: { type: 'number' } }, { kind: 'json' }],
+  [{ type: ['string', 'number'] }, { kind: 'json' }],
+  [{ type: 'object' }, { kind: 'json' }],
   [{}, { kind: 'json', cleared: null }],
   [true, { kind: 'json', cleared: null }],
 ])('shows %j as %j', (part, kind) => expect(kindOf(part)).toEqual(kind));
