@@ -1,6 +1,7 @@
 /** The console in a real browser, from the login to the own packet, and what it shows of a service that changes. */
 import { describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { logIn } from '../../../scripts/bench/console-pages.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
@@ -123,6 +124,24 @@ describe('what happens elsewhere', () => {
     await dialog.getByRole('button', { name: 'Log in' }).click();
     await page.getByText('Saved').waitFor();
     expect((await service.admin('GET', 'objects/typing')).body.status).toBe('half written');
+  });
+
+  test('who logs in after somebody left the login of an ended session sees nothing of that person', async () => {
+    await add('theirs', 'Only theirs');
+    const { body: group } = await service.admin('POST', 'groups', { name: 'Elsewhere' });
+    const other = await createUser(service, 'viewer', { group: group._id });
+    browser.expectErrors(/401/);
+    const page = await browser.openAs('/');
+    await page.locator('.row', { hasText: 'Only theirs' }).waitFor();
+    await service.client.db().collection('sessions').deleteMany({});
+    await page.getByRole('link', { name: 'Account' }).click();
+    await page.getByRole('dialog').getByLabel('Password').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await logIn(page, other);
+    await page.getByRole('link', { name: 'Map' }).click();
+    await page.getByText('Ask your administrator').waitFor();
+    expect(await page.locator('.row').count()).toBe(0);
   });
 });
 

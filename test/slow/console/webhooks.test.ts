@@ -24,6 +24,9 @@ test('makes a webhook, shows its secret once, tests it, and sends a message agai
   await dialog.getByRole('button', { name: 'Save' }).click();
   const secret = await dialog.getByLabel('Secret', { exact: true }).textContent();
   expect(secret).toMatch(/^whsec_/);
+  // No key closes it before.
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
   await dialog.getByRole('button', { name: 'I have stored it' }).click();
   const [handler] = (await service.admin('GET', 'handlers')).body;
   expect(handler).toMatchObject({ name: 'CRM', url: receiver.url, events: ['object-packet'], objects: ['pump-1'] });
