@@ -84,7 +84,7 @@ function addBasemap() {
 
 /** Every page needs most of the small files in these folders, but few need the others. */
 const SHARED = ['parts', 'state'];
-const SELDOM = new Set(['copy.tsx']);
+const SELDOM = new Set(['copy.tsx', 'search-field.tsx', 'virtual-list.tsx']);
 
 /**
  * What the pages that people open most begin with, by their addresses. Browsers load it with the page; otherwise they would find each

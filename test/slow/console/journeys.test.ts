@@ -127,12 +127,12 @@ describe('what happens elsewhere', () => {
   });
 
   test('who logs in after somebody left the login of an ended session sees nothing of that person', async () => {
-    await add('theirs', 'Only theirs');
+    await add('theirs', 'Theirs alone');
     const { body: group } = await service.admin('POST', 'groups', { name: 'Elsewhere' });
     const other = await createUser(service, 'viewer', { group: group._id });
     browser.expectErrors(/401/);
     const page = await browser.openAs('/');
-    await page.locator('.row', { hasText: 'Only theirs' }).waitFor();
+    await page.locator('.row', { hasText: 'Theirs alone' }).waitFor();
     await service.client.db().collection('sessions').deleteMany({});
     await page.getByRole('link', { name: 'Account' }).click();
     await page.getByRole('dialog').getByLabel('Password').waitFor();
