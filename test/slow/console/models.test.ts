@@ -22,6 +22,8 @@ const read = async (id: string) => entityOf(await service.admin('GET', `models/$
 test('makes a model whose parameters and commands count', async () => {
   const page = await browser.openAs('/models');
   await page.getByRole('link', { name: 'New' }).click();
+  // The page before has a field for names, too.
+  await page.getByRole('heading', { name: 'New model' }).waitFor();
   await page.getByLabel('Name').fill('Pump');
   await page.getByRole('button', { name: 'Parameter' }).click();
   const node = page.getByRole('region', { name: 'Selected' });
