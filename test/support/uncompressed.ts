@@ -12,7 +12,7 @@ const SNAPPY = { storageEngine: { wiredTiger: { configString: 'block_compressor=
 const SENDERS = ['first', 'second', 'third'];
 const PAST_MS = Date.UTC(2020, 0, 1);
 const SLICE_MS = 100;
-const END_MS = 180_000;
+const END_MS = 90_000;
 
 /** Creates the collection of packets as former versions did, before Vigil starts for the first time. */
 export const createUncompressed = (db: Db): Promise<unknown> => db.createCollection('packets', SNAPPY);

@@ -11,7 +11,7 @@ import {
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 
-const PAGE_BYTES = 36_500;
+const PAGE_BYTES = 36_000;
 /** Pages with charts contain the library of charts. */
 const CHART_PAGE_BYTES = 60_000;
 const MAP_BYTES = 460_000;
