@@ -84,14 +84,14 @@ function addBasemap() {
 
 /** Every page needs most of the small files in these folders, but few need the others. */
 const SHARED = ['parts', 'state'];
-const SELDOM = new Set(['copy.tsx', 'search-field.tsx', 'virtual-list.tsx']);
+const RARELY_NEEDED = new Set(['copy.tsx', 'search-field.tsx', 'virtual-list.tsx']);
 
 /**
  * What the pages that people open most begin with, by their addresses. Browsers load it with the page; otherwise they would find each
  * file only after they have read the one that imports it.
  */
 const LIVE = ['objects/object-page.tsx', 'objects/live-tab.tsx', 'objects/plot.ts'];
-const BEGINS = [
+const PRELOADED = [
   ['^/$', ['home/home.tsx']],
   ['^/objects/[^/]+(?:/live)?/?$', LIVE],
   ['^/objects/[^/]+/history/?$', ['objects/object-page.tsx', 'objects/history-tab.tsx', 'objects/plot.ts']],
@@ -106,7 +106,7 @@ const importOf = (file) => `import ${JSON.stringify(file)};`;
 const parts = (folder) => ({
   name: 'parts',
   setup({ onResolve, onLoad, resolve: find }) {
-    const filesIn = (name) => readdirSync(join(folder, name)).filter((file) => !SELDOM.has(file));
+    const filesIn = (name) => readdirSync(join(folder, name)).filter((file) => !RARELY_NEEDED.has(file));
     const shared = SHARED.flatMap((name) => filesIn(name).map((file) => join(folder, name, file)));
     const first = [join(folder, 'main.tsx'), ...shared].map(importOf).join('');
     onResolve({ filter: /^first$/ }, ({ path }) => ({ path, namespace: 'part' }));
@@ -153,13 +153,10 @@ async function bundle() {
   addOutputs(built);
   const first = filesOf(built.metafile, 'part:first');
   const partsOf = (names) => names.flatMap((name) => partFiles(built.metafile, source(name)));
-  const begins = BEGINS.map(([path, names]) => [path, partsOf(names).filter((file) => !first.includes(file))]);
+  const later = PRELOADED.map(([path, names]) => [path, partsOf(names).filter((file) => !first.includes(file))]);
   return {
     first,
-    begins: begins.map(([path, files]) => ({
-      path,
-      preloads: toPreloads([...new Set(files)], ' fetchpriority="low"'),
-    })),
+    preloads: later.map(([path, files]) => ({ path, links: toPreloads([...new Set(files)], ' fetchpriority="low"') })),
   };
 }
 
@@ -186,7 +183,7 @@ function filesOf({ outputs }, entryPoint) {
   return [...needed].map((path) => PUBLIC_PATH + basename(path));
 }
 
-/** The page. The service fills in the values that are known only at its start, and what an address begins with. */
+/** The page. The service fills in the values that are known only at its start, and the files of the page at an address. */
 function readPage(first) {
   const icon = add('icon.svg', readFileSync(join(root, 'src', 'console', 'icon.svg')));
   const manifest = add(
@@ -232,7 +229,7 @@ async function write() {
   return Promise.all(list);
 }
 
-const { first, begins } = await bundle();
+const { first, preloads } = await bundle();
 const page = readPage(first);
 const list = await write();
-writeFileSync(join(out, 'console.json'), JSON.stringify({ page, begins, files: list }));
+writeFileSync(join(out, 'console.json'), JSON.stringify({ page, preloads, files: list }));

@@ -72,17 +72,18 @@ export function toPart(field: EntityField, text: string, entity: Entity | null, 
   if (kind === 'rest') return toRest(text, entity, all);
   if (text.trim() !== '')
     return {
-      [name]: entity === null ? toValue(field, text) : kept(name, valueIn(field, entity), toValue(field, text)),
+      [name]:
+        entity === null ? toValue(field, text) : refuseRemoval(name, valueIn(field, entity), toValue(field, text)),
     };
   if (entity === null) return kind === 'lines' && isRequired ? { [name]: [] } : {};
   if (cleared === undefined) throw new FieldError(name, t('data.notRemovable', { field: name }));
   return { [name]: cleared };
 }
 
-/** A change merges objects: what is left out of one stays, and nobody may believe that it is gone. */
-function kept(field: string, before: unknown, after: unknown): unknown {
+/** Returns the new value. A change merges objects: what is left out of one stays, and nobody may believe that it is gone. */
+function refuseRemoval(field: string, before: unknown, after: unknown): unknown {
   const removed = removedIn(before, after);
-  if (removed) throw new FieldError(field, t('data.notRemovable', { field: removed }));
+  if (removed !== null) throw new FieldError(field, t('data.notRemovable', { field: removed }));
   return after;
 }
 
@@ -104,7 +105,7 @@ function toRest(text: string, entity: Entity | null, all: readonly EntityField[]
   if (shown !== undefined) throw new FieldError('', t('data.shownAbove', { field: shown.name }));
   if (entity === null) return rest;
   const before = restOf(entity, all);
-  kept('', before, rest);
+  refuseRemoval('', before, rest);
   const isChanged = ([name, value]: [string, unknown]): boolean =>
     !Object.hasOwn(before, name) || JSON.stringify(value) !== JSON.stringify(before[name]);
   return Object.fromEntries(Object.entries(rest).filter(isChanged));

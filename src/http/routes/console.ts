@@ -23,7 +23,7 @@ interface File {
 interface Built {
   readonly page: string;
   /** What browsers load together with the page at some addresses: a regular expression, and HTML. */
-  readonly begins: readonly { readonly path: string; readonly preloads: string }[];
+  readonly preloads: readonly { readonly path: string; readonly links: string }[];
   readonly files: ReadonlyMap<string, File>;
 }
 
@@ -95,11 +95,11 @@ export function createConsole(deps: ConsoleDeps): Console {
 }
 
 /** The page at an address, with what browsers load together with it there. */
-function createPages({ page, begins }: Built, { mqtt, map }: ConsoleDeps): (path: string) => Buffer {
+function createPages({ page, preloads }: Built, { mqtt, map }: ConsoleDeps): (path: string) => Buffer {
   const filled = page.replace('{{mqtt}}', describeMqtt(mqtt)).replace('{{map}}', () => describeMap(map));
-  const toPage = (preloads: string): Buffer => Buffer.from(filled.replace('{{begin}}', preloads));
+  const toPage = (links: string): Buffer => Buffer.from(filled.replace('{{links}}', links));
   const plain = toPage('');
-  const special = begins.map(({ path, preloads }) => [new RegExp(path), toPage(preloads)] as const);
+  const special = preloads.map(({ path, links }) => [new RegExp(path), toPage(links)] as const);
   return (path) => special.find(([form]) => form.test(path))?.[1] ?? plain;
 }
 
@@ -108,13 +108,13 @@ const readFolder = (): string | null => FOLDERS.find((folder) => existsSync(`${f
 function readBuilt(): Built | null {
   const folder = readFolder();
   if (folder === null) return null;
-  const { page, begins, files } = JSON.parse(readFileSync(`${folder}console.json`, 'utf8'));
+  const { page, preloads, files } = JSON.parse(readFileSync(`${folder}console.json`, 'utf8'));
   const read = ({ name, type }: { name: string; type: string }): [string, File] => {
     const coded = Object.entries({ br: '.br', gzip: '.gz', identity: '' });
     const bytes = coded.map(([coding, end]) => [coding, readFileSync(`${folder}${name}${end}`)] as const);
     return [name, { type, bytes: new Map(bytes) }];
   };
-  return { page, begins, files: new Map(files.map(read)) };
+  return { page, preloads, files: new Map(files.map(read)) };
 }
 
 const describeMqtt = (mqtt: ConsoleDeps['mqtt']): string =>
