@@ -12,6 +12,8 @@ import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();
 const browser = useBrowser(service);
+/** English, with the units of the packets. */
+const METRIC = { locale: 'en-IE' };
 const folder = process.env.SCREENSHOTS || mkdtempSync(join(tmpdir(), 'vigil-screenshots-'));
 const WIDE = { viewport: { width: 1280, height: 760 } };
 const PEOPLE = ['Ada', 'Grace', 'Linus', 'Edsger', 'Barbara', 'Ken', 'Radia', 'Dennis'];
@@ -82,7 +84,7 @@ test.each<[string, BrowserContextOptions]>([
   ['console-dark', { ...WIDE, colorScheme: 'dark' }],
   ['console-phone', { ...browser.phone, deviceScaleFactor: 2 }],
 ])('takes %s.png', async (name, options) => {
-  const page = await browser.openAs('/', ADMIN, options);
+  const page = await browser.openAs('/', ADMIN, { ...METRIC, ...options });
   await page.locator('.row', { hasText: 'Truck 2 ·' }).waitFor();
   await settleMap(page);
   if (name !== 'console-phone') {
@@ -95,7 +97,9 @@ test.each<[string, BrowserContextOptions]>([
 });
 
 test('takes console-history.png', async () => {
-  const page = await browser.openAs(`/objects/${first}/history`, ADMIN, { viewport: { width: 1280, height: 1180 } });
+  const page = await browser.openAs(`/objects/${first}/history`, ADMIN, {
+    ...{ ...METRIC, viewport: { width: 1280, height: 1180 } },
+  });
   await page.locator('.uplot').nth(1).waitFor();
   await page.getByRole('button', { name: '6 hours' }).click();
   await settleMap(page);
