@@ -1,4 +1,4 @@
-/** Lists of objects by their state: filtered and sorted by whether and when they were last heard of. */
+/** Lists of objects by their state: filtered and sorted by whether and when they were last seen. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';

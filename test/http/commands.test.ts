@@ -10,7 +10,7 @@ let plain: { _id: string; id: string; group: string };
 let modelled: typeof plain;
 
 const journal = async () => (await service.admin('GET', 'commands')).body;
-const heard = async () => {
+const received = async () => {
   await service.settled();
   return eventsOf(listener.take());
 };
@@ -67,7 +67,7 @@ describe('a valid command', () => {
     expect(await journal()).toHaveLength(before + 1);
     const { _id, times, expires } = entry;
     const command = { _id, command: 'go', params, status: 'queued', times, expires };
-    expect(await heard()).toEqual([{ name: 'object-command-req', payload: { id: plain._id, command } }]);
+    expect(await received()).toEqual([{ name: 'object-command-req', payload: { id: plain._id, command } }]);
   });
 
   test('is accepted by the _id of the object as well', async () => {
@@ -117,7 +117,7 @@ describe('an action of a model', () => {
 });
 
 describe('an invalid command', () => {
-  beforeAll(heard);
+  beforeAll(received);
 
   test.each<[what: string, path: string, body: unknown, status: number]>([
     ['to no object', 'objects/nobody/commands/go', {}, 404],
@@ -136,7 +136,7 @@ describe('an invalid command', () => {
     for (const prefix of ['/api/v1/', '/'])
       expectRefusal(await service.admin('POST', `${prefix}${path}`, body), status);
     expect(await journal()).toHaveLength(before);
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 
   test('is refused without a JSON body', async () => {

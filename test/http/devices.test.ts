@@ -116,8 +116,8 @@ describe('a device', () => {
       await service.admin('PATCH', `objects/${_id}`, { status: 'new' });
     }
     await service.settled();
-    const heard = listener.take().map(({ name, payload }) => [name, payload._oid ?? payload.id]);
-    expect(heard).toEqual([
+    const received = listener.take().map(({ name, payload }) => [name, payload._oid ?? payload.id]);
+    expect(received).toEqual([
       ['object-packet', own._id],
       ['object-update', own._id],
     ]);

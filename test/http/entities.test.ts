@@ -90,7 +90,7 @@ const next = (row: Row) => row.body(++count);
 const create = async (row: Row, more: object = {}) =>
   entityOf(await service.admin('POST', row.store, { ...next(row), ...more }));
 const ownUpdates = (row: Row, events: object[]) => (row.store === 'objects' ? events : []);
-const heard = async () => {
+const received = async () => {
   await service.settled();
   return eventsOf(listener.take());
 };
@@ -150,7 +150,7 @@ describe.each(ROWS)('$store', (row) => {
     const { body: list } = await service.admin('GET', store);
     expect(list).toContainEqual(created);
     expect(JSON.stringify(list)).not.toMatch(/"success"|"_?password"|"token"/);
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 
   test('ignores fields of the service on creation', async () => {
@@ -178,7 +178,7 @@ describe.each(ROWS)('$store', (row) => {
     const created = shown(
       await create(row, { config: { auth: { username: 'u', password: 'p' }, list: [1, { a: 1 }], gone: 1 } }),
     );
-    await heard();
+    await received();
     clock.ms += 1_000;
     const patch = { ...row.patch, config: { auth: { username: 'x', deep: { er: [] } }, list: [{ b: 2 }], gone: null } };
     const changed = entityOf(await service.admin('PATCH', `${store}/${created._id}`, patch));
@@ -194,7 +194,7 @@ describe.each(ROWS)('$store', (row) => {
     const names = Object.keys(patch);
     const pick = (entity: Record<string, unknown>) =>
       Object.fromEntries(names.filter((name) => name in entity).map((name) => [name, entity[name]]));
-    expect(await heard()).toEqual(
+    expect(await received()).toEqual(
       ownUpdates(row, [
         { name: 'object-update', payload: { id: created._id, before: pick(created), after: pick(changed) } },
       ]),
@@ -203,7 +203,7 @@ describe.each(ROWS)('$store', (row) => {
 
   test('changes only the edited fields when an entity is read, edited and sent back', async () => {
     const created = shown(await create(row));
-    await heard();
+    await received();
     const edited = {
       ...created,
       ...{ _id: FOREIGN, access: [FOREIGN], owner: FOREIGN, group: FOREIGN, branch: [FOREIGN], time: 1, _at: 1 },
@@ -217,7 +217,7 @@ describe.each(ROWS)('$store', (row) => {
       access: [],
       time: created.time,
     });
-    expect(await heard()).toEqual(
+    expect(await received()).toEqual(
       ownUpdates(row, [
         { name: 'object-update', payload: { id: created._id, before: {}, after: { remark: 'edited' } } },
       ]),
@@ -230,13 +230,13 @@ describe.each(ROWS)('$store', (row) => {
       const created = shown(await create(row));
       const changed = entityOf(await service.admin('PATCH', `${store}/${created._id}`, body));
       expect(changed).toEqual({ ...created, _at: clock.ms });
-      expect(await heard()).toEqual([]);
+      expect(await received()).toEqual([]);
     },
   );
 
   test('returns a deleted entity completely, and removes it', async () => {
     const created = shown(await create(row));
-    await heard();
+    await received();
     expect(entityOf(await service.admin('DELETE', `${store}/${created._id}`))).toEqual(created);
     expect(await stored(store, created._id as string)).toBeNull();
     for (const method of ['GET', 'PATCH', 'DELETE']) {
@@ -244,7 +244,7 @@ describe.each(ROWS)('$store', (row) => {
     }
     const { body: list } = await service.admin('GET', `${store}?where._id=${created._id}`);
     expect(list).toEqual([]);
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 
   test('returns only the named fields and _id with `only`', async () => {
@@ -285,7 +285,7 @@ describe.each(ROWS)('$store', (row) => {
   test('refuses a duplicate of a unique field on creation and change, and changes nothing', async () => {
     if (row.unique === undefined) return;
     const [first, second] = [await create(row), await create(row)];
-    await heard();
+    await received();
     expectRefusal(
       await service.admin('POST', store, { ...next(row), [row.unique]: first[row.unique] }),
       409,
@@ -298,7 +298,7 @@ describe.each(ROWS)('$store', (row) => {
       row.unique,
     );
     expect(entityOf(await service.admin('GET', `${store}/${second._id}`))).toEqual(second);
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 
   test.each<[method: string, path: string, allow: string]>([

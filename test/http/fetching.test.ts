@@ -39,11 +39,11 @@ beforeEach(async () => {
   const id = `thing-${new ObjectId()}`;
   object = entityOf(await service.admin('POST', 'objects', { id, name: 'x' }));
   device = await createPerson(service, { role: DEVICE_ROLE_ID, object: object._id });
-  await heard();
+  await received();
 });
 
 const path = (rest = '') => `objects/${object.id}/commands${rest}`;
-const heard = async () => {
+const received = async () => {
   await service.settled();
   return eventsOf(listener.take());
 };
@@ -67,7 +67,7 @@ describe('a device', () => {
     ];
     expect(await fetchQueued()).toEqual(waiting);
     expect(await fetchQueued()).toEqual(waiting);
-    await heard();
+    await received();
     nowMs += 5;
     const done = entityOf(await answer(ids[0], { status: 'done', result: { angle: 90 } }));
     const failed = entityOf(await answer(ids[1], { status: 'failed', result: 'jammed' }));
@@ -80,7 +80,7 @@ describe('a device', () => {
     const told = ({ _id, command, params, status, times, expires, result }: typeof done) => ({
       ...{ _id, command, params, status, times, expires, result },
     });
-    expect(await heard()).toEqual([
+    expect(await received()).toEqual([
       { name: 'object-command-res', payload: { id: object._id, command: told(done) } },
       { name: 'object-command-err', payload: { id: object._id, command: told(failed) } },
     ]);
@@ -89,7 +89,7 @@ describe('a device', () => {
   test('repeats a result without effect, and cannot change it', async () => {
     const id = await send();
     const first = await answer(id, { status: 'done', result: [1, { b: 2 }] });
-    await heard();
+    await received();
     nowMs += 1_000;
     expect((await answer(id, { status: 'done', result: [1, { b: 2 }] })).body).toEqual(first.body);
     for (const other of [
@@ -100,14 +100,14 @@ describe('a device', () => {
       expectRefusal(await answer(id, other), 409, 'already done');
     }
     expect(await stored(id)).toEqual(entityOf(first));
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 
   test('reports a result on two instances, which is published once', async () => {
     const onOther = there.as(device.token);
     for (let round = 0; round < 20; round++) {
       const id = await send();
-      await heard();
+      await received();
       const answers = await Promise.all([
         answer(id, { status: 'done', result: 'here' }),
         answer(id, { status: 'failed', result: 'there' }, onOther),
@@ -115,7 +115,7 @@ describe('a device', () => {
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
       const winner = answers.find(({ status }) => status === 200) as Answer;
       expect(await stored(id)).toEqual(entityOf(winner));
-      expect((await heard()).length).toBe(1);
+      expect((await received()).length).toBe(1);
     }
   });
 
@@ -224,7 +224,7 @@ describe('the lifetime of a command', () => {
     await journal.updateOne({ _id: new ObjectId(delivered) }, taken);
     nowMs += 9_999;
     expect((await fetchQueued()).map(({ _id }: { _id: string }) => _id)).toEqual([short, long]);
-    await heard();
+    await received();
     nowMs += 1;
     expect((await fetchQueued()).map(({ _id }: { _id: string }) => _id)).toEqual([long]);
     const isExpired = async (id: string) => (await stored(id)).status === 'expired';
@@ -235,7 +235,7 @@ describe('the lifetime of a command', () => {
     expectRefusal(await answer(delivered, { status: 'done' }), 409, 'already expired');
     expect((await stored(long)).status).toBe('queued');
     type Told = { name: string; payload: { id: string; command: { _id: string; status: string } } };
-    const told = ((await heard()) as Told[]).filter(({ payload }) => payload.id === object._id);
+    const told = ((await received()) as Told[]).filter(({ payload }) => payload.id === object._id);
     expect(told.map(({ name, payload }) => [name, payload.command.status])).toEqual([
       ['object-command-err', 'expired'],
       ['object-command-err', 'expired'],

@@ -5,7 +5,7 @@ import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../../src/
 import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
-import { type Call, type Heard, type Listener, useService } from '../support/fixture.js';
+import { type Call, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';
 import { treeOf } from './tree.js';
 
 const service = useService();
@@ -108,16 +108,16 @@ describe('a moved group', () => {
   });
 
   test('reaches its new ancestors with the very next event', async () => {
-    const object = await make('objects', { id: `heard-${new ObjectId()}`, name: 'x', group: groups.crew });
+    const object = await make('objects', { id: `received-${new ObjectId()}`, name: 'x', group: groups.crew });
     // Told to nobody who listens only from now on.
     await service.settled();
     const listeners: Record<string, Listener> = {};
     for (const [name, { token }] of Object.entries(people)) listeners[name] = await service.listen(token, 'everything');
-    const toText = ({ name, payload }: Heard) => {
+    const toText = ({ name, payload }: ReceivedEvent) => {
       if (name === 'object-packet') return payload.n;
       return name === 'object-update' ? (payload.after.status ?? Object.keys(payload.after)) : name;
     };
-    const heard = async () => {
+    const received = async () => {
       await service.settled();
       return Object.fromEntries(
         Object.entries(listeners).map(([name, listener]) => [name, listener.take().map(toText)]),
@@ -125,12 +125,12 @@ describe('a moved group', () => {
     };
     const packet = (n: number) => service.admin('POST', `objects/${object._id}/packets`, { n });
     await packet(1);
-    expect(await heard()).toEqual({ north: [1], south: [], team: [1], crew: [1] });
+    expect(await received()).toEqual({ north: [1], south: [], team: [1], crew: [1] });
     entityOf(await move(groups.team, groups.south));
     await packet(2);
     await service.admin('PATCH', `objects/${object._id}`, { status: 'seen' });
     const after = [['branch'], 2, 'seen'];
-    expect(await heard()).toEqual({
+    expect(await received()).toEqual({
       north: ['object-removed'],
       south: ['object-created', 2, 'seen'],
       team: after,

@@ -16,7 +16,7 @@ const create = async (more: object = {}) =>
 const read = async (key: string) => entityOf(await service.admin('GET', `objects/${key}`));
 const send = async (key: string, packet: object) =>
   entityOf(await service.admin('POST', `objects/${key}/packets`, packet));
-const heard = async () => {
+const received = async () => {
   await service.settled();
   return eventsOf(listener.take());
 };
@@ -103,18 +103,18 @@ describe('an object', () => {
     const model = entityOf(await service.admin('POST', 'models', { name: 'Van' }));
     const object = await create({ model: model._id.toUpperCase(), models: { id: MODEL_ID } });
     expect(object).toMatchObject({ model: model._id, models: { id: model._id } });
-    await heard();
+    await received();
     const changed = entityOf(await service.admin('PATCH', `objects/${object._id}`, { model: MODEL_ID }));
     expect(changed).toMatchObject({ model: MODEL_ID, models: { id: MODEL_ID } });
     const names = (id: string) => ({ model: id, models: { id } });
-    expect(await heard()).toEqual([update(object._id, names(model._id), names(MODEL_ID))]);
+    expect(await received()).toEqual([update(object._id, names(model._id), names(MODEL_ID))]);
     const role = '000000000000000000000022';
     for (const wrong of ['65a0000000000000000000ff', role, 'van', 5, null, { id: MODEL_ID }]) {
       expectRefusal(await service.admin('POST', 'objects', { id: 'wrong', name: 'n', model: wrong }), 400, 'model');
       expectRefusal(await service.admin('PATCH', `objects/${object._id}`, { model: wrong }), 400, 'model');
     }
     expect((await read(object._id)).model).toBe(MODEL_ID);
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 
   test.each<[what: string, patch: object, before: object, after: object]>([
@@ -127,10 +127,10 @@ describe('an object', () => {
     ['its own id', { id: 'renamed' }, { id: 'x' }, { id: 'renamed' }],
   ])('publishes a change of %s, with before and after', async (_, patch, before, after) => {
     const object = await create({ config: { a: { b: 1, c: 1 } } });
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
     const changed = entityOf(await service.admin('PATCH', `objects/${object._id}`, patch));
     expect(changed).toMatchObject({ ...after, _at: clock.ms });
-    expect(await heard()).toEqual([update(object._id, 'id' in before ? { id: object.id } : before, after)]);
+    expect(await received()).toEqual([update(object._id, 'id' in before ? { id: object.id } : before, after)]);
   });
 
   test.each<[what: string, patch: object, refused: boolean]>([
@@ -144,7 +144,7 @@ describe('an object', () => {
     const answer = await service.admin('PATCH', `objects/${object._id}`, patch);
     if (refused) expectRefusal(answer, 400);
     else expect(entityOf(answer)).toEqual({ ...object, _at: clock.ms });
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
     expect((await read(object._id)).status).toBe('');
   });
 
@@ -155,7 +155,7 @@ describe('an object', () => {
       names.map((name) => service.admin('PATCH', `objects/${object._id}`, { config: { [name]: name } })),
     );
     expect((await read(object._id)).config).toEqual(Object.fromEntries(names.map((name) => [name, name])));
-    expect(await heard()).toHaveLength(20);
+    expect(await received()).toHaveLength(20);
   });
 
   test('is created once by concurrent requests', async () => {
@@ -291,7 +291,7 @@ describe('groups', () => {
   test('hide invisible entities in every request', async () => {
     const { _id, id } = await create();
     await send(id, { speed: 1 });
-    await heard();
+    await received();
     for (const key of [_id, id]) {
       for (const [method, below, body] of [
         ['GET', ''],
@@ -307,7 +307,7 @@ describe('groups', () => {
         expect(answer.text).toBe((await member('GET', 'objects/65a0000000000000000000ff')).text);
       }
     }
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
     expect(
       await service.client
         .db()

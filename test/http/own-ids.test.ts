@@ -89,8 +89,8 @@ describe('an id that only a former version accepted', () => {
       await service.admin('POST', `objects/${victim._id}/packets`, { of: 'victim' });
       expect((await device.call('POST', `objects/${_id}/packets`, { of: id })).status).toBe(200);
       await service.settled();
-      const heard = eventsOf(listener.take()) as { payload: { _oid?: string } }[];
-      expect(heard.map(({ payload }) => payload._oid)).toEqual([_id]);
+      const received = eventsOf(listener.take()) as { payload: { _oid?: string } }[];
+      expect(received.map(({ payload }) => payload._oid)).toEqual([_id]);
       listener.close();
     }
   });
@@ -149,7 +149,7 @@ describe('the device of an object', () => {
       const { status, body } = await person.call('GET', 'objects/handed-over');
       answers.add(status === 200 ? body._id : String(status));
       return status === 403;
-    }, 'this instance has heard of it');
+    }, 'this instance has seen it');
     expect([...answers]).not.toContain(next._id);
     expect((await person.call('GET', 'objects/given%20up')).body._id).toBe(own._id);
   });

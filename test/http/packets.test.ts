@@ -1,4 +1,4 @@
-/** Packets over HTTP: sent one by one or many at once, stored once, heard once, read back in their order. */
+/** Packets over HTTP: sent one by one or many at once, stored once, received once, read back in their order. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/model/limits.js';
@@ -18,7 +18,7 @@ const create = async (more: object = {}) =>
 const post = (key: string, body?: unknown, headers?: Record<string, string>) =>
   service.admin('POST', `objects/${key}/packets`, body, headers);
 const list = async (key: string, query = '') => (await service.admin('GET', `objects/${key}/packets?${query}`)).body;
-const heard = async () => {
+const received = async () => {
   await service.settled();
   return eventsOf(listener.take());
 };
@@ -71,7 +71,7 @@ describe('a packet', () => {
     });
     expect(Object.keys(packet).slice(0, 7)).toEqual(['_id', '_ts', 'time', 'online', '_oid', 'id', '_gid']);
     expect(packet._ts).toBeGreaterThanOrEqual(NOW * 1_000);
-    expect(await heard()).toEqual([event(packet)]);
+    expect(await received()).toEqual([event(packet)]);
     expect(await list(object._id)).toEqual([packet]);
     expect(entityOf(await service.admin('GET', `objects/${object.id}/packets/${packet._id}`))).toEqual(packet);
   });
@@ -81,7 +81,7 @@ describe('a packet', () => {
     await post(object.id, { speed: 1 });
     const { state, ...after } = entityOf(await service.admin('GET', `objects/${object.id}`));
     expect(after).toEqual(object);
-    expect((await heard()).map((one) => (one as { name: string }).name)).toEqual(['object-packet']);
+    expect((await received()).map((one) => (one as { name: string }).name)).toEqual(['object-packet']);
   });
 
   test('gets a later stamp than every earlier packet, also concurrently', async () => {
@@ -91,7 +91,7 @@ describe('a packet', () => {
     expect(new Set(stamps).size).toBe(40);
     const later = entityOf(await post(object.id, {}));
     expect(later._ts).toBeGreaterThan(Math.max(...stamps));
-    expect(await heard()).toHaveLength(41);
+    expect(await received()).toHaveLength(41);
   });
 });
 
@@ -105,7 +105,7 @@ describe('many packets', () => {
     ]);
     expect(answer).toMatchObject({ status: 200, body: { success: true, count: 3 } });
     expect(Object.keys(answer.body)).toEqual(['success', 'count']);
-    const events = (await heard()) as { payload: { speed: number } }[];
+    const events = (await received()) as { payload: { speed: number } }[];
     expect(speeds(events.map(({ payload }) => payload))).toEqual([1, 2, 3]);
     expect(speeds(await list(object.id))).toEqual([1, 3, 2]);
   });
@@ -119,7 +119,7 @@ describe('many packets', () => {
     const page = await list(object.id, 'only=speed');
     expect([page.length, page[0].speed, page[9_999].speed]).toEqual([10_000, 0, 9_999]);
     expect((await list(object.id, 'meta=true')).count).toBe(10_000);
-    expect(await heard()).toHaveLength(10_000);
+    expect(await received()).toHaveLength(10_000);
   });
 
   test('are all stored, or none if one is invalid', async () => {
@@ -128,7 +128,7 @@ describe('many packets', () => {
       expectRefusal(await post(object.id, [{ speed: 1 }, wrong, { speed: 2 }]), 400, '[1]');
     }
     expect(await list(object.id)).toEqual([]);
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 });
 
@@ -145,7 +145,7 @@ describe('a packet with an _id of the device', () => {
       count: 3,
     });
     expect(speeds(await list(object.id))).toEqual([1, 3]);
-    expect(speeds((await heard()).map((one) => (one as { payload: { speed: number } }).payload))).toEqual([1, 3]);
+    expect(speeds((await received()).map((one) => (one as { payload: { speed: number } }).payload))).toEqual([1, 3]);
   });
 
   test('is stored once when it is sent many times concurrently', async () => {
@@ -153,7 +153,7 @@ describe('a packet with an _id of the device', () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => post(object.id, { _id: `${OWN}c`, speed: 1 })));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(await list(object.id)).toHaveLength(1);
-    expect(await heard()).toHaveLength(1);
+    expect(await received()).toHaveLength(1);
   });
 
   test('is independent of the same _id in another object', async () => {
@@ -171,7 +171,7 @@ describe('a packet with an _id of the device', () => {
       expect((await service.admin('GET', `objects/${packet._oid}`)).body.state._oid).toBe(packet._oid);
     }
     expect(speeds(await list(mine.id))).toEqual([2, 4]);
-    expect(speeds((await heard()).map((one) => (one as { payload: { speed: number } }).payload))).toEqual([1, 2, 4]);
+    expect(speeds((await received()).map((one) => (one as { payload: { speed: number } }).payload))).toEqual([1, 2, 4]);
   });
 });
 
@@ -197,7 +197,7 @@ describe('a parameter that the model declares', () => {
     if (wrong === null) expect(entityOf(answer)).toMatchObject(packet);
     else expectRefusal(answer, 400, wrong);
     expect(await list(object.id)).toHaveLength(wrong === null ? 1 : 0);
-    expect(await heard()).toHaveLength(wrong === null ? 1 : 0);
+    expect(await received()).toHaveLength(wrong === null ? 1 : 0);
   });
 
   test('is checked by a new type as soon as the model, or that of the object, changes', async () => {
@@ -209,7 +209,7 @@ describe('a parameter that the model declares', () => {
     expectRefusal(await post(object.id, { speed: 'x' }), 400, 'speed');
     entityOf(await service.admin('PATCH', `objects/${object.id}`, { model: '000000000000000000000010' }));
     entityOf(await post(object.id, { speed: 'x' }));
-    const names = (await heard()).map((one) => (one as { name: string }).name);
+    const names = (await received()).map((one) => (one as { name: string }).name);
     expect(names).toEqual(['object-packet', 'object-update', 'object-packet']);
   });
 });
@@ -229,7 +229,7 @@ describe('an invalid packet', () => {
     const object = await create();
     expectRefusal(await post(object.id, body), 400, mention);
     expect(await list(object.id)).toEqual([]);
-    expect(await heard()).toEqual([]);
+    expect(await received()).toEqual([]);
   });
 });
 
@@ -241,13 +241,13 @@ describe('the maximum size of a packet', () => {
     'applies to every packet of a request, of which then nothing is stored (place %i)',
     async (at) => {
       const { id } = await create();
-      await heard();
+      await received();
       const packets = [{ n: 1 }, { n: 2 }, { n: 3 }].map((packet, place) =>
         place === at ? sized(LIMITS.packetBytes) : packet,
       );
       expectRefusal(await post(id, packets), 413, `[${at}]`);
       expectRefusal(await post(id, packets[at]), 413, String(LIMITS.packetBytes));
-      expect([await list(id), await heard()]).toEqual([[], []]);
+      expect([await list(id), await received()]).toEqual([[], []]);
       expect(entityOf(await service.admin('GET', `objects/${id}`))).not.toHaveProperty('state');
     },
   );
@@ -256,7 +256,7 @@ describe('the maximum size of a packet', () => {
     const { id } = await create();
     const stored = entityOf(await post(id, sized(LIMITS.packetBytes - 1_000)));
     expect(await list(id)).toEqual([stored]);
-    await heard();
+    await received();
   });
 });
 

@@ -95,8 +95,8 @@ test('keeps secrets out of the log and of all answers, except those that issue t
   await new Promise((resolve) => browser.once('connect', () => resolve(null)));
   await ask('POST', 'objects/thing/packets', { speed: 1 }, bearer);
   await service.settled();
-  const heard = JSON.stringify(sockets.map((socket) => socket.take()));
-  expect(heard).toContain('object-packet');
+  const received = JSON.stringify(sockets.map((socket) => socket.take()));
+  expect(received).toContain('object-packet');
   await ask('DELETE', 'auth', undefined, { Cookie: sid });
   await ask('DELETE', `tokens/${made.body._id}`, undefined, bearer);
   await ask('DELETE', 'auth', undefined, bearer);
@@ -117,7 +117,7 @@ test('keeps secrets out of the log and of all answers, except those that issue t
   expect(log).toContain('"route"');
   for (const secret of secrets) {
     expect(log.includes(secret) && `the log has ${secret}`).toBe(false);
-    expect(heard.includes(secret) && `an event has ${secret}`).toBe(false);
+    expect(received.includes(secret) && `an event has ${secret}`).toBe(false);
     const telling = answers.filter(({ text, headers }) => `${text}${JSON.stringify(headers)}`.includes(secret));
     expect(telling).toEqual([]);
   }

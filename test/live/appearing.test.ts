@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ADMINISTRATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
-import { type Heard, openListener, useService } from '../support/fixture.js';
+import { openListener, type ReceivedEvent, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
 const service = useService();
@@ -27,8 +27,8 @@ beforeAll(async () => {
 });
 
 /** Name and object of each event. */
-const brief = (heard: readonly Heard[]) =>
-  heard.map(({ name, payload }) => [name, payload.object?.name ?? payload.after?.name ?? payload.n ?? payload.id]);
+const brief = (received: readonly ReceivedEvent[]) =>
+  received.map(({ name, payload }) => [name, payload.object?.name ?? payload.after?.name ?? payload.n ?? payload.id]);
 
 /** What happens to one object, and what each person is told of it. */
 async function story() {
@@ -74,7 +74,7 @@ test('sends object-created and object-removed exactly when an object becomes vis
   const { north, south } = TOLD(id);
   expect(brief(listeners.north.take())).toEqual(north);
   expect(brief(listeners.south.take())).toEqual(south);
-  const names = listeners.root.heard().map(({ name }) => name);
+  const names = listeners.root.received().map(({ name }) => name);
   expect([
     names.filter((name) => name === 'object-created'),
     names.filter((name) => name === 'object-removed'),
@@ -110,7 +110,7 @@ test('sends a resuming client only the removal of a removed object', async () =>
     ['object-removed', gone._id],
   ];
   const back = await openListener(service.url, people.north.token, { since }, 'everything');
-  await until(async () => (await back.subscribe({})) && back.heard().length >= expected.length);
+  await until(async () => (await back.subscribe({})) && back.received().length >= expected.length);
   expect(brief(back.take())).toEqual(expected);
   back.close();
   const { body } = await people.north.call('GET', `events?since=${since}`);

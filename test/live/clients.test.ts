@@ -44,16 +44,16 @@ async function makeStranger(): Promise<string> {
 }
 
 interface Ears {
-  readonly heard: unknown[][];
+  readonly received: unknown[][];
   readonly transport: () => string;
 }
 
 async function listen(connect: Connect, options: object): Promise<Ears> {
   const socket = connect(service.url, { forceNew: true, reconnection: false, ...options });
   endings.push(() => socket.disconnect());
-  const heard: unknown[][] = [];
+  const received: unknown[][] = [];
   for (const name of ['object-packet', 'object-update', 'gap']) {
-    socket.on(name, (...args) => heard.push([name, ...args]));
+    socket.on(name, (...args) => received.push([name, ...args]));
   }
   await new Promise<void>((resolve, reject) => {
     socket.on('connect', () => resolve());
@@ -61,7 +61,7 @@ async function listen(connect: Connect, options: object): Promise<Ears> {
       socket.on(name, (error) => reject(error instanceof Error ? error : new Error(String(error))));
     }
   });
-  return { heard, transport: () => socket.io.engine.transport.name };
+  return { received, transport: () => socket.io.engine.transport.name };
 }
 
 const cases = Object.keys(CLIENTS).flatMap((client) =>
@@ -78,7 +78,7 @@ test.each(cases)(
       proof === 'cookie'
         ? { Cookie: await cookieOf(service, ADMIN) }
         : { Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` };
-    const { heard, transport } = await listen(connect, { transports: TRANSPORTS[transports], extraHeaders });
+    const { received, transport } = await listen(connect, { transports: TRANSPORTS[transports], extraHeaders });
     const wanted = TRANSPORTS[transports]?.at(-1);
     await until(() => transport() === wanted, `the transport ${wanted}`);
     const outsider = await listen(connect, {
@@ -97,8 +97,8 @@ test.each(cases)(
     await service.admin('PATCH', `objects/${id}`, { status: 'ü ☂ 𝄞' });
     const position = { position: expect.stringMatching(/^[\w-]+$/) };
     const update = { id: object._id, before: { status: '' }, after: { status: 'ü ☂ 𝄞' } };
-    await until(() => heard.length >= 4);
-    expect(heard).toEqual([
+    await until(() => received.length >= 4);
+    expect(received).toEqual([
       ...packets.map((packet) => ['object-packet', packet, position]),
       ['object-update', update, position],
     ]);
@@ -107,8 +107,8 @@ test.each(cases)(
     const own = service.as(await service.tokenOf(stranger.login, stranger.password));
     await own('POST', 'objects', { id: `${id}-own`, name: 'own' });
     const { body: last } = await own('POST', `objects/${id}-own/packets`, {});
-    await until(() => outsider.heard.length > 0);
-    expect(outsider.heard).toEqual([['object-packet', expect.objectContaining({ _id: last._id }), position]]);
+    await until(() => outsider.received.length > 0);
+    expect(outsider.received).toEqual([['object-packet', expect.objectContaining({ _id: last._id }), position]]);
   },
 );
 
@@ -119,9 +119,9 @@ test.each(Object.keys(CLIENTS))('refuses %s without credentials with Unauthorize
 
 test('accepts the token of socket.io-client 4 in auth', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
-  const { heard } = await listen(CLIENTS['socket.io-client 4'] as Connect, { auth: { token } });
+  const { received } = await listen(CLIENTS['socket.io-client 4'] as Connect, { auth: { token } });
   await service.admin('POST', 'objects', { id: 'auth', name: 'auth' });
   await service.admin('PATCH', 'objects/auth', { status: 'on' });
-  await until(() => heard.length > 0);
-  expect(heard).toMatchObject([['object-update', { after: { status: 'on' } }, {}]]);
+  await until(() => received.length > 0);
+  expect(received).toMatchObject([['object-update', { after: { status: 'on' } }, {}]]);
 });

@@ -55,8 +55,8 @@ test('sends command events to all clients that see the object, and to no others'
   });
   const ofNear = [event('object-command-req', near._id, sent), event('object-command-res', near._id, done)];
   const ofFar = [event('object-command-req', far._id, other), event('object-command-err', far._id, failed)];
-  const heard = Object.fromEntries(Object.entries(listeners).map(([name, one]) => [name, eventsOf(one.take())]));
-  expect(heard).toEqual({
+  const received = Object.fromEntries(Object.entries(listeners).map(([name, one]) => [name, eventsOf(one.take())]));
+  expect(received).toEqual({
     ...{ admin: [...ofNear, ...ofFar], inNorth: ofNear, device: ofNear },
     ...{ inSouth: ofFar, guest: [...ofNear, ...ofFar] },
   });
@@ -91,7 +91,7 @@ test('sends missed command events in order after a reconnect', async () => {
   const next = await send('car');
   ended.push(await finish('car', next._id, { status: 'failed', result: 2 }));
   const back = await openListener(service.url, token, { since });
-  await until(async () => (await back.subscribe({})) && back.heard().length >= 3, 'what was missed');
+  await until(async () => (await back.subscribe({})) && back.received().length >= 3, 'what was missed');
   expect(eventsOf(back.take())).toEqual([
     { name: 'object-command-res', payload: { id: next.object, command: shown(ended[0]) } },
     { name: 'object-command-req', payload: { id: next.object, command: shown(next) } },

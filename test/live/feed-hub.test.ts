@@ -1,7 +1,7 @@
 /** The events that each kind of write sends to a socket: exactly these, in order. */
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { ADMIN, type Answer, type Heard, type Listener, useService } from '../support/fixture.js';
+import { ADMIN, type Answer, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';
 
 const service = useService();
 let listener: Listener;
@@ -20,7 +20,7 @@ beforeEach(async () => {
   expect(listener.take()).toEqual([]);
 });
 
-async function heard(): Promise<Pick<Heard, 'name' | 'payload'>[]> {
+async function received(): Promise<Pick<ReceivedEvent, 'name' | 'payload'>[]> {
   await service.settled();
   return listener.take().map(({ name, payload }) => ({ name, payload }));
 }
@@ -60,7 +60,7 @@ const PATCHES: [name: string, body: object, said: [object, object] | null][] = [
 
 test.each(PATCHES)('publishes a PATCH of %s', async (_name, body, said) => {
   expect((await patch(body)).status).toBe(200);
-  expect(await heard()).toEqual(said === null ? [] : [update(...said)]);
+  expect(await received()).toEqual(said === null ? [] : [update(...said)]);
 });
 
 test('publishes model and models when the model is changed', async () => {
@@ -68,13 +68,13 @@ test('publishes model and models when the model is changed', async () => {
   const before = (await service.admin('GET', path())).body.model;
   await patch({ model: model._id });
   const shown = (id: string) => ({ model: id, models: { id } });
-  expect(await heard()).toEqual([update(shown(before), shown(model._id))]);
+  expect(await received()).toEqual([update(shown(before), shown(model._id))]);
 });
 
 test('publishes only edited fields when a whole entity is sent back', async () => {
   const { body: whole } = await service.admin('GET', path());
   await patch({ ...whole, name: 'Q' });
-  expect(await heard()).toEqual([update({ name: 'O' }, { name: 'Q' })]);
+  expect(await received()).toEqual([update({ name: 'O' }, { name: 'Q' })]);
 });
 
 test('publishes one event per PATCH, in order, with increasing positions', async () => {
@@ -104,7 +104,7 @@ test('publishes concurrent PATCHes as one chain of before and after that ends at
 
 test('publishes a packet as object-packet without changing the object', async () => {
   const answer = await service.admin('POST', path('/packets'), { speed: 5, nested: { a: [1, 'x', null] } });
-  expect(await heard()).toEqual([toPacket(answer)]);
+  expect(await received()).toEqual([toPacket(answer)]);
   expect((await service.admin('GET', path())).body._at).toBeUndefined();
 });
 
@@ -115,7 +115,7 @@ test('publishes one event per packet of an array, in its order', async () => {
     path('/packets'),
     times.map((time) => ({ time })),
   );
-  const events = await heard();
+  const events = await received();
   expect(events.map(({ payload }) => payload.time)).toEqual(times);
   const stored = await service.admin('GET', path('/packets?sortBy=_ts'));
   expect(events).toEqual(stored.body.map((payload: object) => ({ name: 'object-packet', payload })));
@@ -127,7 +127,7 @@ test('publishes a resent packet once', async () => {
   const again = await service.admin('POST', path('/packets'), { _id, speed: 2 });
   await service.admin('POST', path('/packets'), [{ _id }, { _id }]);
   expect(again.body).toEqual(answer.body);
-  expect(await heard()).toEqual([toPacket(answer)]);
+  expect(await received()).toEqual([toPacket(answer)]);
 });
 
 test('publishes nothing for a refused request', async () => {
@@ -142,7 +142,7 @@ test('publishes nothing for a refused request', async () => {
     await service.as(null)('PATCH', path(), { status: 'x' }),
   ];
   expect(refused.map(({ status }) => status)).toEqual([400, 409, 400, 400, 400, 400, 401]);
-  expect(await heard()).toEqual([]);
+  expect(await received()).toEqual([]);
 });
 
 test('creation, deletion, and writes in other stores are no events', async () => {
@@ -155,13 +155,13 @@ test('creation, deletion, and writes in other stores are no events', async () =>
     await service.admin('DELETE', path()),
   ];
   expect(written.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-  expect(await heard()).toEqual([]);
+  expect(await received()).toEqual([]);
 });
 
 test('publishes no events for the removed packets of a removed object', async () => {
   const answer = await service.admin('POST', path('/packets'), { speed: 1 });
   await service.admin('DELETE', path());
-  expect(await heard()).toEqual([toPacket(answer)]);
+  expect(await received()).toEqual([toPacket(answer)]);
 });
 
 test('publishes a change of `access` when an object is shared, and nothing when it is shared again', async () => {
@@ -170,7 +170,7 @@ test('publishes a change of `access` when an object is shared, and nothing when 
   await service.admin('POST', path('/access'), { user: body._id });
   await service.admin('POST', path('/access'), { user: body._id });
   await service.admin('DELETE', path(`/access/${body._id}`));
-  expect(await heard()).toEqual([
+  expect(await received()).toEqual([
     update({ access: [] }, { access: [body._id] }),
     update({ access: [body._id] }, { access: [] }),
   ]);

@@ -33,7 +33,7 @@ interface Said {
 }
 
 interface Stream {
-  readonly heard: Said[];
+  readonly received: Said[];
   readonly source: EventSource;
   /** The last id that came, also without an event. */
   position(): string;
@@ -41,7 +41,7 @@ interface Stream {
 
 /** A real client of server-sent events; resolves when it is live. */
 async function open(query = '', { url = service.url, bearer = token, since = '' } = {}): Promise<Stream> {
-  const heard: Said[] = [];
+  const received: Said[] = [];
   let [position, text] = ['', ''];
   const source = new EventSource(`${url}/api/v1/events${query}`, {
     fetch: async (input, init) => {
@@ -58,11 +58,11 @@ async function open(query = '', { url = service.url, bearer = token, since = '' 
   endings.push(() => source.close());
   for (const name of ['object-packet', 'object-update', 'gap']) {
     source.addEventListener(name, (event: MessageEvent) =>
-      heard.push({ name, data: JSON.parse(event.data), position: event.lastEventId }),
+      received.push({ name, data: JSON.parse(event.data), position: event.lastEventId }),
     );
   }
   await until(() => text.includes(': live\n'), 'the stream to be live');
-  return { heard, source, position: () => position };
+  return { received, source, position: () => position };
 }
 
 const pick = ({ status, url, redirected, headers }: Response) => ({ status, url, redirected, headers });
@@ -87,8 +87,8 @@ test('sends a stream the same events, order and positions as a socket', async ()
   await post('bus', 2);
   await service.settled();
   const told = socket.take().map(({ name, payload, position }) => ({ name, data: payload, position }));
-  await until(() => stream.heard.length >= 3);
-  expect(stream.heard).toEqual(told);
+  await until(() => stream.received.length >= 3);
+  expect(stream.received).toEqual(told);
   expect(told.map(({ name, data }) => data.n ?? name)).toEqual([1, 'object-update', 2]);
 });
 
@@ -97,14 +97,14 @@ test('resumes a stream at its last id on any instance without loss or duplicates
   endings.push(() => other.service.stop());
   const first = await open();
   await post('car', 1);
-  await until(() => first.heard.length === 1);
+  await until(() => first.received.length === 1);
   first.source.close();
   await post('car', 2);
   await service.admin('PATCH', 'objects/car', { status: 'away' });
-  const back = await open('', { url: other.url, since: first.heard[0]?.position ?? '' });
+  const back = await open('', { url: other.url, since: first.received[0]?.position ?? '' });
   await post('car', 3);
-  await until(() => back.heard.length >= 3);
-  expect(back.heard.map(({ name, data }) => data.n ?? name)).toEqual([2, 'object-update', 3]);
+  await until(() => back.received.length >= 3);
+  expect(back.received.map(({ name, data }) => data.n ?? name)).toEqual([2, 'object-update', 3]);
   await other.client.close();
 });
 
@@ -117,8 +117,8 @@ test('sends an idle stream current ids, from which it resumes without duplicates
   stream.source.close();
   await post('bus', 2);
   const back = await open(`?objects=bus&since=${position}`);
-  await until(() => back.heard.length >= 1);
-  expect([stream.heard, back.heard.map(({ data }) => data.n)]).toEqual([[], [2]]);
+  await until(() => back.received.length >= 1);
+  expect([stream.received, back.received.map(({ data }) => data.n)]).toEqual([[], [2]]);
 });
 
 test('filters by objects and events within the permissions of the caller', async () => {
@@ -128,9 +128,9 @@ test('filters by objects and events within the permissions of the caller', async
   await post('car', 1);
   await service.admin('PATCH', 'objects/bus', { status: `${performance.now()}` });
   await post('bus', 2);
-  await until(() => all.heard.length >= 3 && narrow.heard.length >= 1);
-  expect(narrow.heard.map(({ data }) => data.n)).toEqual([2]);
-  expect(foreign.heard).toEqual([]);
+  await until(() => all.received.length >= 3 && narrow.received.length >= 1);
+  expect(narrow.received.map(({ data }) => data.n)).toEqual([2]);
+  expect(foreign.received).toEqual([]);
 });
 
 test('ends a stream when its token is revoked', async () => {
@@ -143,7 +143,7 @@ test('ends a stream when its token is revoked', async () => {
   await until(() => errors.includes(401), 'the refusal', 10_000);
   await post('car', 9);
   await service.settled();
-  expect(stream.heard).toEqual([]);
+  expect(stream.received).toEqual([]);
 });
 
 test('returns an empty page, then missed events, then events during the wait', async () => {

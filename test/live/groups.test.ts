@@ -113,7 +113,7 @@ test('applies the filter to resuming clients and to server-sent events', async (
   await service.settled();
   const query = { since: start.position, groups: `${ids.trucks},${ids.foreign}` };
   const back = await openListener(service.url, viewer.token, query);
-  await until(async () => (await back.subscribe({ groups: [ids.trucks] })) && back.heard().length >= 2);
+  await until(async () => (await back.subscribe({ groups: [ids.trucks] })) && back.received().length >= 2);
   expect(back.take().map(({ payload }) => payload.n)).toEqual([0, 2]);
   back.close();
   const { body } = await viewer.call('GET', `events?${new URLSearchParams(query)}`);

@@ -71,7 +71,7 @@ const tokenOf = (user: Somebody, more: object = {}): Promise<string> =>
   );
 
 /** The packets each socket was told of: none is on its way any more. */
-async function heardBy(...sockets: Raw[]): Promise<unknown[][]> {
+async function receivedBy(...sockets: Raw[]): Promise<unknown[][]> {
   await Promise.all([one.settled(), other.settled()]);
   await Promise.all(sockets.map((raw) => raw.settled()));
   return sockets.map(({ frames }) =>
@@ -139,7 +139,7 @@ test.each(ENDINGS)('ends only the affected sockets, on both instances: $name', a
   ];
   const { id } = await newObject();
   await post(id, 1);
-  expect(await heardBy(...left)).toEqual(left.map(() => [1]));
+  expect(await receivedBy(...left)).toEqual(left.map(() => [1]));
   // And it does not get in again.
   for (const kind of ends) {
     const raw = await openRaw(other.url, kind === 'cookie' ? { Cookie: cookie } : bearer(token));
@@ -174,13 +174,13 @@ test('keeps a socket open and updates its events when its role loses and regains
   const sockets = await openBoth(bearer(await tokenOf(user)));
   const { id } = await newObject();
   await post(id, 1);
-  expect(await heardBy(...sockets)).toEqual([[1], [1]]);
+  expect(await receivedBy(...sockets)).toEqual([[1], [1]]);
   await must(one.admin('PATCH', `roles/${user.role}`, { credentials: ['GET /models'] }));
   await post(id, 2);
-  expect(await heardBy(...sockets)).toEqual([[], []]);
+  expect(await receivedBy(...sockets)).toEqual([[], []]);
   await must(other.admin('PATCH', `roles/${user.role}`, { credentials: ['GET /objects/*'] }));
   await post(id, 3);
-  expect(await heardBy(...sockets)).toEqual([[3], [3]]);
+  expect(await receivedBy(...sockets)).toEqual([[3], [3]]);
   expect(sockets.map(({ closedWith }) => closedWith)).toEqual([null, null]);
 });
 
@@ -190,7 +190,7 @@ test('applies the permissions of a newly assigned role', async () => {
   const { id } = await newObject();
   await must(one.admin('PATCH', `users/${user._id}`, { role: silent.role }));
   await post(id, 1);
-  expect(await heardBy(...sockets)).toEqual([[], []]);
+  expect(await receivedBy(...sockets)).toEqual([[], []]);
 });
 
 test('applies the last permissions after repeated changes during subscribe', async () => {
@@ -206,7 +206,7 @@ test('applies the last permissions after repeated changes during subscribe', asy
   }
   await post(first._id, 1);
   await post(second._id, 2);
-  expect(await heardBy(...sockets)).toEqual([[1], [1]]);
+  expect(await receivedBy(...sockets)).toEqual([[1], [1]]);
 });
 
 test('ends sockets that connect while their token is being revoked', async () => {
@@ -276,9 +276,9 @@ test('sends events to the new parent groups of a moved group from the next event
   ] as const) {
     await must(by.admin('PATCH', `groups/${team._id}`, { parent: place._id }));
     await post(_id, n);
-    const heard = (await heardBy(...sockets)).map((packets) => packets.filter((packet) => packet !== undefined));
+    const received = (await receivedBy(...sockets)).map((packets) => packets.filter((packet) => packet !== undefined));
     const [yes, no] = [[n], []];
-    expect(heard).toEqual(place === south ? [no, no, yes, yes, yes, yes] : [yes, yes, no, no, yes, yes]);
+    expect(received).toEqual(place === south ? [no, no, yes, yes, yes, yes] : [yes, yes, no, no, yes, yes]);
   }
 });
 
@@ -300,5 +300,5 @@ test.each(SCOPED)('restricts events to a token scoped to %s', async (_name, scop
   const sockets = await openBoth(bearer(await tokenOf(user, { scopes: scopes(first) })));
   await post(first._id, 1);
   await post(second._id, 2);
-  expect(await heardBy(...sockets)).toEqual([hears, hears]);
+  expect(await receivedBy(...sockets)).toEqual([hears, hears]);
 });

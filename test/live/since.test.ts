@@ -11,16 +11,16 @@ test('sends missed events after a reconnect, then live events', async () => {
   await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
   await service.admin('POST', 'objects/car/packets', { n: 1 });
   await service.settled();
-  const [heard] = first.take();
+  const [received] = first.take();
   first.close();
   await service.admin('POST', 'objects/car/packets', [{ n: 2 }, { n: 3 }]);
   await service.admin('PATCH', 'objects/car', { status: 'away' });
-  const back = await openListener(service.url, token, { since: heard?.position ?? '' });
+  const back = await openListener(service.url, token, { since: received?.position ?? '' });
   await service.admin('POST', 'objects/car/packets', { n: 4 });
   for (let tries = 0; tries < 200; tries++) {
     await service.settled();
     await back.subscribe({});
-    if (back.heard().some(({ payload }) => payload.n === 4)) break;
+    if (back.received().some(({ payload }) => payload.n === 4)) break;
   }
   expect(back.take().map(({ name, payload }) => payload.n ?? name)).toEqual([2, 3, 'object-update', 4]);
   back.close();
@@ -32,14 +32,14 @@ test.each([
 ])('reports a gap for a position that is %s, and continues live', async (_, since, reason) => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const listener = await openListener(service.url, token, { since });
-  const hasHeard = async () => (await listener.subscribe({})) && listener.heard().length > 0;
-  await until(hasHeard, 'the gap');
+  const hasReceived = async () => (await listener.subscribe({})) && listener.received().length > 0;
+  await until(hasReceived, 'the gap');
   expect(listener.take().map(({ name, payload }) => ({ name, payload }))).toEqual([
     { name: 'gap', payload: { reason, from: since } },
   ]);
   await service.admin('POST', 'objects', { id: `o-${reason.length}`, name: 'O' });
   await service.admin('POST', `objects/o-${reason.length}/packets`, { n: 5 });
-  await until(hasHeard, 'the packet');
+  await until(hasReceived, 'the packet');
   expect(listener.take().map(({ payload }) => payload.n)).toEqual([5]);
   listener.close();
 });
@@ -63,7 +63,7 @@ test('replays missed events with the current permissions', async () => {
   await service.settled();
   const token = await service.tokenOf(login.login, login.password);
   const back = await openListener(service.url, token, { since }, 'everything');
-  await until(async () => (await back.subscribe({})) && back.heard().length >= 4);
+  await until(async () => (await back.subscribe({})) && back.received().length >= 4);
   expect(back.take().map(({ name, payload }) => [name, payload._oid ?? payload.id])).toEqual([
     ['object-packet', objects.kept],
     ['object-packet', objects.given],

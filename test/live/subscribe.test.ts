@@ -1,6 +1,6 @@
 /** A client sets its filter: acknowledged, within its permissions, from the next event on. */
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { ADMIN, type Heard, type Listener, useService } from '../support/fixture.js';
+import { ADMIN, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
 const service = useService();
@@ -28,15 +28,15 @@ async function listen(credentials = ADMIN): Promise<Listener> {
   return listener;
 }
 
-/** One packet and one update of each object, and what each listener heard of them. */
-async function heardBy(...heard: Listener[]): Promise<string[][]> {
+/** One packet and one update of each object, and what each listener seen them. */
+async function receivedBy(...received: Listener[]): Promise<string[][]> {
   for (const { id } of [first, second]) {
     await service.admin('POST', `objects/${id}/packets`, {});
     await service.admin('PATCH', `objects/${id}`, { status: `${performance.now()}` });
   }
   await service.settled();
   const nameOf = (_id: string) => (_id === first._id ? 'first' : 'second');
-  return heard.map((listener) =>
+  return received.map((listener) =>
     listener
       .take()
       .map(({ name, payload }) => (name === 'object-packet' ? `${payload.id} packet` : `${nameOf(payload.id)} update`)),
@@ -69,22 +69,22 @@ test.each(ROWS)('is answered: %s', async (_name, ask, objects, hears) => {
   const answer = await listener.subscribe(ask());
   expect(answer).toEqual({ success: true, ...(objects() && { objects: expect.arrayContaining(objects() ?? []) }) });
   expect(answer.objects?.length).toBe(objects()?.length);
-  expect(await heardBy(listener)).toEqual([hears]);
+  expect(await receivedBy(listener)).toEqual([hears]);
 });
 
 test('replaces the filter, and removes it with {}', async () => {
   const listener = await listen();
   await listener.subscribe({ objects: ['first'] });
   await listener.subscribe({ objects: ['second'], events: ['object-packet'] });
-  expect(await heardBy(listener)).toEqual([['second packet']]);
+  expect(await receivedBy(listener)).toEqual([['second packet']]);
   await listener.subscribe({});
-  expect(await heardBy(listener)).toEqual([ALL]);
+  expect(await receivedBy(listener)).toEqual([ALL]);
 });
 
 test('applies the filter only to its own socket', async () => {
   const [narrow, wide] = [await listen(), await listen()];
   await narrow.subscribe({ objects: ['first'] });
-  expect(await heardBy(narrow, wide)).toEqual([ALL.slice(0, 2), ALL]);
+  expect(await receivedBy(narrow, wide)).toEqual([ALL.slice(0, 2), ALL]);
 });
 
 test('treats invisible objects like unknown ones', async () => {
@@ -92,7 +92,7 @@ test('treats invisible objects like unknown ones', async () => {
   const foreign = await listener.subscribe({ objects: [first._id, 'second'] });
   expect(foreign).toEqual({ success: true, objects: [] });
   expect(await listener.subscribe({ objects: ['f'.repeat(24), 'nothing'] })).toEqual(foreign);
-  expect(await heardBy(listener)).toEqual([[]]);
+  expect(await receivedBy(listener)).toEqual([[]]);
 });
 
 test('sends no events of an object that is no longer shared', async () => {
@@ -101,9 +101,9 @@ test('sends no events of an object that is no longer shared', async () => {
   await service.admin('POST', 'objects/first/access', { user: users[0]._id });
   expect(await listener.subscribe({ objects: ['first', 'second'] })).toEqual({ success: true, objects: ids('first') });
   listener.take();
-  expect(await heardBy(listener)).toEqual([ALL.slice(0, 2)]);
+  expect(await receivedBy(listener)).toEqual([ALL.slice(0, 2)]);
   await service.admin('DELETE', `objects/first/access/${users[0]._id}`);
-  expect(await heardBy(listener)).toEqual([[]]);
+  expect(await receivedBy(listener)).toEqual([[]]);
 });
 
 test('refuses other objects to a token for one object', async () => {
@@ -112,9 +112,9 @@ test('refuses other objects to a token for one object', async () => {
   listeners.push(listener);
   expect(await listener.subscribe({ objects: ['first', 'second'] })).toEqual({ success: true, objects: ids('first') });
   expect(await listener.subscribe({ objects: ['second'] })).toEqual({ success: true, objects: [] });
-  expect(await heardBy(listener)).toEqual([[]]);
+  expect(await receivedBy(listener)).toEqual([[]]);
   expect(await listener.subscribe({})).toEqual({ success: true, objects: ids('first') });
-  expect(await heardBy(listener)).toEqual([ALL.slice(0, 2)]);
+  expect(await receivedBy(listener)).toEqual([ALL.slice(0, 2)]);
 });
 
 test.each([
@@ -133,18 +133,18 @@ test.each([
     code: '400',
     message: expect.stringMatching(new RegExp(`^${field}: expected`)),
   });
-  expect(await heardBy(listener)).toEqual([ALL.slice(0, 2)]);
+  expect(await receivedBy(listener)).toEqual([ALL.slice(0, 2)]);
 });
 
 test('sets the filter without an acknowledgement callback', async () => {
   const listener = await listen();
-  const heard: Heard[] = [];
+  const received: ReceivedEvent[] = [];
   const narrowed = { objects: ['second'], events: ['object-packet'] };
   listener.socket.emit('subscribe', narrowed);
   // The rooms of one socket change in turn: when this is acknowledged, the one before is done.
   expect(await listener.subscribe(narrowed)).toMatchObject({ success: true });
   await service.admin('POST', 'objects/first/packets', {});
   const { body } = await service.admin('POST', 'objects/second/packets', {});
-  await until(() => heard.push(...listener.take()) > 0);
-  expect(heard.map(({ payload }) => payload._id)).toEqual([body._id]);
+  await until(() => received.push(...listener.take()) > 0);
+  expect(received.map(({ payload }) => payload._id)).toEqual([body._id]);
 });

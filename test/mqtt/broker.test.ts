@@ -204,8 +204,8 @@ describe('messages to other devices', () => {
     await createObject(service.admin, id);
     await createObject(service.admin, other);
     const listening = await connect(other, { clean: false });
-    const heard: string[] = [];
-    listening.on('message', (topic) => heard.push(topic));
+    const received: string[] = [];
+    listening.on('message', (topic) => received.push(topic));
     await listening.subscribeAsync('base/commands/#', { qos: 1 });
     const will = { topic: 'base/state', payload: Buffer.from('{"fallen":true}'), qos: 1 as const, retain: true };
     const device = await connect(id, { will });
@@ -218,10 +218,10 @@ describe('messages to other devices', () => {
     await listening.endAsync();
     // Nor what waited for a session that is resumed.
     const again = await connect(other, { clean: false });
-    again.on('message', (topic) => heard.push(topic));
+    again.on('message', (topic) => received.push(topic));
     await again.subscribeAsync('base/commands/#', { qos: 1 });
     await again.publishAsync('base/state', '{"mine":2}', { qos: 1 });
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     expect(await packetsOf(other)).toEqual([
       { online: true, mine: 1 },
       { online: true, mine: 2 },

@@ -59,8 +59,8 @@ async function expectApart(send: (text: string) => Promise<Answer>, text: string
   expect(answers.slice(0, -1).map(({ status }) => status)).toEqual(Array(7).fill(200));
   expect([200, 400]).toContain(answer.status);
   await service.settled();
-  const heard = listener.take().map(({ name, payload }) => [name, payload.n ?? payload.after?.status ?? 'go']);
-  expect(heard.sort()).toEqual([
+  const received = listener.take().map(({ name, payload }) => [name, payload.n ?? payload.after?.status ?? 'go']);
+  expect(received.sort()).toEqual([
     ['object-command-req', 'go'],
     ...Array.from({ length: 3 }, () => ['object-packet', n]),
     ['object-update', `s${n}`],

@@ -78,16 +78,16 @@ test('lets an EventSource that came while the database was away hear everything 
   const source = new EventSource(`${service.url}/api/v1/events`, { fetch: authorized as never });
   const states: number[] = [];
   source.onerror = () => void states.push(source.readyState);
-  const heard: unknown[] = [];
-  source.addEventListener('object-packet', ({ data }) => void heard.push(JSON.parse(data).speed));
+  const received: unknown[] = [];
+  source.addEventListener('object-packet', ({ data }) => void received.push(JSON.parse(data).speed));
   await until(() => states.length > 0, 'it could not listen', 30_000);
   await line.mend();
   await until(() => source.readyState === EventSource.OPEN, 'it listens', 30_000);
-  await service.admin('POST', 'objects', { id: 'heard', name: 'Heard' });
+  await service.admin('POST', 'objects', { id: 'received', name: 'Received' });
   await until(
     async () => {
-      await service.admin('POST', 'objects/heard/packets', { speed: 1 });
-      return heard.length > 0;
+      await service.admin('POST', 'objects/received/packets', { speed: 1 });
+      return received.length > 0;
     },
     'it hears',
     30_000,

@@ -70,15 +70,17 @@ async function answerToEventSource(url: string): Promise<string> {
     const balancer = await start();
     const socket = io(balancer.url, { transports: ['websocket'], auth: { token }, forceNew: true });
     endings.push(() => socket.disconnect());
-    const heard: unknown[] = [];
-    socket.on('object-packet', ({ speed }) => heard.push(speed)).on('disconnect', () => heard.push('disconnected'));
+    const received: unknown[] = [];
+    socket
+      .on('object-packet', ({ speed }) => received.push(speed))
+      .on('disconnect', () => received.push('disconnected'));
     await until(() => socket.connected, 'it is connected');
     expect(await nameOf(balancer)).toBe('vigil.example');
     certify(secretsOf(balancer), 'renewed.example');
     await until(async () => (await nameOf(balancer)) === 'renewed.example', 'the new certificate is shown', 30_000);
     await service.admin('POST', 'objects/car/packets', { speed: 1 });
-    await until(() => heard.length > 0, 'the packet is heard');
-    expect(heard).toEqual([1]);
+    await until(() => received.length > 0, 'the packet is received');
+    expect(received).toEqual([1]);
   });
 
   test('stays as it is while the certificate and its key do not belong together', async () => {

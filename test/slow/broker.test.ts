@@ -112,7 +112,7 @@ describeThere('behind a broker', () => {
     });
   });
 
-  test('commands go out to devices that were heard of there, once, and their answers come back', async () => {
+  test('commands go out to devices that were seen there, once, and their answers come back', async () => {
     const { body } = await first().admin('POST', 'objects', { id: 'pump-5', name: 'x' });
     await first().admin('POST', 'objects/pump-5/commands/early');
     const device = await connect();
@@ -149,7 +149,7 @@ describeThere('behind a broker', () => {
     await until(isSent, 'the command to be sent', 30_000);
   });
 
-  test('a command to a device that was never heard of there waits for it', async () => {
+  test('a command to a device that was never seen there waits for it', async () => {
     const { body } = await first().admin('POST', 'objects', { id: 'pump-6', name: 'x' });
     await first().admin('POST', 'objects/pump-6/commands/stop');
     await first().settled();
@@ -187,7 +187,7 @@ describeThere('behind a broker', () => {
     await first().admin('POST', 'objects', { id: plain, name: 'x' });
     const device = await connect();
     const got: string[] = [];
-    device.on('message', (heard) => void got.push(heard));
+    device.on('message', (received) => void got.push(received));
     for (const id of [odd, plain]) {
       await device.subscribeAsync(`objects/${id}/base/commands/+`, { qos: 1 });
       await device.publishAsync(`objects/${id}/base/state`, '{"n":1}', { qos: 1 });

@@ -45,25 +45,29 @@ test('polling becomes a WebSocket in the middle of a burst: nothing is lost, dou
     Array.from({ length: 5 }, () => {
       const extraHeaders = { Authorization: `Bearer ${token}` };
       const socket = connect(service.url, { forceNew: true, reconnection: false, extraHeaders });
-      const heard: [n: number, position: string][] = [];
+      const received: [n: number, position: string][] = [];
       let polled = 0;
       socket.on('object-packet', ({ n } = { n: -1, position: '' }, { position } = { n: -1, position: '' }) => {
-        heard.push([n, position]);
+        received.push([n, position]);
         if (socket.io.engine.transport.name === 'polling') polled++;
       });
       endings.push(() => socket.disconnect());
-      return { heard, isUpgraded: () => socket.io.engine.transport.name === 'websocket', polled: () => polled };
+      return { received, isUpgraded: () => socket.io.engine.transport.name === 'websocket', polled: () => polled };
     }),
   );
-  const areOn = () => ears.every(({ heard, isUpgraded }) => isUpgraded() && heard.length > 50);
+  const areOn = () => ears.every(({ received, isUpgraded }) => isUpgraded() && received.length > 50);
   await until(areOn, 'all to have changed, and to hear', 30_000);
   isOver = true;
   await writing;
-  await until(() => ears.every(({ heard }) => heard.at(-1)?.[0] === sent - 1), 'all to have heard the last', 30_000);
-  for (const { heard } of ears) {
-    const first = heard[0]?.[0] ?? -1;
-    expect(heard.map(([n]) => n)).toEqual(Array.from({ length: sent - first }, (_, at) => first + at));
-    expect(new Set(heard.map(([, position]) => position)).size).toBe(heard.length);
+  await until(
+    () => ears.every(({ received }) => received.at(-1)?.[0] === sent - 1),
+    'all to have received the last',
+    30_000,
+  );
+  for (const { received } of ears) {
+    const first = received[0]?.[0] ?? -1;
+    expect(received.map(([n]) => n)).toEqual(Array.from({ length: sent - first }, (_, at) => first + at));
+    expect(new Set(received.map(([, position]) => position)).size).toBe(received.length);
   }
   // Some were told before they changed, or this shows nothing.
   expect(ears.some(({ polled }) => polled() > 0)).toBe(true);

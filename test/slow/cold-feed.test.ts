@@ -21,9 +21,9 @@ test('asks few questions to tell the packets of many objects, each of them once'
   const before = await countCommands(db);
   const startMs = performance.now();
   await storePackets(db, fleet, (nth) => ({ mark: nth }));
-  await until(() => listener.heard().length >= OBJECTS, 'all packets', 120_000, 50);
+  await until(() => listener.received().length >= OBJECTS, 'all packets', 120_000, 50);
   const commands = (await countCommands(db)) - before;
-  const told = listener.heard().filter(({ name }) => name === 'object-packet');
+  const told = listener.received().filter(({ name }) => name === 'object-packet');
   expect(told.map(({ payload }) => payload.mark)).toEqual(Array.from({ length: OBJECTS }, (_, nth) => nth));
   if (OBJECTS > 3_000) console.log({ objects: OBJECTS, commands, ms: Math.round(performance.now() - startMs) });
   expect(commands).toBeLessThan(OBJECTS / 4);

@@ -24,10 +24,10 @@ test('a client that comes and goes while thousands of packets are written hears 
   for (let round = 0; seen.at(-1) !== most && performance.now() < untilMs; round++) {
     await first.subscribe({});
     // Every other time it leaves at once; in between it stays until something came, since something always is to come.
-    if (round % 2 === 0) await until(() => first.heard().length > 0);
-    const heard = first.take();
+    if (round % 2 === 0) await until(() => first.received().length > 0);
+    const received = first.take();
     first.close();
-    for (const { name, payload, position: at } of heard) {
+    for (const { name, payload, position: at } of received) {
       expect(name).toBe('object-packet');
       seen.push(payload.n);
       position = at;

@@ -7,7 +7,7 @@ import { type Instance, startInstance } from '../support/instance.js';
 import { AUTH } from '../support/mqtt-device.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
-import { checkCounted, checkHeard, checkWritten } from './rounds/checker.js';
+import { checkCounted, checkReceived, checkWritten } from './rounds/checker.js';
 import { type Devices, startDevices } from './rounds/devices.js';
 import { type Client, startClient } from './rounds/listeners.js';
 
@@ -64,7 +64,7 @@ const FAULTS: Fault[] = [
 ];
 
 test.each(FAULTS)(
-  '$name killed: what devices were acknowledged is stored, and heard, once and in order',
+  '$name killed: what devices were acknowledged is stored, and received, once and in order',
   async (fault) => {
     const { name } = fault;
     const objects = Array.from({ length: OBJECTS }, (_, at) => `${name}-${at}`);
@@ -123,9 +123,9 @@ async function findProblems(
       ...packets.filter((key) => !last.has(key)).map((key) => `stored by half: ${key}`),
       ...clients.flatMap((client) => {
         // That a device came or went is told, too.
-        const heard = client.heard.filter(({ payload }) => payload.key !== undefined);
-        const keys = heard.filter((one) => one.name === 'object-packet').map(({ payload }) => payload.key as string);
-        return [...checkHeard({ ...client, heard }, devices.sent, stored), ...checkCounted(keys)];
+        const received = client.received.filter(({ payload }) => payload.key !== undefined);
+        const keys = received.filter((one) => one.name === 'object-packet').map(({ payload }) => payload.key as string);
+        return [...checkReceived({ ...client, received }, devices.sent, stored), ...checkCounted(keys)];
       }),
     ];
   };

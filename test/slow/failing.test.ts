@@ -91,8 +91,8 @@ test.each([
   await until(() => second.received.filter(({ cmd }) => cmd === 'puback').length === 4, 'every acknowledgement');
   expect(await stored()).toEqual([1, 2, 3, 4]);
   await service.settled();
-  const heard = listener.take().filter(({ name, payload }) => name === 'object-packet' && payload.id === id);
-  expect(heard.map(({ payload }) => payload.n).filter((n) => n !== undefined)).toEqual([1, 2, 3, 4]);
+  const received = listener.take().filter(({ name, payload }) => name === 'object-packet' && payload.id === id);
+  expect(received.map(({ payload }) => payload.n).filter((n) => n !== undefined)).toEqual([1, 2, 3, 4]);
   listener.close();
 });
 

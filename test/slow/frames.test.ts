@@ -26,7 +26,7 @@ async function enter(query?: string): Promise<Raw> {
   return raw;
 }
 
-/** Whether the service still serves: a packet sent now is heard by this socket. */
+/** Whether the service still serves: a packet sent now is received by this socket. */
 async function expectHears(raw: Raw): Promise<void> {
   const id = `alive-${performance.now()}`;
   await service.admin('POST', 'objects', { id, name: id });

@@ -31,7 +31,7 @@ test('a client that was away too long hears of one gap, and then the present', a
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const first = await service.listen(token);
   await service.admin('POST', 'objects/car/packets', { n: 1 });
-  await until(() => first.heard().length === 1);
+  await until(() => first.received().length === 1);
   const since = first.take()[0]?.position ?? '';
   first.close();
   await service.admin('POST', 'objects/car/packets', { n: 2 });
@@ -39,9 +39,9 @@ test('a client that was away too long hears of one gap, and then the present', a
   // One that was there has what came last in its memory.
   instance = await startInstance(set.uri('vigil'));
   const back = await openListener(instance.url, token, { since });
-  await until(() => back.heard().length > 0);
+  await until(() => back.received().length > 0);
   await service.admin('POST', 'objects/car/packets', { n: 3 });
-  await until(() => back.heard().length > 1);
+  await until(() => back.received().length > 1);
   expect(back.take().map(({ name, payload }) => (name === 'gap' ? payload : payload.n))).toEqual([
     { reason: 'history gone', from: since },
     3,
@@ -57,7 +57,7 @@ test('an instance that slept too long ends its sockets; they come back to one ga
   const reasons: string[] = [];
   first.socket.on('disconnect', (reason) => reasons.push(reason));
   await service.admin('POST', 'objects/car/packets', { n: 4 });
-  await until(() => first.heard().length === 1);
+  await until(() => first.received().length === 1);
   await instance.freeze();
   // The first may have been on its way already.
   for (const n of [5, 6]) {
@@ -68,13 +68,13 @@ test('an instance that slept too long ends its sockets; they come back to one ga
   await until(() => !first.socket.connected, 'the socket to be ended', 30_000);
   // Had it been told that the server disconnects it, the client would stay away.
   expect(reasons).toEqual(['transport close']);
-  const heard = first.take();
-  expect([[4], [4, 5]]).toContainEqual(heard.map(({ payload }) => payload.n));
-  const since = heard.at(-1)?.position ?? '';
+  const received = first.take();
+  expect([[4], [4, 5]]).toContainEqual(received.map(({ payload }) => payload.n));
+  const since = received.at(-1)?.position ?? '';
   const back = await openListener(instance.url, token, { since });
-  await until(() => back.heard().length > 0);
+  await until(() => back.received().length > 0);
   await service.admin('POST', 'objects/car/packets', { n: 7 });
-  await until(() => back.heard().length > 1);
+  await until(() => back.received().length > 1);
   expect(back.take().map(({ name, payload }) => (name === 'gap' ? payload : payload.n))).toEqual([
     { reason: 'history gone', from: since },
     7,

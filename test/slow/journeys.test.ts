@@ -32,9 +32,9 @@ afterAll(async () => {
   await instances[0].stop();
 });
 
-/** What was heard, as text, and where that ended. */
+/** What was received, as text, and where that ended. */
 interface Ears {
-  readonly heard: string[];
+  readonly received: string[];
   /** Returns when everything told before is here. */
   settle(): Promise<void>;
   /** Where to go on from. */
@@ -48,15 +48,15 @@ const toText = (name: string, payload: { n?: number; id?: string; after?: object
 
 async function openSocket({ url }: TestService, token: string, since: string): Promise<Ears> {
   const listener: Listener = await openListener(url, token, { since }, 'everything');
-  const heard: string[] = [];
+  const received: string[] = [];
   let position = since;
   const settle = async (): Promise<void> => {
     const answer = await listener.socket.timeout(30_000).emitWithAck('subscribe', {});
-    for (const { name, payload } of listener.take()) heard.push(toText(name, payload));
+    for (const { name, payload } of listener.take()) received.push(toText(name, payload));
     position = answer.position;
   };
   return {
-    ...{ heard, settle },
+    ...{ received, settle },
     async close() {
       await settle();
       listener.close();
@@ -69,7 +69,7 @@ async function openStream({ url }: TestService, token: string, since: string): P
   const stop = new AbortController();
   const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'Last-Event-ID': since };
   const response = await fetch(`${url}/api/v1/events`, { headers, signal: stop.signal });
-  const heard: string[] = [];
+  const received: string[] = [];
   let [text, position, isLive] = ['', since, false];
   const reading = (async () => {
     const decoder = new TextDecoder();
@@ -82,12 +82,12 @@ async function openStream({ url }: TestService, token: string, since: string): P
         position = field('id') ?? position;
         isLive ||= block.startsWith(': live');
         const name = field('event');
-        if (name !== undefined) heard.push(toText(name, JSON.parse(field('data') ?? '{}')));
+        if (name !== undefined) received.push(toText(name, JSON.parse(field('data') ?? '{}')));
       }
     }
   })().catch(() => undefined);
   return {
-    heard,
+    received,
     settle: () => until(() => isLive),
     async close() {
       stop.abort();
@@ -98,16 +98,16 @@ async function openStream({ url }: TestService, token: string, since: string): P
 }
 
 async function openPages({ as }: TestService, token: string, since: string): Promise<Ears> {
-  const heard: string[] = [];
+  const received: string[] = [];
   let position = since;
   const settle = async (): Promise<void> => {
     const { body } = await as(token)('GET', `events?since=${position}`);
-    for (const { event, data } of body.events) heard.push(toText(event, data));
-    if (body.gap !== undefined) heard.push('gap');
+    for (const { event, data } of body.events) received.push(toText(event, data));
+    if (body.gap !== undefined) received.push('gap');
     position = body.position;
   };
   return {
-    ...{ heard, settle },
+    ...{ received, settle },
     async close() {
       await settle();
       return position;
@@ -194,10 +194,10 @@ test('whatever the journey, each hears what the model predicts', async () => {
         transport,
         ears: null as Ears | null,
         position: body.position as string,
-        /** Up to which happening it was told, and has a position for: a stream has that of what it heard last. */
+        /** Up to which happening it was told, and has a position for: a stream has that of what it received last. */
         ...{ seen: 0, known: 0 },
         predicted: [] as string[],
-        heard: [] as string[],
+        received: [] as string[],
       }));
       type Person = (typeof people)[number];
       const predict = (person: Person): void => {
@@ -214,22 +214,22 @@ test('whatever the journey, each hears what the model predicts', async () => {
         person.ears = await OPENERS[person.transport](instance, token, person.position);
         predict(person);
         person.known = happened.length;
-        const { ears, heard, predicted } = person;
+        const { ears, received, predicted } = person;
         // It is told what it missed by the rights of now: what comes next must wait for that.
         await until(async () => {
           await ears.settle();
-          return heard.length + ears.heard.length >= predicted.length;
+          return received.length + ears.received.length >= predicted.length;
         });
       };
       const go = async (person: Person): Promise<void> => {
         if (person.ears === null) return;
-        const { ears, heard, predicted } = person;
+        const { ears, received, predicted } = person;
         await until(async () => {
           await ears.settle();
-          return heard.length + ears.heard.length >= predicted.length;
+          return received.length + ears.received.length >= predicted.length;
         });
         person.position = await ears.close();
-        heard.push(...ears.heard);
+        received.push(...ears.received);
         person.ears = null;
         if (person.transport === 'stream') person.seen = person.known;
       };
@@ -269,8 +269,8 @@ test('whatever the journey, each hears what the model predicts', async () => {
         await come(person, instances[0]);
         await go(person);
       }
-      for (const { transport, predicted, heard } of people) {
-        expect([transport, heard]).toEqual([transport, predicted]);
+      for (const { transport, predicted, received } of people) {
+        expect([transport, received]).toEqual([transport, predicted]);
         told += predicted.length;
       }
     }),

@@ -9,7 +9,7 @@ import { io } from 'socket.io-client';
 import { type Service, startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
 import { type ApiAnswer, callApi, logIn } from '../support/api-call.js';
-import { ADMIN, type Heard, type Listener, openListener } from '../support/fixture.js';
+import { ADMIN, type Listener, openListener, type ReceivedEvent } from '../support/fixture.js';
 import { freezeProcess } from '../support/freeze.js';
 import { type Program, SERVICE, startProgram, waitForOutput } from '../support/program.js';
 import { until } from '../support/until.js';
@@ -97,12 +97,12 @@ function expectKept(stream: Stream, stored: { key: string }[]): void {
   );
 }
 
-/** The listener heard every stored packet once, those of each object in the order they were stored in. */
-async function expectHeard(listener: Listener, stored: { _id: string; _oid: string; _ts: number }[]): Promise<void> {
-  const heard: Heard[] = [];
-  await until(() => heard.push(...listener.take()) >= stored.length, 'every stored packet to be heard', 30_000);
+/** The listener received every stored packet once, those of each object in the order they were stored in. */
+async function expectReceived(listener: Listener, stored: { _id: string; _oid: string; _ts: number }[]): Promise<void> {
+  const received: ReceivedEvent[] = [];
+  await until(() => received.push(...listener.take()) >= stored.length, 'every stored packet to be received', 30_000);
   expect(listener.socket.connected).toBe(true);
-  const packets = heard.map(({ payload }) => payload);
+  const packets = received.map(({ payload }) => payload);
   const inOrder = (one: (typeof stored)[number], other: (typeof stored)[number]) =>
     one._oid.localeCompare(other._oid) || one._ts - other._ts;
   const objects = [...new Set(stored.map(({ _oid }) => _oid))].sort();
@@ -153,7 +153,7 @@ test.each(FAULTS)(
     await stream.stop();
     const stored = await storedOf(service.url, token);
     expectKept(stream, stored);
-    await expectHeard(listener, stored);
+    await expectReceived(listener, stored);
     // Nobody was logged out by it, and new ones get in.
     expect((await callApi(service.url, await logIn(service.url, ADMIN), 'GET', 'auth')).status).toBe(200);
   },

@@ -40,7 +40,7 @@ const comeBack = async ({ token }: Person, since: string): Promise<Listener> => 
   endings.push(listener.close);
   return listener;
 };
-const toldTo = (listener: Listener): number[] => listener.heard().map(({ payload }) => payload.n);
+const toldTo = (listener: Listener): number[] => listener.received().map(({ payload }) => payload.n);
 
 test('tells each of several users everything once and in order, though they are served in turn', async () => {
   const since = await positionNow();

@@ -34,7 +34,7 @@ test('a write that is not durable is answered 503 in time and told to nobody unt
   const primary = await set.primary();
   const others = set.members.filter((member) => member !== primary);
   await service.admin('POST', 'objects/car/packets', { n: 0 });
-  await until(() => listener.heard().length === 1);
+  await until(() => listener.received().length === 1);
   for (const member of others) await member.freeze();
   const answers = await Promise.all([
     timed(service.admin, 'POST', 'objects/car/packets', { n: 1 }),
@@ -48,19 +48,19 @@ test('a write that is not durable is answered 503 in time and told to nobody unt
     expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     expect(answer.ms).toBeLessThan(LONGEST_ANSWER_MS);
   }
-  // The primary has it, and nobody heard of it.
+  // The primary has it, and nobody seen it.
   expect(await service.client.db().collection('packets').countDocuments({ n: 1 })).toBe(1);
-  expect(listener.heard().map(({ payload }) => payload.n)).toEqual([0]);
+  expect(listener.received().map(({ payload }) => payload.n)).toEqual([0]);
   for (const member of others) member.thaw();
-  await until(() => listener.heard().length >= 3, 'what is durable now to be told', BACK_MS);
+  await until(() => listener.received().length >= 3, 'what is durable now to be told', BACK_MS);
   const goesOn = async () => (await service.admin('POST', 'objects/car/packets', { n: 2 })).status === 200;
   await until(goesOn, 'the service to go on', BACK_MS);
   await service.settled();
   const { body: stored } = await service.admin('GET', 'objects/car/packets');
-  const packets = listener.heard().filter(({ name }) => name === 'object-packet');
+  const packets = listener.received().filter(({ name }) => name === 'object-packet');
   expect(packets.map(({ payload }) => payload)).toEqual(stored);
   expect(stored.map(({ n }: { n: number }) => n).filter((n: number) => n < 2)).toEqual([0, 1]);
-  const updates = listener.heard().filter(({ name }) => name === 'object-update');
+  const updates = listener.received().filter(({ name }) => name === 'object-update');
   expect(updates.map(({ payload: { before, after } }) => ({ before, after }))).toEqual([
     { before: { status: '' }, after: { status: 'unsure' } },
   ]);

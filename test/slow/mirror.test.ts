@@ -1,5 +1,5 @@
 /**
- * Whoever keeps a mirror of the objects from what is heard alone has what is stored: random changes, among them those of
+ * Whoever keeps a mirror of the objects from what is received alone has what is stored: random changes, among them those of
  * a client that merges, replaces, empties and takes back, from several writers at once.
  */
 import { expect, test } from '@jest/globals';
@@ -37,7 +37,7 @@ const patch = fc.record(
   { requiredKeys: [] },
 );
 
-/** Applies every update that was heard of the object, and checks what it says was there before. */
+/** Applies every update that was seen the object, and checks what it says was there before. */
 function follow(mirror: Fields, id: string, listener: Listener): void {
   for (const { name, payload } of listener.take()) {
     if (name !== 'object-update' || payload.id !== id) continue;
@@ -53,7 +53,7 @@ function follow(mirror: Fields, id: string, listener: Listener): void {
 
 const visible = ({ _at, success, state, ...fields }: Fields): Fields => fields;
 
-test('a mirror of what is heard is what is stored', async () => {
+test('a mirror of what is received is what is stored', async () => {
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   let round = 0;
   let refused = 0;

@@ -41,8 +41,8 @@ beforeAll(async () => {
   for (const id of OBJECTS) await call(first(), 'POST', 'objects', { id, name: id, config: { auth: AUTH } });
   await until(() => broker.clients().length > 0, 'the broker to have clients');
   broker.clients()[0]?.send('objects/tram/base/state', '{"n":1}');
-  const hasHeard = async () => (await call(first(), 'GET', 'objects/tram/packets')).length > 0;
-  await until(hasHeard, 'the device behind the broker to be known');
+  const hasReceived = async () => (await call(first(), 'GET', 'objects/tram/packets')).length > 0;
+  await until(hasReceived, 'the device behind the broker to be known');
 }, 120_000);
 
 afterEach(async () => {
@@ -191,8 +191,8 @@ test('sends what was stored before the only instance was killed, and nobody had 
   const listener = await openListener(first().url, token);
   const before = await sendPackets(first(), 2);
   await expectDelivered(paths, before);
-  await until(() => listener.heard().length > 0, 'a live event');
-  const since = listener.heard().at(-1)?.position ?? '';
+  await until(() => listener.received().length > 0, 'a live event');
+  const since = listener.received().at(-1)?.position ?? '';
   listener.close();
   const see = await blind();
   const unseen = await sendPackets(first(), 20);
@@ -216,8 +216,8 @@ test('sends what was stored before the only instance was killed, and nobody had 
   await until(() => commands.length > 0, 'the command');
   expect(commands).toEqual(['base/commands/stop']);
   await until(() => sentToBroker('ring') > 0, 'the command for the broker');
-  await until(() => back.heard().length > 0, 'the gap');
-  expect(back.heard()[0]).toMatchObject({ name: 'gap', payload: { reason: 'history gone', from: since } });
+  await until(() => back.received().length > 0, 'the gap');
+  expect(back.received()[0]).toMatchObject({ name: 'gap', payload: { reason: 'history gone', from: since } });
   await expectDelivered(paths, await sendPackets(first(), 2));
 }, 200_000);
 

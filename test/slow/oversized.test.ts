@@ -13,7 +13,7 @@ test('live events go on past it, and so does what is told to those who come back
   const { body: car } = await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
   await service.admin('POST', 'objects/car/packets', { n: 1 });
   await service.settled();
-  const since = listener.heard()[0]?.position ?? '';
+  const since = listener.received()[0]?.position ?? '';
   const objects = service.client.db().collection('objects');
   const { _id, success, id, ...common } = car;
   const [huge, branch] = [new ObjectId(), car.branch.map((group: string) => new ObjectId(group))];
@@ -25,11 +25,11 @@ test('live events go on past it, and so does what is told to those who come back
   }
   await service.admin('PATCH', 'objects/car', { status: 'gone on' });
   await service.settled();
-  const numbers = (heard: readonly { name: string; payload: { n?: number } }[]) =>
-    heard.map(({ name, payload }) => payload.n ?? name);
+  const numbers = (received: readonly { name: string; payload: { n?: number } }[]) =>
+    received.map(({ name, payload }) => payload.n ?? name);
   expect(numbers(listener.take())).toEqual([1, 2, 3, 3, 'object-update']);
   const back = await openListener(service.url, token, { since });
-  await until(() => back.heard().length >= 4);
+  await until(() => back.received().length >= 4);
   expect(numbers(back.take())).toEqual([2, 3, 3, 'object-update']);
   expect(
     service.logLines.filter((line) => line.includes('too large for the database to report')).length,

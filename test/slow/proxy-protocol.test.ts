@@ -75,7 +75,7 @@ describe('behind a balancer', () => {
     expect(await codeOf(raw)).toBe(0);
   });
 
-  test('a connection without a header, or with a broken one, is cut unheard', async () => {
+  test('a connection without a header, or with a broken one, is cut', async () => {
     const connect = bytesOf(CONNECT('truck'));
     for (const start of ['', 'PROXY TCP4 1 2 3 4\r\n', `PROXY UNKNOWN ${'x'.repeat(200)}`, '\r\n']) {
       expect(await codeOf(await send(Buffer.concat([Buffer.from(start), connect])))).toBe('closed');

@@ -37,7 +37,7 @@ const call = (path: string, init: RequestInit = {}): Promise<Response> =>
   });
 
 interface Stream {
-  readonly heard: { speed: unknown; position: string }[];
+  readonly received: { speed: unknown; position: string }[];
   close(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     headers: { ...headers, ...(since !== '' && { 'Last-Event-ID': since }) },
     signal: stop.signal,
   });
-  const heard: Stream['heard'] = [];
+  const received: Stream['received'] = [];
   let [text, isLive] = ['', false];
   const reading = (async () => {
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -59,13 +59,13 @@ async function openStream(mark: string, since: string): Promise<Stream> {
         isLive ||= block.startsWith(': live');
         const [, data] = /^data: (.*)$/m.exec(block) ?? [];
         const [, position = ''] = /^id: (.*)$/m.exec(block) ?? [];
-        if (data !== undefined) heard.push({ speed: JSON.parse(data).speed, position });
+        if (data !== undefined) received.push({ speed: JSON.parse(data).speed, position });
       }
     }
   })().catch(() => undefined);
   await until(() => isLive, 'the stream is live');
   return {
-    heard,
+    received,
     async close() {
       stop.abort();
       await reading;
@@ -92,18 +92,18 @@ async function openStream(mark: string, since: string): Promise<Stream> {
       extraHeaders: { Authorization: `Bearer ${token}` },
       forceNew: true,
     });
-    const heard: unknown[] = [];
-    socket.on('object-packet', ({ speed }) => heard.push(speed));
-    socket.on('connect_error', (error) => heard.push(error.message));
-    await until(() => socket.connected || heard.length > 0, 'it is connected');
+    const received: unknown[] = [];
+    socket.on('object-packet', ({ speed }) => received.push(speed));
+    socket.on('connect_error', (error) => received.push(error.message));
+    await until(() => socket.connected || received.length > 0, 'it is connected');
     const id = `car-${transport}`;
     entityOf((await instances[0]?.admin('POST', 'objects', { id, name: id })) as never);
     for (const speed of [1, 2, 3]) {
       const sent = await call(`/api/v1/objects/${id}/packets`, { method: 'POST', body: JSON.stringify({ speed }) });
       expect(sent.status).toBe(200);
     }
-    await until(() => heard.length >= 3, 'all three are heard');
-    expect(heard).toEqual([1, 2, 3]);
+    await until(() => received.length >= 3, 'all three are received');
+    expect(received).toEqual([1, 2, 3]);
     socket.disconnect();
   });
 
@@ -115,22 +115,22 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     };
     const first = await openStream('stream-first', '');
     await send(1);
-    await until(() => first.heard.length === 1, 'the first is heard');
-    const since = first.heard[0]?.position as string;
+    await until(() => first.received.length === 1, 'the first is received');
+    const since = first.received[0]?.position as string;
     await send(2);
-    await until(() => first.heard.length === 2, 'the second is heard');
+    await until(() => first.received.length === 2, 'the second is received');
     // While the first one is still open, nginx sends the next one to the instance with fewer.
     const second = await openStream('stream-second', since);
     await first.close();
     await send(3);
-    await until(() => second.heard.length === 2, 'what was missed, and the third');
+    await until(() => second.received.length === 2, 'what was missed, and the third');
     await second.close();
     await send(4);
-    const third = await openStream('stream-third', second.heard.at(-1)?.position as string);
+    const third = await openStream('stream-third', second.received.at(-1)?.position as string);
     await send(5);
-    await until(() => third.heard.length === 2, 'what was said while nobody listened, and the fifth');
+    await until(() => third.received.length === 2, 'what was said while nobody listened, and the fifth');
     await third.close();
-    const speeds = [first, second, third].map(({ heard }) => heard.map(({ speed }) => speed));
+    const speeds = [first, second, third].map(({ received }) => received.map(({ speed }) => speed));
     expect(speeds).toEqual([
       [1, 2],
       [2, 3],

@@ -195,7 +195,7 @@ test('behind a broker: forty messages that cannot be stored, on every client, st
   expect((await valuesOf(good)).toSorted()).toEqual(broker.clients().map((_, n) => n));
 });
 
-test('behind a broker: commands that wait for a device go out when it is heard of, by whichever client', async () => {
+test('behind a broker: commands that wait for a device go out when it is seen, by whichever client', async () => {
   for (const [at, client] of broker.clients().entries()) {
     const id = `waits-${at}`;
     await createObject(service.admin, id);

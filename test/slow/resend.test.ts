@@ -1,4 +1,4 @@
-/** What a device sends again, for want of an acknowledgement or for good measure, is stored once and heard once. */
+/** What a device sends again, for want of an acknowledgement or for good measure, is stored once and received once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createDigest, formerDigest, packetIdOf } from '../../src/mqtt/dedup-id.js';
@@ -43,7 +43,7 @@ async function valuesOf(id: string): Promise<unknown[]> {
   return body.map(({ n }: { n: unknown }) => n).filter((n: unknown) => n !== undefined);
 }
 
-async function heardBy(listener: Listener, id: string): Promise<unknown[]> {
+async function receivedBy(listener: Listener, id: string): Promise<unknown[]> {
   await service.settled();
   const packets = listener.take().filter(({ name, payload }) => name === 'object-packet' && payload.id === id);
   return packets.map(({ payload }) => payload.n).filter((n) => n !== undefined);
@@ -58,7 +58,7 @@ test('the same message, marked as sent again: on the same connection, on later o
   const second = await connect(id, { clean: false });
   await acknowledged(second, resent('{"n":2}', 2), resent('{"n":3}', 3), sent('{"n":4}', 4), resent('{"n":3}', 3));
   expect(await valuesOf(id)).toEqual([1, 2, 3, 4]);
-  expect(await heardBy(listener, id)).toEqual([1, 2, 3, 4]);
+  expect(await receivedBy(listener, id)).toEqual([1, 2, 3, 4]);
   listener.close();
 });
 
@@ -167,6 +167,6 @@ test('each of a hundred messages one to five times, in any order', async () => {
   const numbers = Array.from({ length: 100 }, (_, n) => n);
   const ascending = (values: unknown[]) => values.toSorted((a, b) => Number(a) - Number(b));
   expect(ascending(await valuesOf(id))).toEqual(numbers);
-  expect(ascending(await heardBy(listener, id))).toEqual(numbers);
+  expect(ascending(await receivedBy(listener, id))).toEqual(numbers);
   listener.close();
 });

@@ -53,7 +53,7 @@ test('who reads slowly keeps nobody else waiting, out of the log or out of memor
   for (const since of [before, recent]) {
     const back = await openListener(service.url, token, { since, events: 'object-packet', objects: 'car' });
     endings.push(back.close);
-    await until(() => back.heard().some(({ payload }) => payload.n === 'last'), 'the last packet', 30_000);
+    await until(() => back.received().some(({ payload }) => payload.n === 'last'), 'the last packet', 30_000);
   }
   const cutOff = service.logLines.filter((line) => line.includes('"socket disconnected"'));
   expect(cutOff).toEqual([]);
@@ -68,8 +68,8 @@ test('who comes back after nobody listened is told everything once, before and a
     endings.push(listener.close);
     return listener;
   };
-  const told = ({ heard }: Pick<Awaited<ReturnType<typeof listen>>, 'heard'>) =>
-    heard().map(({ payload }) => payload.n);
+  const told = ({ received }: Pick<Awaited<ReturnType<typeof listen>>, 'received'>) =>
+    received().map(({ payload }) => payload.n);
   const first = await positionNow();
   await post('car', { n: 'nobody' });
   const middle = await positionNow();
@@ -102,9 +102,9 @@ test('positions that nobody reached keep nobody waiting', async () => {
   endings.push(...strangers.map(({ close }) => close));
   const back = await openListener(service.url, token, { since });
   endings.push(back.close);
-  await until(() => back.heard().length > 0);
-  expect(strangers.flatMap(({ heard }) => heard())).toEqual([]);
-  await until(() => strangers.every(({ heard }) => heard().length > 0));
+  await until(() => back.received().length > 0);
+  expect(strangers.flatMap(({ received }) => received())).toEqual([]);
+  await until(() => strangers.every(({ received }) => received().length > 0));
   for (const { take } of strangers) {
     expect(take()).toMatchObject([{ name: 'gap', payload: { reason: 'unknown position', from: ahead } }]);
   }

@@ -1,6 +1,6 @@
 /**
  * The proof: devices and operators write through two instances, clients of both protocols come and go, and the database or
- * an instance is hurt. After each round everything that was heard and stored is held to everything that was written.
+ * an instance is hurt. After each round everything that was received and stored is held to everything that was written.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
@@ -8,7 +8,7 @@ import { ADMIN } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
-import { checkHeard, checkWritten, type Stored } from './rounds/checker.js';
+import { checkReceived, checkWritten, type Stored } from './rounds/checker.js';
 import { type Client, startClient } from './rounds/listeners.js';
 import { formatRow, type Measured, measure, TITLES } from './rounds/measures.js';
 import { startWriters, type Writers } from './rounds/writers.js';
@@ -91,7 +91,7 @@ const FAULTS: Fault[] = [
 ];
 
 test.each(FAULTS)(
-  '$name: what was acknowledged is stored, and everyone heard what is stored, once and in order',
+  '$name: what was acknowledged is stored, and everyone received what is stored, once and in order',
   async (fault) => {
     const { clients, writers } = await startTraffic(fault.name.replace(/\W/g, '-'));
     const measured: Measured[] = [];
@@ -110,7 +110,7 @@ test.each(FAULTS)(
   60_000 + ROUNDS * 60_000,
 );
 
-/** Writers, and clients that have a position to come back with: all have heard of every object once. */
+/** Writers, and clients that have a position to come back with: all have seen every object once. */
 async function startTraffic(name: string): Promise<{ clients: Client[]; writers: Writers }> {
   const urls = instances.map(({ url }) => url);
   const call = async (path: string, body: object): Promise<{ token: string }> => {
@@ -135,7 +135,11 @@ async function startTraffic(name: string): Promise<{ clients: Client[]; writers:
   await until(() => clients.every((client) => client.isConnected()), 'every client to be connected', RECOVERY_MS);
   const writers = startWriters(urls, token, objects);
   writers.resume();
-  await until(() => clients.every(({ heard }) => heard.length > 0), 'every client to hear something', RECOVERY_MS);
+  await until(
+    () => clients.every(({ received }) => received.length > 0),
+    'every client to hear something',
+    RECOVERY_MS,
+  );
   return { clients, writers };
 }
 
@@ -146,7 +150,7 @@ async function runRound(fault: Fault, clients: readonly Client[], writers: Write
   await until(() => acknowledgedSince(writers, atMs) > CALM, 'writes to go on', RECOVERY_MS);
   const steady = fault.cuts ? [] : clients.slice(0, instances.length);
   const goneOnMs = performance.now();
-  const isHearing = ({ heard }: Client): boolean => (heard.at(-1)?.atMs ?? 0) > goneOnMs;
+  const isHearing = ({ received }: Client): boolean => (received.at(-1)?.atMs ?? 0) > goneOnMs;
   await until(() => steady.every(isHearing), 'events to go on', RECOVERY_MS);
   const untilMs = performance.now();
   await mend();
@@ -174,7 +178,7 @@ async function findProblems({ cuts }: Fault, clients: readonly Client[], writers
     const stored = await readStored(objects);
     return [
       ...checkWritten(writers.sent, stored, { longestMs: LONGEST_ANSWER_MS, cuts }),
-      ...clients.flatMap((client) => checkHeard(client, writers.sent, stored)),
+      ...clients.flatMap((client) => checkReceived(client, writers.sent, stored)),
     ];
   };
   let found: string[] = [];

@@ -125,19 +125,19 @@ const shard = (uri: string) =>
       await first.admin('POST', `objects/${objects[n % OBJECTS]}/packets`, { live: n });
       sent.push(n);
     }
-    const liveOf = (heard: readonly { payload: { live?: number } }[]) =>
-      heard.flatMap(({ payload }) => payload.live ?? []);
-    for (const { heard } of listeners) {
-      await until(() => liveOf(heard()).length >= sent.length, 'all events', EVENT_MS);
-      expect(liveOf(heard())).toEqual(sent);
+    const liveOf = (received: readonly { payload: { live?: number } }[]) =>
+      received.flatMap(({ payload }) => payload.live ?? []);
+    for (const { received } of listeners) {
+      await until(() => liveOf(received()).length >= sent.length, 'all events', EVENT_MS);
+      expect(liveOf(received())).toEqual(sent);
     }
-    const position = listeners[0]?.heard().at(-1)?.position ?? '';
+    const position = listeners[0]?.received().at(-1)?.position ?? '';
     for (const { close } of listeners) close();
     await first.admin('POST', `objects/${objects[0]}/packets`, { live: 20 });
     await first.admin('POST', `objects/${objects.at(-1)}/packets`, { live: 21 });
     const back = await openListener(second.url, token, { since: position });
-    await until(() => liveOf(back.heard()).length >= 2, 'what was missed', EVENT_MS);
-    expect(back.heard().map(({ name, payload }) => payload.live ?? name)).toEqual([20, 21]);
+    await until(() => liveOf(back.received()).length >= 2, 'what was missed', EVENT_MS);
+    expect(back.received().map(({ name, payload }) => payload.live ?? name)).toEqual([20, 21]);
     back.close();
   }, 120_000);
 
@@ -160,7 +160,7 @@ const shard = (uri: string) =>
       for (let n = 0; n < 40; n++) {
         const startMs = performance.now();
         await first.admin('POST', `objects/${objects[n % (OBJECTS - 1)]}/packets`, { mark: n });
-        await until(() => listener.heard().some(({ payload }) => payload.mark === n), 'the event', EVENT_MS, 1);
+        await until(() => listener.received().some(({ payload }) => payload.mark === n), 'the event', EVENT_MS, 1);
         times.push(Math.round(performance.now() - startMs));
       }
       times.sort((a, b) => a - b);

@@ -46,10 +46,10 @@ test(`${SOCKETS} listeners come back after a restart, and hear what happens`, as
     return fetch(`${service.url}/api/v1/${path}`, { method: 'POST', headers: authorized, body: JSON.stringify(body) });
   };
   expect((await send('objects', { id: 'car', name: 'Car' })).status).toBe(200);
-  const heard = new Map<number, Set<Socket>>();
+  const received = new Map<number, Set<Socket>>();
   for (let n = 0; n < SOCKETS; n++) {
     const socket = io(service.url, { transports: ['websocket'], auth: { token }, forceNew: true });
-    socket.on('object-packet', ({ mark }) => heard.set(mark, (heard.get(mark) ?? new Set()).add(socket)));
+    socket.on('object-packet', ({ mark }) => received.set(mark, (received.get(mark) ?? new Set()).add(socket)));
     sockets.push(socket);
     // Not all in one moment: that is for the restart.
     if (n % 50 === 49) await until(() => sockets.filter(({ connected }) => connected).length > n - 20, 'most', BACK_MS);
@@ -57,7 +57,7 @@ test(`${SOCKETS} listeners come back after a restart, and hear what happens`, as
   const connected = () => sockets.filter((socket) => socket.connected).length;
   await until(() => connected() === SOCKETS, 'all are connected', BACK_MS, 20);
   expect((await send('objects/car/packets', { mark: 1 })).status).toBe(200);
-  await until(() => heard.get(1)?.size === SOCKETS, 'all hear', BACK_MS, 20);
+  await until(() => received.get(1)?.size === SOCKETS, 'all hear', BACK_MS, 20);
 
   const { code, ms } = await service.stop();
   expect(code).toBe(0);
@@ -67,7 +67,7 @@ test(`${SOCKETS} listeners come back after a restart, and hear what happens`, as
   await until(() => connected() === SOCKETS, 'all are back', BACK_MS, 20);
   const backMs = performance.now() - readyMs;
   expect((await send('objects/car/packets', { mark: 2 })).status).toBe(200);
-  await until(() => heard.get(2)?.size === SOCKETS, 'all hear again', BACK_MS, 20);
+  await until(() => received.get(2)?.size === SOCKETS, 'all hear again', BACK_MS, 20);
   if (SOCKETS > 100) console.log({ sockets: SOCKETS, stopMs: Math.round(ms), allBackMs: Math.round(backMs) });
   expect(service.child.exitCode).toBeNull();
 }, 300_000);

@@ -1,7 +1,7 @@
 /** Random writes of two tenants: each socket hears exactly what a model of the rights says, and nothing else. */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Call, type Heard, type Listener, useService } from '../support/fixture.js';
+import { type Call, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 
 const RUNS = runsOf(12);
@@ -96,7 +96,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-type Told = Pick<Heard, 'name' | 'payload'>;
+type Told = Pick<ReceivedEvent, 'name' | 'payload'>;
 
 /** What the model predicts: every call of the model is made to the service as well. */
 function createWorld(people: readonly Person[], run: string) {
@@ -200,10 +200,10 @@ test('the union of events per socket is the prediction', async () => {
       for (const one of steps) await world.take(one);
       await service.settled();
       for (const person of people) {
-        const heard = person.listener.take().map(({ name, payload }) => ({ name, payload }));
+        const received = person.listener.take().map(({ name, payload }) => ({ name, payload }));
         const wanted = world.predicted.get(person) as Told[];
         told += wanted.length;
-        expect([person.name, heard]).toEqual([person.name, wanted]);
+        expect([person.name, received]).toEqual([person.name, wanted]);
       }
     }),
     { numRuns: RUNS, endOnFailure: true },

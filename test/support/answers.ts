@@ -1,6 +1,6 @@
 /** What answers are held to: the table of errors (docs/reference/errors.md), written out, and the form of a single entity. */
 import { expect } from '@jest/globals';
-import type { Answer, Heard } from './fixture.js';
+import type { Answer, ReceivedEvent } from './fixture.js';
 
 const ERRORS: Readonly<Record<number, [message: string, ...tags: string[]]>> = {
   400: ['Bad Request', 'error_bad_request'],
@@ -57,6 +57,6 @@ export function entityOf(answer: Answer): any {
 }
 
 /** Events without their positions, which no test can know. */
-export function eventsOf(heard: readonly Heard[]): object[] {
-  return heard.map(({ name, payload }) => ({ name, payload }));
+export function eventsOf(received: readonly ReceivedEvent[]): object[] {
+  return received.map(({ name, payload }) => ({ name, payload }));
 }

@@ -28,7 +28,7 @@ export type { Answer };
 /** Calls as one user with a bearer token (or as nobody, with null). */
 export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
 
-export interface Heard {
+export interface ReceivedEvent {
   readonly name: string;
   // biome-ignore lint/suspicious/noExplicitAny: payloads of every shape
   readonly payload: any;
@@ -38,9 +38,9 @@ export interface Heard {
 export interface Listener {
   readonly socket: Socket;
   /** Every event since the last `take`. */
-  take(): Heard[];
+  take(): ReceivedEvent[];
   /** The same without taking them. */
-  heard(): readonly Heard[];
+  received(): readonly ReceivedEvent[];
   /** The answer without its position. */
   subscribe(narrowing: object): Promise<{ success: boolean; message?: string; objects?: string[] }>;
   close(): void;
@@ -221,16 +221,16 @@ export function openListener(
     reconnection: false,
     forceNew: true,
   });
-  let heard: Heard[] = [];
+  let received: ReceivedEvent[] = [];
   socket.onAny((name, payload, detail) => {
     if (everything || !['object-created', 'object-removed'].includes(name)) {
-      heard.push({ name, payload, position: detail?.position });
+      received.push({ name, payload, position: detail?.position });
     }
   });
   const listener: Listener = {
     socket,
-    take: () => heard.splice(0),
-    heard: () => heard,
+    take: () => received.splice(0),
+    received: () => received,
     async subscribe(narrowing) {
       const { position, ...answer } = await socket.timeout(30_000).emitWithAck('subscribe', narrowing);
       if (answer.success) narrowings.set(listener, narrowing);
@@ -238,7 +238,7 @@ export function openListener(
     },
     close: () => socket.disconnect(),
   };
-  heard = [];
+  received = [];
   return new Promise((resolve, reject) => {
     socket.once('connect', () => resolve(listener));
     socket.once('connect_error', reject);

@@ -30,7 +30,7 @@ export interface ReplicaSetOptions {
   readonly members?: number;
   /** A small one forgets soon. */
   readonly oplogMb?: number;
-  /** How long a primary may be unheard of, or hear of no majority, before it is none. */
+  /** How long a primary may be silent, or see no majority, before it steps down. */
   readonly electionMs?: number;
 }
 

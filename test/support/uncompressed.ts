@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import type { Db, Document } from 'mongodb';
 import type { MqttClient } from 'mqtt';
-import { ADMIN, type Heard, type Listener, openListener, type TestService } from './fixture.js';
+import { ADMIN, type Listener, openListener, type ReceivedEvent, type TestService } from './fixture.js';
 import { connectDevice, createObject } from './mqtt-device.js';
 import { until } from './until.js';
 
@@ -122,12 +122,12 @@ export async function startTraffic(service: TestService, mqttUrl: string | null,
     },
     expectKept: () => expectKept(service, listener, { acknowledged, left: history - removed }),
     async expectReplayed(url) {
-      const [first, ...others] = listener.heard();
+      const [first, ...others] = listener.received();
       const back = await openListener(url, token, { since: first?.position ?? '' });
-      const keys = (heard: readonly Heard[]) =>
-        heard.map(({ payload }) => payload.key).filter((key) => key !== undefined);
-      await until(() => back.heard().length >= others.length, 'the events of the past', END_MS);
-      expect(keys(back.heard())).toEqual(keys(others));
+      const keys = (received: readonly ReceivedEvent[]) =>
+        received.map(({ payload }) => payload.key).filter((key) => key !== undefined);
+      await until(() => back.received().length >= others.length, 'the events of the past', END_MS);
+      expect(keys(back.received())).toEqual(keys(others));
       back.close();
     },
   };
@@ -176,6 +176,6 @@ async function expectKept(
   const stored = await packets.find({ key: { $exists: true } }, { projection: { key: 1 } }).toArray();
   expect(stored.map(({ key }) => key).sort()).toEqual(acknowledged.toSorted());
   await settled();
-  const heard = listener.heard().map(({ name, payload }) => (name === 'object-packet' ? payload.key : name));
-  expect(heard.filter((key) => key !== undefined).sort()).toEqual(acknowledged.toSorted());
+  const received = listener.received().map(({ name, payload }) => (name === 'object-packet' ? payload.key : name));
+  expect(received.filter((key) => key !== undefined).sort()).toEqual(acknowledged.toSorted());
 }

@@ -10,7 +10,7 @@ import type { Stage } from './stage.js';
 const OBJECT = 'honest-1';
 const PAUSE_MS = 5;
 const DEVICE_PAUSE_MS = 50;
-const HEARD_MS = 10_000;
+const RECEIVED_MS = 10_000;
 
 /** What the honest tenant's requests were answered, and how late 99 of a hundred were at most, ms. */
 export interface Experience {
@@ -53,8 +53,8 @@ export async function workFor({ service, honestToken, device }: Stage, durationM
     }
   };
   await Promise.all([work(), work(), useDevice(device, untilMs, outcomes)]);
-  const hasHeard = () => listener.heard().some(({ payload }) => payload._id === last);
-  await until(hasHeard, 'the last packet is heard', HEARD_MS).catch(({ message }) => outcomes.add(message));
+  const hasReceived = () => listener.received().some(({ payload }) => payload._id === last);
+  await until(hasReceived, 'the last packet is received', RECEIVED_MS).catch(({ message }) => outcomes.add(message));
   listener.close();
   agent.destroy();
   return { outcomes, readP99Ms: p99Of(readMs as number[]), storeP99Ms: p99Of(storeMs as number[]) };

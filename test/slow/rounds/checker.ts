@@ -1,6 +1,6 @@
-/** Holds what was stored and what was heard to what was written: pure, it gives what is wrong in words, or nothing. */
+/** Holds what was stored and what was received to what was written: pure, it gives what is wrong in words, or nothing. */
 import { isAfter } from '../../../src/model/position.js';
-import type { Client, Heard } from './listeners.js';
+import type { Client, ReceivedEvent } from './listeners.js';
 import type { Sent } from './writers.js';
 
 /** What is in the database. */
@@ -50,26 +50,26 @@ function isProper({ status, retryAfter }: Sent, cuts: boolean): boolean {
   return status === 200 || (status === 503 && retryAfter >= 1) || (status === null && cuts);
 }
 
-/** A client heard every stored packet and every change of an object once, and in order. */
-export function checkHeard({ name, heard }: Client, sent: readonly Sent[], stored: Stored): string[] {
-  const packets = heard.filter((one) => one.name === 'object-packet').map(({ payload }) => payload.key as string);
-  const [heardKeys, storedKeys] = [new Set(packets), new Set(stored.packets)];
-  const patched = new Set(updatesOf(heard).map(({ after }) => after));
+/** A client received every stored packet and every change of an object once, and in order. */
+export function checkReceived({ name, received }: Client, sent: readonly Sent[], stored: Stored): string[] {
+  const packets = received.filter((one) => one.name === 'object-packet').map(({ payload }) => payload.key as string);
+  const [receivedKeys, storedKeys] = [new Set(packets), new Set(stored.packets)];
+  const patched = new Set(updatesOf(received).map(({ after }) => after));
   return [
-    ...heard.filter((one) => one.name === 'gap').map(({ payload }) => `a gap: ${payload.reason}`),
-    ...some('heard twice', repeated(packets)),
+    ...received.filter((one) => one.name === 'gap').map(({ payload }) => `a gap: ${payload.reason}`),
+    ...some('received twice', repeated(packets)),
     ...some(
-      'stored, not heard',
-      stored.packets.filter((key) => !heardKeys.has(key)),
+      'stored, not received',
+      stored.packets.filter((key) => !receivedKeys.has(key)),
     ),
     ...some(
-      'heard, not stored',
+      'received, not stored',
       packets.filter((key) => !storedKeys.has(key)),
     ),
-    ...some('out of order', outOfOrder(heard)),
-    ...some('a change missed, or told twice', brokenChains(heard, stored)),
+    ...some('out of order', outOfOrder(received)),
+    ...some('a change missed, or told twice', brokenChains(received, stored)),
     ...some(
-      'acknowledged change not heard',
+      'acknowledged change not received',
       keysOf(sent, ({ kind, status, key }) => kind === 'patch' && status === 200 && !patched.has(key)),
     ),
   ].map((what) => `${name}: ${what}`);
@@ -87,9 +87,9 @@ export function checkCounted(keys: readonly string[]): string[] {
   return some('out of order', wrong);
 }
 
-// Positions of one client increase, whichever instances it was connected to: so what it heard is in the log's order.
-function outOfOrder(heard: readonly Heard[]): string[] {
-  const placed = heard.filter(({ name }) => name !== 'gap');
+// Positions of one client increase, whichever instances it was connected to: so what it received is in the log's order.
+function outOfOrder(received: readonly ReceivedEvent[]): string[] {
+  const placed = received.filter(({ name }) => name !== 'gap');
   return placed.flatMap(({ position = '', payload }, at) => {
     const before = placed[at - 1]?.position;
     return position !== '' && (before === undefined || isAfter(position, before)) ? [] : [JSON.stringify(payload)];
@@ -102,17 +102,17 @@ interface Update {
   readonly after: string;
 }
 
-function updatesOf(heard: readonly Heard[]): Update[] {
-  return heard
+function updatesOf(received: readonly ReceivedEvent[]): Update[] {
+  return received
     .filter(({ name }) => name === 'object-update')
     .map(({ payload: { id, before, after } }) => ({ object: id, before: before.mark, after: after.mark }));
 }
 
 // Each change begins where the one before ended, and the last one ends with what is stored.
-function brokenChains(heard: readonly Heard[], stored: Stored): string[] {
+function brokenChains(received: readonly ReceivedEvent[], stored: Stored): string[] {
   const marks = new Map<string, string>();
   const broken: string[] = [];
-  for (const { object, before, after } of updatesOf(heard)) {
+  for (const { object, before, after } of updatesOf(received)) {
     if (marks.has(object) && marks.get(object) !== before) broken.push(`${marks.get(object)}, then ${before}→${after}`);
     marks.set(object, after);
   }

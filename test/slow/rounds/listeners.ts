@@ -7,8 +7,8 @@ const LONGEST_STAY_MS = 2_000;
 const BEFORE_RETURN_MS = 20;
 const CONNECT_MS = 6_000;
 
-/** One event as it was heard. */
-export interface Heard {
+/** One event as it was received. */
+export interface ReceivedEvent {
   readonly name: 'object-packet' | 'object-update' | 'gap';
   // biome-ignore lint/suspicious/noExplicitAny: payloads of every shape
   readonly payload: any;
@@ -19,8 +19,8 @@ export interface Heard {
 
 export interface Client {
   readonly name: string;
-  /** Everything, in the order in which it was heard, over all its connections. */
-  readonly heard: readonly Heard[];
+  /** Everything, in the order in which it was received, over all its connections. */
+  readonly received: readonly ReceivedEvent[];
   isConnected(): boolean;
   stop(): Promise<void>;
 }
@@ -47,7 +47,7 @@ const connectNew = io as unknown as Connect;
 
 /** Starts a client: it connects to one of the instances, at random, whenever it is not connected. */
 export function startClient(options: ClientOptions): Client {
-  const heard: Heard[] = [];
+  const received: ReceivedEvent[] = [];
   let [running, position] = [true, ''];
   let current: AnySocket | null = null;
   const session = async (): Promise<void> => {
@@ -64,7 +64,7 @@ export function startClient(options: ClientOptions): Client {
         // What comes after it left it does not hear: it will be told again.
         if (current !== socket) return;
         const at = (detail as { position?: string } | undefined)?.position;
-        heard.push({ name, payload, position: at, atMs: performance.now() });
+        received.push({ name, payload, position: at, atMs: performance.now() });
         position = at ?? position;
       });
     }
@@ -82,7 +82,7 @@ export function startClient(options: ClientOptions): Client {
   })();
   return {
     name: `EIO=${options.protocol}${options.restless ? ', restless' : ''}`,
-    heard,
+    received,
     isConnected: () => current?.connected === true,
     async stop() {
       running = false;

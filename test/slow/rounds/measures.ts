@@ -7,9 +7,9 @@ export interface Measured {
   readonly firstMs: number;
   /** The longest time in which nothing was acknowledged to anyone. */
   readonly writesMs: number;
-  /** The longest time in which a client that stayed heard nothing. */
+  /** The longest time in which a client that stayed received nothing. */
   readonly eventsMs: number;
-  /** How long after writes went on such a client heard again. */
+  /** How long after writes went on such a client received again. */
   readonly behindMs: number;
   readonly unavailable: number;
   readonly cut: number;
@@ -31,10 +31,10 @@ export function measure({ fromMs, untilMs, sent, steady }: Window): Measured {
     fromMs,
     acknowledged.map(({ endMs }) => endMs),
   );
-  const pauses = steady.map(({ heard }) =>
+  const pauses = steady.map(({ received }) =>
     longestPause(
       fromMs,
-      heard.map(({ atMs }) => atMs).filter((atMs) => atMs >= fromMs && atMs <= untilMs),
+      received.map(({ atMs }) => atMs).filter((atMs) => atMs >= fromMs && atMs <= untilMs),
     ),
   );
   return {

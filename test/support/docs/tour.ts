@@ -57,10 +57,10 @@ export async function runTour(
   try {
     const script = steps.map(({ commands }) => `${commands}\nprintf '${END_OF_STEP}'\n`).join('');
     const { code, stdout, stderr } = await runShell(script, { ...options, cwd: folder });
-    const [heard, listed] = [stdout.split(PRINTED_END), steps.map(({ answer }) => answer ?? '')].map(withoutChance);
+    const [received, listed] = [stdout.split(PRINTED_END), steps.map(({ answer }) => answer ?? '')].map(withoutChance);
     const withCommands = (answers: readonly string[] = []) =>
       steps.map(({ commands }, at) => ({ commands, answer: answers[at] }));
-    return { given: withCommands(heard), shown: withCommands(listed), code, stderr };
+    return { given: withCommands(received), shown: withCommands(listed), code, stderr };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -19,7 +19,7 @@ const createEvent = (nth: number): LiveEvent => ({
 test('writes events of a long round to all members in the next one, encoded once', async () => {
   const [members, events] = [200, 400];
   const fanOut = createFanOut();
-  const heard = Array.from({ length: members }, () => [] as string[]);
+  const received = Array.from({ length: members }, () => [] as string[]);
   const buffers = new Set<Buffer>();
   let writes = 0;
   const write = (to: string[], batch: EventBatch): void => {
@@ -30,7 +30,7 @@ test('writes events of a long round to all members in the next one, encoded once
     const untilMs = performance.now() + 0.2;
     while (performance.now() < untilMs);
   };
-  for (const to of heard)
+  for (const to of received)
     fanOut.setRooms(
       createMember((batch) => write(to, batch)),
       { rooms: ROOMS, gate: null },
@@ -40,8 +40,8 @@ test('writes events of a long round to all members in the next one, encoded once
     await turn();
   }
   const told = Array.from({ length: events }, (_, nth) => String(nth));
-  await until(() => heard.every(({ length }) => length === events), 'all of them heard everything');
-  for (const to of heard) expect(to).toEqual(told);
+  await until(() => received.every(({ length }) => length === events), 'all of them received everything');
+  for (const to of received) expect(to).toEqual(told);
   // A round has one buffer, whoever it is for and wherever in it events were told.
   expect(writes).toBeGreaterThan(members);
   expect(buffers.size).toBeLessThanOrEqual(writes / members + 1);
@@ -50,10 +50,10 @@ test('writes events of a long round to all members in the next one, encoded once
 
 test('sends later events without duplicates to a member that joins or is flushed during a round', async () => {
   const fanOut = createFanOut();
-  const heard: string[][] = [];
+  const received: string[][] = [];
   const enter = () => {
     const to: string[] = [];
-    heard.push(to);
+    received.push(to);
     const member = createMember((batch) => {
       to.push(...batch.pieces('frame').map(({ position }) => position));
       const untilMs = performance.now() + 1;
@@ -69,9 +69,9 @@ test('sends later events without duplicates to a member that joins or is flushed
     if (nth === 29) enter();
     await turn();
   }
-  await until(() => heard.every((to) => to.at(-1) === '59'), 'all of them heard the last');
+  await until(() => received.every((to) => to.at(-1) === '59'), 'all of them received the last');
   const told = Array.from({ length: 60 }, (_, nth) => String(nth));
-  for (const to of heard.slice(0, -1)) expect(to).toEqual(told);
-  expect(heard.at(-1)).toEqual(told.slice(30));
+  for (const to of received.slice(0, -1)) expect(to).toEqual(told);
+  expect(received.at(-1)).toEqual(told.slice(30));
   fanOut.stop();
 });

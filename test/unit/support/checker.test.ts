@@ -1,8 +1,8 @@
 /** The checker sees each thing that can go wrong. */
 import { describe, expect, test } from '@jest/globals';
 import { toPosition } from '../../../src/db/changes/decoder.js';
-import { checkCounted, checkHeard, checkWritten, type Stored } from '../../slow/rounds/checker.js';
-import type { Client, Heard } from '../../slow/rounds/listeners.js';
+import { checkCounted, checkReceived, checkWritten, type Stored } from '../../slow/rounds/checker.js';
+import type { Client, ReceivedEvent } from '../../slow/rounds/listeners.js';
 import type { Sent } from '../../slow/rounds/writers.js';
 
 const RULES = { longestMs: 1_000, cuts: false };
@@ -14,9 +14,9 @@ const packet = (key: string, more: Partial<Sent> = {}): Sent => ({
 const patch = (key: string): Sent => packet(key, { kind: 'patch' });
 const stored = (packets: string[], mark = 'm2'): Stored => ({ packets, marks: new Map([['o', mark]]) });
 const positionOf = (at: number): string => toPosition({ _data: `8265${String(at).padStart(12, '0')}` });
-const client = (...events: readonly (readonly [name: Heard['name'], payload: object])[]): Client => ({
+const client = (...events: readonly (readonly [name: ReceivedEvent['name'], payload: object])[]): Client => ({
   ...{ name: 'client', isConnected: () => true, stop: async () => undefined },
-  heard: events.map(([name, payload], at) => ({ name, payload, position: positionOf(at), atMs: at })),
+  received: events.map(([name, payload], at) => ({ name, payload, position: positionOf(at), atMs: at })),
 });
 
 const GOOD = client(
@@ -31,7 +31,7 @@ test('finds no fault in an empty history', () => {
   expect(checkWritten(SENT, stored(['a', 'b']), RULES)).toEqual([]);
   expect(checkWritten(SENT, stored(['a', 'b', 'c']), RULES)).toEqual([]);
   expect(checkWritten([packet('a', { status: null })], stored([]), { ...RULES, cuts: true })).toEqual([]);
-  expect(checkHeard(GOOD, SENT, stored(['a', 'b']))).toEqual([]);
+  expect(checkReceived(GOOD, SENT, stored(['a', 'b']))).toEqual([]);
 });
 
 describe('the check of writes', () => {
@@ -52,17 +52,17 @@ describe('the check of writes', () => {
 });
 
 describe('the check of events', () => {
-  const of = (heard: readonly Heard[]): Client => ({ ...GOOD, heard });
-  const { heard } = GOOD;
-  const [a, m1, b, m2] = heard as [Heard, Heard, Heard, Heard];
-  test.each<[what: string, heard: Heard[], packets: string[], mark: string]>([
-    ['1 heard twice', [a, m1, b, m2, { ...b, position: positionOf(9) }], ['a', 'b'], 'm2'],
+  const of = (received: readonly ReceivedEvent[]): Client => ({ ...GOOD, received });
+  const { received } = GOOD;
+  const [a, m1, b, m2] = received as [ReceivedEvent, ReceivedEvent, ReceivedEvent, ReceivedEvent];
+  test.each<[what: string, received: ReceivedEvent[], packets: string[], mark: string]>([
+    ['1 received twice', [a, m1, b, m2, { ...b, position: positionOf(9) }], ['a', 'b'], 'm2'],
     ['1 out of order', [m1, b, a, m2], ['a', 'b'], 'm2'],
     ['1 out of order', [a, m1, b, { ...m2, position: undefined }], ['a', 'b'], 'm2'],
-    ['1 stored, not heard', [a, m1, b, m2], ['a', 'b', 'c'], 'm2'],
-    ['1 heard, not stored', [a, m1, b, m2], ['a'], 'm2'],
+    ['1 stored, not received', [a, m1, b, m2], ['a', 'b', 'c'], 'm2'],
+    ['1 received, not stored', [a, m1, b, m2], ['a'], 'm2'],
     ['1 a change missed, or told twice', [a, b, m2], ['a', 'b'], 'm3'],
-    ['1 acknowledged change not heard', [a, b, m2], ['a', 'b'], 'm2'],
+    ['1 acknowledged change not received', [a, b, m2], ['a', 'b'], 'm2'],
     [
       'a gap: history gone',
       [a, m1, b, m2, { ...m2, name: 'gap', payload: { reason: 'history gone' } }],
@@ -70,13 +70,13 @@ describe('the check of events', () => {
       'm2',
     ],
   ])('finds %s', (what, events, packets, mark) => {
-    const found = checkHeard(of(events), SENT, stored(packets, mark));
+    const found = checkReceived(of(events), SENT, stored(packets, mark));
     expect(found.join('\n')).toContain(`client: ${what}`);
   });
 
   test('finds a missing change in the middle of a chain', () => {
-    const m3: Heard = { ...m2, payload: { id: 'o', before: { mark: 'm2' }, after: { mark: 'm3' } } };
-    expect(checkHeard(of([a, m1, b, m3]), [], stored(['a', 'b'], 'm3'))).toEqual([
+    const m3: ReceivedEvent = { ...m2, payload: { id: 'o', before: { mark: 'm2' }, after: { mark: 'm3' } } };
+    expect(checkReceived(of([a, m1, b, m3]), [], stored(['a', 'b'], 'm3'))).toEqual([
       'client: 1 a change missed, or told twice: m1, then m2→m3',
     ]);
   });
