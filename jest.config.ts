@@ -26,8 +26,8 @@ const withDatabase: Config = {
   globalTeardown: '<rootDir>/test/support/stop-mongod.mjs',
 };
 
-/** Random tests draw a share of their runs in the integration project, and all of them in the slow one. */
-const randomTests = readdirSync(join(__dirname, 'test'), { recursive: true, encoding: 'utf8' })
+/** Tests that repeat: a share of their runs in their own project, all of them in `npm run test:soak` (test/support/runs.ts). */
+const repeatedTests = readdirSync(join(__dirname, 'test'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.ts'))
   .filter((file) => readFileSync(join(__dirname, 'test', file), 'utf8').includes('/support/runs.js'))
   .map((file) => `<rootDir>/test/${file}`);
@@ -35,7 +35,7 @@ const randomTests = readdirSync(join(__dirname, 'test'), { recursive: true, enco
 /** What measures, or brings up many containers: it needs the machine for itself. */
 const aloneTests = ['neighbours', 'compose'].map((name) => `<rootDir>/test/slow/${name}.test.ts`);
 
-const slow: Config = { ...withDatabase, displayName: 'slow', globals: { isThorough: true } };
+const slow: Config = { ...withDatabase, displayName: 'slow' };
 
 const config: Config = {
   projects: [
@@ -48,10 +48,11 @@ const config: Config = {
     },
     {
       ...slow,
-      testMatch: ['<rootDir>/test/slow/**/*.test.ts', ...randomTests],
+      testMatch: ['<rootDir>/test/slow/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', ...aloneTests],
     },
     { ...slow, testMatch: aloneTests, runner: '<rootDir>/test/support/alone-runner.mjs' },
+    { ...withDatabase, displayName: 'soak', globals: { isSoak: true }, testMatch: repeatedTests },
   ],
   // They wait more than they compute.
   maxWorkers: 3,

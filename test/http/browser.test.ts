@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import WebSocket from 'ws';
 import { openSession, setCookiesOf, withCookie } from '../support/callers.js';
 import { ADMIN, type Answer, startTestService, type TestService, useService } from '../support/fixture.js';
-import { isThorough } from '../support/runs.js';
+import { isSoak } from '../support/runs.js';
 import { openWire } from '../support/wire.js';
 
 const service = useService();
@@ -96,7 +96,7 @@ describe('a request with the cookie', () => {
     const origins = [{}, ...FOREIGN];
     for (const [at, [type, body]] of kinds.entries()) {
       // Every kind from a page of one's own and from a foreign one; in the slow project from each of those.
-      for (const headers of isThorough ? origins : [{}, origins[1 + (at % FOREIGN.length)] as object]) {
+      for (const headers of isSoak ? origins : [{}, origins[1 + (at % FOREIGN.length)] as object]) {
         for (const [method, path, given] of routes().filter(([method]) => method !== 'DELETE')) {
           const sent = { ...headers, 'Content-Type': type };
           const { status } = await withCookie(service, cookie)(method, path, body, sent);

@@ -6,12 +6,13 @@ import { ADMIN } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { AUTH } from '../support/mqtt-device.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
+import { roundsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 import { checkCounted, checkReceived, checkWritten } from './rounds/checker.js';
 import { type Devices, startDevices } from './rounds/devices.js';
 import { type Client, startClient } from './rounds/listeners.js';
 
-const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 2);
+const ROUNDS = roundsOf(4);
 const OBJECTS = 20;
 const CALM = 300;
 const RECOVERY_MS = 60_000;

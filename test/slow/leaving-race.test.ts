@@ -2,9 +2,9 @@
 import { expect, test } from '@jest/globals';
 import { createPerson, openSession } from '../support/callers.js';
 import { ADMIN, useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { roundsOf } from '../support/runs.js';
 
-const ROUNDS = runsOf(60);
+const ROUNDS = roundsOf(60);
 const READS = 20;
 const PATHS = ['auth', 'users', 'roles', 'objects', 'labels?meta=true'];
 const service = useService();

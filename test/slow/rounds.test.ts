@@ -7,13 +7,14 @@ import { MongoClient } from 'mongodb';
 import { ADMIN } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
+import { roundsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 import { checkReceived, checkWritten, type Stored } from './rounds/checker.js';
 import { type Client, startClient } from './rounds/listeners.js';
 import { formatRow, type Measured, measure, TITLES } from './rounds/measures.js';
 import { startWriters, type Writers } from './rounds/writers.js';
 
-const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 2);
+const ROUNDS = roundsOf(4);
 const OBJECTS = 6;
 const CALM = 60;
 const RECOVERY_MS = 60_000;

@@ -8,12 +8,13 @@ import { callApi, logIn } from '../support/api-call.js';
 import { ADMIN } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
+import { roundsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 import { RECEIVERS, type Receivers, startReceivers } from './rounds/receivers.js';
 import { checkReceived, countRepeated, findDelays } from './rounds/webhook-checker.js';
 import { startWriters, type Writers } from './rounds/writers.js';
 
-const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 1);
+const ROUNDS = roundsOf(3);
 const OBJECTS = 16;
 const PACE_MS = 300;
 const CALM = 60;

@@ -1,9 +1,40 @@
-/** How often a random test draws: a share of its runs in `npm test`, all of them in the slow project, which runs it again. */
+/**
+ * How often a test repeats. In `npm test`, `npm run test:slow` and CI a random test makes a tenth of its runs and a race is tried
+ * once, always with the same seed; `npm run test:soak` makes all runs, with a new seed that it prints.
+ */
+import fc from 'fast-check';
+
 const QUICK_SHARE = 1 / 10;
+const FIXED_SEED = 20_261_125;
 
-export const isThorough = (globalThis as { isThorough?: boolean }).isThorough === true;
+/** Set by the project `soak` (jest.config.ts). */
+export const isSoak = (globalThis as { isSoak?: boolean }).isSoak === true;
 
-/** The number of runs out of those that the test has in full. */
+/** Repeat a run with `TEST_SEED=<seed>`. */
+export const SEED = Number(process.env.TEST_SEED ?? (isSoak ? Date.now() % 2 ** 31 : FIXED_SEED));
+
+fc.configureGlobal({ seed: SEED });
+if (isSoak) process.stdout.write(`TEST_SEED=${SEED}\n`);
+
+/** The runs of a random test that makes `full` runs in a soak. */
 export function runsOf(full: number): number {
-  return isThorough ? full : Math.ceil(full * QUICK_SHARE);
+  return isSoak ? full : Math.ceil(full * QUICK_SHARE);
+}
+
+/** The rounds of a test that tries the same race again and again. */
+export function roundsOf(full: number): number {
+  return isSoak ? full : 1;
+}
+
+/** Numbers from 0 to below 1, in place of `Math.random`: the same ones for the same seed (mulberry32). */
+export const random = createRandom(SEED);
+
+function createRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

@@ -7,7 +7,7 @@ import type { ApiError } from '../../../src/errors.js';
 import type { JsonObject } from '../../../src/model/json.js';
 import { LIMITS } from '../../../src/model/limits.js';
 import { compileSchema } from '../../../src/model/schema/schema.js';
-import { isThorough, runsOf } from '../../support/runs.js';
+import { isSoak, runsOf } from '../../support/runs.js';
 
 /** A clock that moves on whenever it is looked at. */
 function ticking(): { nowMs: () => number; looks: () => number } {
@@ -151,7 +151,7 @@ test('accepts and refuses random entities like Ajv', () => {
     { numRuns: runsOf(300) },
   );
   // It did compare both.
-  expect(Math.min(fitting, others)).toBeGreaterThan(isThorough ? 50 : 0);
+  expect(Math.min(fitting, others)).toBeGreaterThan(isSoak ? 50 : 0);
 });
 
 describe('a format', () => {
