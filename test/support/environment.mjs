@@ -2,17 +2,49 @@
  * The environment of tests that start the service: it runs as compiled, outside the sandbox of a test file. Each worker loads
  * it once, and the engine optimizes it once, instead of once per file. `LIMITS` is shared with the sandbox, so that a file can
  * change limits; the next file finds the original ones.
+ *
+ * When a test fails, the logs that it registered (failure-logs.ts) are kept in the folder TEST_ARTIFACTS, or `test-failures`.
  */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { TestEnvironment } from 'jest-environment-node';
 import { startService } from '../../dist/src/app.js';
 import { LIMITS } from '../../dist/src/model/limits.js';
 
 const original = { ...LIMITS };
+const titleLength = 120;
 
 export default class ServiceEnvironment extends TestEnvironment {
+  #file;
+  #folder;
+  #logs = [];
+
+  constructor(config, context) {
+    super(config, context);
+    const { rootDir } = config.projectConfig;
+    this.#file = relative(join(rootDir, 'test'), context.testPath);
+    this.#folder = process.env.TEST_ARTIFACTS ?? join(rootDir, 'test-failures');
+  }
+
   async setup() {
     await super.setup();
     Object.assign(LIMITS, original);
     this.global.compiled = { startService, LIMITS };
+    this.global.failureLogs = this.#logs;
+  }
+
+  /** Called by jest for every step of a test; it waits for the promise, so the logs are those from before any clean-up. */
+  async handleTestEvent({ name, test, error }) {
+    if (name !== 'test_fn_failure' && name !== 'hook_failure') return;
+    const titles = [];
+    for (let block = test; block?.parent; block = block.parent) titles.unshift(block.name);
+    const title = titles.join(' ').replace(/[^\w.-]+/g, '-');
+    const folder = join(this.#folder, this.#file, title.slice(0, titleLength) || 'hook');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'error.txt'), error?.stack ?? String(error));
+    for (const [at, log] of this.#logs.entries()) {
+      const text = await Promise.resolve(log.read()).catch((reason) => `not readable: ${reason}`);
+      await writeFile(join(folder, `${at}-${log.title}.log`), text);
+    }
   }
 }

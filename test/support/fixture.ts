@@ -7,6 +7,7 @@ import type { Service, ServiceOptions, startService } from '../../src/app.js';
 import { type Config, parseConfig } from '../../src/config.js';
 import type { Change } from '../../src/model/change.js';
 import { checkAgreement } from './agreement.js';
+import { keepOnFailure } from './failure-logs.js';
 import { type Answer, sendHttp } from './http-call.js';
 
 export const ADMIN = { login: 'admin', password: 'correct horse battery' };
@@ -97,6 +98,7 @@ export function testUri(name = `test-${randomBytes(6).toString('hex')}`): string
 export async function startTestService(options: TestOptions = {}, mongodbUri = testUri()): Promise<TestService> {
   if (options.now && options.now() < Date.now() - CLOCK_BEHIND_MS) throw new Error('the test has a clock of the past');
   const logLines: string[] = [];
+  keepOnFailure('service', () => logLines.join(''));
   const changes: Change[] = [];
   const awaited = new Map<string, () => void>();
   const env = {

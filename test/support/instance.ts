@@ -5,6 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { keepOnFailure } from './failure-logs.js';
 import { ADMIN } from './fixture.js';
 import { freezeProcess } from './freeze.js';
 import { findFreePort } from './ports.js';
@@ -61,6 +62,7 @@ export async function startInstance(
     await exited;
   };
   const log = () => readFile(logFile, 'utf8');
+  keepOnFailure(`instance-${port}`, log);
   const instance: Instance = {
     ...{ url, mqttUrl: `mqtt://127.0.0.1:${mqttPort}`, log },
     kill: () => end('SIGKILL'),

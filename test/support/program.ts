@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { keepOnFailure } from './failure-logs.js';
 import { until } from './until.js';
 
 export interface Program {
@@ -32,6 +33,7 @@ export function startProgram(
       output += text;
     });
   }
+  keepOnFailure('program', () => output);
   const ended = once(child, 'close').then(([code]) => code as number | null);
   return {
     ...{ child, ended, output: () => output },
