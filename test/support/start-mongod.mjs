@@ -1,12 +1,18 @@
-/** Before all tests: one real mongod for the whole run; every test file has a database of its own on it. */
+/**
+ * Before all tests: a replica set of one real mongod for the whole run. Every test file has a database of its own on it. The program
+ * is the one that the embedded database finds.
+ */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
-import { mkdtemp, rm, statfs } from 'node:fs/promises';
+import { mkdtemp, statfs } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
 
 const memoryFolder = '/dev/shm';
 const memoryNeededBytes = 4 * 1024 ** 3;
+const cacheGb = 1;
+const oplogMb = 2_048;
+const startMs = 60_000;
 
 const quiet = { info() {}, warn() {} };
 
@@ -17,35 +23,47 @@ export default async function startMongod() {
     stdio: 'inherit',
   });
   const { defaultCacheFolder } = await import('../../dist/src/config.js');
-  const { startEmbedded } = await import('../../dist/src/db/embedded/start.js');
-  const dataFolder = await mkdtemp(join(await chooseFolder(), 'vigil-test-'));
-  const database = await startEmbedded({
-    dataFolder,
-    mongodBinary: process.env.MONGOD_BINARY || null,
+  const { libraryEnvironment } = await import('../../dist/src/db/embedded/binary.js');
+  const { findMongod } = await import('../../dist/src/db/embedded/mongod.js');
+  const mongod = await findMongod({
+    binary: process.env.MONGOD_BINARY || null,
     searchPath: process.env.PATH ?? '',
     cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
     log: quiet,
   });
-  process.env.TEST_MONGODB_URI = database.uri;
-  const endAtOnce = () => {
-    const processId = Number(readFileSync(join(dataFolder, 'mongodb', 'data', 'mongod.lock'), 'utf8'));
-    if (processId > 0) process.kill(processId, 'SIGKILL');
-    rmSync(dataFolder, { recursive: true, force: true, maxRetries: 10 });
-  };
-  // A run that is cut off by Ctrl-C has no teardown.
-  const leave = () => process.exit(130);
-  process.once('exit', endAtOnce);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, leave);
+  // The check would run the program without its libraries.
+  process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = 'false';
+  const set = await MongoMemoryReplSet.create({
+    binary: { systemBinary: mongod.file, version: mongod.version },
+    instanceOpts: [
+      {
+        dbPath: await mkdtemp(join(await chooseFolder(), 'vigil-test-')),
+        storageEngine: 'wiredTiger',
+        launchTimeout: startMs,
+      },
+    ],
+    replSet: {
+      name: 'vigil',
+      storageEngine: 'wiredTiger',
+      args: [
+        '--wiredTigerCacheSizeGB',
+        String(cacheGb),
+        '--oplogSize',
+        String(oplogMb),
+        '--setParameter',
+        'diagnosticDataCollectionEnabled=false',
+      ],
+      spawn: libraryEnvironment(mongod.libraryFolder),
+    },
+  });
+  process.env.TEST_MONGODB_URI = set.getUri('vigil');
   globalThis.stopMongod = async () => {
     globalThis.stopMongod = undefined;
-    process.off('exit', endAtOnce);
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, leave);
-    await database.stop();
-    await rm(dataFolder, { recursive: true, force: true });
+    await set.stop({ doCleanup: true, force: true });
   };
 }
 
-/** Nobody cuts this machine's power during a test: where memory can hold the files, a write need not wait for a disk. */
+/** No power is cut during a test: where memory can hold the files, a write need not wait for a disk. */
 async function chooseFolder() {
   const space = await statfs(memoryFolder).catch(() => null);
   return space !== null && space.bavail * space.bsize > memoryNeededBytes ? memoryFolder : tmpdir();
