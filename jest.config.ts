@@ -39,12 +39,13 @@ const slow: Config = { ...withDatabase, displayName: 'slow' };
 
 const config: Config = {
   projects: [
+    { ...common, displayName: 'lint', testMatch: ['<rootDir>/test/lint/**/*.test.ts'] },
     { ...common, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },
     {
       ...withDatabase,
       displayName: 'integration',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(unit|slow)/'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(lint|unit|slow)/'],
     },
     {
       ...slow,

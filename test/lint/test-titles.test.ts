@@ -1,7 +1,7 @@
 /** The titles of tests begin with a verb, so that each can be read after its subject. */
 import { basename } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { type File, type Node, nodesOf, parse, sourceFiles } from '../../support/docs/files.js';
+import { type File, type Node, nodesOf, parse, sourceFiles } from '../support/docs/files.js';
 
 // The older tests of the slow project still have other titles.
 const tests = sourceFiles('test').filter(({ path }) => path.endsWith('.test.ts') && !path.startsWith('test/slow/'));

@@ -1,8 +1,8 @@
 /** The code map, src/README.md: a section for every folder, with a row for every file in it. */
 import { basename, dirname } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { sourceFiles } from '../../support/docs/files.js';
-import { readCode, readSection, readTable } from '../../support/docs/markdown.js';
+import { sourceFiles } from '../support/docs/files.js';
+import { readCode, readSection, readTable } from '../support/docs/markdown.js';
 
 const paths = sourceFiles().map(({ path }) => path);
 const folders = [...new Set(paths.map((path) => dirname(path)))];
