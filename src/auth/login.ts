@@ -1,7 +1,8 @@
 /** Checks logins and passwords, and issues tokens. */
 
-import { findLogin, findPlace, type KnownLogin, replacePasswordHash } from '../db/caches/accounts.js';
+import { findLogin, type KnownLogin, replacePasswordHash } from '../db/caches/accounts.js';
 import type { Database } from '../db/driver/client.js';
+import { findPlace } from '../db/entities/place.js';
 import { createEntity, newId } from '../db/entities/write.js';
 import { badRequest, unauthorized } from '../errors.js';
 import { type Caller, scopeOf } from '../model/access.js';

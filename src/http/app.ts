@@ -1,4 +1,5 @@
 /** The Express app: the middleware of every request, and the routers in order. */
+
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
@@ -17,6 +18,7 @@ import { type ConsoleDeps, createConsole } from './routes/console.js';
 import { createDocumentRouter } from './routes/docs.js';
 import { createEntityRouter, type EntityDeps } from './routes/entities.js';
 import { createEventRouter, type EventDeps } from './routes/events.js';
+import { createExports, type ExportDeps } from './routes/exports.js';
 import { createPacketRouter, type PacketDeps } from './routes/packets.js';
 import { createPastEventRouter } from './routes/past-events.js';
 import { createPermissionRouter } from './routes/permissions.js';
@@ -26,7 +28,8 @@ import { createWebhookRouter, type WebhookDeps } from './routes/webhooks.js';
 
 export interface AppDeps
   extends AuthDeps,
-    PacketDeps,
+    ExportDeps,
+    Omit<PacketDeps, 'findExport'>,
     CommandDeps,
     EntityDeps,
     EventDeps,
@@ -75,7 +78,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(
     '/api/v1',
     createSeriesRouter(deps),
-    createPacketRouter(deps),
+    createPacketRouter({ ...deps, findExport: createExports(deps) }),
     createTrackRouter(deps),
     createCommandRouter(deps),
     createWebhookRouter(deps),

@@ -3,8 +3,7 @@ import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/driver/client.js';
 import { changeEntity } from '../../src/db/entities/write.js';
-import { handlerHooks } from '../../src/http/hooks/handlers.js';
-import type { HookDeps } from '../../src/http/hooks/types.js';
+import { type HandlerHookDeps, handlerHooks } from '../../src/http/hooks/handlers.js';
 import { type Caller, scopeOf } from '../../src/model/access.js';
 import type { JsonObject } from '../../src/model/json.js';
 import { builtInStore } from '../../src/model/stores.js';
@@ -20,7 +19,7 @@ test('does not undo another’s change of the address with the address that was 
   const database = databaseOf(service.client);
   const admin = await service.client.db().collection('users').findOne({ login: ADMIN.login });
   const other = { userId: String(new ObjectId()), groupId: String(admin?.group), scopes: null } as Caller;
-  const hooks = handlerHooks({ database } as HookDeps);
+  const hooks = handlerHooks({ database } as HandlerHookDeps);
   const prepared = await hooks.preparePatch?.(other, handler._id, { url: handler.url, name: 'Renamed' });
   await service.admin('PATCH', `handlers/${handler._id}`, { url: `${receiver.url}new` });
   const find = () =>

@@ -1,17 +1,14 @@
 /** Users with their permissions, tokens and sessions: cached for authentication, and invalidated by changes. */
 import { LRUCache } from 'lru-cache';
-import { BSON, type Document, ObjectId } from 'mongodb';
-import { badRequest } from '../../errors.js';
-import { type Caller, forObject, type OwnObject, type Scope } from '../../model/access.js';
+import { type Document, ObjectId } from 'mongodb';
+import { type Caller, forObject, type OwnObject } from '../../model/access.js';
 import { cacheSize } from '../../model/cache-size.js';
 import type { Change } from '../../model/change.js';
 import { type Entity, isId } from '../../model/entity.js';
 import { LIMITS } from '../../model/limits.js';
 import { isValidOwnId } from '../../model/own-id.js';
-import { builtInStore } from '../../model/stores.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
-import { findStored } from '../entities/lookup.js';
 import { NEWEST_FIRST } from '../entities/own-access.js';
 import { createReadThroughCache } from './cache.js';
 
@@ -131,30 +128,6 @@ export async function replacePasswordHash(database: Database, known: KnownLogin,
   const present = { _id: new ObjectId(known.userId), _password: known.passwordHash };
   const update = { $set: { _password: passwordHash } };
   await mapDriverErrors(() => database.db.collection('users').updateOne(present, update));
-}
-
-/** The place of an entity: its group, and the chain of groups from the root down to it. */
-export interface Place {
-  readonly group: string;
-  readonly branch: string[];
-}
-
-// For clients that import entities of another installation, with the group ids of that one.
-const HINT = '; without it, or with ?group=mine, the entity belongs to your own group';
-
-/** Returns the caller's own group, or the named one. Throws a 400 when that group is not below the caller's. */
-export async function findPlace(
-  database: Database,
-  scope: Scope,
-  named: string | null,
-  field = 'group',
-): Promise<Place> {
-  const group = named ?? scope.groupId;
-  const found = await findStored(database, builtInStore('groups'), '_id', group.toLowerCase());
-  const branch = found === null ? [] : (BSON.deserialize(found).branch as ObjectId[]).map(String);
-  if (!branch.includes(scope.groupId))
-    throw badRequest(`${field}: not a group of yours${field === 'group' ? HINT : ''}`);
-  return { group, branch };
 }
 
 /** Ends one session. */

@@ -1,14 +1,13 @@
 /** Reads entities of any store: lists, summaries, single entities. Every read needs a scope. */
-import { BSON, BSONType, type Document, type Filter, ObjectId } from 'mongodb';
+import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
 import { notFound } from '../../errors.js';
 import type { Scope } from '../../model/access.js';
 import type { Entity } from '../../model/entity.js';
 import { costOf, type Page, type Selection } from '../../model/list.js';
-import type { PacketSource } from '../../model/packet.js';
 import { builtInStore, type Store } from '../../model/stores.js';
 import { writeJson } from '../bson/json-writer.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, sharePage, summarize } from '../bson/raw-cursor.js';
-import { findField, readObjectId, readText } from '../bson/reader.js';
+import { readObjectId } from '../bson/reader.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { runList } from '../driver/list-queue.js';
@@ -20,9 +19,6 @@ import { findByKey, findStored, isVisibleToOwner, type KeyField, parseKey } from
 import { projected, stateOf, writeState } from './object-state.js';
 
 export const SEARCHED = ['name', 'id', 'login'];
-
-/** A source of packets with its model. */
-export type Source = PacketSource & { readonly modelId: string };
 
 /** The orders that an index of every store provides. */
 const INDEXED = { sort: '_id', time: false };
@@ -164,19 +160,6 @@ export async function getEntityId(database: Database, store: Store, scope: Scope
   const document = await findByKey(database, store, scope, key);
   if (document === null) throw notFound();
   return readObjectId(document) ?? '';
-}
-
-/** Decodes only the fields of an object that reading and writing packets need. Throws 404. */
-export async function getSource(database: Database, scope: Scope, key: string): Promise<Source> {
-  const document = await findByKey(database, builtInStore('objects'), scope, key);
-  if (document === null) throw notFound();
-  const reference = (name: string): string => findField(document, name, BSONType.objectId)?.toString('hex') ?? '';
-  return {
-    objectId: readObjectId(document) ?? '',
-    ownId: readText(document, 'id'),
-    groupId: reference('group'),
-    modelId: reference('model'),
-  };
 }
 
 /** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. */

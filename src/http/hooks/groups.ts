@@ -1,5 +1,5 @@
 /** Groups form a tree whose members see the entities below. A group can be moved, and removed if it is empty. */
-import { findPlace } from '../../db/caches/accounts.js';
+import { findPlace } from '../../db/entities/place.js';
 import { getEntity } from '../../db/entities/read.js';
 import { createEntity } from '../../db/entities/write.js';
 import { countContents, moveGroup, settleBranches } from '../../db/group-moves.js';

@@ -1,6 +1,6 @@
 /** Handlers: one with an address is a webhook, with a secret of its own, and no more rights than those who set it up. */
 import { isDeepStrictEqual } from 'node:util';
-import { findPlace } from '../../db/caches/accounts.js';
+import { findPlace } from '../../db/entities/place.js';
 import { getEntity } from '../../db/entities/read.js';
 import { createEntity } from '../../db/entities/write.js';
 import { removeDeliveries } from '../../db/webhooks/delivery-upkeep.js';
@@ -22,7 +22,20 @@ const toStored = ({ userId, scopes }: Editor): JsonObject => ({
 /** What decides who receives the messages: at a receiver of many, the headers name the account. */
 const DECISIVE: readonly string[] = ['url', 'headers'];
 
-export function handlerHooks({ database, now, inBackground, createSecret, checkReceiver }: HookDeps): StoreHooks {
+export interface HandlerHookDeps extends HookDeps {
+  /** Creates a secret that webhooks are signed with. */
+  readonly createSecret: () => string;
+  /** Throws a 400 if webhooks must not be sent to the address. */
+  readonly checkReceiver: (url: string) => Promise<void>;
+}
+
+export function handlerHooks({
+  database,
+  now,
+  inBackground,
+  createSecret,
+  checkReceiver,
+}: HandlerHookDeps): StoreHooks {
   return {
     async create(caller, { fields, group }) {
       const settings = parseWebhook(fields);

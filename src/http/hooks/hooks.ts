@@ -1,12 +1,14 @@
 /** The hooks of stores: what a store does besides storing. */
 import { groupHooks } from './groups.js';
-import { handlerHooks } from './handlers.js';
-import { objectHooks } from './objects.js';
-import { storeHooks } from './stores.js';
-import type { HookDeps, StoreHooks } from './types.js';
-import { roleHooks, tokenHooks, userHooks } from './users.js';
+import { type HandlerHookDeps, handlerHooks } from './handlers.js';
+import { type ObjectHookDeps, objectHooks } from './objects.js';
+import { type StoreHookDeps, storeHooks } from './stores.js';
+import type { StoreHooks } from './types.js';
+import { roleHooks, tokenHooks, type UserHookDeps, userHooks } from './users.js';
 
-export function createHooks(deps: HookDeps): ReadonlyMap<string, StoreHooks> {
+export type AllHookDeps = UserHookDeps & ObjectHookDeps & StoreHookDeps & HandlerHookDeps;
+
+export function createHooks(deps: AllHookDeps): ReadonlyMap<string, StoreHooks> {
   return new Map<string, StoreHooks>([
     ['objects', objectHooks(deps)],
     ['users', userHooks(deps)],

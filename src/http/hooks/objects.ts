@@ -11,7 +11,12 @@ import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
 import { getReferencedId, type HookDeps, type StoreHooks } from './types.js';
 
-export function objectHooks({ database, inBackground, hashDevicePassword }: HookDeps): StoreHooks {
+export interface ObjectHookDeps extends HookDeps {
+  /** Hashes a device password for storage. */
+  readonly hashDevicePassword: (password: string) => string;
+}
+
+export function objectHooks({ database, inBackground, hashDevicePassword }: ObjectHookDeps): StoreHooks {
   // A bulk request removes many objects at once. The retention removes packets whose removal does not start in time.
   const emptying = createFairQueue('removed objects', {
     atOnce: LIMITS.objectsEmptiedAtOnce,

@@ -1,16 +1,24 @@
 /** Custom stores: checks their schema, creates their collection, and removes them only if they are empty. */
-import { findPlace } from '../../db/caches/accounts.js';
+
 import { addStore, assertEmptyStore, removeStore } from '../../db/caches/custom-stores.js';
+import { findPlace } from '../../db/entities/place.js';
 import { getEntity } from '../../db/entities/read.js';
 import { badRequest, conflict } from '../../errors.js';
+import type { Scope } from '../../model/access.js';
 import { type Caller, scopeOf } from '../../model/access.js';
 import { ROOT_GROUP_ID } from '../../model/builtin.js';
 import type { JsonObject } from '../../model/json.js';
 import { compileSchema } from '../../model/schema/schema.js';
+import type { Store } from '../../model/stores.js';
 import { builtInStore, STORES } from '../../model/stores.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from './types.js';
 
-export function storeHooks({ database, findStore, now }: HookDeps): StoreHooks {
+export interface StoreHookDeps extends HookDeps {
+  /** Returns the store of this name if the scope may use it, otherwise null. */
+  readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;
+}
+
+export function storeHooks({ database, findStore, now }: StoreHookDeps): StoreHooks {
   const getStore = (caller: Caller, key: string) => getEntity(database, builtInStore('stores'), scopeOf(caller), key);
   return {
     async create(caller, { fields, group }) {

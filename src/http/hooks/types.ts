@@ -1,32 +1,18 @@
 /** The interface of hooks, and the checks that they share: references to existing entities, permissions that a caller may grant. */
-import type { Passwords } from '../../auth/passwords.js';
-import type { Tokens } from '../../auth/tokens.js';
-import type { Place } from '../../db/caches/accounts.js';
 import type { Database } from '../../db/driver/client.js';
+import type { Place } from '../../db/entities/place.js';
 import { getEntity, getEntityId } from '../../db/entities/read.js';
 import { newId } from '../../db/entities/write.js';
 import { badRequest, forbidden, toApiError } from '../../errors.js';
-import { type Caller, mayGrant, type Scope, scopeOf } from '../../model/access.js';
+import { type Caller, mayGrant, scopeOf } from '../../model/access.js';
 import { type Entity, isId, type NewEntity } from '../../model/entity.js';
 import type { JsonObject } from '../../model/json.js';
 import type { Store } from '../../model/stores.js';
 
+/** What most hooks need. */
 export interface HookDeps {
   readonly database: Database;
-  readonly passwords: Passwords;
-  readonly tokens: Tokens;
-  readonly tokenLifetimeMs: number;
-  /** Hashes a device password for storage. */
-  readonly hashDevicePassword: (password: string) => string;
   readonly now: () => number;
-  /** Returns the store of this name if the scope may use it, otherwise null. */
-  readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;
-  /** Invalidates what caches derived from an entity. Called after a write, before the answer. */
-  readonly invalidate: (store: string, id: string) => void;
-  /** Creates a secret that webhooks are signed with. */
-  readonly createSecret: () => string;
-  /** Throws a 400 if webhooks must not be sent to the address. */
-  readonly checkReceiver: (url: string) => Promise<void>;
   /** Lets work continue after the answer; its failure is logged. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }

@@ -1,5 +1,8 @@
 /** Users, roles and tokens: callers grant only permissions that they have, and ended access also ends its sessions and tokens. */
+
 import { issueToken, type TokenRequest } from '../../auth/login.js';
+import type { Passwords } from '../../auth/passwords.js';
+import type { Tokens } from '../../auth/tokens.js';
 import {
   endAccess,
   findCredentials,
@@ -27,7 +30,15 @@ const ACCESS_FIELDS = ['active', 'role', 'object', '_password'];
 
 const isOwn = (id: string | null, key: string): boolean => key.toLowerCase() === id;
 
-export function userHooks({ database, passwords, invalidate }: HookDeps): StoreHooks {
+export interface UserHookDeps extends HookDeps {
+  readonly passwords: Passwords;
+  readonly tokens: Tokens;
+  readonly tokenLifetimeMs: number;
+  /** Invalidates what caches derived from an entity. Called after a write, before the answer. */
+  readonly invalidate: (store: string, id: string) => void;
+}
+
+export function userHooks({ database, passwords, invalidate }: UserHookDeps): StoreHooks {
   const checkRole = async (caller: Caller, role: unknown): Promise<void> => {
     const { credentials } = await getReferenced({ database, caller }, 'role', builtInStore('roles'), role);
     assertCanGrant(caller, credentials as string[]);
@@ -106,7 +117,7 @@ export function roleHooks({ database }: HookDeps): StoreHooks {
   };
 }
 
-export function tokenHooks(deps: HookDeps): StoreHooks {
+export function tokenHooks(deps: UserHookDeps): StoreHooks {
   const revokeBelow = async (tokenId: string): Promise<void> => {
     for (const id of await revokeDescendants(deps.database, tokenId)) deps.invalidate('tokens', id);
   };

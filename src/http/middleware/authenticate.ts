@@ -2,17 +2,9 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Identify } from '../../auth/identify.js';
 import { isTrustedOrigin } from '../../auth/origin.js';
-import { badRequest, forbidden, unauthorized } from '../../errors.js';
-import { type Caller, mayCall, type Scope, scopeOf, toSegments } from '../../model/access.js';
-
-/** The caller that `authorize` identified. */
-export function callerOf(res: Response): Caller {
-  return res.locals.caller as Caller;
-}
-
-export function scopeIn(res: Response): Scope {
-  return scopeOf(callerOf(res));
-}
+import { forbidden, unauthorized } from '../../errors.js';
+import { type Caller, mayCall } from '../../model/access.js';
+import { isForAll, requiredMethod, toRouteSegments } from './caller.js';
 
 /** Prevents cross-site request forgery: browsers also send the cookie with requests of foreign pages. */
 export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandler {
@@ -43,27 +35,6 @@ export async function authorize(identify: Identify, req: Request, res: Response)
   return caller;
 }
 
-// Every caller may read the own identity and log out. Live events are filtered by the feed, and `/series` checks the
-// permission for each object.
-export const isForAll = (segments: readonly string[]): boolean =>
-  FOR_ALL.has(segments[0]) || (segments.length === 1 && segments[0] === 'series');
-const FOR_ALL: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
-
-// Reading audit events requires `* /audit`; `GET /*` is not enough.
-export const requiredMethod = (method: string, [store]: readonly string[]): string =>
-  store === 'audit' ? '*' : method;
-
 const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 
 const segmentsOf = (req: Request): string[] => toRouteSegments(`${req.baseUrl}${req.path}`);
-
-/** The segments of a path, normalized like in the router, which ignores the case of route names. */
-export function toRouteSegments(path: string): string[] {
-  try {
-    const segments = toSegments(path.replace(/^\/?api\/v1(?=\/|$)/i, ''));
-    // Every spelling needs the same permission.
-    return segments.map((segment, index) => (index % 2 === 0 ? segment.toLowerCase() : segment));
-  } catch {
-    throw badRequest('the path is not well encoded');
-  }
-}

@@ -5,7 +5,7 @@ import { badRequest, unsupportedMediaType } from '../../errors.js';
 import type { Budget } from '../../fairness/budget.js';
 import type { FairQueue } from '../../fairness/fair-queue.js';
 import { LIMITS } from '../../model/limits.js';
-import { callerOf } from './authenticate.js';
+import { callerOf } from './caller.js';
 import {
   type CheckedBytes,
   CLIENT_DISCONNECTED,

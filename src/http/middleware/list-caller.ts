@@ -5,7 +5,7 @@ import type { ListCaller, ListQueues } from '../../db/driver/list-caller.js';
 import { withListRequest } from '../../db/driver/list-queue.js';
 import { badRequest } from '../../errors.js';
 import type { Budget } from '../../fairness/budget.js';
-import { callerOf } from './authenticate.js';
+import { callerOf } from './caller.js';
 import { consumeForMs } from './rate-limit.js';
 import { onClientDisconnect } from './request-log.js';
 

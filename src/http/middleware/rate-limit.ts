@@ -2,7 +2,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { unavailable } from '../../errors.js';
 import { LIMITS } from '../../model/limits.js';
-import { callerOf } from './authenticate.js';
+import { callerOf } from './caller.js';
 
 export interface RateLimitDeps {
   readonly isOverloaded: () => boolean;

@@ -14,8 +14,8 @@ import { isObject, type JsonObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
 import { builtInStore } from '../../model/stores.js';
 import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../../model/time.js';
-import { callerOf, scopeIn } from '../middleware/authenticate.js';
 import { readLogin } from '../middleware/body.js';
+import { callerOf, scopeIn } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { sendEntity, sendJson } from '../responses.js';
 

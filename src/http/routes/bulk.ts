@@ -9,7 +9,7 @@ import { parsePatch } from '../../model/entity.js';
 import { LIMITS } from '../../model/limits.js';
 import type { Page } from '../../model/list.js';
 import { SINGLE_ONLY, type Store } from '../../model/stores.js';
-import { callerOf } from '../middleware/authenticate.js';
+import { callerOf } from '../middleware/caller.js';
 import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
 import { consumeForMs } from '../middleware/rate-limit.js';
 import { parseDryRun, parseListQuery } from '../query-params.js';

@@ -1,8 +1,8 @@
 /** Routes: the generic interface, the same for every built-in and custom store. */
 import { type RequestHandler, type Response, Router } from 'express';
-import { findPlace } from '../../db/caches/accounts.js';
 import { createInAddedStore } from '../../db/caches/custom-stores.js';
 import { isByState, listByState, summarizeByState } from '../../db/entities/by-state.js';
+import { findPlace } from '../../db/entities/place.js';
 import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from '../../db/entities/read.js';
 import { getChangeable, shareEntity } from '../../db/entities/write.js';
 import { readState } from '../../db/packets/latest.js';
@@ -13,8 +13,8 @@ import { type JsonObject, parseObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
 import { builtInStore, type Store } from '../../model/stores.js';
 import { getReferencedId, type StoreHooks, toNewEntity } from '../hooks/types.js';
-import { callerOf, scopeIn } from '../middleware/authenticate.js';
 import { type BodyDeps, jsonBody } from '../middleware/body.js';
+import { callerOf, scopeIn } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { listDatabaseFor } from '../middleware/list-caller.js';
 import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../query-params.js';

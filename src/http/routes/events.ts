@@ -16,7 +16,7 @@ import {
   type Sink,
 } from '../../model/feed.js';
 import { LIMITS } from '../../model/limits.js';
-import { callerOf } from '../middleware/authenticate.js';
+import { callerOf } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { onClientDisconnect } from '../middleware/request-log.js';
 import { parseCount, parseText } from '../query-params.js';

@@ -1,10 +1,11 @@
 /** The packets of an object as a file: CSV, NDJSON, GeoJSON or GPX, of any length. */
+
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { ModelFinder } from '../../db/caches/models.js';
-import type { Source } from '../../db/entities/read.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from '../../db/exports/export.js';
 import { createEncoder } from '../../db/exports/formats.js';
+import type { Source } from '../../db/packets/source.js';
 import { badRequest } from '../../errors.js';
 import {
   ACCEPTED_TYPES,
@@ -14,7 +15,8 @@ import {
   parseFormat,
 } from '../../model/export-format.js';
 import { LIMITS } from '../../model/limits.js';
-import { callerOf } from '../middleware/authenticate.js';
+import type { ListQuery } from '../../model/list.js';
+import { callerOf } from '../middleware/caller.js';
 import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
 import { consumeForBytes } from '../middleware/rate-limit.js';
 import { parseCount, parseDurationParam, parseListQuery, parseText } from '../query-params.js';
@@ -26,8 +28,23 @@ export interface ExportDeps extends ListDeps {
   readonly ending: AbortSignal;
 }
 
+/** Sends the packets of a source as a file. */
+export type SendFile = (res: Response, source: Source) => Promise<void>;
+
+/**
+ * Returns how to answer a request for packets that asks for a file, null for one that asks for JSON. A summary (`meta`) is a file
+ * only if the query names a format. Throws a 400 for an unknown format.
+ */
+export function createExports(deps: ExportDeps): (req: Request, kind: ListQuery['kind']) => SendFile | null {
+  return (req, kind) => {
+    const format = parseRequestedFormat(req);
+    if (format === null || (kind === 'summary' && req.query.format === undefined)) return null;
+    return (res, source) => sendExport(deps, req, res, { source, format });
+  };
+}
+
 /** The format that a request asks for, by `format` or else by `Accept`; null for JSON. Throws a 400. */
-export function parseRequestedFormat(req: Request): ExportFormat | null {
+function parseRequestedFormat(req: Request): ExportFormat | null {
   const text = parseText(req.query, 'format');
   if (text !== null && text !== '') return parseFormat(text);
   const { accept } = req.headers;
@@ -47,7 +64,7 @@ function parseExportSelection(req: Request): ExportSelection {
 }
 
 /** Sends the packets of the source. Throws errors until the first byte was sent; later errors end the file. */
-export async function sendExport(
+async function sendExport(
   deps: ExportDeps,
   req: Request,
   res: Response,

@@ -1,10 +1,10 @@
 /** Removes the packets of an interval of an object, in the background. */
 import type { Request, RequestHandler, Response } from 'express';
 import type { Database } from '../../db/driver/client.js';
-import { getSource } from '../../db/entities/read.js';
 import { countInterval, type PacketInterval, type Removals, toFields } from '../../db/packets/removals.js';
+import { getSource } from '../../db/packets/source.js';
 import { badRequest } from '../../errors.js';
-import { callerOf, scopeIn } from '../middleware/authenticate.js';
+import { callerOf, scopeIn } from '../middleware/caller.js';
 import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
 import { parseBound, parseDryRun } from '../query-params.js';
 import { sendJson } from '../responses.js';

@@ -1,26 +1,34 @@
 /** Routes: store, list and read the packets of objects. */
+
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { ModelFinder } from '../../db/caches/models.js';
 import type { Database } from '../../db/driver/client.js';
-import { getSource, type Source } from '../../db/entities/read.js';
 import type { Ingest } from '../../db/packets/ingest.js';
 import { listPackets, readPacket, summarizePackets } from '../../db/packets/packets.js';
+import { getSource, type Source } from '../../db/packets/source.js';
 import { mapInSlices } from '../../fairness/slices.js';
 import { LIMITS } from '../../model/limits.js';
+import type { ListQuery } from '../../model/list.js';
 import type { Declarations } from '../../model/model.js';
 import { type Message, parseMessageAt, parseMessages } from '../../model/packet.js';
-import { scopeIn } from '../middleware/authenticate.js';
 import { type BodyDeps, jsonBody } from '../middleware/body.js';
+import { scopeIn } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { listDatabaseFor } from '../middleware/list-caller.js';
 import { parseFields, parseListQuery } from '../query-params.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from '../responses.js';
-import { type ExportDeps, parseRequestedFormat, sendExport } from './exports.js';
 import { type RemovalDeps, removePacketsOf } from './packet-removal.js';
 
-export interface PacketDeps extends ExportDeps, RemovalDeps, BodyDeps {
+export interface PacketDeps extends RemovalDeps, BodyDeps {
   readonly database: Database;
+  readonly models: ModelFinder;
   readonly ingest: Ingest;
   readonly now: () => number;
+  /** How to send the packets as a file, if the request asks for one. Throws a 400. */
+  readonly findExport: (
+    req: Request,
+    kind: ListQuery['kind'],
+  ) => ((res: Response, source: Source) => Promise<void>) | null;
 }
 
 export function createPacketRouter(deps: PacketDeps): Router {
@@ -42,10 +50,9 @@ const sourceIn = (deps: PacketDeps, req: Request, res: Response): Promise<Source
 
 const list: Handler = (deps) => async (req, res) => {
   const query = parseListQuery(req.query);
-  const format = parseRequestedFormat(req);
+  const sendFile = deps.findExport(req, query.kind);
   const source = await sourceIn(deps, req, res);
-  const isExport = format !== null && (query.kind === 'page' || req.query.format !== undefined);
-  if (isExport) return sendExport(deps, req, res, { source, format });
+  if (sendFile !== null) return sendFile(res, source);
   const { objectId } = source;
   const database = listDatabaseFor(deps, req, res);
   if (query.kind === 'summary') sendJson(res, await summarizePackets(database, objectId, query));

@@ -7,7 +7,7 @@ import { ApiError, badRequest, notFound } from '../../errors.js';
 import { findPermitting, type OwnObject, type Scope, scopeOf } from '../../model/access.js';
 import type { Entity } from '../../model/entity.js';
 import { builtInStore, type Store } from '../../model/stores.js';
-import { isForAll, requiredMethod, scopeIn, toRouteSegments } from '../middleware/authenticate.js';
+import { isForAll, requiredMethod, scopeIn, toRouteSegments } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { parseText } from '../query-params.js';
 import { sendJson } from '../responses.js';

@@ -3,14 +3,14 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { Database } from '../../db/driver/client.js';
 import { readHistory } from '../../db/driver/list-queue.js';
 import { findObjectId } from '../../db/entities/lookup.js';
-import { getSource } from '../../db/entities/read.js';
 import { readSeries } from '../../db/packets/series.js';
+import { getSource } from '../../db/packets/source.js';
 import { badRequest } from '../../errors.js';
 import { mayCall } from '../../model/access.js';
 import { LIMITS } from '../../model/limits.js';
 import { splitList } from '../../model/list.js';
 import { parseSeriesQuery, type SeriesQuery } from '../../model/series/query.js';
-import { callerOf, scopeIn } from '../middleware/authenticate.js';
+import { callerOf, scopeIn } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
 import { parseBound, parseCount, parseText } from '../query-params.js';

@@ -1,14 +1,14 @@
 /** Routes: the track of an object as GeoJSON. */
 import { type Request, type RequestHandler, Router } from 'express';
 import type { Database } from '../../db/driver/client.js';
-import { getSource, type Source } from '../../db/entities/read.js';
 import { findTrack, type Track, type TrackQuery } from '../../db/exports/track.js';
+import { getSource, type Source } from '../../db/packets/source.js';
 import { badRequest } from '../../errors.js';
 import { EXPORT_TYPES } from '../../model/export-format.js';
 import type { Place } from '../../model/geo.js';
 import { LIMITS } from '../../model/limits.js';
 import type { Stop, Trip } from '../../model/trips.js';
-import { callerOf, scopeIn } from '../middleware/authenticate.js';
+import { callerOf, scopeIn } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
 import { parseCount, parseDurationParam, parseFlag, parseListQuery } from '../query-params.js';

@@ -1,0 +1,31 @@
+/** Where a new entity belongs in the tree of groups. */
+import { BSON, type ObjectId } from 'mongodb';
+import { badRequest } from '../../errors.js';
+import type { Scope } from '../../model/access.js';
+import { builtInStore } from '../../model/stores.js';
+import type { Database } from '../driver/client.js';
+import { findStored } from './lookup.js';
+
+/** The place of an entity: its group, and the chain of groups from the root down to it. */
+export interface Place {
+  readonly group: string;
+  readonly branch: string[];
+}
+
+// For clients that import entities of another installation, with the group ids of that one.
+const HINT = '; without it, or with ?group=mine, the entity belongs to your own group';
+
+/** Returns the caller's own group, or the named one. Throws a 400 when that group is not below the caller's. */
+export async function findPlace(
+  database: Database,
+  scope: Scope,
+  named: string | null,
+  field = 'group',
+): Promise<Place> {
+  const group = named ?? scope.groupId;
+  const found = await findStored(database, builtInStore('groups'), '_id', group.toLowerCase());
+  const branch = found === null ? [] : (BSON.deserialize(found).branch as ObjectId[]).map(String);
+  if (!branch.includes(scope.groupId))
+    throw badRequest(`${field}: not a group of yours${field === 'group' ? HINT : ''}`);
+  return { group, branch };
+}

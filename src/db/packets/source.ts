@@ -1,0 +1,25 @@
+/** The object that packets are read from or stored for. */
+import { BSONType } from 'mongodb';
+import { notFound } from '../../errors.js';
+import type { Scope } from '../../model/access.js';
+import type { PacketSource } from '../../model/packet.js';
+import { builtInStore } from '../../model/stores.js';
+import { findField, readObjectId, readText } from '../bson/reader.js';
+import type { Database } from '../driver/client.js';
+import { findByKey } from '../entities/lookup.js';
+
+/** A source of packets with its model. */
+export type Source = PacketSource & { readonly modelId: string };
+
+/** Decodes only the fields of an object that reading and writing packets need. Throws 404. */
+export async function getSource(database: Database, scope: Scope, key: string): Promise<Source> {
+  const document = await findByKey(database, builtInStore('objects'), scope, key);
+  if (document === null) throw notFound();
+  const reference = (name: string): string => findField(document, name, BSONType.objectId)?.toString('hex') ?? '';
+  return {
+    objectId: readObjectId(document) ?? '',
+    ownId: readText(document, 'id'),
+    groupId: reference('group'),
+    modelId: reference('model'),
+  };
+}

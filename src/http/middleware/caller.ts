@@ -1,0 +1,34 @@
+/** The caller of a request, and the path and method that its permissions are compared with. */
+import type { Response } from 'express';
+import { badRequest } from '../../errors.js';
+import { type Caller, type Scope, scopeOf, toSegments } from '../../model/access.js';
+
+/** The caller that `authorize` identified. */
+export function callerOf(res: Response): Caller {
+  return res.locals.caller as Caller;
+}
+
+export function scopeIn(res: Response): Scope {
+  return scopeOf(callerOf(res));
+}
+
+// Every caller may read the own identity and log out. Live events are filtered by the feed, and `/series` checks the
+// permission for each object.
+export const isForAll = (segments: readonly string[]): boolean =>
+  FOR_ALL.has(segments[0]) || (segments.length === 1 && segments[0] === 'series');
+const FOR_ALL: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
+
+// Reading audit events requires `* /audit`; `GET /*` is not enough.
+export const requiredMethod = (method: string, [store]: readonly string[]): string =>
+  store === 'audit' ? '*' : method;
+
+/** The segments of a path, normalized like in the router, which ignores the case of route names. */
+export function toRouteSegments(path: string): string[] {
+  try {
+    const segments = toSegments(path.replace(/^\/?api\/v1(?=\/|$)/i, ''));
+    // Every spelling needs the same permission.
+    return segments.map((segment, index) => (index % 2 === 0 ? segment.toLowerCase() : segment));
+  } catch {
+    throw badRequest('the path is not well encoded');
+  }
+}
