@@ -1,12 +1,11 @@
 /** The dashboards of objects: every request that Grafana would send is answered, with the fields that the panels show. */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseYaml } from '@redocly/openapi-core';
-import { raw as runJq } from 'jq-wasm';
 import { VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { type Call, useService } from '../support/fixture.js';
 
@@ -29,6 +28,8 @@ const OPS = 'scripts/ops';
 const HANDBOOK = 'docs/operations/observability.md';
 const PASSWORD = 'a password of eight';
 const COMMAND_TIMEOUT_MS = 10_000;
+/** Grafana evaluates selectors with gojq; jq understands the same language. */
+const HAS_JQ = spawnSync('jq', ['--version']).error === undefined;
 const service = useService();
 const files = readdirSync(OPS).filter((name) => name.endsWith('.json'));
 const dashboards = files.map((name) => JSON.parse(readFileSync(join(OPS, name), 'utf8')) as Dashboard);
@@ -118,11 +119,11 @@ const queries = ofObjects.flatMap(({ title, panels, templating }) => [
   ),
 ]);
 
-test.each(queries)('answers the query of %s with the fields that it shows', async (_, query) => {
+(HAS_JQ ? test : test.skip).each(queries)('answers the query of %s with the fields that it shows', async (_, query) => {
   expect(query.parser).toBe('jq-backend');
   const { status, text } = await viewer('GET', fill(query.url));
   expect([status, text.slice(0, 200)]).toEqual([200, expect.anything()]);
-  const shown = await runJq(text, fill(query.root_selector), ['-c']);
+  const shown = execFileSync('jq', ['-c', fill(query.root_selector)], { input: text, encoding: 'utf8' });
   const rows: Record<string, unknown>[] = shown
     .trim()
     .split('\n')
