@@ -39,15 +39,10 @@ export function readInstallation(): Config {
 }
 
 /**
- * Runs work on the database. With `alone`, fails if a service is running on the embedded database. Tells the work whether a service
- * can run meanwhile: not while the embedded database was started for the work.
+ * Runs work on the database. With `alone`, fails if a service is running on the embedded database.
  */
-export async function withDatabase<T>(
-  config: Config,
-  alone: boolean,
-  work: (uri: string, canBeServed: boolean) => Promise<T>,
-): Promise<T> {
-  if (config.mongodbUri !== null) return work(config.mongodbUri, true);
+export async function withDatabase<T>(config: Config, alone: boolean, work: (uri: string) => Promise<T>): Promise<T> {
+  if (config.mongodbUri !== null) return work(config.mongodbUri);
   const exists = await access(join(config.dataFolder, 'mongodb')).then(
     () => true,
     () => false,
@@ -56,13 +51,13 @@ export async function withDatabase<T>(
   const running = exists ? await findRunning(config.dataFolder) : null;
   if (running !== null) {
     if (alone) throw failure(`Vigil runs on ${resolve(config.dataFolder)}: stop it first.`);
-    return work(running, true);
+    return work(running);
   }
   const log = { info: () => undefined, warn: (_details: unknown, message?: string) => console.error(message ?? '') };
   const { dataFolder, mongodBinary, searchPath, cacheFolder } = config;
   const embedded = await startEmbedded({ dataFolder, mongodBinary, searchPath, cacheFolder, log });
   try {
-    return await work(embedded.uri, false);
+    return await work(embedded.uri);
   } finally {
     await embedded.stop();
   }

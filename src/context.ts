@@ -94,7 +94,8 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
     isLive,
     sockets: () => feed.stats().listeners,
     pool: () => poolStateOf(database.client, listDatabase.client),
-    ...{ watcher: watcher.stats, workers: workers.stats, compression: jobs.compression },
+    watcher: watcher.stats,
+    workers: workers.stats,
   };
   lifecycle.onShutdown(() => gateway.stop());
   const mqttUrl = await gateway.start();

@@ -1,7 +1,6 @@
 /**
  * Sets up the MongoDB of docker-compose.yml: creates a replica set of the named members, and the user of the service, who may only
- * read and write the database `vigil`, and compress its packets. Idempotent: it changes only a different password or role, and added
- * or removed members.
+ * read and write the database `vigil`. Idempotent: it changes only a different password or role, and added or removed members.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +10,6 @@ import { MongoClient } from 'mongodb';
 const WAIT_MS = Number(process.env.WAIT_MS || 120_000);
 const POLL_MS = 500;
 const SELECTION_MS = 2_000;
-const ROLE_EXISTS = 51_002;
 const USER_EXISTS = 51_003;
 // With only MONGODB_HOST, an existing replica set stays unchanged.
 const { MONGODB_MEMBERS = '', MONGODB_HOST = 'mongo:27017' } = process.env;
@@ -88,19 +86,13 @@ async function approach(admin) {
   return false;
 }
 
-/** Creates a user or a role, or updates the one that exists. */
-const define = (database, kind, name, definition) =>
-  database.command({ [`create${kind}`]: name, ...definition }).catch((error) => {
-    if (![ROLE_EXISTS, USER_EXISTS].includes(error.code)) throw error;
-    return database.command({ [`update${kind}`]: name, ...definition });
+/** Creates the user of the service, or updates the one that exists. */
+const makeUser = (database) => {
+  const definition = { pwd: read('app-password'), roles: [{ role: 'readWrite', db: 'vigil' }] };
+  return database.command({ createUser: 'vigil', ...definition }).catch((error) => {
+    if (error.code !== USER_EXISTS) throw error;
+    return database.command({ updateUser: 'vigil', ...definition });
   });
-
-const makeUser = async (database) => {
-  // For `node dist/scripts/compress.js`.
-  const actions = ['bypassDocumentValidation', 'collMod'];
-  const privileges = [{ resource: { db: 'vigil', collection: '' }, actions }];
-  await define(database, 'Role', 'service', { privileges, roles: [{ role: 'readWrite', db: 'vigil' }] });
-  await define(database, 'User', 'vigil', { pwd: read('app-password'), roles: [{ role: 'service', db: 'vigil' }] });
 };
 
 try {

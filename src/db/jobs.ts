@@ -1,6 +1,5 @@
-/** Starts the jobs on the database: expiry of commands, removal and compression of packets. */
+/** Starts the jobs on the database: expiry of commands, and removal of packets. */
 import { type ExpiryOptions, startExpiry } from './commands/expiry.js';
-import { type CompressionJob, startCompression } from './compression/compression.js';
 import type { Audit } from './entities/audit.js';
 import { type RemovalOptions, type Removals, startRemovals, toFields } from './packets/removals.js';
 import { type SweeperOptions, startSweeper } from './packets/retention.js';
@@ -14,7 +13,6 @@ export interface JobOptions extends Omit<SweeperOptions, 'log'> {
 
 export interface Jobs {
   readonly requestRemoval: Removals['request'];
-  readonly compression: CompressionJob['progress'];
   stop(): Promise<unknown>;
 }
 
@@ -24,13 +22,10 @@ export function startJobs({ log, audit, ...options }: JobOptions): Jobs {
     return audit.recordOnce(_id, { action: 'packets removed', ...by, entityId: objectId, fields });
   };
   const removals = startRemovals({ database: options.database, onRemoved, log: log('removals') });
-  const compression = startCompression({ database: options.database, log: log('compression') });
   const parts = [
     startExpiry({ ...options, log: log('expiry') }),
     startSweeper({ ...options, log: log('sweeper') }),
     removals,
-    compression,
   ];
-  const ofOthers = { requestRemoval: removals.request, compression: compression.progress };
-  return { ...ofOthers, stop: () => Promise.all(parts.map((part) => part.stop())) };
+  return { requestRemoval: removals.request, stop: () => Promise.all(parts.map((part) => part.stop())) };
 }

@@ -19,8 +19,6 @@ export interface Gauges {
   sockets(): number;
   pool(): { readonly open: number; readonly inUse: number; readonly waiting: number };
   workers(): WorkerStats;
-  /** Which part of the packets this instance has compressed, 0 to 1; 0 while it compresses none. */
-  compression(): number;
   watcher(): {
     /** The time from the latest change's write to its publication; null before the first. */
     readonly lagMs: number | null;
@@ -145,7 +143,6 @@ function addGauges(register: Registry, gauges: () => Gauges | null, isReady: () 
   add('mongodb_pool_open', 'Connections to the database', ({ pool }) => pool().open);
   add('mongodb_pool_in_use', 'Connections to the database that are in use', ({ pool }) => pool().inUse);
   add('mongodb_pool_waiting', 'Operations that wait for a connection', ({ pool }) => pool().waiting);
-  add('compression_ratio', 'Part of the packets that this instance has compressed', ({ compression }) => compression());
   add(
     'watcher_lag_seconds',
     'Time from the latest change of the database to its publication',

@@ -85,7 +85,6 @@ test('counts requests, packets, events, sockets and commands', async () => {
   expect(await valuesOf('vigil_commands_total')).toMatchObject({ '{status="queued"}': 1 });
   expect(await valuesOf('vigil_sockets')).toEqual({ '': 1 });
   expect(await valuesOf('vigil_ready')).toEqual({ '': 1 });
-  expect(await valuesOf('vigil_compression_ratio')).toEqual({ '': 0 });
   expect((await valuesOf('vigil_mongodb_pool_open'))['']).toBeGreaterThan(0);
   expect((await valuesOf('vigil_mongodb_pool_waiting'))['']).toBe(0);
   listener.close();

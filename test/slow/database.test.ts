@@ -6,12 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { startCompression } from '../../src/db/compression/compression.js';
-import { requestCompression } from '../../src/db/compression/state.js';
-import { databaseOf } from '../../src/db/driver/client.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { startTestService, testUri } from '../support/fixture.js';
-import { createUncompressed, findCollections, waitForStage } from '../support/uncompressed.js';
 
 const { host } = new URL(testUri());
 const run = promisify(execFile);
@@ -29,7 +25,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await system.db('vigil').command({ dropAllUsersFromDatabase: 1 });
-  await system.db('vigil').command({ dropAllRolesFromDatabase: 1 });
   await system.db('vigil').dropDatabase();
   await system.db('admin').command({ dropUser: 'root' });
   await system.close();
@@ -90,24 +85,6 @@ test('the user sees no other database, and no other user', async () => {
     await expect(client.db().command({ createUser: 'x', pwd: 'y', roles: [] })).rejects.toMatchObject(refused);
     await expect(client.db('admin').command({ getCmdLineOpts: 1 })).rejects.toMatchObject(refused);
   } finally {
-    await client.close();
-  }
-});
-
-test('the user may compress packets that an older version stored', async () => {
-  await writeFile(join(folder, 'app-password'), 'another-password');
-  await setUp();
-  const client = await new MongoClient(uriOf('another-password')).connect();
-  const database = databaseOf(client);
-  await client.db().collection('packets').drop();
-  await createUncompressed(client.db());
-  await requestCompression(database);
-  const job = startCompression({ database, log: { info: () => undefined, warn: () => undefined } });
-  try {
-    await waitForStage(client.db(), 'done');
-    expect(await findCollections(client.db())).toMatchObject({ kinds: ['zstd', 'zstd'], copies: 0 });
-  } finally {
-    await job.stop();
     await client.close();
   }
 });

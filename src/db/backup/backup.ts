@@ -11,7 +11,6 @@ import { BSON, type ClientSession, type Db, type Document, type Filter, type Mon
 import { LIMITS } from '../../model/limits.js';
 import { keysAfter } from '../bson/packet-key.js';
 import { PACKETS } from '../packets/packets.js';
-import { COMPRESSION, PACKETS_COPY } from '../schema/collections.js';
 import { RESTORING } from '../schema/migrations.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
 
@@ -20,8 +19,8 @@ const SNAPSHOT_TOO_OLD = 239;
 /** The database has no committed snapshot yet. */
 const SNAPSHOT_UNAVAILABLE = 246;
 const SNAPSHOT_PAUSE_MS = 50;
-/** Leases are useless after a restore, and so is the state of a compression, whose result a restored database has anyway. */
-const LASTING: Filter<Document> = { _id: { $not: /^lease: / as never, $ne: COMPRESSION as never } };
+/** Leases are useless after a restore. */
+const LASTING: Filter<Document> = { _id: { $not: /^lease: / as never } };
 
 /** Writes the backup. The folder must be empty or missing; it appears only when the backup is complete. */
 export async function writeBackup(client: MongoClient, folder: string, nowMs: number): Promise<Manifest> {
@@ -54,8 +53,7 @@ async function writeAll(db: Db, session: ClientSession, folder: string, nowMs: n
   if (marks.length === 0) throw new Error('The database is empty: no Vigil has used it yet');
   if (marks.some(({ _id }) => _id === RESTORING)) throw new Error('A restore into this database is unfinished');
   const found = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
-  const isOther = (name: string): boolean =>
-    !name.startsWith('system.') && !name.startsWith(PACKETS_COPY) && name !== PACKETS;
+  const isOther = (name: string): boolean => !name.startsWith('system.') && name !== PACKETS;
   const names = found.map(({ name }) => name).filter(isOther);
   const files: BackupFile[] = [];
   for (const name of names.sort()) {

@@ -25,8 +25,6 @@ export interface PresenceClaim {
 interface Instance {
   _id: string;
   seen: Date;
-  /** That it waits while packets cannot be inserted (`db/compression/instances.ts`); missing for older versions. */
-  waits?: true;
 }
 
 const recordsOf = ({ db }: Database) => db.collection('presence');
@@ -118,7 +116,7 @@ export async function holdsPresence(database: Database, { objectId, id }: HeldDe
 /** Stores a heartbeat. */
 export async function renewInstance(database: Database, instance: string): Promise<void> {
   await mapDriverErrors(() =>
-    instancesOf(database).updateOne({ _id: instance }, [{ $set: { seen: '$$NOW', waits: true } }], { upsert: true }),
+    instancesOf(database).updateOne({ _id: instance }, [{ $set: { seen: '$$NOW' } }], { upsert: true }),
   );
 }
 

@@ -5,10 +5,10 @@ import { LIMITS } from '../../model/limits.js';
 import type { Message, Packet, PacketSource } from '../../model/packet.js';
 import type { Database } from '../driver/client.js';
 import { isDuplicate, toDatabaseError, withTimeout } from '../driver/errors.js';
-import type { Write } from '../driver/retryable-write.js';
+import { insertTogether, type Write } from '../driver/retryable-write.js';
 import { findFormer, findStored } from './duplicates.js';
 import { createInsertOrder } from './insert-order.js';
-import { insertPackets } from './inserts.js';
+import { PACKETS } from './packets.js';
 import { createPendingPackets } from './pending-bytes.js';
 import { type PacketWrites, toPacketWrites } from './stored-packets.js';
 
@@ -198,7 +198,7 @@ async function insertAll(
   writes: readonly Write[],
 ): Promise<Map<Packet, unknown>> {
   const refused = new Map<Packet, unknown>();
-  for (const [index, outcome] of (await insertPackets(database, writes)).entries()) {
+  for (const [index, outcome] of (await insertTogether(database.db, PACKETS, writes)).entries()) {
     if ('error' in outcome) refused.set(packets[index] as Packet, outcome.error);
   }
   return refused;

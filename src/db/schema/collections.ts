@@ -64,14 +64,9 @@ async function prepare(
 
 const WITH_IMAGES: CreateCollectionOptions = { changeStreamPreAndPostImages: { enabled: true } };
 
-/** How the names of compressed copies of the packets begin, which exist while an existing collection is being compressed. */
-export const PACKETS_COPY = 'packets_zstd';
-/** The document of `installation` that says how far that is. */
-export const COMPRESSION = 'compression';
-
 const ZSTD = { wiredTiger: { configString: 'block_compressor=zstd' } };
 /** Most of the stored data is history: this halves its size, indexes included. */
-export const COMPRESSED: CreateCollectionOptions = {
+const COMPRESSED: CreateCollectionOptions = {
   storageEngine: ZSTD,
   indexOptionDefaults: { storageEngine: ZSTD },
 };

@@ -128,16 +128,6 @@ describe('Limits', () => {
       'webhookReplayCheckMs',
     ],
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
-    ...[
-      'compressionIdleMs',
-      'compressionCheckMs',
-      'compressionLeaseMs',
-      'compressionBatch',
-      'compressionPauseRatio',
-      'compressionLogMs',
-    ],
-    ...['compressionCompareBatch', 'compressionLockMs', 'compressionStopMs', 'compressionTries', 'insertRetryMs'],
-    ...['compressionExchanges', 'compressionExchangePauseMs', 'compressionFollowPages', 'compressionBehindMs'],
   ];
   const code = sourceFiles()
     .filter(({ path }) => path !== 'src/model/limits.ts')
