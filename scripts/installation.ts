@@ -38,9 +38,7 @@ export function readInstallation(): Config {
   }
 }
 
-/**
- * Runs work on the database. With `alone`, fails if a service is running on the embedded database.
- */
+/** Runs work on the database. With `alone`, fails if a service is running on the embedded database. */
 export async function withDatabase<T>(config: Config, alone: boolean, work: (uri: string) => Promise<T>): Promise<T> {
   if (config.mongodbUri !== null) return work(config.mongodbUri);
   const exists = await access(join(config.dataFolder, 'mongodb')).then(

@@ -15,7 +15,6 @@ import { reportInvalidOwnIds } from './db/entities/invalid-own-ids.js';
 import { createFinders } from './db/finders.js';
 import { type Jobs, startJobs } from './db/jobs.js';
 import { openDatabase } from './db/open.js';
-import { findPacketUpgrade } from './db/packets/duplicates.js';
 import { createIngest, type Ingest } from './db/packets/ingest.js';
 import { findKey } from './db/schema/seed.js';
 import { createFairness, createSubscriptionQueue } from './fairness/fairness.js';
@@ -166,12 +165,8 @@ async function createIntake(
   const { database, audit, now, config, ops } = deps;
   // Reports devices that cannot connect by their own id. Nothing waits for it.
   void reportInvalidOwnIds({ database, audit, log: deps.log });
-  const upgradedMs = await findPacketUpgrade(database);
-  const ingest = createIngest(
-    database,
-    createStampClock(now, () => performance.now()),
-    upgradedMs,
-  );
+  const stampClock = createStampClock(now, () => performance.now());
+  const ingest = createIngest(database, stampClock);
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
   const digest = createDigest(await findKey(database, 'packet key'));
   const attempts = createAttempts(database.client);
@@ -180,7 +175,7 @@ async function createIntake(
     address: config.mqtt,
     broker: config.broker,
     models: deps.caches.models,
-    ...{ digest, upgradedMs },
+    digest,
     ingest: ops.metrics.counted('mqtt', ingest),
     log: deps.log.child({ module: 'mqtt' }),
   });

@@ -28,7 +28,7 @@ function packetOf(nth: number, at: number, number: number): Packet {
   const { time, ...values } = newPacket(BEGIN_MS + at * STEP_MS);
   const parameters = { ...values, ...placeOf(nth) };
   const source = { objectId: objectId(nth), ownId: `truck-${nth}`, groupId: ROOT_GROUP_ID };
-  const message = { id: null, formerId: null, timeMs: time, online: true, parameters };
+  const message = { id: null, timeMs: time, online: true, parameters };
   return toPacket(message, packetId(number), source, time * 1_000 + 250);
 }
 

@@ -70,8 +70,7 @@ if [ "${1:-}" = --stop ]; then
   docker compose stop app
   exec docker compose up -d --scale "app=$count"
 fi
-# Versions before 0.2 have their migrations in another folder.
-list_migrations() { "$@" sh -c 'cd dist/src/db && ls migrations schema/migrations 2>/dev/null' | grep '^[0-9].*js$'; }
+list_migrations() { "$@" ls dist/src/db/schema/migrations; }
 was=$(list_migrations docker compose exec -T app)
 will=$(list_migrations docker compose run --rm --no-deps -T app)
 [ "$was" = "$will" ] || fail 'This version has a migration, so it cannot run beside the old one.

@@ -10,8 +10,6 @@ import { isTimeMs, parseTime } from './time.js';
 export interface Message {
   /** Given by the device to make retries idempotent; null when the service assigns one. */
   readonly id: string | null;
-  /** The `_id` with which a former version may have stored the same message; null when it cannot have. */
-  readonly formerId: string | null;
   readonly timeMs: number | null;
   readonly online: boolean;
   readonly parameters: JsonObject;
@@ -60,7 +58,6 @@ export function parseMessageAt(body: unknown, place: string, declared: Declarati
   const id = _id === null ? null : (_id as string).toLowerCase();
   return {
     id,
-    formerId: id,
     timeMs: time === null ? null : parsePacketTime(time, dot, nowMs),
     online,
     parameters: parseParameters(body, dot, declared),
@@ -101,14 +98,6 @@ function addMembers(parameters: JsonObject, { members, parameters: types }: Decl
 
 /** Whether a device may use the name for its own field of a packet. */
 const isPlainName = (name: string): boolean => isFieldName(name) && !name.startsWith('_') && !SERVICE_FIELDS.has(name);
-
-/**
- * Whether a former version may have stored the message before the upgrade. A message that is sent again keeps its `time`, and
- * former versions refused times later than this bound.
- */
-export function mayBeFormer({ timeMs }: Pick<Message, 'timeMs'>, upgradedMs: number): boolean {
-  return timeMs === null || timeMs <= upgradedMs + LIMITS.packetAheadMs;
-}
 
 /** Builds the packet with its fields in the order of docs/reference/history.md. */
 export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {

@@ -13,9 +13,6 @@ export const createDigest =
   (content) =>
     hash('sha256', Buffer.concat([key, content]), 'buffer').readBigUInt64BE(0);
 
-/** The digest of versions before schema version 2, to recognize packets that they stored. */
-export const formerDigest: Digest = (content) => hash('sha1', content, 'buffer').readBigUInt64BE(0);
-
 /** As in any ObjectId, the first four bytes are seconds, so that packets of the same time are adjacent in the index. */
 export function packetIdOf(timeMs: number, content: bigint): string {
   const seconds = (Math.floor(timeMs / 1_000) >>> 0).toString(16).padStart(8, '0');

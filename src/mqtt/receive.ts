@@ -7,8 +7,8 @@ import type { Ingest } from '../db/packets/ingest.js';
 import { parseOutcome } from '../model/command.js';
 import { LIMITS } from '../model/limits.js';
 import type { Declarations } from '../model/model.js';
-import { type Message, mayBeFormer, type PacketSource, parseMessages } from '../model/packet.js';
-import { type Digest, formerDigest, packetIdOf } from './dedup-id.js';
+import { type Message, type PacketSource, parseMessages } from '../model/packet.js';
+import { type Digest, packetIdOf } from './dedup-id.js';
 import { parseMessage } from './topics.js';
 
 export interface ReceiveDeps {
@@ -16,8 +16,6 @@ export interface ReceiveDeps {
   readonly ingest: Ingest;
   /** Derives the `_id` of packets without one. */
   readonly digest: Digest;
-  /** See `findPacketUpgrade`. */
-  readonly upgradedMs: number | null;
   readonly now: () => number;
 }
 
@@ -81,14 +79,15 @@ async function store(
 ): Promise<void> {
   const { messageId, signal } = received;
   const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
-  const withIds = createIdAssigner(deps, messages, contentOf(source, received, isNamed ? null : messageId), received);
+  const digest = deps.digest(contentOf(source, received, isNamed ? null : messageId));
+  const withIds = createIdAssigner(digest, messages, messageId);
   const hourMs = Math.floor(deps.now() / BUCKET_MS) * BUCKET_MS;
   if (isNamed || messageId === null) {
     await deps.ingest(source, withIds(hourMs), signal);
     return;
   }
   const unnamed = messages.findIndex(({ id, timeMs }) => id === null && timeMs === null);
-  const sample = withIds(hourMs)[unnamed] as Message;
+  const sample = digest + BigInt(unnamed);
   const storedMs = received.maybeDuplicate ? await findBucket(deps.database, source, sample, hourMs) : null;
   // Of several packets, an interrupted write may have stored only a part.
   if (storedMs !== null && messages.length === 1) return;
@@ -99,23 +98,15 @@ async function store(
 
 /** Returns a function that assigns `_id`s to the messages, given the hour for messages without a time. */
 function createIdAssigner(
-  { digest, upgradedMs }: ReceiveDeps,
+  digest: bigint,
   messages: readonly Message[],
-  content: Buffer,
-  { messageId, maybeDuplicate }: Received,
+  messageId: number | null,
 ): (hourMs: number) => Message[] {
-  // A message without a time can only have been stored by a former version if it is resent.
-  const isFormer = (message: Message): boolean =>
-    upgradedMs !== null && mayBeFormer(message, upgradedMs) && (message.timeMs !== null || maybeDuplicate);
-  const present = digest(content);
-  const former = messages.some(isFormer) ? formerDigest(content) : null;
   return (hourMs) =>
     messages.map((message, index) => {
       const { id, timeMs, online, parameters } = message;
       if (id !== null || (timeMs === null && messageId === null)) return message;
-      const toId = (digested: bigint): string => packetIdOf(timeMs ?? hourMs, digested + BigInt(index));
-      const formerId = former !== null && isFormer(message) ? toId(former) : null;
-      return { id: toId(present), formerId, timeMs, online, parameters };
+      return { id: packetIdOf(timeMs ?? hourMs, digest + BigInt(index)), timeMs, online, parameters };
     });
 }
 
@@ -123,15 +114,11 @@ function createIdAssigner(
 async function findBucket(
   database: Database,
   source: PacketSource,
-  { id, formerId }: Message,
+  digest: bigint,
   hourMs: number,
 ): Promise<number | null> {
   const hours = Math.ceil(LIMITS.mqttResendMs / BUCKET_MS);
-  const ids = [id, formerId].flatMap((candidate) => {
-    if (candidate === null) return [];
-    const rest = BigInt(`0x${candidate.slice(8)}`);
-    return Array.from({ length: hours + 1 }, (_, ago) => packetIdOf(hourMs - ago * BUCKET_MS, rest));
-  });
+  const ids = Array.from({ length: hours + 1 }, (_, ago) => packetIdOf(hourMs - ago * BUCKET_MS, digest));
   const found = await findPacketId(database, source.objectId, ids);
   return found === null ? null : Number.parseInt(found.slice(0, 8), 16) * 1_000;
 }

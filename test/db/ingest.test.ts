@@ -1,6 +1,6 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type Document, MongoClient, ObjectId } from 'mongodb';
+import { type Binary, type Document, MongoClient, ObjectId } from 'mongodb';
 import { packetIdIn, toPacketKey } from '../../src/db/bson/packet-key.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { createIngest, type Ingest } from '../../src/db/packets/ingest.js';
@@ -63,7 +63,6 @@ beforeEach(() => {
 
 const message = (n: number, id: string | null = null): Message => ({
   id,
-  formerId: id,
   timeMs: null,
   online: true,
   parameters: { n },
@@ -89,7 +88,7 @@ test('stores concurrent requests once, in the order of arrival, with few writes'
   for (const [index, source] of objects.entries()) {
     const stored = await storedOf(source);
     expect(stored.map(({ n }) => n)).toEqual(Array.from({ length: total / 6 }, (_, n) => 6 * n + index));
-    expect(stored.map(({ _id }) => packetIdIn(_id))).toEqual(
+    expect(stored.map(({ _id }) => packetIdIn(_id as unknown as Binary))).toEqual(
       packets.filter((packet) => packet?._oid === source.objectId).map((packet) => packet?._id),
     );
   }

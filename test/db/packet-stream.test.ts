@@ -17,7 +17,7 @@ let stored: Document[];
 
 /** Many of one time, and some of one time and stamp, so that batches end among them. */
 const packetAt = (nth: number): Document => ({
-  _id: nth % 3 === 0 ? new ObjectId() : toPacketKey(new ObjectId().toHexString(), objectId),
+  _id: toPacketKey(new ObjectId().toHexString(), objectId),
   ...{ _ts: nth < 60 ? 1_000 + Math.floor(nth / 25) : 1_000 + nth, time: 2 ** 41 + Math.floor(nth / 30) },
   ...{ _oid: objectId, speed: nth, text: 'x'.repeat(nth) },
 });

@@ -95,7 +95,7 @@ describe('one failing item among several of one command', () => {
     const send = (nth: number): Promise<unknown> => {
       const source = { objectId: newId(), ownId: `sender-${nth}`, groupId: GROUP };
       const parameters = { text: nth === AT ? 'poisoned packet' : 'fine' };
-      return outcomeOf(ingest(source, [{ id: null, formerId: null, timeMs: null, online: true, parameters }]));
+      return outcomeOf(ingest(source, [{ id: null, timeMs: null, online: true, parameters }]));
     };
     expect(await Promise.all(NTH.map(send))).toEqual(expected(500));
     expect(await storedIn('packets', { id: /^sender-/ })).toBe(8);

@@ -1,18 +1,16 @@
-/** What an older version has stored is brought up to date: once, whoever starts, however often one is killed at it. */
+/** Migrations: each runs once, in order, however many instances start and however often one is killed. */
 import { readdirSync } from 'node:fs';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { MongoClient } from 'mongodb';
 import { startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
 import type { Database } from '../../src/db/driver/client.js';
 import { acquireLease } from '../../src/db/driver/lease.js';
 import { connectDatabase } from '../../src/db/schema/connect.js';
 import type { Migration } from '../../src/db/schema/migrations/migration.js';
-import { MIGRATIONS, migrate } from '../../src/db/schema/migrations.js';
+import { FIRST_VERSION, MIGRATIONS, migrate } from '../../src/db/schema/migrations.js';
 import { toApiError } from '../../src/errors.js';
 import { readCode, readSection, readTable } from '../support/docs/markdown.js';
-import { ADMIN, startTestService, testUri } from '../support/fixture.js';
-import { OLDER, writeOlderData } from '../support/older.js';
+import { ADMIN, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
 /** Longer than a busy machine lets a renewal, or a question, wait. */
@@ -31,12 +29,14 @@ async function connect(uri = testUri()): Promise<Database> {
 const schemaOf = ({ db }: Pick<Database, 'db'>) =>
   db.collection<{ _id: string }>('installation').findOne({ _id: 'schema' });
 
-/** A database that somebody has used, but no version that kept a record. */
+/** A database as the first release leaves it. */
 async function connectToOlder(uri = testUri()): Promise<Database> {
   const database = await connect(uri);
-  await database.db.collection<{ _id: string }>('installation').insertOne({ _id: 'first start' });
+  await migrate(database, { migrations: [] });
   return database;
 }
+
+const OF_THE_FIRST = { _id: 'schema', version: FIRST_VERSION, applied: [] };
 
 /** Waits while another one does it, as the service does. */
 async function insist(attempt: () => Promise<unknown>): Promise<void> {
@@ -52,54 +52,18 @@ async function insist(attempt: () => Promise<unknown>): Promise<void> {
   await until(succeeds, 'its turn', 30_000);
 }
 
-test('each is a file, in the order of their numbers', () => {
+test('lists each migration file, in the order of the numbers', () => {
   const files = readdirSync('src/db/schema/migrations').filter((name) => name !== 'migration.ts');
   expect(MIGRATIONS.map(({ name }) => `${name}.ts`)).toEqual(files.sort());
-  expect(files.map((name) => Number(name.slice(0, 4)))).toEqual(files.map((_, at) => at + 1));
+  expect(files.map((name) => Number(name.slice(0, 4)))).toEqual(files.map((_, at) => FIRST_VERSION + at + 1));
 });
 
-describe('the data of an older version', () => {
-  test('is taken over whole by the first start, and found so by the second', async () => {
-    const uri = testUri();
-    const client = await new MongoClient(uri).connect();
-    endings.push(() => client.close());
-    const nowMs = Date.now();
-    await writeOlderData(client.db(), nowMs);
-    const service = await startTestService({}, uri);
-    const object = await service.admin('GET', 'objects/older-1');
-    expect(object.body).toMatchObject({ _id: OLDER.object, name: 'Older', state: { speed: 7 }, success: true });
-    const young = await service.admin('GET', `commands/${OLDER.newCommand}`);
-    expect(young.body).toMatchObject({ status: 'queued', expires: nowMs + 86_400_000 });
-    await until(async () => (await service.admin('GET', `commands/${OLDER.oldCommand}`)).body.status === 'expired');
-    expect((await service.admin('POST', 'objects/older-1/packets', { speed: 8 })).status).toBe(200);
-    const record = {
-      version: MIGRATIONS.length,
-      applied: MIGRATIONS.map(({ name }) => ({ name, time: expect.any(Number) })),
-    };
-    const recorded = await schemaOf({ db: client.db() });
-    expect(recorded).toEqual({ _id: 'schema', ...record });
-    await service.service.stop();
-    const again = await startService(
-      parseConfig({
-        PORT: '0',
-        MONGODB_URI: uri,
-        SECRET: 'test-secret-0123456789-abcdefghijklmnop',
-        LOG_LEVEL: 'silent',
-      }),
-    );
-    endings.push(() => client.db().dropDatabase(), again.stop);
-    expect(again.generatedPassword).toBeNull();
-    expect(await schemaOf({ db: client.db() })).toEqual(recorded);
-    await service.client.close();
-  });
-
-  test('that is new is of the newest version from the start', async () => {
-    const database = await connect();
-    let ran = 0;
-    const migrations = [{ name: '0001-x', run: async () => void ran++ }];
-    await migrate(database, { migrations });
-    expect([ran, await schemaOf(database)]).toEqual([0, { _id: 'schema', version: 1, applied: [] }]);
-  });
+test('gives a new database the newest version', async () => {
+  const database = await connect();
+  let ran = 0;
+  const migrations = [{ name: '0001-x', run: async () => void ran++ }];
+  await migrate(database, { migrations });
+  expect([ran, await schemaOf(database)]).toEqual([0, { _id: 'schema', version: FIRST_VERSION + 1, applied: [] }]);
 });
 
 describe('instances that start at once', () => {
@@ -119,7 +83,7 @@ describe('instances that start at once', () => {
     await Promise.all(databases.map((database) => insist(() => migrate(database, { migrations }))));
     expect(ran).toEqual(['0001-a', '0002-b', '0003-c']);
     const { version, applied } = (await schemaOf(first)) as unknown as { version: number; applied: { name: string }[] };
-    expect([version, applied.map(({ name }) => name)]).toEqual([3, ran]);
+    expect([version, applied.map(({ name }) => name)]).toEqual([FIRST_VERSION + 3, ran]);
   });
 
   test('go on where one was killed, when its lease has ended', async () => {
@@ -140,10 +104,10 @@ describe('instances that start at once', () => {
     void migrate(killed, options).catch(() => undefined);
     await until(async () => (await next.db.collection('labels').countDocuments()) === 1);
     await expect(migrate(next, options)).rejects.toMatchObject({ status: 503 });
-    expect(await schemaOf(next)).toBeNull();
+    expect(await schemaOf(next)).toEqual(OF_THE_FIRST);
     await insist(() => migrate(next, options));
     expect(runs).toBe(2);
-    expect(await schemaOf(next)).toMatchObject({ version: 1, applied: [{ name: '0001-half' }] });
+    expect(await schemaOf(next)).toMatchObject({ version: FIRST_VERSION + 1, applied: [{ name: '0001-half' }] });
   });
 
   test('do not record what they did after another took over', async () => {
@@ -158,7 +122,7 @@ describe('instances that start at once', () => {
       },
     };
     await expect(migrate(database, { migrations: [slow], leaseMs: 300 })).rejects.toMatchObject({ status: 503 });
-    expect(await schemaOf(database)).toBeNull();
+    expect(await schemaOf(database)).toEqual(OF_THE_FIRST);
   });
 });
 
@@ -184,12 +148,18 @@ describe('a start is refused', () => {
       .some((text) => message.includes(text.replaceAll('…', '').trim()));
 
   test.each([
-    ['where a newer version has been', { _id: 'schema', version: 99, applied: [] }, 'used by a newer Vigil'],
-    ['where a restore was not finished', { _id: 'restoring' }, 'run it again with --replace'],
-  ])('%s', async (_, mark, why) => {
+    ['on the data of a newer version', [{ _id: 'schema', version: 99, applied: [] }], 'used by a newer Vigil'],
+    ['on data that has no version', [{ _id: 'first start' }], 'from before the first release'],
+    [
+      'on data that began with a version before the first release',
+      [{ _id: 'schema', version: FIRST_VERSION, applied: [{ name: '0002-packet-keys', time: 5 }] }],
+      'from before the first release',
+    ],
+    ['where a restore is unfinished', [{ _id: 'restoring' }], 'run it again with --replace'],
+  ])('%s', async (_, marks, why) => {
     const uri = testUri();
-    const { db } = await connectToOlder(uri);
-    await db.collection<{ _id: string }>('installation').insertOne(mark);
+    const { db } = await connect(uri);
+    await db.collection<{ _id: string }>('installation').insertMany(marks);
     const before = await db.collection('installation').find().toArray();
     const secret = 'test-secret-0123456789-abcdefghijklmnop';
     const config = parseConfig({

@@ -1,7 +1,7 @@
 /** What a device sends again, for want of an acknowledgement or for good measure, is stored once and received once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createDigest, formerDigest, packetIdOf } from '../../src/mqtt/dedup-id.js';
+import { createDigest, packetIdOf } from '../../src/mqtt/dedup-id.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';
@@ -143,17 +143,16 @@ test('stores a message whose `_id` a stranger knew, or made of its content, and 
   const { body: victim } = await service.admin('GET', `objects/${id}`);
   const text = '{"time":1748764800000,"n":1}';
   const content = Buffer.from(`${victim._id}\n\nbase/state\n${text}`);
-  const made = [formerDigest(content), createDigest(Buffer.alloc(0))(content)];
   const first = await connect(id);
   await acknowledged(first, sent(text, 1));
   const [known] = (await service.admin('GET', `objects/${id}/packets?where.n=1`)).body;
-  const guesses = made.map((digest) => packetIdOf(1_748_764_800_000, digest));
-  expect(guesses).not.toContain(known._id);
+  const guess = packetIdOf(1_748_764_800_000, createDigest(Buffer.alloc(0))(content));
+  expect(guess).not.toBe(known._id);
   await service.client.db().collection('packets').deleteMany({ id, n: 1 });
-  const taken = [known._id, ...guesses].map((_id) => ({ _id, n: 9 }));
-  expect((await service.admin('POST', `objects/${stranger}/packets`, taken)).body).toEqual({ success: true, count: 3 });
+  const taken = [known._id, guess].map((_id) => ({ _id, n: 9 }));
+  expect((await service.admin('POST', `objects/${stranger}/packets`, taken)).body).toEqual({ success: true, count: 2 });
   await acknowledged(first, sent(text, 2), resent(text, 2));
-  expect([await valuesOf(id), await valuesOf(stranger)]).toEqual([[1], [9, 9, 9]]);
+  expect([await valuesOf(id), await valuesOf(stranger)]).toEqual([[1], [9, 9]]);
 });
 
 test('each of a hundred messages one to five times, in any order', async () => {

@@ -9,7 +9,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { BSON, type ClientSession, type Db, type Document, type Filter, type MongoClient } from 'mongodb';
 import { LIMITS } from '../../model/limits.js';
-import { keysAfter } from '../bson/packet-key.js';
 import { PACKETS } from '../packets/packets.js';
 import { RESTORING } from '../schema/migrations.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
@@ -100,7 +99,7 @@ function packetsOf(db: Db, session: ClientSession): { documents: AsyncIterable<U
     } catch (error) {
       if ((error as { code?: unknown }).code !== SNAPSHOT_TOO_OLD) throw error;
       isExact = false;
-      const rest = last === null ? {} : keysAfter(BSON.deserialize(last)._id);
+      const rest = last === null ? {} : { _id: { $gt: BSON.deserialize(last)._id } };
       yield* read(rest, { readConcern: { level: 'majority' } }) as AsyncIterable<Uint8Array>;
     }
   }

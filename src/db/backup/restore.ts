@@ -9,7 +9,7 @@ import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { PACKETS } from '../packets/packets.js';
 import { connectDatabase } from '../schema/connect.js';
-import { MIGRATIONS, RESTORING } from '../schema/migrations.js';
+import { FIRST_VERSION, NEWEST_VERSION, RESTORING } from '../schema/migrations.js';
 import { type BackupFile, type Manifest, readManifest } from './manifest.js';
 
 /** Keeps the exact BSON types of all values. */
@@ -24,9 +24,12 @@ type Mark = { _id: string; time?: number };
  */
 export async function restoreBackup(uri: string, folder: string, replace: boolean): Promise<Manifest> {
   const manifest = await readManifest(folder);
-  if (manifest.schema > MIGRATIONS.length) {
+  const { schema } = manifest;
+  if (schema < FIRST_VERSION)
+    throw new Error('The backup is from before the first release of Vigil, and cannot be read');
+  if (schema > NEWEST_VERSION) {
     throw new Error(
-      `The backup was written by a newer Vigil (its data has version ${manifest.schema}, this Vigil knows ${MIGRATIONS.length})`,
+      `The backup was written by a newer Vigil (its data has version ${schema}, this Vigil knows ${NEWEST_VERSION})`,
     );
   }
   await withDatabase(uri, (database) => clearDatabase(database, replace));

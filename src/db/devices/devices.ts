@@ -1,5 +1,5 @@
 /** Finds the devices of objects by `_id` or own id, with their credentials. */
-import { type Document, ObjectId } from 'mongodb';
+import { type Binary, type Document, ObjectId } from 'mongodb';
 import { isId } from '../../model/entity.js';
 import { isObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
@@ -122,5 +122,5 @@ export async function findPacketId(
   const bounds = { hint: { _id: 1 }, maxTimeMS: LIMITS.databaseOperationMs };
   const options = { projection: { _id: 1 }, readConcern: { level: 'majority' }, ...bounds };
   const found = await mapDriverErrors(() => database.db.collection(PACKETS).findOne(filter, options as object));
-  return found === null ? null : packetIdIn(found._id);
+  return found === null ? null : packetIdIn(found._id as unknown as Binary);
 }

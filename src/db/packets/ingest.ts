@@ -6,7 +6,7 @@ import type { Message, Packet, PacketSource } from '../../model/packet.js';
 import type { Database } from '../driver/client.js';
 import { isDuplicate, toDatabaseError, withTimeout } from '../driver/errors.js';
 import { insertTogether, type Write } from '../driver/retryable-write.js';
-import { findFormer, findStored } from './duplicates.js';
+import { findStored } from './duplicates.js';
 import { createInsertOrder } from './insert-order.js';
 import { PACKETS } from './packets.js';
 import { createPendingPackets } from './pending-bytes.js';
@@ -48,9 +48,9 @@ interface Group {
 /**
  * Writes packets in groups, because larger groups cost less: a group takes all packets that arrive in one iteration of the event
  * loop or during a write. Further groups run only beside full or small ones. Packets of one object are never written
- * concurrently. `upgradedMs`: see `findPacketUpgrade`.
+ * concurrently.
  */
-export function createIngest(database: Database, stampUs: () => number, upgradedMs: number | null = null): Ingest {
+export function createIngest(database: Database, stampUs: () => number): Ingest {
   const pending = createPendingPackets();
   const order = createInsertOrder();
   const write = createWriter(database);
@@ -63,7 +63,7 @@ export function createIngest(database: Database, stampUs: () => number, upgraded
       return write(objectId, converted, signal);
     };
     try {
-      const converted = toPacketWrites({ source, messages, stampUs, upgradedMs });
+      const converted = toPacketWrites({ source, messages, stampUs });
       // It may reject before `order` awaits it.
       if (converted instanceof Promise) converted.catch(() => undefined);
       else if (!order.hasPending(objectId)) return await enqueue(converted);
@@ -108,10 +108,10 @@ function createWriter(database: Database) {
     begin();
   };
 
-  return (objectId: string, { packets, writes, formerIds }: PacketWrites, signal: AbortSignal | null) =>
+  return (objectId: string, { packets, writes }: PacketWrites, signal: AbortSignal | null) =>
     new Promise<Ingested>((resolve, reject) => {
       const sinceMs = performance.now();
-      waiting.push({ objectId, packets, writes, formerIds, sinceMs, signal, resolve, reject });
+      waiting.push({ objectId, packets, writes, sinceMs, signal, resolve, reject });
       if (!isBusy(running, objectId)) beginSoon();
     });
 }
@@ -157,6 +157,8 @@ function takeGroup(waiting: readonly Waiting[], running: readonly Group[]): { gr
   return { group: { requests, objectIds, allowsMore }, left: isFull ? left.concat(waiting.slice(firstLeft)) : left };
 }
 
+const NONE: ReadonlyMap<Packet, Packet> = new Map();
+
 /** The packets that a write did not store. */
 interface Written {
   /** Packets that were stored before, mapped to the stored ones; null for a stored one that was removed meanwhile. */
@@ -178,30 +180,16 @@ async function writeGroup(database: Database, group: readonly Waiting[]): Promis
 }
 
 async function writeAll(database: Database, group: readonly Waiting[]): Promise<Written> {
-  const former = await findFormer(database, group);
   const packets = group.flatMap((one) => one.packets);
   const writes = group.flatMap((one) => one.writes);
-  const isNew = (_: unknown, index: number): boolean => !former.has(packets[index] as Packet);
-  const refused =
-    former.size === 0
-      ? await insertAll(database, packets, writes)
-      : await insertAll(database, packets.filter(isNew), writes.filter(isNew));
-  const duplicates = [...refused].filter(([, error]) => isDuplicate(error)).map(([packet]) => packet);
-  if (duplicates.length === 0) return { repeated: former, refused };
-  for (const packet of duplicates) refused.delete(packet);
-  return { repeated: new Map([...former, ...(await findStored(database, duplicates))]), refused };
-}
-
-async function insertAll(
-  database: Database,
-  packets: readonly Packet[],
-  writes: readonly Write[],
-): Promise<Map<Packet, unknown>> {
   const refused = new Map<Packet, unknown>();
   for (const [index, outcome] of (await insertTogether(database.db, PACKETS, writes)).entries()) {
     if ('error' in outcome) refused.set(packets[index] as Packet, outcome.error);
   }
-  return refused;
+  const duplicates = [...refused].filter(([, error]) => isDuplicate(error)).map(([packet]) => packet);
+  if (duplicates.length === 0) return { repeated: NONE, refused };
+  for (const packet of duplicates) refused.delete(packet);
+  return { repeated: await findStored(database, duplicates), refused };
 }
 
 function settle(one: Waiting, { repeated, refused }: Written): void {

@@ -2,12 +2,11 @@
  * An object's `state` is its last packet with data, with `online` from its latest packet. It is computed when it is read, so that
  * it is never older than an acknowledged packet.
  */
-import { BSON, BSONType, type Document, ObjectId } from 'mongodb';
+import { type Binary, BSON, BSONType, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../../model/limits.js';
 import { distinctPaths } from '../../model/list.js';
 import { PACKET_FIELDS, type Packet } from '../../model/packet.js';
 import { builtInStore } from '../../model/stores.js';
-import type { PacketKey } from '../bson/packet-key.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { readFirst } from '../bson/raw-cursor.js';
 import { findField, hasOthers, readObjectId } from '../bson/reader.js';
@@ -205,9 +204,9 @@ export async function findStates(
 }
 
 /** The keys of the packets that each object keeps whatever their age: the latest packet, and the one of its state. */
-export async function findKept(database: Database, objectIds: readonly string[]): Promise<Map<string, PacketKey[]>> {
+export async function findKept(database: Database, objectIds: readonly string[]): Promise<Map<string, Binary[]>> {
   const latest = await findLatest(database, objectIds, null);
-  const keyOf = (packet: Uint8Array): PacketKey => BSON.deserialize(packet)._id;
+  const keyOf = (packet: Uint8Array): Binary => BSON.deserialize(packet)._id;
   const kept = new Map([...latest.packets].map(([id, packet]) => [id, [keyOf(packet)]]));
   for (const [id, packet] of await withData(database, latest, null)) kept.get(id)?.push(keyOf(packet));
   return kept;

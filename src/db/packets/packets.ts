@@ -6,7 +6,7 @@ import { isId } from '../../model/entity.js';
 import { LIMITS } from '../../model/limits.js';
 import { costOf, type Page, type Selection } from '../../model/list.js';
 import { createBufferPool } from '../bson/buffer-pool.js';
-import { packetKeysOf } from '../bson/packet-key.js';
+import { toPacketKey } from '../bson/packet-key.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../bson/raw-cursor.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
@@ -79,10 +79,11 @@ export async function readPacket(
   return found;
 }
 
-/** Matches the object's packets with one of these `_id`s, whatever the form of their keys. */
+/** Matches the object's packets with one of these `_id`s. */
 export function namedPacket(objectId: string, packetIds: readonly string[]): Filter<Document> {
   const _oid = new ObjectId(objectId);
-  return { _id: { $in: packetIds.flatMap((id) => packetKeysOf(id, _oid)) as unknown[] as ObjectId[] }, _oid };
+  const keys: unknown[] = packetIds.map((id) => toPacketKey(id, _oid));
+  return { _id: { $in: keys as ObjectId[] }, _oid };
 }
 
 /** The conditions of a page, including `after`. Throws a 400 for an `after` that is not a packet of the object. */

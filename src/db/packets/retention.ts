@@ -7,7 +7,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../../model/limits.js';
 import { DAY_MS } from '../../model/units.js';
-import { packetIdIn } from '../bson/packet-key.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { acquireLease } from '../driver/lease.js';
@@ -96,7 +95,7 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
 /** The oldest packet of an object; `_id` is the object's. */
 interface Oldest {
   readonly _id: ObjectId;
-  readonly packetId: Binary | ObjectId;
+  readonly packetId: Binary;
   readonly time: number;
 }
 
@@ -142,8 +141,8 @@ async function removeOld(database: Database, old: readonly Old[], signal: AbortS
   for (const { _id, packetId, beforeMs } of old) {
     const keys = kept.get(String(_id)) ?? [];
     // Only the packets to keep are left.
-    if (keys.every((key) => packetIdIn(key) === packetIdIn(packetId))) continue;
-    const notKept = { _id: { $nin: keys as ObjectId[] } };
+    if (keys.every((key) => key.toString('hex') === packetId.toString('hex'))) continue;
+    const notKept = { _id: { $nin: keys as unknown[] as ObjectId[] } };
     removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...notKept }, signal);
   }
   return removed;

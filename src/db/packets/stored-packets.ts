@@ -7,31 +7,26 @@ import { type Message, type Packet, type PacketSource, toPacket } from '../../mo
 import { NewPacketKey } from '../bson/packet-key.js';
 import { toBson } from '../bson/writer.js';
 import type { Write } from '../driver/retryable-write.js';
-import { formerIdsOf } from './duplicates.js';
 
 export interface PacketWrites {
   readonly packets: readonly Packet[];
   /** The packets in their stored form. */
   readonly writes: readonly Write[];
-  /** The `_id`s with which a former version may have stored them; null when it stored none of them. */
-  readonly formerIds: readonly (string | null)[] | null;
 }
 
 interface Conversion {
   readonly source: PacketSource;
   readonly messages: readonly Message[];
   readonly stampUs: () => number;
-  readonly upgradedMs: number | null;
 }
 
 /** Converts messages in order; asynchronous for many of them. Throws 413. */
 export function toPacketWrites(conversion: Conversion): PacketWrites | Promise<PacketWrites> {
-  const { messages, upgradedMs } = conversion;
+  const { messages } = conversion;
   const packets: Packet[] = [];
   const convert = converterOf(conversion, packets);
-  const formerIds = formerIdsOf(messages, upgradedMs);
-  if (messages.length <= LIMITS.packetsPerWrite) return { packets, writes: messages.map(convert), formerIds };
-  return mapInSlices(messages, convert).then((writes) => ({ packets, writes, formerIds }));
+  if (messages.length <= LIMITS.packetsPerWrite) return { packets, writes: messages.map(convert) };
+  return mapInSlices(messages, convert).then((writes) => ({ packets, writes }));
 }
 
 function converterOf(

@@ -209,6 +209,6 @@ async function storeOffline(
   if (now() - last.storedAtMs <= device.offlineAfterMs || stored.present.has(objectId)) return true;
   const timeMs = Math.max(now(), last.timeMs + 1);
   const id = packetIdOf(last.timeMs, digest(Buffer.from(`${objectId}\n${last.packetId}\nsilent`)));
-  await ingest(device, [{ id, formerId: null, timeMs, online: false, parameters: {} }]);
+  await ingest(device, [{ id, timeMs, online: false, parameters: {} }]);
   return false;
 }

@@ -113,7 +113,7 @@ async function storePresence(
   { timeMs, online, connectionId }: { timeMs: number; online: boolean; connectionId: string },
 ): Promise<void> {
   const id = packetIdOf(timeMs, digest(Buffer.from(`${source.objectId}\n${connectionId}\n${online}`)));
-  await ingest(source, [{ id, formerId: null, timeMs, online, parameters: {} }]);
+  await ingest(source, [{ id, timeMs, online, parameters: {} }]);
 }
 
 /** Stores the offline packets of an instance's ended connections and removes these connections. Safe to repeat after an interruption. */

@@ -18,13 +18,13 @@ const SOURCE = { objectId: '65a000000000000000000001', ownId: 'car', groupId: '6
 
 describe('a valid message', () => {
   test.each<[what: string, body: object, message: object]>([
-    ['empty', {}, { id: null, formerId: null, timeMs: null, online: true, parameters: {} }],
+    ['empty', {}, { id: null, timeMs: null, online: true, parameters: {} }],
     [
       'with parameters',
       { lat: 1.5, on: true, s: 'x', l: [1], o: { a: null }, n: null },
       {
         id: null,
-        formerId: null,
+
         timeMs: null,
         online: true,
         parameters: { lat: 1.5, on: true, s: 'x', l: [1], o: { a: null }, n: null },
@@ -33,40 +33,40 @@ describe('a valid message', () => {
     [
       'with an _id, in small letters',
       { _id: ID.toUpperCase() },
-      { id: ID, formerId: ID, timeMs: null, online: true, parameters: {} },
+      { id: ID, timeMs: null, online: true, parameters: {} },
     ],
-    ['with a time in ms', { time: 5 }, { id: null, formerId: null, timeMs: 5, online: true, parameters: {} }],
+    ['with a time in ms', { time: 5 }, { id: null, timeMs: 5, online: true, parameters: {} }],
     [
       'with a time as text',
       { time: '2024-02-29T12:30Z' },
-      { id: null, formerId: null, timeMs: Date.UTC(2024, 1, 29, 12, 30), online: true, parameters: {} },
+      { id: null, timeMs: Date.UTC(2024, 1, 29, 12, 30), online: true, parameters: {} },
     ],
-    ['with ms as text', { time: '5' }, { id: null, formerId: null, timeMs: 5, online: true, parameters: {} }],
+    ['with ms as text', { time: '5' }, { id: null, timeMs: 5, online: true, parameters: {} }],
     [
       'with a time at the edge of the future',
       { time: NOW + LIMITS.packetAheadMs },
-      { id: null, formerId: null, timeMs: NOW + LIMITS.packetAheadMs, online: true, parameters: {} },
+      { id: null, timeMs: NOW + LIMITS.packetAheadMs, online: true, parameters: {} },
     ],
-    ['offline', { online: false }, { id: null, formerId: null, timeMs: null, online: false, parameters: {} }],
+    ['offline', { online: false }, { id: null, timeMs: null, online: false, parameters: {} }],
     [
       'with null for what it does not know',
       { _id: null, time: null },
-      { id: null, formerId: null, timeMs: null, online: true, parameters: {} },
+      { id: null, timeMs: null, online: true, parameters: {} },
     ],
     [
       'without what only the service sets',
       { _ts: 1, _oid: 'x', _gid: 'y', id: 'other', success: true, a: 1 },
-      { id: null, formerId: null, timeMs: null, online: true, parameters: { a: 1 } },
+      { id: null, timeMs: null, online: true, parameters: { a: 1 } },
     ],
     [
       'with declared and undeclared parameters',
       { speed: 5, doors: [true], other: 'kept' },
-      { id: null, formerId: null, timeMs: null, online: true, parameters: { speed: 5, doors: [true], other: 'kept' } },
+      { id: null, timeMs: null, online: true, parameters: { speed: 5, doors: [true], other: 'kept' } },
     ],
     [
       'with null for a declared parameter',
       { speed: null },
-      { id: null, formerId: null, timeMs: null, online: true, parameters: { speed: null } },
+      { id: null, timeMs: null, online: true, parameters: { speed: null } },
     ],
   ])('is parsed: %s', (_, body, message) => expect(parseMessages(body, DECLARED, NOW)).toEqual([message]));
 
