@@ -11,7 +11,6 @@ import { createHistory } from './db/changes/history.js';
 import { connectListDatabase, type Database } from './db/driver/client.js';
 import { poolStateOf } from './db/driver/pool-stats.js';
 import { type Audit, createAudit } from './db/entities/audit.js';
-import { reportInvalidOwnIds } from './db/entities/invalid-own-ids.js';
 import { createFinders } from './db/finders.js';
 import { type Jobs, startJobs } from './db/jobs.js';
 import { openDatabase } from './db/open.js';
@@ -163,8 +162,6 @@ async function createIntake(
   deps: ContextDeps & { database: Database; caches: Caches; identity: Identity; audit: Audit },
 ): Promise<Intake> {
   const { database, audit, now, config, ops } = deps;
-  // Reports devices that cannot connect by their own id. Nothing waits for it.
-  void reportInvalidOwnIds({ database, audit, log: deps.log });
   const stampClock = createStampClock(now, () => performance.now());
   const ingest = createIngest(database, stampClock);
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));

@@ -3,10 +3,7 @@
 /** The form of an `_id`. */
 export const ID = /^[0-9a-f]{24}$/i;
 
-/**
- * Whether an own id can name an object: not the wildcard `*`, not the form of an `_id`, not blank. Former versions accepted such
- * ids; the stored ones name no object.
- */
+/** Whether an own id can name an object: not the wildcard `*`, not the form of an `_id`, not blank. */
 export function isValidOwnId(ownId: string): boolean {
   return ownId.trim() !== '' && ownId !== '*' && !ID.test(ownId);
 }

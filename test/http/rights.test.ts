@@ -1,6 +1,7 @@
 /** Who may do what to what: every caller, every route, every place an entity can be in, held to what docs/reference/permissions.md promises. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { ObjectId } from 'mongodb';
+import { type Document, ObjectId } from 'mongodb';
+import { toPacketKey } from '../../src/db/bson/packet-key.js';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { refusal } from '../support/answers.js';
 import { type Answer, useService } from '../support/fixture.js';
@@ -186,10 +187,13 @@ async function place(store: string, player: Player): Promise<Record<Place, strin
   if (store !== 'objects') return ids;
   const stamp = { time: Date.now(), _ts: Date.now() * 1_000, online: true };
   const [packets, commands] = [
-    PLACES.map((at) => ({ _id: besideOf(ids[at]), ...stamp, _oid: new ObjectId(ids[at]) })),
+    PLACES.map((at) => {
+      const _oid = new ObjectId(ids[at]);
+      return { _id: toPacketKey(besideOf(ids[at]).toHexString(), _oid), ...stamp, _oid };
+    }),
     PLACES.map((at) => ({ _id: besideOf(ids[at]), object: new ObjectId(ids[at]), status: 'queued' })),
   ];
-  await service.client.db().collection('packets').insertMany(packets);
+  await service.client.db().collection('packets').insertMany(packets as Document[]);
   await service.client.db().collection('commands').insertMany(commands);
   return ids;
 }

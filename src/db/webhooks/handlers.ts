@@ -30,7 +30,7 @@ export interface StoredHandler {
 }
 
 const handlersOf = ({ db }: Database) => db.collection('handlers');
-/** One that has no secret was stored before there were webhooks: nothing is sent until somebody gives it one. */
+/** A handler that got its `url` later has no secret: nothing is sent until it gets one. */
 const CALLED = { url: { $type: 'string' }, '_secrets.0': { $exists: true } };
 
 /** Every handler that is called. */
