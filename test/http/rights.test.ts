@@ -193,7 +193,10 @@ async function place(store: string, player: Player): Promise<Record<Place, strin
     }),
     PLACES.map((at) => ({ _id: besideOf(ids[at]), object: new ObjectId(ids[at]), status: 'queued' })),
   ];
-  await service.client.db().collection('packets').insertMany(packets as Document[]);
+  await service.client
+    .db()
+    .collection('packets')
+    .insertMany(packets as Document[]);
   await service.client.db().collection('commands').insertMany(commands);
   return ids;
 }
