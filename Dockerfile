@@ -23,8 +23,8 @@ RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.console.json ./
 COPY scripts scripts
 COPY src src
-# Compiles, and copies files that need no compiling. The tools for trials need packages that the image does not contain.
-RUN node scripts/prepare.mjs && cd dist/scripts && rm -rf bench device* listen* progress*
+# Compiles, and copies files that need no compiling. The command line and benchmarks need packages that the image does not contain.
+RUN node scripts/prepare.mjs && rm -rf dist/src/cli dist/scripts/bench
 
 FROM ${NODE_IMAGE}
 # Vigil runs without a package manager, which would only help an intruder.

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { writeBackup } from '../src/db/backup/backup.js';
 import type { Manifest } from '../src/db/backup/manifest.js';
 import { createClient } from '../src/db/driver/client.js';
-import { failure } from './client.js';
+import { PlainError } from '../src/program.js';
 import {
   formatBytes,
   readInstallation,
@@ -21,9 +21,9 @@ Writes a backup of the database (MONGODB_URI, or the embedded one in DATA_DIR) i
   --to <folder>        the new folder; a {time} in its name becomes the time, as in backups/{time}
   -h, --help           this text`;
 
-async function main(): Promise<number> {
+async function main(): Promise<void> {
   const { to } = readPlainArguments({ to: { type: 'string' } }, HELP);
-  if (to === undefined || to === '') throw failure('--to is missing: the folder for the backup.');
+  if (to === undefined || to === '') throw new PlainError('--to is missing: the folder for the backup.');
   const config = readInstallation();
   const nowMs = Date.now();
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-');
@@ -38,7 +38,6 @@ async function main(): Promise<number> {
   });
   console.log(await describe(folder, manifest));
   console.log(`Keep ${secretOf(config)} as well: without it, every session and token ends.`);
-  return 0;
 }
 
 async function describe(folder: string, { files, exact }: Manifest): Promise<string> {

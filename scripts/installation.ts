@@ -6,16 +6,11 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { config as loadEnv } from 'dotenv';
 import { type Config, parseConfig, withFiles } from '../src/config.js';
 import { findRunning, startEmbedded } from '../src/db/embedded/start.js';
-import { failure, runScript } from './client.js';
+import { PlainError, runProgram } from '../src/program.js';
 
 /** Runs a script and prints any error as its message only. */
-export function runPlainly(main: (signal: AbortSignal) => Promise<number>): Promise<void> {
-  return runScript((signal) =>
-    main(signal).catch((error: Error) => {
-      throw failure(error.message);
-    }),
-  );
-}
+export const runPlainly = (main: (signal: AbortSignal) => Promise<void>): Promise<void> =>
+  runProgram(main, (error) => (error as Error).message);
 
 /** Parses the command line. With `--help`, prints the help and exits. */
 export function readPlainArguments<T extends NonNullable<ParseArgsConfig['options']>>(options: T, help: string) {
@@ -34,7 +29,7 @@ export function readInstallation(): Config {
   try {
     return parseConfig({ ...withFiles(database), PATH, XDG_CACHE_HOME, LOCALAPPDATA });
   } catch (error) {
-    throw failure((error as Error).message);
+    throw new PlainError((error as Error).message);
   }
 }
 
@@ -45,10 +40,10 @@ export async function withDatabase<T>(config: Config, alone: boolean, work: (uri
     () => true,
     () => false,
   );
-  if (!exists && !alone) throw failure(`There is no data in ${resolve(config.dataFolder)} (DATA_DIR).`);
+  if (!exists && !alone) throw new PlainError(`There is no data in ${resolve(config.dataFolder)} (DATA_DIR).`);
   const running = exists ? await findRunning(config.dataFolder) : null;
   if (running !== null) {
-    if (alone) throw failure(`Vigil runs on ${resolve(config.dataFolder)}: stop it first.`);
+    if (alone) throw new PlainError(`Vigil runs on ${resolve(config.dataFolder)}: stop it first.`);
     return work(running);
   }
   const log = { info: () => undefined, warn: (_details: unknown, message?: string) => console.error(message ?? '') };

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { readManifest } from '../src/db/backup/manifest.js';
 import { restoreBackup } from '../src/db/backup/restore.js';
-import { failure } from './client.js';
+import { PlainError } from '../src/program.js';
 import { readInstallation, readPlainArguments, runPlainly, secretOf, withDatabase } from './installation.js';
 
 const HELP = `npm run restore -- --from <folder>
@@ -13,10 +13,10 @@ Restores a backup into the database (MONGODB_URI, or the embedded one in DATA_DI
   --replace            remove what is in the database; without it, the database must be empty
   -h, --help           this text`;
 
-async function main(): Promise<number> {
+async function main(): Promise<void> {
   const options = { from: { type: 'string' }, replace: { type: 'boolean' } } as const;
   const { from, replace = false } = readPlainArguments(options, HELP);
-  if (from === undefined || from === '') throw failure('--from is missing: the folder of the backup.');
+  if (from === undefined || from === '') throw new PlainError('--from is missing: the folder of the backup.');
   // Checked before an embedded database is started.
   await readManifest(resolve(from));
   const config = readInstallation();
@@ -24,7 +24,6 @@ async function main(): Promise<number> {
   const documents = files.reduce((sum, file) => sum + file.documents, 0).toLocaleString('en');
   console.log(`Restored ${documents} documents as they were on ${new Date(time).toISOString()}.`);
   console.log(`${secretOf(config)} must be what it was then, or every session and token has ended.`);
-  return 0;
 }
 
 await runPlainly(main);

@@ -6,5 +6,5 @@ import { fileURLToPath } from 'node:url';
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 const { status } = spawnSync(process.execPath, [path('prepare.mjs'), '--quiet'], { stdio: 'inherit' });
-if (status === 0) await import('../dist/scripts/cli/main.js');
+if (status === 0) await import('../dist/src/cli/main.js');
 else process.exitCode = status ?? 1;

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
 import { startEmbedded } from '../../src/db/embedded/start.js';
-import { failure, parsePositive, runScript } from '../client.js';
+import { PlainError, parsePositive, runProgram, UsageError } from '../../src/program.js';
 import { CONSOLE_SECONDS, measureConsole } from './console.js';
 import { sizeOf } from './data.js';
 import { fill } from './fill.js';
@@ -82,7 +82,7 @@ function readCommandLine() {
   try {
     return parseArgs({ options: ARGUMENTS });
   } catch (error) {
-    throw failure(`${(error as Error).message.split('. ')[0]}. --help lists the arguments.`);
+    throw new UsageError(`${(error as Error).message.split('. ')[0]}. --help lists the arguments.`);
   }
 }
 
@@ -96,7 +96,7 @@ function choose<T>(
 ): T[] {
   const wanted = given ?? from.map(nameOf);
   const unknown = wanted.find((one) => !from.some((known) => nameOf(known) === one));
-  if (unknown !== undefined) throw failure(`--${name}: no ${unknown} among ${from.map(nameOf).join(', ')}`);
+  if (unknown !== undefined) throw new UsageError(`--${name}: no ${unknown} among ${from.map(nameOf).join(', ')}`);
   return from.filter((one) => wanted.includes(nameOf(one)));
 }
 
@@ -155,7 +155,7 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
     await becomeQuiet([pid]);
     const rounds = new Map<string, Round[]>();
     for (const { round, workload, name } of turnsOf(options)) {
-      if (signal.aborted) throw failure('Stopped');
+      if (signal.aborted) throw new PlainError('Stopped');
       say(`${round}/${options.rounds}  ${name}  ${workload.id} ${workload.title} …`);
       const key = `${workload.id} ${name}`;
       const given = { mongodProcessId: pid, size: options.size, timing: timingOf(round, options.timing) };
@@ -181,7 +181,7 @@ async function runWebhooks({ size, timing, rounds, backlog }: Options, place: Pl
   try {
     return await measureWebhooks({ server, mongodProcessId: pid, size, timing, rounds, backlog, say });
   } catch (error) {
-    throw failure(`H: ${(error as Error).message}\n${await server.said()}`);
+    throw new PlainError(`H: ${(error as Error).message}\n${await server.said()}`);
   } finally {
     await server.stop();
   }
@@ -207,7 +207,7 @@ async function measured(server: RunningServer, workload: Workload, given: Parame
   try {
     return await measure(server, workload, given);
   } catch (error) {
-    throw failure(`${workload.id}: ${(error as Error).message}\n${await server.said()}`);
+    throw new PlainError(`${workload.id}: ${(error as Error).message}\n${await server.said()}`);
   } finally {
     server.freeze();
   }
@@ -234,11 +234,11 @@ function toResults(
   };
 }
 
-async function main(signal: AbortSignal): Promise<number> {
+async function main(signal: AbortSignal): Promise<void> {
   const options = readOptions();
   if (options.help) {
     console.log(HELP);
-    return 0;
+    return;
   }
   if (options.profile !== undefined) await mkdir(options.profile, { recursive: true });
   const folder = await mkdtemp(join(tmpdir(), 'vigil-bench-'));
@@ -249,7 +249,7 @@ async function main(signal: AbortSignal): Promise<number> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  return signal.aborted ? 130 : 0;
+  signal.throwIfAborted();
 }
 
-await runScript(main);
+await runProgram(main);

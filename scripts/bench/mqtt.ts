@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { MongoClient, type WriteConcernSettings } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
 import { startEmbedded } from '../../src/db/embedded/start.js';
-import { failure, parseArguments, parsePositive, runScript } from '../client.js';
+import { PlainError, parsePositive, runProgram } from '../../src/program.js';
+import { readPlainArguments } from '../installation.js';
 import type { FromMqttLoad, MqttJob, MqttPhase, MqttResult, ToMqttLoad } from './mqtt-load.js';
 import { SERVICE_ARGUMENTS } from './servers.js';
 import { format } from './stats.js';
@@ -23,7 +24,8 @@ the acknowledgement at half that rate. A service, a database and the devices are
   --devices <n>        how many devices (default 200)
   --seconds <n>        how long each phase takes (default 10)
   --window <n>         messages that each device has under way (default 5)
-  --profile <folder>   writes a CPU profile of the service there`;
+  --profile <folder>   writes a CPU profile of the service there
+  -h, --help           this text`;
 
 const AUTH = { username: 'bench', password: 'a key of the machine' };
 const ADMIN_PASSWORD = 'a password for measurements';
@@ -79,7 +81,7 @@ export async function measureMqtt(mongodbUri: string, options: MqttOptions): Pro
 async function ask(load: ChildProcess, message: ToMqttLoad): Promise<FromMqttLoad> {
   load.send(message);
   const [answer] = (await once(load, 'message')) as [FromMqttLoad];
-  if (typeof answer === 'object' && 'failed' in answer) throw failure(answer.failed);
+  if (typeof answer === 'object' && 'failed' in answer) throw new PlainError(answer.failed);
   return answer;
 }
 
@@ -98,7 +100,8 @@ async function startService(mongodbUri: string, profileFolder: string | null) {
   });
   const find = (pattern: RegExp): string => pattern.exec(said)?.[1] ?? '';
   for (const startMs = performance.now(); find(/Devices\s+(\S+)/) === ''; await wait(20)) {
-    if (child.exitCode !== null || performance.now() - startMs > START_MS) throw failure(`it did not start: ${said}`);
+    if (child.exitCode !== null || performance.now() - startMs > START_MS)
+      throw new PlainError(`it did not start: ${said}`);
   }
   return { child, url: find(/running at (\S+)/), mqttUrl: find(/Devices\s+(\S+)/) };
 }
@@ -107,7 +110,7 @@ async function createObjects(url: string, count: number): Promise<void> {
   const call = async (path: string, token: string | null, body: object) => {
     const headers = { 'Content-Type': 'application/json', ...(token !== null && { Authorization: `Bearer ${token}` }) };
     const answer = await fetch(`${url}/api/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (!answer.ok) throw failure(`${path}: ${await answer.text()}`);
+    if (!answer.ok) throw new PlainError(`${path}: ${await answer.text()}`);
     return answer.json() as Promise<{ token: string }>;
   };
   const { token } = await call('auth/token', null, { login: 'admin', password: ADMIN_PASSWORD });
@@ -152,9 +155,9 @@ export function toText({ max, half, rawPerSecond }: MqttMeasured): string {
   ].join('\n');
 }
 
-async function main(): Promise<number> {
+async function main(): Promise<void> {
   const text = { type: 'string' } as const;
-  const args = parseArguments({ devices: text, seconds: text, window: text, profile: text }, HELP);
+  const args = readPlainArguments({ devices: text, seconds: text, window: text, profile: text }, HELP);
   const folder = await mkdtemp(join(tmpdir(), 'vigil-bench-mqtt-'));
   const quiet = { info: () => undefined, warn: console.error, error: console.error, debug: () => undefined };
   try {
@@ -173,7 +176,6 @@ async function main(): Promise<number> {
         profileFolder: args.profile ?? null,
       });
       console.log(toText(measured));
-      return 0;
     } finally {
       await mongodb.stop();
     }
@@ -182,4 +184,4 @@ async function main(): Promise<number> {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(main);
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runProgram(main);

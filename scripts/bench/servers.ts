@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { failure } from '../client.js';
+import { PlainError } from '../../src/program.js';
 import type { Target } from './connection.js';
 import { databaseUri, LOGIN } from './data.js';
 
@@ -80,7 +80,7 @@ export async function startServer(name: ServerName, place: Place): Promise<Runni
     return { url, token, processId: child.pid ?? 0, said, freeze, wake, stop };
   } catch (error) {
     await stop();
-    throw failure(`${name} did not start: ${(error as Error).message}
+    throw new PlainError(`${name} did not start: ${(error as Error).message}
 ${await said()}`);
   }
 }

@@ -1,5 +1,5 @@
 // Prints the types of src/client from the API documents: schemas, routes and events.
-import { printComment, printName, printSchema, type Schema } from './print-schema.js';
+import { printComment, printName, printSchema, type Schema } from '../../src/cli/print-schema.js';
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;

@@ -8,7 +8,7 @@ import { readBlocks, readSection } from '../support/docs/markdown.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { startProgram, waitForOutput } from '../support/program.js';
 
-const PROGRAM = 'dist/scripts/cli/main.js';
+const PROGRAM = 'dist/src/cli/main.js';
 const service = useService();
 const folder = mkdtempSync(join(tmpdir(), 'vigil-cli-'));
 const env = (): NodeJS.ProcessEnv => ({
@@ -104,7 +104,15 @@ test('listens until the number of events has come', async () => {
   await service.admin('PATCH', 'objects/truck-7', { status: 'moved' });
   await service.admin('POST', 'objects/truck-7/packets', { speed: 9 });
   expect(await listener.ended).toBe(0);
-  expect(listener.output()).toContain('"speed":9');
+  const [line = ''] = listener
+    .output()
+    .split('\n')
+    .filter((text) => text.startsWith('{'));
+  expect(JSON.parse(line)).toEqual({
+    event: 'object-packet',
+    data: expect.objectContaining({ id: 'truck-7', speed: 9 }),
+    position: expect.any(String),
+  });
 });
 
 test('applies files once: shows the difference, changes it, and then finds nothing to do', async () => {
@@ -153,6 +161,10 @@ test.each([
   ['an unknown option', ['objects', '--fast'], 2, "Unknown option '--fast'"],
   ['a missing argument', ['packets'], 2, 'An argument is missing: vigil packets <object>'],
   ['a missing file', ['apply', '-f', '/no/such/file'], 1, 'There is no file or folder /no/such/file'],
+  ['an option that is not a number', ['listen', '--count', 'none'], 2, '--count: none is not a number above 0'],
+  ['an address of no receiver', ['listen', '--forward', 'localhost:3000'], 2, '--forward: expected an address'],
+  ['a missing recording', ['device', 'truck-7', '--file', '/no/such.csv'], 1, 'no such file or directory'],
+  ['an object that nobody has', ['listen', 'nobody'], 1, 'There is no object nobody'],
   ['an unknown object', ['packets', 'nobody'], 1, '404 Not Found'],
   ['another address without a login', ['objects', '--url', 'http://127.0.0.1:1'], 1, 'Not logged in'],
 ])('explains %s', async (_, args, code, reason) => {

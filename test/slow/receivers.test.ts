@@ -1,4 +1,4 @@
-/** The receivers in examples/, called by the real service and by `npm run listen -- --forward`. */
+/** The receivers in examples/, called by the real service and by `vigil listen --forward`. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
@@ -70,9 +70,9 @@ test('forwards live events to a receiver as webhooks are sent, and repeats what 
   let failures = 0;
   receiver.answer = (_received, res) => void res.writeHead(failures++ === 0 ? 500 : 200).end();
   const { body: object } = await service.admin('POST', 'objects', { id: 'forwarded', name: 'x' });
-  const args = ['dist/scripts/listen.js', '--object', 'forwarded', '--count', '2', '--forward', receiver.url];
-  const login = { ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password };
-  const program = startProgram([...args, '--url', service.url], { PATH: process.env.PATH, ...login });
+  const args = ['dist/src/cli/main.js', 'listen', 'forwarded', '--count', '2', '--forward', receiver.url];
+  const token = await service.tokenOf(ADMIN.login, ADMIN.password);
+  const program = startProgram(args, { PATH: process.env.PATH, VIGIL_URL: service.url, VIGIL_TOKEN: token });
   programs.add(program);
   const secret = await waitForOutput(program, /WEBHOOK_SECRET=(\S+)/);
   await waitForOutput(program, /(Connected)/);

@@ -1,7 +1,7 @@
 /** The types that are printed from JSON Schemas and from the documents of the interface. */
 import { describe, expect, test } from '@jest/globals';
 import { printClientTypes } from '../../../scripts/types/print-client-types.js';
-import { printSchema } from '../../../scripts/types/print-schema.js';
+import { printSchema } from '../../../src/cli/print-schema.js';
 import { createAsyncApi } from '../../../src/openapi/asyncapi.js';
 import { createOpenApi } from '../../../src/openapi/openapi.js';
 

@@ -1,17 +1,19 @@
-/** How the listener shows events. */
+/** How `vigil listen` shows events. */
 import { expect, test } from '@jest/globals';
-import { formatCounts, formatEvent, objectOf } from '../../../scripts/event-text.js';
-import { type LiveEvent, toJsonLine } from '../../../scripts/listen.js';
+import { formatCounts, formatEvent, objectOf } from '../../../src/cli/event-text.js';
 
 const NOW = new Date(2026, 0, 2, 13, 4, 5);
 const ID = '0123456789abcdef01234567';
 const PACKET = { _id: 'p', _ts: 1, time: NOW.getTime(), online: true, _oid: ID, _gid: 'g', id: 'car-1', lat: 48.1 };
 
-function live(event: string, data: LiveEvent['data']): LiveEvent {
-  return { event, data, position: '7' };
+interface Shown {
+  readonly event: string;
+  readonly data: object;
 }
 
-test.each<[string, LiveEvent, string]>([
+const live = (event: string, data: object): Shown => ({ event, data });
+
+test.each<[string, Shown, string]>([
   ['a packet', live('object-packet', { ...PACKET, on: true }), '13:04:05  car-1  lat 48.1  on true'],
   ['an offline packet', live('object-packet', { ...PACKET, online: false }), '13:04:05  car-1  online false  lat 48.1'],
   [
@@ -48,19 +50,10 @@ test('removes control characters from values of devices', () => {
   expect(formatEvent(event, 'car\u0007\n', NOW)).not.toMatch(/\p{Cc}/u);
 });
 
-test('packets and updates name the object alike', () => {
+test('finds the object of packets and updates', () => {
   expect(objectOf(live('object-packet', PACKET))).toBe(ID);
   expect(objectOf(live('object-update', { id: ID }))).toBe(ID);
   expect(objectOf(live('gap', {}))).toBe('');
-});
-
-test('prints event, data and position as a JSON line', () => {
-  expect(JSON.parse(toJsonLine(live('gap', { a: 'b\n' })))).toEqual({
-    event: 'gap',
-    data: { a: 'b\n' },
-    position: '7',
-  });
-  expect(toJsonLine(live('gap', { a: '\n' }))).not.toContain('\n');
 });
 
 test('counts the busiest object first', () => {

@@ -1,8 +1,10 @@
-// login, logout, whoami.
+/** login, logout, whoami. */
 import { hostname, userInfo } from 'node:os';
-import { createClient } from '../../src/client/client.js';
-import { askPassword } from '../client.js';
-import { type Command, PlainError, textOf } from './command.js';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { createClient } from '../client/client.js';
+import { PlainError } from '../program.js';
+import { type Command, textOf } from './command.js';
 import { profileFile, readProfile, removeProfile, writeProfile } from './profile.js';
 
 const EXPIRES_IN = '90 days';
@@ -61,5 +63,23 @@ const whoami: Command = {
     output.one(await client.auth.whoAmI({ signal }));
   },
 };
+
+/** Asks for a password without showing it. */
+function askPassword(login: string): Promise<string> {
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: silent, terminal: true });
+  process.stderr.write(`Password of ${login}: `);
+  return new Promise((resolve, reject) => {
+    terminal.on('SIGINT', () => terminal.close());
+    terminal.on('close', () => {
+      process.stderr.write('\n');
+      reject(new PlainError('No password given.'));
+    });
+    terminal.question('', (answer) => {
+      resolve(answer);
+      terminal.close();
+    });
+  });
+}
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [login, logout, whoami];

@@ -1,19 +1,10 @@
-// objects, packets, send.
+/** objects, packets, send. */
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Listing, type ListQuery, type VigilClient, VigilError } from '../../src/client/client.js';
-import { type Query, toQueryString } from '../../src/client/query.js';
-import {
-  type Command,
-  listOf,
-  type Options,
-  PlainError,
-  parsePairs,
-  type Session,
-  textOf,
-  UsageError,
-  type Values,
-} from './command.js';
+import { type Listing, type ListQuery, type VigilClient, VigilError } from '../client/client.js';
+import { type Query, toQueryString } from '../client/query.js';
+import { PlainError, UsageError } from '../program.js';
+import { type Command, listOf, type Options, parsePairs, type Session, textOf, type Values } from './command.js';
 
 const LIST_OPTIONS: Options = {
   where: { type: 'string', multiple: true },
@@ -126,7 +117,8 @@ async function exportPackets({ client, output, signal }: Session, id: string, qu
   const path = `/api/v1/objects/${encodeURIComponent(id)}/packets${toQueryString({ ...query, signal: undefined } as Query)}`;
   const response = await client.open(path, { signal });
   const decoder = new TextDecoder();
-  let [end, bytes] = ['', 0];
+  let end = '';
+  let bytes = 0;
   for await (const piece of response.body ?? []) {
     if (!process.stdout.write(piece)) await once(process.stdout, 'drain', { signal });
     end = (end + decoder.decode(piece, { stream: true })).slice(-END_CHARACTERS);
@@ -149,13 +141,20 @@ const series: Command = {
   --tz <zone>          the time zone of --every
   --fn <function>,…    minmax (default), avg, sum, count, first, last, p50, time-weighted-avg, rate, duration`,
   options: {
-    ...{ from: { type: 'string' }, to: { type: 'string' }, points: { type: 'string' }, every: { type: 'string' } },
-    ...{ tz: { type: 'string' }, fn: { type: 'string', multiple: true } },
+    from: { type: 'string' },
+    to: { type: 'string' },
+    points: { type: 'string' },
+    every: { type: 'string' },
+    tz: { type: 'string' },
+    fn: { type: 'string', multiple: true },
   },
   needsLogin: true,
   arguments: [2, 100],
   async run({ client, output, signal }, values, [id = '', ...params]) {
-    const [from, to, every, tz] = ['from', 'to', 'every', 'tz'].map((name) => textOf(values, name));
+    const from = textOf(values, 'from');
+    const to = textOf(values, 'to');
+    const every = textOf(values, 'every');
+    const tz = textOf(values, 'tz');
     const isDefault = every === undefined && !output.isJson;
     const points = textOf(values, 'points') ?? (isDefault ? String(TABLE_POINTS) : undefined);
     if (points !== undefined && !/^\d+$/.test(points)) throw new UsageError(`--points: ${points} is not a number`);

@@ -4,18 +4,12 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import {
-  findDifferences,
-  isEqual,
-  referencesIn,
-  resolveReferences,
-  toChange,
-} from '../../../scripts/cli/apply-plan.js';
-import { parsePairs } from '../../../scripts/cli/command.js';
-import { parseManifest } from '../../../scripts/cli/manifest.js';
-import { createOutput } from '../../../scripts/cli/output.js';
-import { chooseProfile, profileFile, readProfile, writeProfile } from '../../../scripts/cli/profile.js';
-import { printStoreTypes } from '../../../scripts/cli/store-commands.js';
+import { findDifferences, isEqual, referencesIn, resolveReferences, toChange } from '../../../src/cli/apply-plan.js';
+import { parsePairs } from '../../../src/cli/command.js';
+import { parseManifest } from '../../../src/cli/manifest.js';
+import { createOutput } from '../../../src/cli/output.js';
+import { chooseProfile, profileFile, readProfile, writeProfile } from '../../../src/cli/profile.js';
+import { printStoreTypes } from '../../../src/cli/store-commands.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'vigil-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -155,7 +149,7 @@ test('prints types of stores, with references and without end', () => {
 });
 
 test('completes commands and options in bash', async () => {
-  const { createCompletionCommand } = await import('../../../scripts/cli/completion.js');
+  const { createCompletionCommand } = await import('../../../src/cli/completion.js');
   const lines: string[] = [];
   const log = console.log;
   console.log = (text: string) => lines.push(text);

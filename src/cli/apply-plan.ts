@@ -1,4 +1,4 @@
-// Computes the changes that make the service match the files. Pure.
+/** Computes the changes that make the service match the files. Pure. */
 
 /** One difference, at the path of a field. */
 export interface Difference {

@@ -1,4 +1,4 @@
-// Formats events as text.
+/** Formats events as text. */
 
 type Json = Record<string, unknown>;
 

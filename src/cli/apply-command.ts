@@ -1,8 +1,9 @@
-// apply: creates and changes entities as files describe them. Shows the differences and asks for confirmation first.
+/** apply: creates and changes entities as files describe them. Shows the differences and asks for confirmation first. */
 import { createInterface } from 'node:readline/promises';
-import { type StoreClient, type VigilClient, VigilError } from '../../src/client/client.js';
+import { type StoreClient, type VigilClient, VigilError } from '../client/client.js';
+import { PlainError, UsageError } from '../program.js';
 import { type Difference, findDifferences, referencesIn, resolveReferences, toChange } from './apply-plan.js';
-import { type Command, PlainError, type Session, UsageError } from './command.js';
+import type { Command, Session } from './command.js';
 import { keyOf, readManifests, type Wanted } from './manifest.js';
 import { plain } from './output.js';
 
@@ -50,10 +51,8 @@ const apply: Command = {
     const steps = wanted.map((one) => toStep(one, known, wanted));
     const open = steps.filter(({ id, differences }) => id === null || differences.length > 0);
     for (const step of open) showStep(session, step);
-    const [created, changed] = [
-      open.filter(({ id }) => id === null).length,
-      open.filter(({ id }) => id !== null).length,
-    ];
+    const created = open.filter(({ id }) => id === null).length;
+    const changed = open.length - created;
     const summary = `${created} to create, ${changed} to change, ${steps.length - open.length} unchanged`;
     output.say(summary);
     if (open.length === 0 || values['dry-run']) return;

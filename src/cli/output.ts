@@ -1,4 +1,4 @@
-// The output of the command line: tables, or with --json one JSON value per line; colours only on a terminal.
+/** The output of the command line: tables, or with --json one JSON value per line; colours only on a terminal. */
 import { stripVTControlCharacters, styleText } from 'node:util';
 
 export interface Output {
@@ -26,42 +26,29 @@ const MAX_CELL_WIDTH = 60;
 export function createOutput(options: { isJson: boolean; stdout: Stream; stderr: Stream; noColor: boolean }): Output {
   const { isJson, stdout, stderr } = options;
   const isColorful = stdout.isTTY === true && !options.noColor;
+  const style = (name: 'bold' | 'red' | 'green' | 'yellow', text: string): string =>
+    isColorful ? styleText(name, text, { validateStream: false }) : text;
   const print = (text: string): void => void stdout.write(`${text}\n`);
   let isProgressShown = false;
-  const bold = (text: string): string => (isColorful ? styleText('bold', text, { validateStream: false }) : text);
   const clear = (): void => {
     if (isProgressShown) stderr.write('\r\x1b[K');
     isProgressShown = false;
   };
   return {
     isJson,
-    bold,
-    color: (name, text) => (isColorful ? styleText(name, text, { validateStream: false }) : text),
+    bold: (text) => style('bold', text),
+    color: style,
     one(value) {
       const { success: _, ...shown } = value as { success?: boolean };
       print(isJson ? JSON.stringify(shown) : formatFields(shown).join('\n'));
     },
     rows(columns) {
-      let waiting: string[][] = [];
-      let widths: number[] | null = null;
-      const flush = (): void => {
-        const isFirst = widths === null;
-        widths ??= columns.map((name, index) =>
-          Math.min(MAX_CELL_WIDTH, Math.max(name.length, ...waiting.map((cells) => (cells[index] as string).length))),
-        );
+      if (isJson) return { row: (value) => print(JSON.stringify(value)), end: clear };
+      const printLines = (lines: readonly string[]): void => {
         clear();
-        if (isFirst && waiting.length > 0) print(bold(toLine(columns, widths)));
-        for (const cells of waiting) print(toLine(cells, widths));
-        waiting = [];
+        for (const line of lines) print(line);
       };
-      return {
-        row(value) {
-          if (isJson) return print(JSON.stringify(value));
-          waiting.push(columns.map((path) => formatField(path, fieldOf(value, path))));
-          if (waiting.length >= ROWS_AT_ONCE) flush();
-        },
-        end: () => (isJson ? clear() : flush()),
-      };
+      return createTable(columns, printLines, (text) => style('bold', text));
     },
     say(message) {
       clear();
@@ -74,6 +61,34 @@ export function createOutput(options: { isJson: boolean; stdout: Stream; stderr:
     },
   };
 }
+
+/** Columns are as wide as the first rows need. */
+function createTable(
+  columns: readonly string[],
+  printLines: (lines: readonly string[]) => void,
+  bold: (text: string) => string,
+): ReturnType<Output['rows']> {
+  let waiting: string[][] = [];
+  let widths: readonly number[] | null = null;
+  const flush = (): void => {
+    const head = widths === null && waiting.length > 0 ? [columns] : [];
+    const known =
+      widths ?? columns.map((name, index) => widthOf([name, ...waiting.map((cells) => cells[index] ?? '')]));
+    widths = known;
+    printLines([...head.map((cells) => bold(toLine(cells, known))), ...waiting.map((cells) => toLine(cells, known))]);
+    waiting = [];
+  };
+  return {
+    row(value) {
+      waiting.push(columns.map((path) => formatField(path, fieldOf(value, path))));
+      if (waiting.length >= ROWS_AT_ONCE) flush();
+    },
+    end: flush,
+  };
+}
+
+const widthOf = (cells: readonly string[]): number =>
+  Math.min(MAX_CELL_WIDTH, Math.max(...cells.map(({ length }) => length)));
 
 /** The value at a path such as `state.speed`. */
 export function fieldOf(value: unknown, path: string): unknown {

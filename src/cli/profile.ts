@@ -1,4 +1,4 @@
-// The address and token of the command line: VIGIL_URL and VIGIL_TOKEN, or what `vigil login` stored in the configuration folder.
+/** The address and token of the command line: VIGIL_URL and VIGIL_TOKEN, or what `vigil login` stored in the configuration folder. */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -1,13 +1,13 @@
-// Sends live events to an address, for example of this computer, as Vigil would call a webhook: the same messages, signed.
+/** Sends live events to an address, for example of this computer, as Vigil would call a webhook: the same messages, signed. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { toBody, toMessageId } from '../src/webhooks/message.js';
-import { createSecret, sign } from '../src/webhooks/signature.js';
-import { failure, type Json } from './client.js';
+import { PlainError, UsageError } from '../program.js';
+import { toBody, toMessageId } from '../webhooks/message.js';
+import { createSecret, sign } from '../webhooks/signature.js';
 
 export interface ForwardedEvent {
   readonly event: string;
-  readonly data: Json;
+  readonly data: object;
   readonly position: string | null;
 }
 
@@ -29,10 +29,11 @@ const SECRET = /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/;
 export function createForwarder(to: string, given: string | undefined, say: (text: string) => void): Forwarder {
   const url = URL.canParse(to) ? new URL(to) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw failure('--forward: expected an address such as http://localhost:3000');
+    throw new UsageError('--forward: expected an address such as http://localhost:3000');
   const secret = given || createSecret();
-  if (!SECRET.test(secret)) throw failure('WEBHOOK_SECRET: expected whsec_ and base64 of at least 24 bytes');
-  let [waiting, last] = [0, Promise.resolve()];
+  if (!SECRET.test(secret)) throw new PlainError('WEBHOOK_SECRET: expected whsec_ and base64 of at least 24 bytes');
+  let waiting = 0;
+  let last = Promise.resolve();
   return {
     secret,
     forward(event) {
@@ -64,7 +65,9 @@ async function post(
 ): Promise<{ isTaken: boolean; text: string }> {
   const timestampS = Math.floor(Date.now() / 1_000);
   const headers = {
-    ...{ 'Content-Type': 'application/json', 'User-Agent': 'Vigil-Webhooks', 'webhook-id': id },
+    'Content-Type': 'application/json',
+    'User-Agent': 'Vigil-Webhooks',
+    'webhook-id': id,
     'webhook-timestamp': String(timestampS),
     'webhook-signature': sign([secret], { id, timestampS, body }),
   };

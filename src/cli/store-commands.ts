@@ -1,6 +1,7 @@
-// types: prints TypeScript types of custom stores.
-import { printComment, printSchema, type Schema } from '../types/print-schema.js';
+/** types: prints TypeScript types of custom stores. */
+
 import type { Command } from './command.js';
+import { printComment, printSchema, type Schema } from './print-schema.js';
 
 const types: Command = {
   name: 'types',

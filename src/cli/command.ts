@@ -1,6 +1,7 @@
-// The interface of a command of `vigil`.
+/** The interface of a command of `vigil`. */
 import type { ParseArgsConfig } from 'node:util';
-import type { VigilClient } from '../../src/client/client.js';
+import { createClient, type VigilClient } from '../client/client.js';
+import { UsageError } from '../program.js';
 import type { Output } from './output.js';
 
 export type Options = NonNullable<ParseArgsConfig['options']>;
@@ -9,6 +10,8 @@ export type Values = Readonly<Record<string, string | boolean | readonly (string
 /** The context of a running command. */
 export interface Session {
   readonly url: string;
+  /** Null without a login. */
+  readonly token: string | null;
   readonly client: VigilClient;
   readonly output: Output;
   readonly signal: AbortSignal;
@@ -27,6 +30,19 @@ export interface Command {
   /** The minimum and maximum number of positional arguments. */
   readonly arguments: readonly [number, number];
   run(session: Session, values: Values, words: readonly string[]): Promise<void>;
+}
+
+/** A client that says when it repeats a request; `attempts` is 4 by default. */
+export function openClient(
+  { url, token, output }: Pick<Session, 'url' | 'token' | 'output'>,
+  attempts?: number,
+): VigilClient {
+  return createClient({
+    url,
+    token: token ?? undefined,
+    attempts,
+    onRetry: ({ message }, waitMs) => output.say(`${message}; trying again in ${(waitMs / 1_000).toFixed(1)} s`),
+  });
 }
 
 /** The value of an option that occurs at most once. */
@@ -59,9 +75,3 @@ function parseValue(text: string): unknown {
     return text;
   }
 }
-
-/** Invalid arguments: shown without a stack trace, with a hint to the help. */
-export class UsageError extends Error {}
-
-/** Any other error that is shown as its message only. */
-export class PlainError extends Error {}

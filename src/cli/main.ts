@@ -1,11 +1,13 @@
-// The command line of Vigil: finds the command, parses its arguments, runs it, and prints errors.
+/** The command line of Vigil: finds the command, parses its arguments, runs it, and prints errors. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { createClient, VigilError } from '../../src/client/client.js';
+import { VigilError } from '../client/client.js';
+import { explainError, PlainError, runProgram, UsageError } from '../program.js';
 import { ACCOUNT_COMMANDS } from './account-commands.js';
 import { APPLY_COMMANDS } from './apply-command.js';
-import { type Command, type Options, PlainError, type Session, textOf, UsageError, type Values } from './command.js';
+import { type Command, type Options, openClient, type Session, textOf, type Values } from './command.js';
 import { createCompletionCommand } from './completion.js';
+import { DEVICE_COMMANDS } from './device-command.js';
 import { LISTEN_COMMANDS } from './listen-command.js';
 import { OBJECT_COMMANDS } from './object-commands.js';
 import { createOutput } from './output.js';
@@ -23,7 +25,12 @@ const SHARED_HELP = `  --url <address>      the service (default: VIGIL_URL, tha
   -h, --help           shows this text`;
 
 const COMMANDS: readonly Command[] = [
-  ...[...ACCOUNT_COMMANDS, ...OBJECT_COMMANDS, ...LISTEN_COMMANDS, ...STORE_COMMANDS, ...APPLY_COMMANDS],
+  ...ACCOUNT_COMMANDS,
+  ...OBJECT_COMMANDS,
+  ...LISTEN_COMMANDS,
+  ...DEVICE_COMMANDS,
+  ...STORE_COMMANDS,
+  ...APPLY_COMMANDS,
   createCompletionCommand(() => COMMANDS, Object.keys(SHARED)),
 ];
 
@@ -68,12 +75,7 @@ async function openSession(command: Command, values: Values, signal: AbortSignal
     throw new PlainError(`Not logged in to ${url}: run vigil login, or set VIGIL_TOKEN`);
   const { stdout, stderr } = process;
   const output = createOutput({ isJson: values.json === true, stdout, stderr, noColor: Boolean(env.NO_COLOR) });
-  const client = createClient({
-    url,
-    token: token ?? undefined,
-    onRetry: ({ message }, waitMs) => output.say(`${message}; trying again in ${(waitMs / 1_000).toFixed(1)} s`),
-  });
-  return { url, client, output, signal, env };
+  return { url, token, client: openClient({ url, token, output }), output, signal, env };
 }
 
 async function run(args: readonly string[], signal: AbortSignal): Promise<void> {
@@ -87,36 +89,12 @@ async function run(args: readonly string[], signal: AbortSignal): Promise<void> 
   await command.run(await openSession(command, values, signal), values, words);
 }
 
-/** The message for the terminal. Only unexpected errors have a stack trace. */
 function explain(error: unknown): string {
-  if (error instanceof VigilError) {
-    const loginHint = error.status === 401 ? ' Run vigil login, or set VIGIL_TOKEN.' : '';
-    const requestHint = error.status >= 500 && error.requestId !== null ? ` (request ${error.requestId})` : '';
-    return `${error.message}${requestHint}.${loginHint}`;
-  }
-  const isPlain = error instanceof UsageError || error instanceof PlainError || error instanceof TypeError;
-  const { code, message, stack } = error as NodeJS.ErrnoException;
-  return isPlain || /^E[A-Z]+$/.test(code ?? '') ? message : (stack ?? message);
+  if (error instanceof TypeError) return error.message;
+  if (!(error instanceof VigilError)) return explainError(error);
+  const loginHint = error.status === 401 ? ' Run vigil login, or set VIGIL_TOKEN.' : '';
+  const requestHint = error.status >= 500 && error.requestId !== null ? ` (request ${error.requestId})` : '';
+  return `${error.message}${requestHint}.${loginHint}`;
 }
 
-/** Ctrl-C aborts the command's signal, a second one ends the process at once. */
-async function main(): Promise<void> {
-  const stop = new AbortController();
-  const onSignal = () => (stop.signal.aborted ? process.exit(130) : stop.abort());
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader (head, a pager) has closed the pipe.
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
-  });
-  try {
-    await run(process.argv.slice(2), stop.signal);
-  } catch (error) {
-    if (!stop.signal.aborted) console.error(explain(error));
-    process.exitCode = error instanceof UsageError ? 2 : stop.signal.aborted ? 130 : 1;
-  } finally {
-    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
-  }
-}
-
-await main();
+await runProgram((signal) => run(process.argv.slice(2), signal), explain);

@@ -1,5 +1,6 @@
-// completion: prints shell completion scripts.
-import { type Command, UsageError } from './command.js';
+/** completion: prints shell completion scripts. */
+import { UsageError } from '../program.js';
+import type { Command } from './command.js';
 
 const SHELLS: Readonly<Record<string, (commands: readonly Entry[]) => string>> = { bash, zsh, fish };
 
@@ -21,7 +22,8 @@ export function createCompletionCommand(commands: () => readonly Command[], shar
       const print = SHELLS[shell];
       if (print === undefined) throw new UsageError(`There is no completion for ${shell}, only for bash, zsh and fish`);
       const entries = commands().map(({ name, summary, options = {} }) => ({
-        ...{ name, summary },
+        name,
+        summary,
         options: [...Object.keys(options), ...shared].map((option) => `--${option}`),
       }));
       console.log(print(entries));

@@ -1,4 +1,4 @@
-// Prints JSON Schemas as TypeScript types. Supports the keywords that the API documents and the schemas of custom stores use.
+/** Prints JSON Schemas as TypeScript types. Supports the keywords that the API documents and the schemas of custom stores use. */
 
 /** A JSON Schema, or any other part of a document. */
 export type Schema = { readonly [name: string]: unknown };

@@ -1,13 +1,14 @@
-/** The pure parts of the device script and of what it shares: rows, ids, resuming, the vehicle, retries. */
+/** The pure parts of `vigil device`: rows, ids, resuming, the vehicle, the summary. */
 import { expect, test } from '@jest/globals';
-import { describe as describeAnswer, findCredentials, waitBefore } from '../../../scripts/client.js';
-import * as device from '../../../scripts/device.js';
+import { summarize } from '../../../src/cli/device-command.js';
+import { type Packet, parseTime, readPackets, storedCount, toPacket, withIds } from '../../../src/cli/recording.js';
+import { vehicleAt } from '../../../src/cli/vehicle.js';
 
 const CSV = '\uFEFFtime,lat,on,name,serial\n1410324847000,48.5,true,car,0071\n\n2014-09-10T04:54:08,,FALSE,,\n';
 const ROW = { time: 1410324847000, value: 1 };
 
 test('converts a row to a packet with typed parameters, without empty cells', () => {
-  expect(device.readPackets(CSV)).toEqual([
+  expect(readPackets(CSV)).toEqual([
     { time: 1410324847000, lat: 48.5, on: true, name: 'car', serial: '0071' },
     { time: 1410324848000, on: false },
   ]);
@@ -21,7 +22,7 @@ test.each([
   ['2014-09-10T06:54:07+02:00', 1410324847000],
   ['', Number.NaN],
   ['noon', Number.NaN],
-])('parses the time %s', (text, time) => expect(device.parseTime(text)).toBe(time));
+])('parses the time %s', (text, time) => expect(parseTime(text)).toBe(time));
 
 test.each([
   ['1e3', 1000],
@@ -32,7 +33,7 @@ test.each([
   ['8949000000000000000', '8949000000000000000'],
   ['TRUE', true],
   ['yes', 'yes'],
-])('parses the cell %s', (cell, value) => expect(device.toPacket(['time', 'a'], ['1', cell], 2).a).toBe(value));
+])('parses the cell %s', (cell, value) => expect(toPacket(['time', 'a'], ['1', cell], 2).a).toBe(value));
 
 test.each([
   ['when,a\n1,2\n', 'The first column must be "time", not "when"'],
@@ -41,10 +42,10 @@ test.each([
   ['time,a,a\n1,2,3\n', 'The column "a"'],
   ['time,a\n1,2\nx,3\n', 'Row 3: "x" is not a time'],
   ['time,a\n1,2,3\n', 'line 2'],
-])('refuses an invalid recording: %j', (csv, message) => expect(() => device.readPackets(csv)).toThrow(message));
+])('refuses an invalid recording: %j', (csv, message) => expect(() => readPackets(csv)).toThrow(message));
 
 test('assigns the same ids in every replay, and different ids to rows, equal rows and objects', () => {
-  const ids = (object: string, count: number) => device.withIds(object, Array(count).fill(ROW)).map((row) => row._id);
+  const ids = (object: string, count: number) => withIds(object, Array(count).fill(ROW)).map((row) => row._id);
   expect(ids('a', 3).slice(0, 2)).toEqual(ids('a', 2));
   expect(new Set([...ids('a', 2), ...ids('b', 2)]).size).toBe(4);
   expect(ids('a', 1)[0]).toMatch(/^[0-9a-f]{24}$/);
@@ -56,54 +57,30 @@ test.each([0, 1, 499, 500, 22694, 22695])('finds %d stored rows with few request
     questions++;
     return index < stored;
   };
-  expect(await device.storedCount(22695, isStored)).toBe(stored);
+  expect(await storedCount(22695, isStored)).toBe(stored);
   expect(questions).toBeLessThanOrEqual(15);
 });
 
 test('simulates continuous, plausible rounds and fuel consumption', () => {
-  const trip = Array.from({ length: 2400 }, (_, second) => device.vehicleAt(second));
+  const trip = Array.from({ length: 2400 }, (_, second) => vehicleAt(second));
   const speeds = trip.map(({ speed }) => Number(speed));
   expect(Math.max(...speeds)).toBeGreaterThan(50);
   expect(Math.max(...speeds)).toBeLessThan(120);
   expect(trip.filter(({ speed }) => Number(speed) < 1).length).toBeGreaterThan(60);
   trip.slice(1).forEach((packet, index) => {
-    const before = trip[index] as device.Packet;
+    const before = trip[index] as Packet;
     expect(Math.abs(Number(packet.lat) - Number(before.lat))).toBeLessThan(0.0004);
     expect(Math.abs(Number(packet.lon) - Number(before.lon))).toBeLessThan(0.0006);
     expect(Number(packet.fuel)).toBeLessThanOrEqual(Number(before.fuel));
     expect(Number(packet.angle)).toBeLessThan(360);
   });
-  expect(device.vehicleAt(1100)).toMatchObject({ ignition: false, speed: 0 });
+  expect(vehicleAt(1100)).toMatchObject({ ignition: false, speed: 0 });
 });
 
 test('summarizes packets, requests and percentiles', () => {
   const times = Array.from({ length: 100 }, (_, index) => 100 - index);
-  expect(device.summarize(1000, 2000, times)).toBe(
+  expect(summarize(1000, 2000, times)).toBe(
     '1000 packets in 2.0 s: 500.0 packets/s; 100 requests, acknowledged in p50 50.0 ms, p99 99.0 ms',
   );
-  expect(device.summarize(0, 0, [])).toContain('0 packets');
-});
-
-test('retries only temporary errors, after the time that the server requests', () => {
-  expect([400, 401, 404, 409, 500].map((status) => waitBefore(1, status, null))).toEqual(Array(5).fill(null));
-  expect(waitBefore(1, 429, null)).toBeNull();
-  expect(waitBefore(1, 429, '7')).toBe(7000);
-  expect(waitBefore(9, 503, '2')).toBe(2000);
-  expect(waitBefore(1, 503, new Date(Date.now() + 60_000).toUTCString())).toBeGreaterThan(50_000);
-  expect(waitBefore(1, 0, null)).toBeLessThanOrEqual(500);
-  expect(waitBefore(50, 0, null)).toBeLessThanOrEqual(30_000);
-});
-
-test('reports an error with the explanation of the server', () => {
-  const body = { message: 'Bad Request', helper: { message: 'lat must be a number' } };
-  expect(describeAnswer(400, body)).toBe('400 Bad Request: lat must be a number');
-  expect(describeAnswer(404, { message: 'Not Found' })).toBe('404 Not Found');
-});
-
-test('prefers explicit options to the environment', async () => {
-  const env = { VIGIL_TOKEN: 't', ADMIN_PASSWORD: 'p' };
-  expect(await findCredentials({ token: 'x', login: 'l' }, env)).toEqual({ token: 'x' });
-  expect(await findCredentials({ login: 'l', password: 'q' }, env)).toEqual({ login: 'l', password: 'q' });
-  expect(await findCredentials({}, env)).toEqual({ token: 't' });
-  expect(await findCredentials({}, { ADMIN_PASSWORD: 'p' })).toEqual({ login: 'admin', password: 'p' });
+  expect(summarize(0, 0, [])).toContain('0 packets');
 });

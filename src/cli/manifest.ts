@@ -1,8 +1,8 @@
-// Reads the files of `vigil apply`: entities as YAML or JSON, each with its store.
+/** Reads the files of `vigil apply`: entities as YAML or JSON, each with its store. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { LineCounter, parseAllDocuments } from 'yaml';
-import { PlainError } from './command.js';
+import { PlainError } from '../program.js';
 
 /** One entity as a file describes it. */
 export interface Wanted {

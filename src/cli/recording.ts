@@ -1,0 +1,71 @@
+/** Recordings of `vigil device`: the rows of a CSV file as packets, each with an id by which it is stored once. */
+import { createHash } from 'node:crypto';
+import { parse } from 'csv-parse/sync';
+import { PlainError } from '../program.js';
+
+const SERVICE_FIELDS = ['_id', '_ts', '_oid', '_gid', 'id'];
+// Only JSON numbers: "007" and "+5" are codes and stay text.
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/** The packet of one row of a recording. */
+export type Packet = Record<string, number | boolean | string>;
+
+/** Reads a time: ms since the epoch, or ISO 8601, which is UTC unless it names a zone. */
+export function parseTime(text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text));
+  const iso = text.replace(' ', 'T');
+  return Date.parse(iso.includes('T') && !/(Z|[+-]\d\d:?\d\d)$/i.test(iso) ? `${iso}Z` : iso);
+}
+
+/** Converts one row to a packet without its empty cells. `line` appears in errors. */
+export function toPacket(columns: string[], cells: string[], line: number): Packet {
+  const packet: Packet = { time: parseTime(cells[0] ?? '') };
+  if (Number.isNaN(packet.time))
+    throw new PlainError(`Row ${line}: "${cells[0]}" is not a time (ms since the epoch, or ISO 8601)`);
+  columns.forEach((column, index) => {
+    const cell = cells[index] ?? '';
+    if (index > 0 && cell !== '') packet[column] = toValue(cell);
+  });
+  return packet;
+}
+
+function toValue(cell: string): number | boolean | string {
+  if (/^(true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
+  const value = Number(cell);
+  // A long serial number would lose its last digits.
+  const exact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  return NUMBER.test(cell) && exact ? value : cell;
+}
+
+/** Parses a recording. Errors of csv-parse name the malformed line. */
+export function readPackets(csv: string): Packet[] {
+  const [columns = [], ...rows] = parse(csv, { bom: true, trim: true, skip_empty_lines: true });
+  if (columns[0] !== 'time') throw new PlainError(`The first column must be "time", not "${columns[0] ?? ''}"`);
+  const wrong = columns.find((name, index) => SERVICE_FIELDS.includes(name) || columns.indexOf(name) !== index);
+  if (wrong !== undefined) throw new PlainError(`The column "${wrong}" is set by the service, or named twice`);
+  return rows.map((cells, index) => toPacket(columns, cells, index + 2));
+}
+
+/** Assigns each packet an id that is the same in every replay for this object. Equal rows get different ids. */
+export function withIds(objectId: string, packets: readonly Packet[]): Packet[] {
+  const seen = new Map<string, number>();
+  return packets.map((packet) => {
+    const content = JSON.stringify(packet);
+    const nth = seen.get(content) ?? 0;
+    seen.set(content, nth + 1);
+    const hash = createHash('sha256').update(`${objectId}\n${nth}\n${content}`);
+    return { _id: hash.digest('hex').slice(0, 24), ...packet };
+  });
+}
+
+/** Counts the stored rows by binary search, since a replay stores rows in order without gaps. */
+export async function storedCount(count: number, isStored: (index: number) => Promise<boolean>): Promise<number> {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (await isStored(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
