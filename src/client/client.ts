@@ -3,8 +3,8 @@ import type { EventOptions, EventStream } from './events.js';
 import { createEventStream } from './events.js';
 import type { Caller, CommandFields, Routes, SecurityEventFields, Stores, TokenAnswer } from './generated/api.js';
 import { createObjectsClient, type ObjectsClient } from './objects.js';
-import { type Query, toPath, toQueryString } from './query.js';
 import { createOpen, createSend, type RequestSettings } from './requests.js';
+import { createRouteRequest, type RouteRequest } from './routes.js';
 import { createServerSentEvents } from './server-sent-events.js';
 import { type AddedStore, type CallOptions, createStoreClient, type StoreClient } from './stores.js';
 import { type Credentials, createTokenSource, type Issued } from './token-source.js';
@@ -14,8 +14,9 @@ export { VigilError } from './client-error.js';
 export type { EventName, LiveEvent } from './event-source.js';
 export type { EventOptions, EventState, EventStream, EventTransport } from './events.js';
 export type * from './generated/api.js';
-export type { Listing } from './listing.js';
+export type { Listing, PageSize } from './listing.js';
 export type { CommandQuery, NewPacket, ObjectsClient, SendOptions } from './objects.js';
+export type { RouteInput, RouteRequest } from './routes.js';
 export type { AddedStore, CallOptions, ListMeta, ListQuery, StoreClient } from './stores.js';
 
 export type { WebSocketClass, WebSocketLike } from './web-socket.js';
@@ -36,22 +37,6 @@ export interface ClientOptions extends Credentials {
   readonly WebSocket?: WebSocketClass;
   readonly onRetry?: RequestSettings['onRetry'];
 }
-
-/** What a route needs: its path parameters, its query, its body; what it does not have may be left out. */
-export type RouteInput<Name extends keyof Routes> = CallOptions & { readonly timeoutMs?: number } & Given<
-    'path',
-    Routes[Name]['path']
-  > &
-  Given<'query', Routes[Name]['query']> &
-  Given<'body', Routes[Name]['body']>;
-
-type Given<Key extends string, Value> = [Value] extends [undefined]
-  ? { readonly [K in Key]?: undefined }
-  : undefined extends Value
-    ? { readonly [K in Key]?: Value }
-    : Partial<Value> extends Value
-      ? { readonly [K in Key]?: Value }
-      : { readonly [K in Key]: Value };
 
 type StoreClients = {
   readonly [Name in Exclude<keyof Stores, 'objects' | 'commands' | 'audit'>]: StoreClient<Stores[Name]>;
@@ -83,7 +68,7 @@ export interface VigilClient extends StoreClients {
   /** Live events: `for await (const event of client.events())`. */
   events(options?: EventOptions): EventStream;
   /** Any route, by its name in the OpenAPI document. */
-  request<Name extends keyof Routes>(name: Name, input: RouteInput<Name>): Promise<Routes[Name]['answer']>;
+  readonly request: RouteRequest;
   /** The raw answer to a path with its query, for what is read while it arrives. Throws a `VigilError` for all but success. */
   open(
     path: string,
@@ -102,12 +87,7 @@ export function createClient(options: ClientOptions = {}): VigilClient {
     websocket: createWebSockets({ ...settings, WebSocket: options.WebSocket ?? findWebSocket() }),
   };
   const stores = STORES.map((name) => [name, createStoreClient(send, name)]);
-  const request: VigilClient['request'] = async (name, { path, query, body, signal, timeoutMs }) => {
-    const [method, template] = name.split(' ') as [string, string];
-    const address = toPath(template, path) + toQueryString(query as Query | undefined);
-    const answer = await send({ method, path: address, body, signal, timeoutMs, isRepeatable: method === 'GET' });
-    return answer.body as never;
-  };
+  const request = createRouteRequest(send);
   return {
     ...(Object.fromEntries(stores) as StoreClients),
     auth: {
@@ -141,8 +121,8 @@ function toSettings(options: ClientOptions): RequestSettings {
     retryMs: options.retryMs ?? 500,
     onRetry: options.onRetry ?? (() => undefined),
   };
-  const nobody = { current: async () => null, renew: async () => false };
-  const logIn = createSend({ ...base, tokens: nobody });
+  const anonymous = { current: async () => null, renew: async () => false };
+  const logIn = createSend({ ...base, tokens: anonymous });
   const issue = async (): Promise<Issued> => {
     const request = { method: 'POST', path: '/api/v1/auth/token', body: options.login };
     const { body } = await logIn({ ...request, isRepeatable: true });

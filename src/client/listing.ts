@@ -1,6 +1,6 @@
 /** Lists in pages, as long as there are more. */
 import { type Query, toQueryString } from './query.js';
-import type { HttpAnswer, Send } from './requests.js';
+import type { Send } from './requests.js';
 
 /** The elements of a list, one after the other; nothing is requested before the iteration. */
 export interface Listing<T> extends AsyncIterable<T> {
@@ -10,12 +10,14 @@ export interface Listing<T> extends AsyncIterable<T> {
   all(): Promise<T[]>;
 }
 
+/** The number of elements of a page, 10,000 by default and at most; a function receives how many were read. */
+export type PageSize = number | ((read: number) => number);
+
 export interface ListRequest {
   readonly path: string;
   /** `limit` bounds the whole list. */
   readonly query: Query & { readonly limit?: number | undefined };
-  /** The largest page; 10,000 by default. */
-  readonly pageSize?: number | undefined;
+  readonly pageSize?: PageSize | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -36,29 +38,28 @@ export function createListing<T>(send: Send, request: ListRequest): Listing<T> {
   };
 }
 
-async function* readPages<T>(send: Send, request: ListRequest): AsyncGenerator<T[]> {
+/** The pages of a list. */
+export async function* readPages<T>(send: Send, request: ListRequest): AsyncGenerator<T[]> {
   const { query, pageSize = LARGEST_PAGE, signal } = request;
-  let left = query.limit ?? Number.POSITIVE_INFINITY;
-  let offset = Number(query.offset ?? 0);
-  let path = '';
-  while (left > 0) {
-    const limit = Math.min(left, pageSize, LARGEST_PAGE);
-    path ||= request.path + toQueryString({ ...query, limit, ...(offset > 0 && { offset }) });
-    const { body, headers } = await send({ method: 'GET', path, isRepeatable: true, signal });
-    const page = body as T[];
+  let read = 0;
+  let headers: Headers | undefined;
+  for (;;) {
+    const size = typeof pageSize === 'number' ? pageSize : pageSize(read);
+    const limit = Math.min((query.limit ?? Number.POSITIVE_INFINITY) - read, size, LARGEST_PAGE);
+    if (limit <= 0) return;
+    const offset = Number(query.offset ?? 0) + read || undefined;
+    const path = toNextPath(headers, limit) ?? request.path + toQueryString({ ...query, limit, offset });
+    const answer = await send({ method: 'GET', path, isRepeatable: true, signal });
+    const page = answer.body as T[];
     if (page.length > 0) yield page;
     if (page.length < limit) return;
-    left -= page.length;
-    offset += page.length;
-    path = toNextPath({ headers }, Math.min(left, pageSize, LARGEST_PAGE)) ?? '';
+    read += page.length;
+    headers = answer.headers;
   }
 }
 
-/** `Link` of a full page; there is none where the order is another than by key. */
-function toNextPath({ headers }: Pick<HttpAnswer, 'headers'>, limit: number): string | null {
-  const [, path, query] = /<([^>?]*)\??([^>]*)>; rel="next"/.exec(headers.get('link') ?? '') ?? [];
-  if (path === undefined) return null;
-  const parameters = new URLSearchParams(query);
-  parameters.set('limit', String(limit));
-  return `${path}?${parameters}`;
+/** `Link` of a full page, with another `limit`; there is none where the order is another than by key. */
+function toNextPath(headers: Headers | undefined, limit: number): string | undefined {
+  const [, path] = /<([^>]*)>; rel="next"/.exec(headers?.get('link') ?? '') ?? [];
+  return path?.replace(/([?&]limit=)\d+/, `$1${limit}`);
 }

@@ -2,12 +2,9 @@
 import type { WhereValue } from './generated/api.js';
 
 /** What a query parameter may be given as. */
-export type QueryValue =
-  | WhereValue
-  | undefined
-  | Date
-  | readonly WhereValue[]
-  | { readonly [field: string]: WhereValue | readonly WhereValue[] };
+export type QueryValue = WhereValue | undefined | Date | readonly WhereValue[] | Where;
+
+type Where = { readonly [field: string]: WhereValue | readonly WhereValue[] };
 
 export type Query = { readonly [name: string]: QueryValue };
 
@@ -15,9 +12,8 @@ export type Query = { readonly [name: string]: QueryValue };
 export function toPath(template: string, parameters: Readonly<Record<string, string>> = {}): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = parameters[name];
-    if (value === undefined || value === '') throw new TypeError(`${template}: ${name} is missing`);
-    // A browser would resolve them as folders.
-    if (value === '.' || value === '..') throw new TypeError(`${template}: ${name} cannot be ${value}`);
+    // A browser would resolve dots as folders.
+    if (!value || /^\.\.?$/.test(value)) throw new TypeError(`${template}: ${name} cannot be "${value}"`);
     return encodeURIComponent(value);
   });
 }
@@ -27,11 +23,11 @@ export function toQueryString(query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    if (value instanceof Date) parameters.append(name, String(value.getTime()));
-    else if (isList(value)) parameters.append(name, toList(value));
-    else if (typeof value === 'object' && value !== null) {
-      for (const [field, wanted] of Object.entries(value)) parameters.append(`where.${field}`, toWhere(wanted));
-    } else parameters.append(name, String(value));
+    if (name === 'where') {
+      for (const [field, wanted] of Object.entries(value as Where))
+        parameters.append(`where.${field}`, toWhere(wanted));
+    } else if (isList(value)) parameters.append(name, toList(value));
+    else parameters.append(name, String(value instanceof Date ? value.getTime() : value));
   }
   const text = parameters.toString();
   return text === '' ? '' : `?${text}`;

@@ -1,7 +1,7 @@
 /** The generic interface of a store. */
 import { VigilError } from './client-error.js';
 import type { Entity, Routes, Success } from './generated/api.js';
-import { createListing, type Listing } from './listing.js';
+import { createListing, type Listing, type PageSize } from './listing.js';
 import { type Query, toPath, toQueryString } from './query.js';
 import type { HttpRequest, Send } from './requests.js';
 
@@ -11,7 +11,7 @@ export interface CallOptions {
 
 /** What every list accepts; `limit` bounds the whole list, `pageSize` a request. */
 export type ListQuery = Omit<Routes['GET /api/v1/{store}']['query'], 'meta' | 'after'> &
-  CallOptions & { readonly pageSize?: number | undefined };
+  CallOptions & { readonly pageSize?: PageSize | undefined };
 
 /** The types of a store's entities. */
 export interface StoreTypes {

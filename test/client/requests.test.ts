@@ -44,6 +44,10 @@ test('stores packets, and lists them page by page until there are no more', asyn
   const sizes: number[] = [];
   for await (const page of vigil.objects.packets('truck', { pageSize: 10 }).pages()) sizes.push(page.length);
   expect(sizes).toEqual([10, 10, 5]);
+  const growing: number[] = [];
+  const pageSize = (read: number): number => (read === 0 ? 5 : read + 4);
+  for await (const page of vigil.objects.packets('truck', { pageSize }).pages()) growing.push(page.length);
+  expect(growing).toEqual([5, 9, 11]);
   const numbers = async (query: object) => (await vigil.objects.packets('truck', query).all()).map(({ n }) => n);
   expect(await numbers({ pageSize: 7, limit: 16 })).toEqual(packets.slice(0, 16).map(({ n }) => n));
   expect(await numbers({ pageSize: 10, sortBy: '-n', only: ['n'] })).toEqual(packets.map(({ n }) => n).reverse());
