@@ -5,7 +5,7 @@ import { CopyBox } from '../parts/copy.js';
 import { Dialog } from '../parts/dialog.js';
 import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import { objects } from '../state/fleet.js';
 import { user } from '../state/session.js';
 import { write } from '../state/write.js';
@@ -74,7 +74,9 @@ function TokenForm({ onMade, onClose }: { onMade: (made: Made) => void; onClose:
     const scopes = toScopes();
     const expiresIn = toLifetimeMs(days.value);
     onMade(
-      await call<Made>('POST', '/account/tokens', { name: name.value.trim(), expiresIn, ...(scopes && { scopes }) }),
+      await request('POST /api/v1/account/tokens', {
+        body: { name: name.value.trim(), expiresIn, ...(scopes && { scopes }) },
+      }),
     );
   };
   return (

@@ -4,7 +4,7 @@ import { Confirm } from '../parts/confirm.js';
 import { Field, Form, useWork } from '../parts/form.js';
 import { notify } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, list } from '../state/api.js';
+import { list, request } from '../state/api.js';
 import { reloadUser, user } from '../state/session.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
@@ -32,7 +32,7 @@ function Details() {
   const [name, email] = [useSignal(user.value?.name ?? ''), useSignal(user.value?.email ?? '')];
   const work = useWork();
   const save = async (): Promise<void> => {
-    await call('PATCH', '/account', { name: name.value, email: email.value || null });
+    await request('PATCH /api/v1/account', { body: { name: name.value, email: email.value || null } });
     await reloadUser();
     notify(t('profile.saved'));
   };
@@ -68,7 +68,8 @@ function Password() {
   const revoked = useSignal<readonly Token[] | null>(null);
   const work = useWork();
   const change = async (tokens: readonly Token[]): Promise<void> => {
-    await call('PATCH', '/account', { oldPassword: oldPassword.value, password: password.value });
+    const body = { oldPassword: oldPassword.value, password: password.value };
+    await request('PATCH /api/v1/account', { body });
     [oldPassword.value, password.value] = ['', ''];
     notify(tokens.length > 0 ? t('profile.revoked', { names: namesOf(tokens) }) : t('profile.passwordSaved'));
   };

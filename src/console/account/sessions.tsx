@@ -6,27 +6,21 @@ import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Entity } from '../state/api.js';
+import { type Routes, request } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { logOut } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t } from '../text/language.js';
 import { describeAgent } from './agent.js';
 
-interface Session extends Entity {
-  readonly time: number;
-  readonly expiresAt: number;
-  readonly address?: string | null;
-  readonly agent?: string | null;
-  readonly current: boolean;
-}
+type Session = Routes['GET /api/v1/account/sessions']['answer'][number];
 
 export function Sessions() {
-  const { data, error, reload } = useFetched(() => call<Session[]>('GET', '/account/sessions'));
+  const { data, error, reload } = useFetched(() => request('GET /api/v1/account/sessions', {}));
   const isAsking = useSignal(false);
   const end = async ({ _id, current }: Session): Promise<void> => {
     if (current) return logOut();
-    await call('DELETE', `/account/sessions/${_id}`);
+    await request('DELETE /api/v1/account/sessions/{id}', { path: { id: _id } });
     await reload();
   };
   const sessions = data.value;
@@ -53,7 +47,7 @@ export function Sessions() {
         <Confirm
           {...{ title: t('sessions.endOthers'), text: t('sessions.endOthersAbout'), action: t('sessions.endOthers') }}
           onConfirm={async () => {
-            await call('DELETE', '/account/sessions');
+            await request('DELETE /api/v1/account/sessions', {});
             await reload();
           }}
           onClose={() => write(isAsking)(false)}
@@ -73,7 +67,7 @@ function SessionItem({ session, onEnd }: { session: Session; onEnd: () => void }
           {session.current && <span class="tag good">{t('sessions.current')}</span>}
         </h3>
         <p class="quiet">
-          {session.address} · {t('sessions.since')} <Age ms={session.time} /> ·{' '}
+          {session.address} · {t('sessions.since')} <Age ms={session.time ?? 0} /> ·{' '}
           {t('sessions.until', { time: formatDateTime(session.expiresAt) })}
         </p>
       </div>

@@ -6,7 +6,7 @@ import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Entity, list } from '../state/api.js';
+import { type Entity, list, request } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
 import { write } from '../state/write.js';
@@ -109,7 +109,7 @@ function Revoke({ token, onDone, onClose }: RevokeProps) {
       text={t('tokens.revokeAbout')}
       action={t('tokens.revoke')}
       onConfirm={async () => {
-        await call('DELETE', `/account/tokens/${token._id}`);
+        await request('DELETE /api/v1/account/tokens/{id}', { path: { id: token._id } });
         await onDone();
       }}
       onClose={onClose}

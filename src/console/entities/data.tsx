@@ -1,5 +1,5 @@
 /** Stores without a page of their own: labels, webhooks, and those that administrators add. */
-import { call, type Entity, toQuery } from '../state/api.js';
+import { list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { may, user } from '../state/session.js';
 import { t } from '../text/language.js';
@@ -25,8 +25,8 @@ export function Data({ store = 'labels' }: { store?: string }) {
 /** The schema of a store that an administrator added; null where the user may not read it, or sees several stores of this name and has none. */
 async function schemaOf(store: string): Promise<unknown> {
   if (isBuiltInStore(store) || !may('GET', '/stores')) return null;
-  const query = toQuery({ 'where.name': JSON.stringify(store), only: 'group,schema', limit: MOST_NAMESAKES });
-  const found = await call<Entity[]>('GET', `/stores${query}`);
+  const query = { where: { name: store }, only: ['group', 'schema'], limit: MOST_NAMESAKES };
+  const found = await list('/stores', query);
   const own = found.find(({ group }) => group === user.value?.group);
   return (own ?? (found.length === 1 ? found[0] : undefined))?.schema ?? null;
 }

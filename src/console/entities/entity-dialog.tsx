@@ -1,7 +1,7 @@
 /** The dialogs of the entities of a store, which are loaded when one is opened. */
 import type { Signal } from '@preact/signals';
 import { Confirm } from '../parts/confirm.js';
-import { call, type Entity } from '../state/api.js';
+import { type Entity, request } from '../state/api.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { EntityForm } from './entity-form.js';
@@ -51,7 +51,7 @@ function Removal({ kind, entity, onDone, onClose }: RemovalProps) {
       text={t('entity.removeAbout')}
       action={t('action.remove')}
       onConfirm={async () => {
-        await call('DELETE', `/${kind.store}/${entity._id}`);
+        await request('DELETE /api/v1/{store}/{id}', { path: { store: kind.store, id: entity._id } });
         await onDone();
       }}
       onClose={onClose}

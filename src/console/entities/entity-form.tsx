@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { Dialog } from '../parts/dialog.js';
 import { Form, useWork } from '../parts/form.js';
-import { call, type Entity, type Json } from '../state/api.js';
+import { type Entity, type Json, request } from '../state/api.js';
 import { t } from '../text/language.js';
 import { fitting, toPart, toText } from './entity-fields.js';
 import { EntityInput } from './entity-input.js';
@@ -30,10 +30,11 @@ export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
     const parts = fields.map((field) => toPart(field, texts.value[field.name] ?? '', entity, fields));
     const body: Json = Object.assign({}, ...parts);
     if (entity !== null && Object.keys(body).length === 0) return onClose();
+    const path = { store: kind.store, id: entity?._id ?? '' };
     const answer =
       entity === null
-        ? await call<Entity>('POST', `/${kind.store}`, body)
-        : await call<Entity>('PATCH', `/${kind.store}/${entity._id}`, body);
+        ? await request('POST /api/v1/{store}', { path, body })
+        : await request('PATCH /api/v1/{store}/{id}', { path, body });
     onClose();
     await onDone(answer);
   };

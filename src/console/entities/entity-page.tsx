@@ -6,7 +6,7 @@ import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Entity, toQuery } from '../state/api.js';
+import { type Entity, list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { loadPart } from '../state/parts.js';
 import { forgetNames, nameOf } from '../state/references.js';
@@ -22,10 +22,11 @@ export function EntityPage({ kind }: { kind: EntityKind }) {
   const search = useSignal('');
   const { data, error, reload } = useFetched(
     () =>
-      call<Entity[]>(
-        'GET',
-        `/${kind.store}${toQuery({ search: search.value, limit: PAGE, sortBy: kind.isNewestFirst ? '-_id' : null })}`,
-      ),
+      list(`/${kind.store}`, {
+        search: search.value || undefined,
+        limit: PAGE,
+        sortBy: kind.isNewestFirst ? '-_id' : undefined,
+      }),
     [kind.store, search.value],
   );
   const { opened, dialog, open } = useDialog();

@@ -4,24 +4,15 @@ import { useLocation } from 'preact-iso/router';
 import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
 import { Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Json, toQuery, VigilError } from '../state/api.js';
+import { type Routes, request, toQueryString, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { namedOf, nameOf, titleOf } from '../state/references.js';
 import { write } from '../state/write.js';
 import { type TextKey, t } from '../text/language.js';
 
-interface Rights extends Json {
-  readonly login: string;
-  readonly group: string;
-  readonly active: boolean;
-  readonly role: { readonly _id: string; readonly name?: string } | null;
-  readonly credentials: readonly string[] | null;
-  readonly status?: 200 | 401 | 403 | 404;
-  readonly credential?: string | null;
-  readonly entity?: { readonly store: string; readonly reasons: readonly Reason[] } | null;
-}
-
-type Reason = 'group' | 'owner' | 'shared' | 'built-in';
+type Permissions = Routes['GET /api/v1/users/{id}/permissions'];
+type Rights = Permissions['answer'];
+type Method = Permissions['query']['method'];
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 
 export function RightsPage() {
@@ -34,7 +25,11 @@ export function RightsPage() {
   const work = useWork();
   const ask = async (): Promise<void> =>
     route(
-      `/access/rights${toQuery({ user: user.value, method: path.value && method.value, path: path.value.trim() })}`,
+      `/access/rights${toQueryString({
+        user: user.value,
+        method: path.value === '' ? undefined : method.value,
+        path: path.value.trim() || undefined,
+      })}`,
     );
   const users = namedOf('users').map((one) => [one._id, titleOf(one)] as const);
   return (
@@ -61,7 +56,11 @@ export function RightsPage() {
 
 function Answer({ user, method, path }: { user: string; method?: string | undefined; path?: string | undefined }) {
   const { data, error } = useFetched(
-    () => call<Rights>('GET', `/users/${encodeURIComponent(user)}/permissions${toQuery({ method, path })}`),
+    () =>
+      request('GET /api/v1/users/{id}/permissions', {
+        path: { id: user },
+        query: { method: method as Method, path },
+      }),
     [user, method, path],
   );
   const rights = data.value;

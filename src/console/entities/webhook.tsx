@@ -7,7 +7,7 @@ import { CopyBox } from '../parts/copy.js';
 import { Dialog } from '../parts/dialog.js';
 import { Problem, Select, useWork } from '../parts/form.js';
 import { Skeleton } from '../parts/notices.js';
-import { call, type Entity, toQuery } from '../state/api.js';
+import { type Entity, list, request } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { type Fetched, useFetched } from '../state/fetched.js';
 import { may } from '../state/session.js';
@@ -38,14 +38,14 @@ const STATES = ['pending', 'delivered', 'dead', 'withheld'] as const;
 const MAY_BE_SENT = new Set<string>(['pending', 'dead']);
 
 export function WebhookDialog({ handler, onClose }: { handler: Entity; onClose: () => void }) {
-  const path = `/handlers/${handler._id}`;
   const state = useSignal('');
   const messages = useFetched(
     () =>
-      call<Message[]>(
-        'GET',
-        `${path}/deliveries${toQuery({ sortBy: '-_id', limit: SHOWN, 'where.state': state.value })}`,
-      ),
+      list<Message>(`/handlers/${handler._id}/deliveries`, {
+        sortBy: '-_id',
+        limit: SHOWN,
+        where: state.value === '' ? undefined : { state: state.value },
+      }),
     [state.value],
   );
   const askedS = useSignal(0);
@@ -58,40 +58,40 @@ export function WebhookDialog({ handler, onClose }: { handler: Entity; onClose: 
   }, [nowMs.value]);
   return (
     <Dialog title={labelOf(handler)} onClose={onClose} size="medium">
-      <Receiver path={path} onSent={messages.reload} />
+      <Receiver id={handler._id} onSent={messages.reload} />
       <Select
         label={t('webhook.messages')}
         value={state.value}
         options={[['', t('webhook.all')], ...STATES.map((one) => [one, t(`webhook.${one}`)] as const)]}
         onChange={write(state)}
       />
-      <Messages path={path} messages={messages} />
+      <Messages id={handler._id} messages={messages} />
     </Dialog>
   );
 }
 
 /** What can be done with the receiver; nothing without a permission. */
-function Receiver({ path, onSent }: { path: string; onSent: () => Promise<void> }) {
+function Receiver({ id, onSent }: { id: string; onSent: () => Promise<void> }) {
   const [answer, secret] = [useSignal<Answer | null>(null), useSignal<string | null>(null)];
   const work = useWork();
   const test = async (): Promise<void> => {
     answer.value = null;
-    answer.value = await call<Answer & Record<string, unknown>>('POST', `${path}/test`, {});
+    answer.value = await request('POST /api/v1/handlers/{id}/test', { path: { id }, body: {} });
     void onSent();
   };
   const isAsked = useSignal(false);
   const renew = async (): Promise<void> => {
-    secret.value = (await call<{ secret: string } & Record<string, unknown>>('POST', `${path}/secret`, {})).secret;
+    secret.value = (await request('POST /api/v1/handlers/{id}/secret', { path: { id }, body: {} })).secret;
   };
   return (
     <div class="form" aria-live="polite">
       <div class="actions">
-        {may('POST', `${path}/test`) && (
+        {may('POST', `/handlers/${id}/test`) && (
           <button type="button" class="button" aria-busy={work.isBusy.value} onClick={() => void work.run(test)}>
             {t('webhook.test')}
           </button>
         )}
-        {may('POST', `${path}/secret`) && secret.value === null && (
+        {may('POST', `/handlers/${id}/secret`) && secret.value === null && (
           <button type="button" class="button" onClick={() => write(isAsked)(true)}>
             {t('webhook.newSecret')}
           </button>
@@ -127,11 +127,14 @@ const isAccepted = ({ status }: Answer): boolean => status !== null && status >=
 const reasonOf = ({ status, error }: Pick<Message, 'status' | 'error'>): string =>
   [status, error].filter((one) => one !== null && one !== undefined && one !== '').join(' · ');
 
-function Messages({ path, messages: { data, error, reload } }: { path: string; messages: Fetched<Message[]> }) {
+function Messages({ id, messages: { data, error, reload } }: { id: string; messages: Fetched<Message[]> }) {
   const work = useWork();
-  const retry = (id: string) =>
+  const retry = (deliveryID: string) =>
     work.run(async () => {
-      await call('POST', `${path}/deliveries/${id}/retry`, {});
+      await request('POST /api/v1/handlers/{id}/deliveries/{deliveryID}/retry', {
+        path: { id, deliveryID },
+        body: {},
+      });
       await reload();
     });
   return (
@@ -159,7 +162,7 @@ function Messages({ path, messages: { data, error, reload } }: { path: string; m
                 )}
               </small>
             </div>
-            {MAY_BE_SENT.has(message.state) && may('POST', `${path}/deliveries/${message._id}/retry`) && (
+            {MAY_BE_SENT.has(message.state) && may('POST', `/handlers/${id}/deliveries/${message._id}/retry`) && (
               <button type="button" class="button small" onClick={() => void retry(message._id)}>
                 {t('webhook.retry')}
               </button>

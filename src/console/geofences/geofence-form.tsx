@@ -4,7 +4,7 @@ import type { DrawMode } from '../map/draw.js';
 import { Field, Form, useWork } from '../parts/form.js';
 import { notify } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import { write } from '../state/write.js';
 import { type TextKey, t } from '../text/language.js';
 import type { Drawing } from './drawing.js';
@@ -34,8 +34,9 @@ export function GeofenceForm({ drawing, onSaved }: FormProps) {
     if (shape.value === undefined && geofence === null) throw new Error(t('geofences.drawFirst'));
     // A former radius must not turn a point into a circle again.
     const drawn = isChanged.value && shape.value ? { radius: null, ...shape.value } : {};
-    if (geofence === null) await call('POST', '/geofences', { name: name.value, ...shape.value });
-    else await call('PATCH', `/geofences/${geofence._id}`, { name: name.value, ...drawn });
+    const path = { store: 'geofences', id: geofence?._id ?? '' };
+    if (geofence === null) await request('POST /api/v1/{store}', { path, body: { name: name.value, ...shape.value } });
+    else await request('PATCH /api/v1/{store}/{id}', { path, body: { name: name.value, ...drawn } });
     notify(t('profile.saved'));
     drawing.stop();
     await onSaved();

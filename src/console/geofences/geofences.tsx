@@ -9,7 +9,7 @@ import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import { type Geofence, geofences, loadGeofences, MAX_GEOFENCES } from '../state/geofences.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
@@ -166,7 +166,7 @@ function Removal({ geofence, onDone, onClose }: RemovalProps) {
       text={t('entity.removeAbout')}
       action={t('action.remove')}
       onConfirm={async () => {
-        await call('DELETE', `/geofences/${geofence._id}`);
+        await request('DELETE /api/v1/geofences/{id}', { path: { id: geofence._id } });
         await onDone();
       }}
       onClose={onClose}

@@ -1,5 +1,5 @@
 /** Searches the last packets of objects for their last position. Loaded when there is something to search. */
-import { call, toQuery, VigilError } from '../state/api.js';
+import { type ControlObjectFields, requestWithoutLogin, VigilError } from '../state/api.js';
 import { changed, objects, type Packet, stateRevision } from '../state/fleet.js';
 import { isPlaceless, PLACE_NAMES, placeIn, positionOf, rememberPlace, setPlace } from '../state/places.js';
 import { may } from '../state/session.js';
@@ -10,11 +10,7 @@ const FIX_PACKETS = 1_000;
 /** Objects of one page load for which that is done. */
 const MOST_FIXES = 20;
 
-/** Nobody is asked for a password by work in the background. */
-const QUIETLY = { mayAskLogin: false };
-
 type Plan = ReturnType<typeof createPositionPlan>;
-type Latest = Readonly<Record<string, { readonly value: unknown; readonly time: number }>>;
 
 let plan: Plan | null = null;
 let fixesLeft = MOST_FIXES;
@@ -65,11 +61,13 @@ function search({ ids, names, finish, giveBack }: PositionSearch): Promise<boole
 }
 
 async function findPlaces(ids: readonly string[], names: readonly string[]): Promise<void> {
-  const query = toQuery({
-    ...{ state: 'latest-of-each', 'where._id': ids.join(), limit: ids.length },
-    only: names.map((name) => `state.${name}`).join(),
-  });
-  const found = await call<{ _id: string; latest?: Latest }[]>('GET', `/objects${query}`, undefined, QUIETLY);
+  const query = {
+    state: 'latest-of-each',
+    where: { _id: ids },
+    limit: ids.length,
+    only: names.map((name) => `state.${name}`),
+  } as const;
+  const found = (await requestWithoutLogin('GET /api/v1/objects', { query })) as ControlObjectFields[];
   for (const { _id, latest = {} } of found) {
     const values = Object.entries(latest);
     const place = placeIn(values.map(([name, { value, time }]) => [name, { value, timeMs: time }]));
@@ -82,10 +80,9 @@ async function findPlaces(ids: readonly string[], names: readonly string[]): Pro
 
 /** The last value of a device that has lost its fix is 0, 0. */
 async function findFix(id: string, names: readonly string[]): Promise<void> {
-  const path = `/objects/${id}/packets`;
-  if (fixesLeft-- <= 0 || !may('GET', path)) return;
-  const query = toQuery({ sortBy: '-time', limit: FIX_PACKETS, only: ['time', ...names].join() });
-  const packets = await call<Packet[]>('GET', path + query, undefined, QUIETLY);
+  if (fixesLeft-- <= 0 || !may('GET', `/objects/${id}/packets`)) return;
+  const query = { sortBy: '-time', limit: FIX_PACKETS, only: ['time', ...names] };
+  const packets = (await requestWithoutLogin('GET /api/v1/objects/{id}/packets', { path: { id }, query })) as Packet[];
   rememberPlace(
     id,
     packets.find((packet) => positionOf(packet) !== null),

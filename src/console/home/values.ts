@@ -1,6 +1,6 @@
 /** The values of packets as people read them: with the names and units of the object's model. */
 import { signal } from '@preact/signals';
-import { call, type Json } from '../state/api.js';
+import { type Json, request } from '../state/api.js';
 import { TURN_MS } from '../state/places.js';
 import { formatNumber, t } from '../text/language.js';
 
@@ -31,9 +31,10 @@ const asked = new Set<string>();
 export function modelOf(objectId: string, modelId: string): Model | undefined {
   if (!asked.has(modelId)) {
     asked.add(modelId);
-    void call<Model & Json>('GET', `/objects/${objectId}/model`)
+    void request('GET /api/v1/objects/{id}/model', { path: { id: objectId } })
       .then((model) => {
-        models.value = new Map([...models.value, [modelId, model]]);
+        // The document of the API describes arguments and actions only as objects.
+        models.value = new Map([...models.value, [modelId, model as unknown as Model]]);
       })
       .catch(() => asked.delete(modelId));
   }

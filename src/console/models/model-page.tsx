@@ -6,7 +6,7 @@ import { forgetModels } from '../home/values.js';
 import { Field, Form, Problem, useWork } from '../parts/form.js';
 import { notify, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Entity, VigilError } from '../state/api.js';
+import { type Entity, request, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { forgetNames } from '../state/references.js';
 import { may } from '../state/session.js';
@@ -24,7 +24,8 @@ const NEW = 'new';
 
 export function ModelPage({ id = NEW }: { id?: string }) {
   const { data, error } = useFetched(
-    async (): Promise<Model> => (id === NEW ? { _id: '', name: '' } : call<Model>('GET', `/models/${id}`)),
+    async (): Promise<Model> =>
+      id === NEW ? { _id: '', name: '' } : (request('GET /api/v1/models/{id}', { path: { id } }) as Promise<Model>),
     [id],
   );
   return (
@@ -51,12 +52,11 @@ function ModelForm({ model }: { model: Model }) {
   const problem = useSignal<string | null>(null);
   const [work, { route }] = [useWork(), useLocation()];
   const save = async (): Promise<void> => {
-    const saved = isNew
-      ? await call<Model>('POST', '/models', { name: name.value, data: tree.value })
-      : await call<Model>('PATCH', `/models/${model._id}`, {
-          ...{ name: name.value, data: toRootPatch(stored.value, tree.value) },
-        });
-    stored.value = saved.data ?? EMPTY;
+    const body = { name: name.value, data: isNew ? tree.value : toRootPatch(stored.value, tree.value) };
+    const saved = await (isNew
+      ? request('POST /api/v1/models', { body })
+      : request('PATCH /api/v1/models/{id}', { path: { id: model._id }, body }));
+    stored.value = (saved.data as Node | undefined) ?? EMPTY;
     forgetNames('models');
     forgetModels();
     notify(t('profile.saved'));

@@ -6,7 +6,7 @@ import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Entity, type Json, toQuery } from '../state/api.js';
+import { type Entity, type Json, list } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { type Fetched, useFetched } from '../state/fetched.js';
 import type { FleetObject } from '../state/fleet.js';
@@ -57,7 +57,7 @@ export function CommandsTab({ object }: { object: FleetObject }) {
 /** The newest commands. Events report their beginning and end; the steps in between are polled while a command is open. */
 function useJournal(id: string): Fetched<Command[]> {
   const journal = useFetched(
-    () => call<Command[]>('GET', `/objects/${id}/commands${toQuery({ sortBy: '-_id', limit: SHOWN })}`),
+    () => list<Command>(`/objects/${id}/commands`, { sortBy: '-_id', limit: SHOWN }),
     [id, interruptions.value],
   );
   const askedS = useSignal(0);

@@ -4,7 +4,7 @@ import { deviceScopes, mayMakeToken } from '../account/token-scopes.js';
 import { CopyBox } from '../parts/copy.js';
 import { Problem, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import type { FleetObject } from '../state/fleet.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
@@ -27,11 +27,12 @@ export function ConnectDevice({ object }: { object: FleetObject }) {
   const scopes = deviceScopes([object.id, object._id]);
   const makeToken = async (): Promise<void> => {
     const wanted = { name: object.name, scopes, expiresIn: YEAR_MS };
-    token.value = (await call<{ token: string }>('POST', '/account/tokens', wanted)).token;
+    token.value = (await request('POST /api/v1/account/tokens', { body: wanted })).token;
   };
   const makePassword = async (): Promise<void> => {
     const made = createPassword();
-    await call('PATCH', `/objects/${object._id}`, { config: { auth: { username: 'device', password: made } } });
+    const body = { config: { auth: { username: 'device', password: made } } };
+    await request('PATCH /api/v1/objects/{id}', { path: { id: object._id }, body });
     password.value = made;
   };
   const path = `/objects/${object._id}`;

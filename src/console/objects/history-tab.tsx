@@ -7,7 +7,7 @@ import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call, toQuery } from '../state/api.js';
+import { list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
 import { loadPart } from '../state/parts.js';
@@ -27,12 +27,12 @@ export function HistoryTab({ object }: { object: FleetObject }) {
   const { query, path, route } = useLocation();
   const interval = intervalOf(query, object.state?.time);
   const { data, error } = useFetched(async () => {
-    const wanted = { begin: interval.fromMs, end: interval.toMs, sortBy: '-time', limit: MAX_PACKETS };
-    return (await call<Packet[]>('GET', `/objects/${object._id}/packets${toQuery(wanted)}`)).reverse();
+    const wanted = { from: interval.fromMs, to: interval.toMs, sortBy: '-time', limit: MAX_PACKETS };
+    return (await list<Packet>(`/objects/${object._id}/packets`, wanted)).reverse();
   }, [object._id, interval.fromMs, interval.toMs]);
   // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
   const zoom = ({ fromMs, toMs }: IntervalMs): void =>
-    route(`${path}${toQuery({ from: Math.round(fromMs), to: Math.round(toMs) })}`);
+    route(`${path}?from=${Math.round(fromMs)}&to=${Math.round(toMs)}`);
   const packets = data.value;
   const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
   return (
@@ -153,7 +153,7 @@ function Exports({
         <a
           key={format}
           class="button small"
-          href={`/api/v1/objects/${object._id}/packets${toQuery({ format, from: fromMs, to: toMs })}`}
+          href={`/api/v1/objects/${object._id}/packets?format=${format}&from=${fromMs}&to=${toMs}`}
           download={`${object.id}.${format}`}
         >
           <Icon name="download" size={16} /> {title}

@@ -6,7 +6,7 @@ import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { Values } from '../parts/values.js';
-import { call, toQuery } from '../state/api.js';
+import { list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { interruptions } from '../state/live.js';
@@ -88,7 +88,7 @@ function useLastPackets(id: string): Recent {
   const arrived = useMemo<Packet[]>(() => [], [id]);
   const load = async (limit: number): Promise<void> => {
     const before = packets.peek();
-    const found = await call<Packet[]>('GET', `/objects/${id}/packets${toQuery({ sortBy: '-time', limit })}`);
+    const found = await list<Packet>(`/objects/${id}/packets`, { sortBy: '-time', limit });
     const oldest = found.at(-1)?._id;
     // There may be more between.
     if (limit < LAST_PACKETS && found.length === limit && !has(before, oldest)) return load(LAST_PACKETS);

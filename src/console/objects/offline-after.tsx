@@ -3,17 +3,16 @@ import { useSignal } from '@preact/signals';
 import { Field, Form, Problem, useWork } from '../parts/form.js';
 import { notify, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
-import type { FleetObject } from '../state/fleet.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 
 /** The objects of the list come without their `config`, so this page reads it. */
 export function OfflineAfter({ objectId }: { objectId: string }) {
   const { data, error } = useFetched(async () => {
-    const { config } = await call<FleetObject>('GET', `/objects/${objectId}`);
-    return String((config as { offlineAfter?: unknown } | undefined)?.offlineAfter ?? '');
+    const { config } = await request('GET /api/v1/objects/{id}', { path: { id: objectId } });
+    return String(config?.offlineAfter ?? '');
   }, [objectId]);
   return (
     <Section title={t('state.offline')}>
@@ -28,7 +27,8 @@ function DurationForm({ objectId, stored }: { objectId: string; stored: string }
   const duration = useSignal(stored);
   const work = useWork();
   const save = async (): Promise<void> => {
-    await call('PATCH', `/objects/${objectId}`, { config: { offlineAfter: duration.value.trim() || null } });
+    const body = { config: { offlineAfter: duration.value.trim() || null } };
+    await request('PATCH /api/v1/objects/{id}', { path: { id: objectId }, body });
     notify(t('profile.saved'));
   };
   return (

@@ -5,7 +5,7 @@ import { Dialog } from '../parts/dialog.js';
 import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Json } from '../state/api.js';
+import { type Json, request } from '../state/api.js';
 import type { FleetObject } from '../state/fleet.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
@@ -133,7 +133,7 @@ export function namedIn(declared: readonly Named[] | undefined, id: string): str
 function ConfirmCommand({ object, model, wanted: { command, params }, onSent, onClose }: ConfirmProps) {
   const work = useWork();
   const send = async (): Promise<void> => {
-    await call('POST', `/objects/${object._id}/commands/${encodeURIComponent(command)}`, params);
+    await request('POST /api/v1/objects/{id}/commands/{command}', { path: { id: object._id, command }, body: params });
     onClose();
     onSent();
   };

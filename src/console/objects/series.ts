@@ -1,12 +1,7 @@
 /** The history of parameters in as many points as a chart has room for. */
-import { call, toQuery } from '../state/api.js';
+import { request } from '../state/api.js';
 import { type ChartData, type Columns, findDensePart, toCharts } from './chart-data.js';
 import type { IntervalMs } from './interval.js';
-
-interface Series {
-  readonly time: readonly number[];
-  readonly [parameter: string]: unknown;
-}
 
 const POINTS = 600;
 
@@ -18,8 +13,8 @@ export async function fetchSeries(
   isPart = false,
 ): Promise<ReadonlyMap<string, ChartData>> {
   if (names.length === 0) return new Map();
-  const wanted = { params: names, from: fromMs, to: toMs, points: POINTS, fn: 'last,min,max' };
-  const series = await call<Series>('GET', `/objects/${objectId}/series${toQuery(wanted)}`);
+  const query = { params: names, from: fromMs, to: toMs, points: POINTS, fn: ['last', 'min', 'max'] };
+  const series = await request('GET /api/v1/objects/{id}/series', { path: { id: objectId }, query });
   const columns = new Map(
     names.flatMap((name) => {
       const found = series[name] as Columns | null | undefined;

@@ -6,7 +6,7 @@ import { Confirm } from '../parts/confirm.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { notify } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import { type FleetObject, removeObject } from '../state/fleet.js';
 import { namedOf, titleOf } from '../state/references.js';
 import { may } from '../state/session.js';
@@ -57,13 +57,14 @@ function Fields({ object }: { object: FleetObject }) {
   const [active, model] = [useSignal(object.active), useSignal(object.model)];
   const [models, work] = [namedOf('models'), useWork()];
   const save = async (): Promise<void> => {
-    await call('PATCH', `/objects/${object._id}`, {
+    const body = {
       ...{ name: name.value, status: status.value, active: active.value },
       ...(id.value !== object.id && { id: id.value }),
       ...(model.value !== object.model && { model: model.value }),
       ...(labels.value !== knownLabels && { labels: toLabels(labels.value) }),
       ...(description.value !== (object.description ?? '') && { description: description.value }),
-    });
+    };
+    await request('PATCH /api/v1/objects/{id}', { path: { id: object._id }, body });
     notify(t('profile.saved'));
   };
   return (
@@ -114,7 +115,7 @@ function Removal({ object }: { object: FleetObject }) {
           text={t('settings.removeAbout')}
           action={t('action.remove')}
           onConfirm={async () => {
-            await call('DELETE', `/objects/${object._id}`);
+            await request('DELETE /api/v1/objects/{id}', { path: { id: object._id } });
             removeObject(object._id);
             route('/');
           }}

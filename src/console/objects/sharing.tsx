@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { Form, Problem, Select, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
-import { call, type Entity, list } from '../state/api.js';
+import { type Entity, list, request } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
@@ -15,8 +15,8 @@ interface SharedUser extends Entity {
 export function Sharing({ objectId }: { objectId: string }) {
   const { data, error, reload } = useFetched(async () => {
     const [users, object] = await Promise.all([
-      list<SharedUser>('/users', { only: 'login,name' }),
-      call<{ access: string[] }>('GET', `/objects/${objectId}?only=access`),
+      list<SharedUser>('/users', { only: ['login', 'name'] }),
+      request('GET /api/v1/objects/{id}', { path: { id: objectId } }),
     ]);
     return { users, access: object.access ?? [] };
   }, [objectId]);
@@ -26,11 +26,12 @@ export function Sharing({ objectId }: { objectId: string }) {
   const others = users.filter(({ _id }) => !access.includes(_id));
   const nameOf = (id: string): string => users.find(({ _id }) => _id === id)?.login ?? id;
   const share = async (): Promise<void> => {
-    await call('POST', `/objects/${objectId}/access`, { user: chosen.value || others[0]?._id });
+    const user = chosen.value || (others[0]?._id ?? '');
+    await request('POST /api/v1/objects/{id}/access', { path: { id: objectId }, body: { user } });
     await reload();
   };
   const unshare = async (id: string): Promise<void> => {
-    await call('DELETE', `/objects/${objectId}/access/${id}`);
+    await request('DELETE /api/v1/objects/{id}/access/{user}', { path: { id: objectId, user: id } });
     await reload();
   };
   return (

@@ -1,13 +1,14 @@
 /** The menu of the user: account, theme, language, log out. */
 import { useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
-import { logOut, type User } from '../state/session.js';
+import type { Caller } from '../state/api.js';
+import { logOut } from '../state/session.js';
 import { setTheme, type Theme, theme } from '../state/theme.js';
 import { LANGUAGES, language, setLanguage, t } from '../text/language.js';
 
 const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
 
-export function AccountMenu({ user }: { user: User }) {
+export function AccountMenu({ user }: { user: Caller }) {
   const menu = useRef<HTMLDivElement>(null);
   const name = user.name || user.login;
   const close = (): void => menu.current?.hidePopover();

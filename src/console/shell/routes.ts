@@ -3,6 +3,7 @@ import type { ComponentType } from 'preact';
 import lazy from 'preact-iso/lazy';
 import { exec } from 'preact-iso/router';
 import { TAB_PARTS, toTab } from '../objects/object-tabs.js';
+import { requestWithoutLogin } from '../state/api.js';
 import { loadObject } from '../state/fleet.js';
 import { loadPart } from '../state/parts.js';
 import { mayHaveSession } from '../state/session.js';
@@ -40,6 +41,6 @@ export async function preloadPage(path: string): Promise<void> {
   const [route, page] = ROUTES.find(([route]) => exec(path, route) !== undefined) ?? [];
   const [, , id, tab] = path.split('/');
   const isObject = route === OBJECT_TAB && id !== undefined;
-  const object = isObject && mayHaveSession() ? loadObject(decodeURIComponent(id), { mayAskLogin: false }) : undefined;
+  const object = isObject && mayHaveSession() ? loadObject(decodeURIComponent(id), requestWithoutLogin) : undefined;
   await Promise.all([page?.preload(), isObject && TAB_PARTS[toTab(tab)].preload(), object]);
 }

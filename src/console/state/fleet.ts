@@ -1,6 +1,6 @@
 /** All objects that the user sees, with their states, kept current by live events. */
 import { batch, signal } from '@preact/signals';
-import { type CallOptions, call, type Entity, type Json, listAll, listPage, VigilError } from './api.js';
+import { type Entity, type Json, list, listPages, request, VigilError } from './api.js';
 import { forgetPlace, keepPlace } from './places.js';
 import { may } from './session.js';
 
@@ -26,6 +26,8 @@ export interface FleetObject extends Entity {
 const FIELDS = 'id,name,model,group,active,status,labels,description,state';
 /** Small, so that it is there at once. */
 const FIRST_PAGE = 100;
+const NEXT_PAGE = 300;
+const PAGE = 1_000;
 const TICK_MS = 200;
 /** Pages that come sooner are shown together. */
 const SHOW_MS = 300;
@@ -54,7 +56,7 @@ export function onPacket(listener: (packet: Packet & { _oid: string }) => void):
 /** The first objects, for as long as nobody knows yet whether events arrive. They are loaded again with all others. */
 export async function loadFirstObjects(): Promise<void> {
   if (!may('GET', '/objects')) return;
-  const first = await listPage<FleetObject>('/objects', { only: FIELDS, limit: FIRST_PAGE }).catch(() => []);
+  const first = await list<FleetObject>('/objects', { only: FIELDS, limit: FIRST_PAGE }).catch(() => []);
   for (const object of first) if (run === 0) put(object);
   objectRevision.value++;
 }
@@ -64,6 +66,11 @@ let run = 0;
 let news: Map<string, Json | null> | null = null;
 /** The states of objects whose page has not come. */
 const states = new Map<string, Packet>();
+
+/** While few objects are there, pages are small: a page that is being opened has no time for large ones. */
+function nextPageSize(read: number): number {
+  return read > 0 ? Math.min(PAGE, Math.max(NEXT_PAGE, Math.ceil(read / 10))) : FIRST_PAGE;
+}
 
 /** Loads everything anew; objects that are no longer there go when it is complete. */
 export async function loadFleet(): Promise<void> {
@@ -76,7 +83,7 @@ export async function loadFleet(): Promise<void> {
   loadError.value = null;
   try {
     let shownMs = objects.size > 0 ? performance.now() : Number.NEGATIVE_INFINITY;
-    for await (const page of listAll<FleetObject>('/objects', { only: FIELDS }, FIRST_PAGE)) {
+    for await (const page of listPages<FleetObject>('/objects', { only: FIELDS }, nextPageSize)) {
       if (mine !== run) return;
       for (const object of page) {
         seen.add(object._id);
@@ -133,10 +140,10 @@ export function addObject(object: FleetObject): void {
 const requested = new Map<string, Promise<void>>();
 
 /** Loads the object that a page shows, by `_id` or own id. Those who ask meanwhile wait for the same answer. */
-export function loadObject(id: string, options?: CallOptions): Promise<void> {
+export function loadObject(id: string, by = request): Promise<void> {
   const asked =
     requested.get(id) ??
-    call<FleetObject>('GET', `/objects/${encodeURIComponent(id)}`, undefined, options)
+    (by('GET /api/v1/objects/{id}', { path: { id } }) as Promise<FleetObject>)
       .then(addObject)
       .finally(() => requested.delete(id));
   requested.set(id, asked);

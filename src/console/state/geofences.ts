@@ -1,7 +1,7 @@
 /** Geofences: areas, lines and places with a name. */
 import { signal } from '@preact/signals';
 import type { Geometry } from 'geojson';
-import { call, type Entity, toQuery, VigilError } from './api.js';
+import { type Entity, list, VigilError } from './api.js';
 import { may } from './session.js';
 
 export interface Geofence extends Entity {
@@ -19,8 +19,7 @@ export const geofences = signal<readonly Geofence[] | null>(null);
 /** The newest ones; none where the user may not read them. */
 export async function loadGeofences(): Promise<void> {
   if (!may('GET', '/geofences')) return;
-  const path = `/geofences${toQuery({ limit: MAX_GEOFENCES, sortBy: '-_id' })}`;
-  geofences.value = await call<Geofence[]>('GET', path);
+  geofences.value = await list<Geofence>('/geofences', { limit: MAX_GEOFENCES, sortBy: '-_id' });
 }
 
 /** For pages that are complete without geofences. */

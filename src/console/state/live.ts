@@ -1,6 +1,6 @@
 /** The stream of live events: opens it, keeps it open, loads what it continues, and passes events on. */
 import { signal } from '@preact/signals';
-import { call, createEvents, isOffline, type Json, VigilError } from './api.js';
+import { createEvents, isOffline, type Json, request, VigilError } from './api.js';
 import {
   addObject,
   applyPacket,
@@ -80,7 +80,7 @@ async function canGoOn(error: unknown): Promise<boolean> {
   if (!(error instanceof VigilError)) throw error;
   await new Promise<void>((resolve) => setTimeout(() => resolve(), RETRY_MS));
   try {
-    await call('GET', '/auth');
+    await request('GET /api/v1/auth', {});
     return true;
   } catch (failed) {
     // Nobody logged in again: the page goes back to the login.

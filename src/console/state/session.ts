@@ -1,21 +1,14 @@
 /** Who uses the console, and what they may do. The rules are the server's own. */
 import { computed, signal } from '@preact/signals';
 import { mayCall, toSegments } from '../../model/access.js';
-import { call, type Entity, noSession, onSessionEnd, VigilError } from './api.js';
-
-export interface User extends Entity {
-  readonly login: string;
-  readonly name?: string;
-  readonly email?: string;
-  readonly group: string;
-  readonly credentials: readonly string[];
-  readonly scopes: readonly string[] | null;
-}
+import { type Caller, noSession, onSessionEnd, request, requestWithoutLogin, VigilError } from './api.js';
 
 /** undefined until it is known. */
-export const user = signal<User | null | undefined>(undefined);
+export const user = signal<Caller | null | undefined>(undefined);
 /** True while a dialog asks for the password of a session that has ended. */
 export const isAskingLogin = signal(false);
+
+const WHO_AM_I = 'GET /api/v1/auth';
 
 // The cookie cannot be read by scripts. Without this mark nobody was logged in, and the server need not be asked.
 const MARK = 'vigil.session';
@@ -37,7 +30,7 @@ export async function restoreSession(): Promise<void> {
     return;
   }
   try {
-    user.value = await call<User>('GET', '/auth', undefined, { mayAskLogin: false });
+    user.value = await requestWithoutLogin(WHO_AM_I, {});
   } catch (error) {
     if (!(error instanceof VigilError) || error.status !== 401) throw error;
     forget();
@@ -45,9 +38,9 @@ export async function restoreSession(): Promise<void> {
 }
 
 export async function logIn(login: string, password: string): Promise<void> {
-  await call('POST', '/auth', { login, password }, { mayAskLogin: false });
+  await requestWithoutLogin('POST /api/v1/auth', { body: { login, password } });
   localStorage.setItem(MARK, '1');
-  const found = await call<User>('GET', '/auth', undefined, { mayAskLogin: false });
+  const found = await requestWithoutLogin(WHO_AM_I, {});
   const before = user.value;
   // Another person must not go on with what the first one sees.
   if (before && before._id !== found._id) {
@@ -73,13 +66,13 @@ export function leaveSession(): void {
 }
 
 export async function logOut(): Promise<void> {
-  await call('DELETE', '/auth', undefined, { mayAskLogin: false }).catch(() => undefined);
+  await requestWithoutLogin('DELETE /api/v1/auth', {}).catch(() => undefined);
   localStorage.removeItem(MARK);
   location.assign('/');
 }
 
 export async function reloadUser(): Promise<void> {
-  user.value = await call<User>('GET', '/auth');
+  user.value = await request(WHO_AM_I, {});
 }
 
 function forget(): void {

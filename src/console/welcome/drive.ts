@@ -1,6 +1,6 @@
 /** A simulated drive around a town: one packet a second, sent as a device would send them. */
 import { signal } from '@preact/signals';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import { packetAt, ROUND_S } from './route.js';
 
 const SECOND_MS = 1_000;
@@ -20,7 +20,7 @@ export async function startDrive(objectId: string): Promise<void> {
   let second = Math.floor(Math.random() * ROUND_S);
   const until = second + LONGEST_S;
   const send = async (): Promise<void> => {
-    await call('POST', `/objects/${objectId}/packets`, packetAt(second++));
+    await request('POST /api/v1/objects/{id}/packets', { path: { id: objectId }, body: packetAt(second++) });
     // A drive that was stopped meanwhile stays stopped.
     if (mine === drives) driving.value = { objectId, sent: (driving.value?.sent ?? 0) + 1 };
   };

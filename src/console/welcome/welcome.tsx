@@ -6,7 +6,7 @@ import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { call } from '../state/api.js';
+import { request } from '../state/api.js';
 import {
   addObject,
   type FleetObject,
@@ -94,14 +94,12 @@ function NewObject({ onMade }: { onMade: (made: Made) => void }) {
   const create = async (): Promise<void> => {
     const wanted = { id: id.value.trim(), name: name.value.trim() || id.value.trim() };
     const inGroup = group.value === null ? wanted : { ...wanted, group: group.value };
-    const object = await call<FleetObject>('POST', '/objects', inGroup);
+    const object = (await request('POST /api/v1/objects', { body: inGroup })) as FleetObject;
     addObject(object);
     const scopes = deviceScopes([object.id, object._id]);
     const expiresIn = TOKEN_DAYS * DAY_MS;
-    const { token, expiresAt } = await call<Omit<Made, 'object'>>('POST', '/account/tokens', {
-      name: object.name,
-      scopes,
-      expiresIn,
+    const { token, expiresAt } = await request('POST /api/v1/account/tokens', {
+      body: { name: object.name, scopes, expiresIn },
     });
     onMade({ object, token, expiresAt });
   };
