@@ -16,7 +16,7 @@ import { type Jobs, startJobs } from './db/jobs.js';
 import { openDatabase } from './db/open.js';
 import { createIngest, type Ingest } from './db/packets/ingest.js';
 import { findKey } from './db/schema/seed.js';
-import { createFairness, createSubscriptionQueue } from './fairness/fairness.js';
+import { createCheckTurns, createFairness, createSubscriptionQueue } from './fairness/fairness.js';
 import { createApp } from './http/app.js';
 import { type CommandWaiters, createCommandWaiters } from './http/command-waiters.js';
 import { createHooks } from './http/hooks/hooks.js';
@@ -65,7 +65,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const listDatabase = await findListDatabase(deps, lifecycle.ending);
   for (const { client } of [database, listDatabase]) lifecycle.onShutdown(() => client.close());
   let isLive = (): boolean => false;
-  const caches = createCaches(database, () => isLive());
+  const caches = createCaches(database, () => isLive(), createCheckTurns());
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
   const identity = createIdentity({ database, secrets: deps.secrets, lifetimeMs, now, accounts: caches.accounts });
   const audit = createAudit({ database, log: log.child({ module: 'audit' }), now });

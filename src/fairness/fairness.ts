@@ -10,7 +10,7 @@ export interface Fairness {
   readonly answerBudget: Budget;
   /** Bodies of requests that are not answered yet. */
   readonly bodyBudget: Budget;
-  /** Checks of entities against schemas that tenants define. */
+  /** Writes of entities that are checked against schemas of tenants. The checks themselves also wait for `createCheckTurns`. */
   readonly checkQueue: FairQueue;
   /** Tests of webhooks, whose callers wait for the receiver. */
   readonly webhookTestQueue: FairQueue;
@@ -67,7 +67,6 @@ const createCheckQueue = (): FairQueue =>
     waiting: LIMITS.checksWaiting,
     waitingPerCaller: LIMITS.checksWaitingPerCaller,
     waitMs: LIMITS.listWaitMs,
-    rests: LIMITS.checkRests,
   });
 
 const createWebhookTestQueue = (): FairQueue =>
@@ -77,6 +76,20 @@ const createWebhookTestQueue = (): FairQueue =>
     waiting: LIMITS.webhookTestsWaiting,
     waitingPerCaller: LIMITS.webhookTestsWaitingPerCaller,
     waitMs: LIMITS.listWaitMs,
+  });
+
+/**
+ * For the checks themselves: one at a time, and a tenant rests after it, however many users it has. A check of a user waits in
+ * this queue while it holds the user's place in `checkQueue`.
+ */
+export const createCheckTurns = (): FairQueue =>
+  createFairQueue('entity checks', {
+    atOnce: 1,
+    perCaller: 1,
+    waiting: LIMITS.checksAtOnce,
+    waitingPerCaller: LIMITS.checksWaitingPerTenant,
+    waitMs: LIMITS.listWaitMs,
+    rests: LIMITS.checkRests,
   });
 
 /** For looking up the objects of subscriptions. */

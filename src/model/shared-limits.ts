@@ -49,8 +49,9 @@ export const SHARED_LIMITS = {
   subscriptionsPerSocket: 10,
   // After a subscription, its user's next one waits for this multiple of its duration.
   subscriptionRests: 1,
-  // Checks of entities against schemas of added stores; after a check, the caller's next one waits for a multiple of its time.
-  checksAtOnce: 16,
+  // Checks of entities against schemas of added stores; after a check, the tenant's next one waits for a multiple of its time.
+  checksAtOnce: 1_000,
+  checksWaitingPerTenant: 100,
   checksPerCaller: 1,
   checksWaiting: 10_000,
   checksWaitingPerCaller: 500,

@@ -44,8 +44,8 @@ export interface Store {
   readonly checkPatch: (fields: JsonObject) => void;
   /** Converts field names of other platforms to ours; null if there are none. */
   readonly translate: ((fields: JsonObject) => void) | null;
-  /** Checks the whole entity as a change would leave it; null if single fields suffice. */
-  readonly checkWhole: ((fields: JsonObject) => unknown) | null;
+  /** Checks the whole entity as a change would leave it; null if single fields suffice. May return a promise. */
+  readonly checkWhole: ((fields: JsonObject, userId: string) => unknown) | null;
 }
 
 const text = (max: number = LIMITS.nameCharacters) => z.string().max(max);
@@ -199,9 +199,9 @@ export function builtInStore(storeName: string): Store {
   return store;
 }
 
-/** A store that an administrator added: `check` validates its entities by their JSON Schema. */
-export function customStore(storeName: string, check: (fields: JsonObject) => void): Store {
-  return { ...toStore(storeName, { fields: {} }), texts: [], checkNew: check, checkWhole: check };
+/** A store that an administrator added: `check` validates its entities, new and changed, by their JSON Schema. */
+export function customStore(storeName: string, check: NonNullable<Store['checkWhole']>): Store {
+  return { ...toStore(storeName, { fields: {} }), texts: [], checkWhole: check };
 }
 
 function toStore(storeName: string, definition: Definition): Store {

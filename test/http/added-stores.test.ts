@@ -131,6 +131,24 @@ test('removes what a process left when it ended while it created or removed a st
   expect(left).toEqual(expect.arrayContaining([`custom.staying.${_id}`, 'custom.of-somebody']));
 });
 
+test('answers another tenant before the costly entities of many users of one tenant', async () => {
+  const allOf = Array.from({ length: 900 }, () => ({ type: 'number', minimum: 0 }));
+  await make('stores', { name: 'costly', schema: { properties: { items: { items: { allOf } } } } }, asNorth);
+  await make('stores', { name: 'cheap', schema: { properties: { n: { type: 'number' } } } }, asSouth);
+  const users = await Promise.all(Array.from({ length: 8 }, () => personIn(northGroup as string)));
+  const items = Array.from({ length: LIMITS.jsonArrayItems }, (_, at) => at);
+  const ended: string[] = [];
+  const costly = users.map(async ({ call }) => {
+    expectRefusal(await call('POST', 'costly', { items }), 400, 'the check takes too long');
+    ended.push('costly');
+  });
+  await Promise.race(costly);
+  await make('cheap', { n: 1 }, asSouth);
+  ended.push('cheap');
+  await Promise.all(costly);
+  expect(ended.at(-1)).toBe('costly');
+});
+
 describe('the number of added stores', () => {
   const stores = () => service.client.db().collection('stores');
   const fill = async (count: number, branch: string[]) => {

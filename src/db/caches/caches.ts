@@ -1,4 +1,5 @@
 /** All caches of documents, invalidated by the change stream. */
+import type { FairQueue } from '../../fairness/fair-queue.js';
 import type { Change } from '../../model/change.js';
 import type { Database } from '../driver/client.js';
 import { type Accounts, createAccounts } from './accounts.js';
@@ -20,9 +21,9 @@ export interface Caches {
 }
 
 /** `isLive` returns whether the change stream delivers; while it does not, every look-up queries the database. */
-export function createCaches(database: Database, isLive: () => boolean): Caches {
+export function createCaches(database: Database, isLive: () => boolean, checkTurns: FairQueue): Caches {
   const accounts = createAccounts(database, isLive);
-  const stores = createStoreFinder(database, isLive);
+  const stores = createStoreFinder(database, isLive, checkTurns);
   const models = createModelFinder(database, isLive);
   const audiences = createAudienceCache(database);
   const invalidate = (written: Pick<Change, 'store' | 'id'>): void => {

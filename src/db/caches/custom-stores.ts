@@ -3,9 +3,11 @@
  * callers who may not use it: two groups in different branches may each have a store with the same name.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
 import { conflict, notFound } from '../../errors.js';
+import type { FairQueue } from '../../fairness/fair-queue.js';
 import type { AccessFields, Scope } from '../../model/access.js';
 import { ROOT_GROUP_ID } from '../../model/builtin.js';
 import { cacheSize } from '../../model/cache-size.js';
@@ -13,7 +15,7 @@ import type { Change } from '../../model/change.js';
 import { type Entity, isId } from '../../model/entity.js';
 import type { JsonObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
-import { compileSchema } from '../../model/schema/schema.js';
+import { compileSchema, type Schema } from '../../model/schema/schema.js';
 import { builtInStore, customStore, STORES, type Store } from '../../model/stores.js';
 import { readObjectId, readObjectIds } from '../bson/reader.js';
 import type { Database } from '../driver/client.js';
@@ -42,8 +44,8 @@ interface AddedStore extends AccessFields {
 /** All added stores with one name. */
 type Namesakes = readonly AddedStore[];
 
-export function createStoreFinder(database: Database, isLive: () => boolean): StoreFinder {
-  const compile = createCompiler();
+export function createStoreFinder(database: Database, isLive: () => boolean, checkTurns: FairQueue): StoreFinder {
+  const compile = createCompiler(checkTurns);
   const known = createReadThroughCache<Namesakes>(LIMITS.customStores, isLive, (name) =>
     loadStores(database, name, compile),
   );
@@ -80,20 +82,36 @@ async function choose(database: Database, added: Namesakes, scope: Scope): Promi
   return chosen?.store ?? null;
 }
 
-type Compile = (id: string, name: string, schema: JsonObject) => Store;
+type Compile = (stored: Entity) => Store;
 
 /** Compiles a schema again only when the schema itself changed. */
-function createCompiler(): Compile {
-  const compiled = new LRUCache<string, { text: string; store: Store }>(cacheSize(LIMITS.customStores));
-  return (id, name, schema) => {
-    const text = JSON.stringify(schema);
-    const present = compiled.get(id);
-    if (present?.text === text) return present.store;
-    const { check } = compileSchema(schema, () => performance.now());
-    const store = customStore(innerName(name, id), check);
-    compiled.set(id, { text, store });
-    return store;
+function createCompiler(checkTurns: FairQueue): Compile {
+  const compiled = new LRUCache<string, { text: string; schema: Schema }>(cacheSize(LIMITS.customStores));
+  return ({ _id, name, branch, schema: given }) => {
+    const text = JSON.stringify(given ?? {});
+    const present = compiled.get(_id);
+    const schema =
+      present?.text === text ? present.schema : compileSchema((given ?? {}) as JsonObject, () => performance.now());
+    compiled.set(_id, { text, schema });
+    // The users of a tenant share its turns in stores of the tenant; in a store of the root group, each user has turns.
+    const [, tenant] = branch;
+    return customStore(innerName(name as string, _id), (fields, userId) =>
+      checkTurns.run(tenant ?? userId, () => checkAlone(schema, fields)),
+    );
   };
+}
+
+/** A shorter check holds up nothing else. */
+const BRIEF_MS = 1;
+
+/** After a check that took time, the event loop serves others before the next check begins. */
+async function checkAlone({ check }: Schema, fields: JsonObject): Promise<void> {
+  const startMs = performance.now();
+  try {
+    check(fields);
+  } finally {
+    if (performance.now() - startMs >= BRIEF_MS) await nextTurn();
+  }
 }
 
 /** The unique internal name of an added store, part of the name of its collection. */
@@ -107,10 +125,10 @@ async function loadStores(database: Database, name: string, compile: Compile): P
 }
 
 function toAdded(document: Document, compile: Compile): AddedStore {
-  const { _id, name, group, shared, owner, branch, access, schema } = toPlain(document) as unknown as Entity;
-  const store = compile(_id, name as string, (schema ?? {}) as JsonObject);
+  const stored = toPlain(document) as unknown as Entity;
+  const { _id, group, shared, owner, branch, access } = stored;
   const isShared = shared === true && group === ROOT_GROUP_ID;
-  return { id: _id, group: group as string, isShared, store, owner, branch, access };
+  return { id: _id, group, isShared, store: compile(stored), owner, branch, access };
 }
 
 /** Creates a store with its collection. Throws 409 at the limit, or when the group already has a store of that name. */

@@ -87,7 +87,7 @@ async function applyChange(
     if (onlyIf !== undefined) conditions.push(onlyIf);
     if (store.checkWhole !== null) {
       const present = await getEntity(database, store, scope, key);
-      store.checkWhole(ownFields(store, merge(present, patch)));
+      await store.checkWhole(ownFields(store, merge(present, patch)), scope.userId);
       // The update applies only to the checked version: a concurrent change makes this attempt fail.
       conditions.push(unchangedSince((present._at as number | undefined) ?? null));
     }

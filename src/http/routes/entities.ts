@@ -11,7 +11,7 @@ import { type Scope, scopeOf } from '../../model/access.js';
 import { type Entity, isId, parseNewEntity, parsePatch } from '../../model/entity.js';
 import { type JsonObject, parseObject } from '../../model/json.js';
 import { LIMITS } from '../../model/limits.js';
-import { builtInStore, type Store } from '../../model/stores.js';
+import { builtInStore, STORES, type Store } from '../../model/stores.js';
 import { getReferencedId, type StoreHooks, toNewEntity } from '../hooks/types.js';
 import { type BodyDeps, jsonBody } from '../middleware/body.js';
 import { callerOf, scopeIn } from '../middleware/caller.js';
@@ -86,9 +86,10 @@ const read: Handler = (deps) => async (req, res) => {
 const create: Handler = (deps) => async (req, res) => {
   const [store, caller] = [storeIn(res), callerOf(res)];
   const hooks = deps.hooks.get(store.name);
-  const requested = await queueCheck(deps, writerIn(res), async () =>
-    parseNewEntity(store, req.body ?? {}, parseIsMine(req.query)),
-  );
+  const requested = parseNewEntity(store, req.body ?? {}, parseIsMine(req.query));
+  if (!STORES.has(store.name)) {
+    await queueCheck(deps, writerIn(res), async () => store.checkWhole?.(requested.fields, caller.userId));
+  }
   const created = hooks?.create
     ? await hooks.create(caller, requested)
     : await createPlain(deps, store, hooks, { caller, ...requested });

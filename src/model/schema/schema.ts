@@ -2,6 +2,10 @@
  * JSON Schemas (draft-07) of the stores that administrators add. They are interpreted, not compiled to JavaScript: Ajv took
  * 0.5 s for a schema of a thousand parts, and minutes for references to a large part. A `StepBudget` bounds every check, so
  * that no schema and no entity can block the process.
+ *
+ * Ajv in a worker thread cannot keep these bounds: only terminating the thread interrupts it. On a busy machine, a limit of
+ * 250 ms refused valid entities, because a thread takes as long to start and to load Ajv. A limit of 1 s makes other tenants
+ * wait for several seconds. Neither can name the field.
  */
 import { ApiError, badRequest } from '../../errors.js';
 import { isObject, type JsonObject } from '../json.js';
