@@ -57,8 +57,8 @@ const config: Config = {
   ],
   // They wait more than they compute.
   maxWorkers: 3,
-  // Tests that start processes of their own share the machine with others.
-  testTimeout: 60_000,
+  // Above the time-out of `until` (test/support/until.ts), which says what the test waited for.
+  testTimeout: 120_000,
   reporters: ['default', '<rootDir>/test/support/slowest-files-reporter.mjs'],
 };
 

@@ -6,17 +6,17 @@ import { createPerson, setCookiesOf, UNAUTHORIZED } from '../support/callers.js'
 import { ADMIN, type Answer, startTestService, type TestService, useService } from '../support/fixture.js';
 
 const service = useService({ env: { TRUST_PROXY: '1' } });
-const nobody: TestService['admin'] = (...request) => service.as(null)(...request);
+const anonymous: TestService['admin'] = (...request) => service.as(null)(...request);
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 
 let addresses = 0;
-/** As if from an address that nobody called from yet: failures are counted by address. */
+/** A new address: failures are counted by address. */
 const fromElsewhere = (): { 'X-Forwarded-For': string } => {
   addresses++;
   return { 'X-Forwarded-For': `10.1.${addresses >> 8}.${addresses & 255}` };
 };
 const failFrom = (address: string, login: string): Promise<Answer> =>
-  nobody('POST', 'auth', { login, password: 'not the password' }, { 'X-Forwarded-For': address });
+  anonymous('POST', 'auth', { login, password: 'not the password' }, { 'X-Forwarded-For': address });
 const sessionCount = (): Promise<number> => service.client.db().collection('sessions').countDocuments();
 
 const COOKIE =
@@ -34,7 +34,7 @@ describe('a successful login', () => {
 
   test.each(bodies)('sets a cookie for %s', async (_, body, headers) => {
     const beforeMs = Date.now();
-    const answer = await nobody('POST', 'auth', body, headers);
+    const answer = await anonymous('POST', 'auth', body, headers);
     expect([answer.status, answer.text]).toEqual([200, '{"sucess":true}']);
     expect(answer.headers['content-length']).toBe(String(answer.text.length));
     const [cookie, ...others] = setCookiesOf(answer);
@@ -43,25 +43,28 @@ describe('a successful login', () => {
     const [, expires, secure] = COOKIE.exec(cookie ?? '') ?? [];
     expect(secure).toBeUndefined();
     // The default: 12 hours; a date in a cookie has no milliseconds.
-    const lifetimeMs = Date.parse(expires ?? '') - beforeMs;
-    expect(lifetimeMs).toBeGreaterThan(12 * 3_600_000 - 1_001);
-    expect(lifetimeMs).toBeLessThan(12 * 3_600_000 + 10_000);
+    const openedMs = Date.parse(expires ?? '') - 12 * 3_600_000;
+    expect(openedMs).toBeGreaterThan(beforeMs - 1_000);
+    expect(openedMs).toBeLessThanOrEqual(Date.now());
   });
 
   test.each(bodies)('returns a token for %s', async (_, body, headers) => {
-    const answer = await nobody('POST', 'auth/token', body, headers);
+    const beforeMs = Date.now();
+    const answer = await anonymous('POST', 'auth/token', body, headers);
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.body)).toEqual(['sucess', 'type', 'token', 'issuedAt', 'expiresAt']);
     expect(answer.body).toMatchObject({ sucess: true, type: 'access' });
     expect(answer.body.expiresAt - answer.body.issuedAt).toBe(24 * 3_600_000);
-    expect(Math.abs(answer.body.issuedAt - Date.now())).toBeLessThan(10_000);
+    // A token counts whole seconds.
+    expect(answer.body.issuedAt).toBeGreaterThan(beforeMs - 1_000);
+    expect(answer.body.issuedAt).toBeLessThanOrEqual(Date.now());
     expect(setCookiesOf(answer)).toEqual([]);
     expect((await service.as(answer.body.token)('GET', 'auth')).body.login).toBe(ADMIN.login);
   });
 
   test('sets a Secure cookie only for TLS through a trusted proxy', async () => {
     const secureBy = async (headers: Record<string, string>): Promise<boolean> => {
-      const [cookie] = setCookiesOf(await nobody('POST', 'auth', ADMIN, headers));
+      const [cookie] = setCookiesOf(await anonymous('POST', 'auth', ADMIN, headers));
       expect(cookie).toMatch(COOKIE);
       return COOKIE.exec(cookie as string)?.[2] === '; Secure';
     };
@@ -121,7 +124,7 @@ describe('a refused login', () => {
 
   test.each(broken)('answers %s with a 400 that names the field', async (_, body, message) => {
     for (const path of paths) {
-      const answer = await nobody('POST', path, body);
+      const answer = await anonymous('POST', path, body);
       expect([answer.status, answer.body.tags]).toEqual([400, ['error_bad_request']]);
       expect(answer.body.helper.message).toBe(message);
       expect(setCookiesOf(answer)).toEqual([]);
@@ -133,8 +136,8 @@ describe('a refused login', () => {
     'login=admin&login=root&password=x',
     'login=admin&password=x&password=y',
     '__proto__[login]=admin&password=x',
-  ])('form %s: 400', async (body) => {
-    for (const path of paths) expect((await nobody('POST', path, body, FORM)).status).toBe(400);
+  ])('refuses the form %s with 400', async (body) => {
+    for (const path of paths) expect((await anonymous('POST', path, body, FORM)).status).toBe(400);
   });
 
   test.each([
@@ -143,9 +146,9 @@ describe('a refused login', () => {
     ['XML', '<a/>', { 'Content-Type': 'application/xml' }, 415],
     ['a body over the limit', { ...ADMIN, more: 'x'.repeat(LIMITS.loginBodyBytes) }, {}, 413],
     ['a form over the limit', `login=admin&password=${'x'.repeat(LIMITS.loginBodyBytes)}`, FORM, 413],
-  ])('is answered: %s', async (_, body, headers, status) => {
+  ])('refuses %s with a status of its own', async (_, body, headers, status) => {
     for (const path of paths) {
-      const answer = await nobody('POST', path, body, headers as Record<string, string>);
+      const answer = await anonymous('POST', path, body, headers as Record<string, string>);
       expect(answer.status).toBe(status);
       expect(setCookiesOf(answer)).toEqual([]);
     }
@@ -157,7 +160,7 @@ describe('a refused login', () => {
     const [sessions, tokens] = [await sessionCount(), await service.client.db().collection('tokens').countDocuments()];
     const wrong = [
       { login: ADMIN.login, password: 'not the password' },
-      { login: 'nobody-at-all', password: 'not the password' },
+      { login: 'unknown', password: 'not the password' },
       { login: ADMIN.login.toUpperCase(), password: ADMIN.password },
       { login: sleeping.login, password: sleeping.password },
       { login: ADMIN.login, password: ADMIN.password.slice(0, -1) },
@@ -169,7 +172,7 @@ describe('a refused login', () => {
     ];
     for (const path of paths) {
       for (const body of wrong) {
-        const answer = await nobody('POST', path, body, fromElsewhere());
+        const answer = await anonymous('POST', path, body, fromElsewhere());
         const { 'x-request-id': _, date: __, ...headers } = answer.headers;
         expect([body.login, answer.status, answer.body]).toEqual([body.login, 401, UNAUTHORIZED]);
         expect(Object.keys(headers)).not.toContain('set-cookie');
@@ -181,19 +184,16 @@ describe('a refused login', () => {
   });
 
   test('does the same work for an unknown login as for a wrong password', async () => {
-    const tookMs = { known: [] as number[], unknown: [] as number[] };
-    for (let at = 0; at < 20; at++) {
-      for (const [kind, login] of [
-        ['known', ADMIN.login],
-        ['unknown', `unknown-${at}`],
-      ] as const) {
-        const startMs = performance.now();
-        await nobody('POST', 'auth', { login, password: 'not the password' }, fromElsewhere());
-        tookMs[kind].push(performance.now() - startMs);
+    // By the time of the processor: other processes do not change it.
+    const measureWorkUs = async (login: string): Promise<number> => {
+      const before = process.cpuUsage();
+      for (let at = 0; at < 10; at++) {
+        await anonymous('POST', 'auth', { login, password: 'not the password' }, fromElsewhere());
       }
-    }
-    const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length / 2] as number;
-    const ratio = median(tookMs.unknown) / median(tookMs.known);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    const ratio = (await measureWorkUs('unknown')) / (await measureWorkUs(ADMIN.login));
     expect(ratio).toBeGreaterThan(0.5);
     expect(ratio).toBeLessThan(2);
   });
@@ -218,11 +218,11 @@ describe('the limit of attempts', () => {
       expect((await failFrom(address, person.login)).status).toBe(401);
     }
     for (const path of ['auth', 'auth/token']) {
-      expectLocked(await nobody('POST', path, person, { 'X-Forwarded-For': address }));
-      expect((await nobody('POST', path, person, fromElsewhere())).status).toBe(200);
+      expectLocked(await anonymous('POST', path, person, { 'X-Forwarded-For': address }));
+      expect((await anonymous('POST', path, person, fromElsewhere())).status).toBe(200);
     }
-    // Nobody else at that address is locked out.
-    expect((await nobody('POST', 'auth', ADMIN, { 'X-Forwarded-For': address })).status).toBe(200);
+    // Other accounts at that address are not blocked.
+    expect((await anonymous('POST', 'auth', ADMIN, { 'X-Forwarded-For': address })).status).toBe(200);
   });
 
   test('resets the failures at a successful login', async () => {
@@ -232,7 +232,7 @@ describe('the limit of attempts', () => {
       for (let at = 1; at < LIMITS.loginFailuresPerAccount; at++) {
         expect((await failFrom(address, person.login)).status).toBe(401);
       }
-      expect((await nobody('POST', 'auth', person, { 'X-Forwarded-For': address })).status).toBe(200);
+      expect((await anonymous('POST', 'auth', person, { 'X-Forwarded-For': address })).status).toBe(200);
     }
   });
 
@@ -243,7 +243,7 @@ describe('the limit of attempts', () => {
     const lock = async (): Promise<Answer> => {
       const statuses = await failTimes(LIMITS.loginFailuresPerAccount, () => failFrom(address, person.login));
       expect(statuses).toEqual(statuses.map(() => 401));
-      return nobody('POST', 'auth', person, from);
+      return anonymous('POST', 'auth', person, from);
     };
     // As if the wait were over.
     const lapse = () =>
@@ -257,7 +257,7 @@ describe('the limit of attempts', () => {
       expectLocked(await lock(), [(times / 2) * windowS, times * windowS]);
     }
     await lapse();
-    expect((await nobody('POST', 'auth', person, from)).status).toBe(200);
+    expect((await anonymous('POST', 'auth', person, from)).status).toBe(200);
     expectLocked(await lock());
   });
 });
@@ -285,11 +285,11 @@ describe('the stored password', () => {
     expect(await stored()).toBe(weak);
     // All at once: those who were checked by the hash of before get in as well.
     const logins = [1, 2, 3].flatMap(() => ['auth', 'auth/token']);
-    const answers = await Promise.all(logins.map((path) => nobody('POST', path, person, fromElsewhere())));
+    const answers = await Promise.all(logins.map((path) => anonymous('POST', path, person, fromElsewhere())));
     expect(answers.map(({ status }) => status)).toEqual(logins.map(() => 200));
     const renewed = await stored();
     expect(renewed).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
-    expect((await nobody('POST', 'auth', person, fromElsewhere())).status).toBe(200);
+    expect((await anonymous('POST', 'auth', person, fromElsewhere())).status).toBe(200);
     expect(await stored()).toBe(renewed);
     // What was open stays open: it is the same password.
     expect((await person.call('GET', 'auth')).status).toBe(200);

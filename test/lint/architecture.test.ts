@@ -28,7 +28,7 @@ describe('imports', () => {
     );
   });
 
-  test('permits no import that nobody needs', () => {
+  test('permits no unused import', () => {
     const idle = [...rules].flatMap(([module, { modules, packages, types }]) => {
       const made = imports.filter(({ from }) => moduleOf(from) === module);
       const isUsed = (name: string) =>

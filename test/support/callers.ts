@@ -52,4 +52,4 @@ export async function createPerson(
 
 /** Resolves when the service has ended the socket; throws when it does not soon. */
 export const ended = (listener: Listener): Promise<void> =>
-  until(() => !listener.socket.connected, 'the socket is ended', 5_000);
+  until(() => !listener.socket.connected, 'the socket is ended');

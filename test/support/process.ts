@@ -23,7 +23,7 @@ export async function startProcess(env: Record<string, string>): Promise<Process
       ({ ok }) => ok || child.exitCode !== null,
       () => child.exitCode !== null,
     );
-  await until(isReady, 'the process is ready', 30_000);
+  await until(isReady, 'the process is ready');
   if (child.exitCode !== null) throw new Error(`it ended: ${output()}`);
   return {
     ...{ url: `http://127.0.0.1:${env.PORT}`, opsUrl, child },

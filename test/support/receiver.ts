@@ -68,7 +68,7 @@ function createReceiver(): { receiver: Receiver; listen: () => Promise<void> } {
     received,
     answer: OK,
     async got(count) {
-      await until(() => received.length >= count, `${count} messages`, 30_000);
+      await until(() => received.length >= count, `${count} messages`);
       return received;
     },
     async stop() {
@@ -89,7 +89,7 @@ export async function becomesLive({ service: { opsUrl } }: TestService): Promise
     const lines = (await (await fetch(`${opsUrl}/metrics`)).text()).split('\n');
     return wanted.every((line) => lines.includes(line));
   };
-  await until(isLive, 'all partitions to be live', 30_000);
+  await until(isLive, 'all partitions to be live');
 }
 
 type Entity = { readonly _id: string };

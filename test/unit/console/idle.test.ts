@@ -6,26 +6,24 @@ import { whenIdle } from '../../../src/console/home/idle.js';
 const hasResolved = (waiting: Promise<void>): Promise<boolean> =>
   Promise.race([waiting.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))]);
 
-test.each(['pointerenter', 'pointerdown', 'wheel', 'focusin'])(
-  'ends as soon as somebody reaches for it: %s',
-  async (name) => {
-    const element = new EventTarget();
-    const waiting = whenIdle(element);
-    expect(await hasResolved(waiting)).toBe(false);
-    element.dispatchEvent(new Event(name));
-    expect(await hasResolved(waiting)).toBe(true);
-  },
-);
+test.each(['pointerenter', 'pointerdown', 'wheel', 'focusin'])('ends at the first input: %s', async (name) => {
+  const element = new EventTarget();
+  const waiting = whenIdle(element);
+  expect(await hasResolved(waiting)).toBe(false);
+  element.dispatchEvent(new Event(name));
+  expect(await hasResolved(waiting)).toBe(true);
+});
 
 test('waits as long as tasks are long, and ends when none is', async () => {
+  let tasks = 0;
   const busy = setInterval(() => {
+    tasks++;
     const untilMs = performance.now() + 150;
     while (performance.now() < untilMs);
   });
   const waiting = whenIdle(new EventTarget());
   // Longer than the rest that it waits for.
-  for (let beginMs = performance.now(); performance.now() - beginMs < 1_000; )
-    expect(await hasResolved(waiting)).toBe(false);
+  while (tasks < 7) expect(await hasResolved(waiting)).toBe(false);
   clearInterval(busy);
   await waiting;
 });

@@ -11,14 +11,18 @@ const v6 = '2001:db8:0:0:0:0:0:1';
 const SOUND: [what: string, header: Buffer, address: string | null][] = [
   ['version 1, IPv4', text('PROXY TCP4 192.0.2.7 198.51.100.1 56324 1883\r\n'), '192.0.2.7'],
   ['version 1, IPv6', text('PROXY TCP6 2001:db8::1 2001:db8::2 56324 1883\r\n'), '2001:db8::1'],
-  ['version 1, of nobody known', text('PROXY UNKNOWN\r\n'), null],
-  ['version 1, of nobody known, with what it may say', text('PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n'), null],
+  ['version 1, of an unknown client', text('PROXY UNKNOWN\r\n'), null],
+  [
+    'version 1, of an unknown client, with optional fields',
+    text('PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n'),
+    null,
+  ],
   ['version 2, IPv4', proxyHeader({ source: '192.0.2.7' }), '192.0.2.7'],
   ['version 2, IPv6', proxyHeader({ source: v6 }), v6],
   ['version 2, with more than addresses', proxyHeader({ source: '192.0.2.7', more: 60 }), '192.0.2.7'],
   ['version 2, the balancer itself', proxyHeader({ source: '192.0.2.7', command: 0 }), null],
   ['version 2, the balancer itself, without addresses', proxyHeader({ command: 0, family: 0 }), null],
-  ['version 2, of nobody known', proxyHeader({ family: 0 }), null],
+  ['version 2, of an unknown client', proxyHeader({ family: 0 }), null],
   ['version 2, as long as it may be', proxyHeader({ family: 0, more: LIMITS.mqttProxyHeaderBytes - 16 }), null],
 ];
 

@@ -58,7 +58,7 @@ test.each(MOMENTS)('runs an item that is added to a queue %i promises after its 
   queue.add('first');
   await settle(moment);
   queue.add('second');
-  await until(() => ran.includes('second'), 'the second item', 2_000);
+  await until(() => ran.includes('second'), 'the second item');
   expect(ran).toEqual(['first', 'second']);
   await queue.stop();
 });

@@ -1,20 +1,23 @@
-/** A receiver that fails is left alone, but for single probes, ever less often. */
-import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
+/** A receiver that fails receives only single probes, less and less often. */
+import { afterAll, afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { LIMITS } from '../../../src/model/limits.js';
 import { type Breaker, createBreaker } from '../../../src/webhooks/breaker.js';
-import { until } from '../../support/until.js';
 
 const original = { ...LIMITS };
-Object.assign(LIMITS, { webhookProbeMs: 50, webhookProbeMaxMs: 150 });
+Object.assign(LIMITS, { webhookProbeMs: 100, webhookProbeMaxMs: 300 });
 afterAll(() => void Object.assign(LIMITS, original));
 
 let breaker: Breaker;
 let freed: number;
 beforeEach(() => {
+  jest.useFakeTimers();
   freed = 0;
   breaker = createBreaker(() => void freed++);
 });
-afterEach(() => breaker.stop());
+afterEach(() => {
+  breaker.stop();
+  jest.useRealTimers();
+});
 
 function fail(times: number, retryAfterMs: number | null = null): void {
   for (let count = 0; count < times; count++) {
@@ -22,11 +25,18 @@ function fail(times: number, retryAfterMs: number | null = null): void {
   }
 }
 
-/** How long it rests from now on, ms. */
-async function measureRest(): Promise<number> {
-  const startMs = performance.now();
-  await until(() => breaker.mayStart());
-  return performance.now() - startMs;
+/** How long it pauses from now on, ms. */
+function measurePauseMs(): number {
+  for (let pauseMs = 0; ; pauseMs++) {
+    if (breaker.mayStart()) return pauseMs;
+    jest.advanceTimersByTime(1);
+  }
+}
+
+/** Moves the clock to the end of the pause. */
+function endPause(): void {
+  jest.advanceTimersByTime(LIMITS.webhookProbeMaxMs);
+  expect(freed).toBe(1);
 }
 
 test('opens after five failures in a row', () => {
@@ -39,55 +49,53 @@ test('opens after five failures in a row', () => {
   expect([breaker.isOpen(), breaker.mayStart()]).toEqual([true, false]);
 });
 
-test('lets one probe through at a time, and says when', async () => {
+test('lets one probe through at a time, and reports when', () => {
   fail(5);
-  await until(() => freed === 1);
+  endPause();
   expect(breaker.mayStart()).toBe(true);
   const probe = breaker.start();
   expect(breaker.mayStart()).toBe(false);
-  // It could not be sent: that says nothing of the receiver.
+  // A probe that was not sent reveals nothing about the receiver.
   probe.gaveUp();
   expect([breaker.isOpen(), breaker.mayStart()]).toEqual([true, true]);
 });
 
-test('rests longer after each probe that fails, up to a bound', async () => {
+test('pauses longer after each probe that fails, up to a maximum', () => {
   fail(5);
-  const rests: number[] = [];
-  for (let probes = 0; probes < 4; probes++) {
-    rests.push(await measureRest());
+  for (const pauseMs of [100, 200, 300, 300]) {
+    const measuredMs = measurePauseMs();
+    expect(measuredMs).toBeGreaterThanOrEqual(pauseMs * 0.8);
+    expect(measuredMs).toBeLessThanOrEqual(pauseMs * 1.2 + 1);
     fail(1);
-  }
-  // 50, 100, 150 and 150 ms, each ±20 %; a busy machine wakes late, never early.
-  for (const [index, atLeastMs] of [40, 80, 120, 120].entries()) {
-    expect(rests[index]).toBeGreaterThan(atLeastMs - 5);
   }
 });
 
-test('ignores failures of requests that were sent before it opened', async () => {
+test('ignores failures of requests that were sent before it opened', () => {
   const sent = Array.from({ length: 8 }, () => breaker.start());
   for (const attempt of sent.slice(0, 7)) attempt.failed(null);
-  await until(() => freed === 1);
+  endPause();
   expect(breaker.mayStart()).toBe(true);
   const probe = breaker.start();
   sent[7]?.failed(null);
-  // The probe is still under way: no second one begins, and nothing rests longer.
+  // The probe is still under way: no second one begins, and the pause does not grow.
   expect(breaker.mayStart()).toBe(false);
   probe.gaveUp();
   expect([breaker.isOpen(), breaker.mayStart()]).toEqual([true, true]);
 });
 
-test('closes at one success, and what waits may begin', async () => {
+test('closes at the first success, and lets waiting messages start', () => {
   fail(5);
-  await until(() => freed === 1);
+  endPause();
   breaker.start().succeeded();
   expect([breaker.isOpen(), breaker.mayStart(), freed]).toEqual([false, true, 2]);
   fail(4);
   expect(breaker.isOpen()).toBe(false);
 });
 
-test('rests as long as the receiver asks for, though it is closed', async () => {
+test('pauses as long as the receiver asks for, even while closed', () => {
   fail(1, 60);
   expect([breaker.isOpen(), breaker.mayStart()]).toEqual([false, false]);
-  expect(await measureRest()).toBeGreaterThan(50);
-  await until(() => freed === 1);
+  expect(measurePauseMs()).toBe(60);
+  jest.advanceTimersByTime(1);
+  expect(freed).toBe(1);
 });

@@ -1,9 +1,12 @@
 /** The stop of the service, and the connections that are open then. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { expect, test } from '@jest/globals';
+import { test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
 import { startTestService } from '../support/fixture.js';
+
+// Longer than a test lasts: a stop that waits for connections never ends.
+Object.assign(LIMITS, { stopMs: 3_600_000 });
 
 test('does not wait for connections on which nothing was ever sent', async () => {
   const service = await startTestService();
@@ -11,8 +14,7 @@ test('does not wait for connections on which nothing was ever sent', async () =>
   const unused = connect(Number(port), hostname);
   unused.on('error', () => undefined);
   await once(unused, 'connect');
-  const startMs = performance.now();
-  const closed = once(unused, 'close').then(() => performance.now() - startMs);
+  const closed = once(unused, 'close');
   await service.stop();
-  expect(await closed).toBeLessThan(LIMITS.stopMs / 2);
+  await closed;
 });
