@@ -92,7 +92,7 @@ describe('the validity of tokens', () => {
     ['three dots', () => '...'],
     ['over the length', () => signed({ more: 'x'.repeat(LIMITS.tokenCharacters) })],
     ['the session secret itself', () => TEST_SECRET],
-  ])('not with %s', async (_, make) => {
+  ])('rejects a token with %s', async (_, make) => {
     const answer = await service.as(null)('GET', 'auth', undefined, { Authorization: `Bearer ${make()}` });
     expect([answer.status, answer.body]).toEqual([401, UNAUTHORIZED]);
   });
@@ -209,7 +209,7 @@ describe('the expiry of a token', () => {
     ['60000', 60_000],
     ['2w', 14 * DAY_MS],
     [LIMITS.tokenLifetimeMaxMs, LIMITS.tokenLifetimeMaxMs],
-  ])('expiresIn %p', async (expiresIn, lifetimeMs) => {
+  ])('accepts expiresIn %p', async (expiresIn, lifetimeMs) => {
     const { status, body } = await openToken({ expiresIn });
     expect([status, body.expiresAt - body.issuedAt]).toEqual([200, lifetimeMs]);
     // By a session: a token that a token makes ends with it at the latest.
@@ -233,7 +233,7 @@ describe('the expiry of a token', () => {
     ['1h'],
     [],
     true,
-  ])('not expiresIn %p', async (expiresIn) => {
+  ])('refuses expiresIn %p', async (expiresIn) => {
     for (const answer of [
       await openToken({ expiresIn }),
       await service.admin('POST', 'tokens', { name: 'x', expiresIn }),
@@ -378,7 +378,7 @@ describe('how a token ends', () => {
       const other = await openListener(there.url, await here.tokenOf(ADMIN.login, ADMIN.password));
       expect((await end(body.token, body._id))?.status).toBe(200);
       expect((await onHere('GET', 'auth')).status).toBe(401);
-      await until(async () => (await onThere('GET', 'auth')).status === 401, 'revoked there', 1_000);
+      await until(async () => (await onThere('GET', 'auth')).status === 401, 'revoked there');
       for (const socket of sockets) await ended(socket);
       expect(other.socket.connected).toBe(true);
       other.close();

@@ -56,7 +56,7 @@ const numbersOf = (events: readonly LiveEvent[]): unknown[] =>
 test('receives events as they happen, of the objects and with the names that were asked for', async () => {
   const { _id } = await vigil.objects.create({ id: 'one', name: 'One' });
   await vigil.objects.create({ id: 'two', name: 'Two' });
-  // Told to nobody who listens only from now on.
+  // Later subscribers do not receive it.
   await service.settled();
   const all = listen(vigil);
   const packets = listen(vigil, { objects: ['one'], events: ['object-packet'] });
@@ -83,7 +83,7 @@ test.each(TRANSPORTS)('begins with the events after a position, and then becomes
   first.stream.close();
   await first.ended;
   await vigil.objects.addPackets(id, [{ n: 1 }, { n: 2 }]);
-  // They are of the past for whoever comes now.
+  // For a client that connects now they are past.
   await service.settled();
   const later = listen(vigil, { objects: [id], since, transport });
   await later.isLive();
@@ -138,7 +138,7 @@ test.each(TRANSPORTS)('ends with an error when a token is revoked that cannot be
   expect(stream.state).toBe('closed');
 });
 
-test('ends quietly when it is left or its signal aborts', async () => {
+test('ends without an error when the loop ends or its signal aborts', async () => {
   const abort = new AbortController();
   const { ended, isLive, states } = listen(vigil, { signal: abort.signal });
   await isLive();
@@ -152,7 +152,7 @@ test('ends quietly when it is left or its signal aborts', async () => {
   expect(stream.state).toBe('closed');
 });
 
-test('tries again with growing waits while nobody answers, and says why', async () => {
+test('tries again with growing pauses while no server answers, and reports the reason', async () => {
   const away = createClient({ url: 'http://127.0.0.1:1', token: 't', retryMs: 1 });
   const { states, errors, stream, ended } = listen(away);
   await until(() => states.filter((state) => state === 'waiting').length >= 3, 'three attempts');

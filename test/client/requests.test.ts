@@ -61,7 +61,7 @@ test.each([
   ['a number', { 'config.code': 7 }, ['number']],
   ['one of several values', { 'config.code': ['007', 7, true] }, ['text', 'number', 'boolean']],
   ['text with a comma', { name: 'Truck, red' }, ['comma']],
-  ['nothing', { name: 'nobody' }, []],
+  ['nothing', { name: 'missing' }, []],
 ])('filters by %s', async (_, where, ids) => {
   for (const [id, fields] of Object.entries({
     ...{ text: { name: 'T', config: { code: '007' } }, number: { name: 'N', config: { code: 7 } } },
@@ -96,14 +96,14 @@ test('reads stores that an administrator added', async () => {
 });
 
 test('reports what the service answered: status, tags, explanation, request id', async () => {
-  const missing = await errorOf(vigil.objects.get('nobody'));
+  const missing = await errorOf(vigil.objects.get('missing'));
   expect(missing).toMatchObject({ status: 404, tags: ['error_not_found'], message: '404 Not Found' });
   expect(service.logLines.some((line) => line.includes(missing.requestId as string))).toBe(true);
   const invalid = await errorOf(vigil.objects.create({ id: '', name: 'x' }));
   expect([invalid.status, invalid.helper]).toEqual([400, expect.stringContaining('id')]);
 });
 
-test('reports an address where nobody answers, after all attempts at what is safe to repeat', async () => {
+test('reports an address without a server, after all attempts of requests that are safe to repeat', async () => {
   const waits: number[] = [];
   const away = createClient({
     ...{ url: 'http://127.0.0.1:1', token: 't', attempts: 3, retryMs: 1 },

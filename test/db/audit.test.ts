@@ -1,4 +1,4 @@
-/** How many security events are stored: a flood leaves few, and keeps out nobody else's. */
+/** How many security events are stored: few of a flood, and all of other users. */
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/driver/client.js';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 const REFUSED: AuditEntry = {
-  ...{ action: 'login refused', userId: null, login: 'nobody', address: '192.0.2.7', requestId: 'request-1' },
+  ...{ action: 'login refused', userId: null, login: 'unknown', address: '192.0.2.7', requestId: 'request-1' },
   ...{ method: 'POST', path: '/auth/token', entityId: null, fields: null },
 };
 

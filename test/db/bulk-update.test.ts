@@ -80,11 +80,11 @@ describe('a refused change', () => {
     const alone = await outcomeOf(change(b, { id: 'taken' }));
     expect(alone).toBe('409 id: already taken');
     const outcomes = [
-      ...[change(a, { status: 'x' }), change(b, { id: 'taken', status: 'y' }), change(newId(), { status: 'nobody' })],
+      ...[change(a, { status: 'x' }), change(b, { id: 'taken', status: 'y' }), change(newId(), { status: 'unseen' })],
       ...[
         change(c, { status: 'z' }),
         change('taken', { status: 'by own id' }),
-        change('unknown', { status: 'nobody' }),
+        change('unknown', { status: 'unseen' }),
       ],
       change(a, { note: 'n'.repeat(LIMITS.entityStoredBytes) }),
     ];

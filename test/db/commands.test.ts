@@ -1,4 +1,4 @@
-/** The steps of a command as the database takes them: in order, each once, whoever else tries at the same time. */
+/** The states of a command in the database: in order, each once, also with concurrent writers. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import {

@@ -44,7 +44,7 @@ const document = (store: Store) =>
     )
     .map((one) => ({ _id: new ObjectId(), ...one }) as Document);
 
-describe.each(['objects', 'models'])('%s', (name) => {
+describe.each(['objects', 'models'])('the store %s', (name) => {
   const store = builtInStore(name);
 
   test('returns to each caller what a separate query would', async () => {
@@ -58,7 +58,7 @@ describe.each(['objects', 'models'])('%s', (name) => {
       fc.array(scope, { minLength: 1, maxLength: 3 }),
       async (given, scopes) => {
         await collectionOf(database, store).insertMany(given);
-        const keys = [...given.flatMap(({ _id, id }) => [_id.toHexString(), id]), IDS[1]?.toHexString(), 'nobody'];
+        const keys = [...given.flatMap(({ _id, id }) => [_id.toHexString(), id]), IDS[1]?.toHexString(), 'missing'];
         const wanted = scopes.flatMap((one) => keys.map((key) => ({ key, scope: one })));
         const plain = (one: (typeof wanted)[number]) =>
           withKey(store, one.scope, one.key, (filter) => collectionOf(database, store).findOne(filter));

@@ -1,4 +1,4 @@
-/** Which packets are removed, and which stay: by the age that a model or the installation gives, and those of nobody. */
+/** Which packets are removed: those older than their model or the installation permits, and those without an object. */
 import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/driver/client.js';
@@ -166,9 +166,10 @@ test('runs by itself, on one of two instances', async () => {
   await first.client.close();
   const second = await startTestService({ env }, uri);
   await until(async () => (await second.admin('GET', 'objects/swept/packets')).body.length === 1);
-  const told = () => second.logLines.filter((line) => line.includes('removed packets')).map((line) => JSON.parse(line));
+  const logged = () =>
+    second.logLines.filter((line) => line.includes('removed packets')).map((line) => JSON.parse(line));
   // It is said after the removal.
-  await until(() => told().length > 0, 'what it says');
-  expect(told()).toMatchObject([{ module: 'sweeper', expired: 1, orphaned: 0 }]);
+  await until(() => logged().length > 0, 'the log line');
+  expect(logged()).toMatchObject([{ module: 'sweeper', expired: 1, orphaned: 0 }]);
   await second.stop();
 });

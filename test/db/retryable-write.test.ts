@@ -1,4 +1,4 @@
-/** Groups of writes whose answer is lost on the way: asked for again, done once, and nobody is told otherwise. */
+/** Groups of writes whose answer is lost: sent again, executed once, and acknowledged to every sender. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, type Document, ObjectId } from 'mongodb';
 import { packetIdIn } from '../../src/db/bson/packet-key.js';

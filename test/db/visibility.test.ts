@@ -56,7 +56,7 @@ test('gives the same entities as a filter, an expression, bytes and addresses', 
       const raw = await collection.find({}, { raw: true }).toArray();
       const visible = raw.filter((bytes) => isVisible(store, scope, bytes as unknown as Uint8Array)).length;
       const byAddress = entities.filter(({ stored: _, ...one }) => {
-        const owner = store.followsObject && one.withoutOwner ? 'nobody' : one.owner;
+        const owner = store.followsObject && one.withoutOwner ? 'missing' : one.owner;
         const addresses = audienceOf({ ...one, owner });
         return (store.builtIn && one.builtIn) || addressesOf(scope).some((address) => addresses.includes(address));
       });

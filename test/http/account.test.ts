@@ -1,4 +1,4 @@
-/** The own account: what every role may change of itself, and that nobody reaches further by it. */
+/** The own account: every role may change its own data, without gaining permissions. */
 import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
@@ -45,7 +45,7 @@ describe('the account', () => {
 
   test.each([
     ['name', { name: 7 }, 400],
-    ['email', { email: 'nobody' }, 400],
+    ['email', { email: 'no address' }, 400],
     ['password', { password: 'short', oldPassword: 'x' }, 400],
     ['oldPassword', { password: NEW_PASSWORD }, 400],
     ['oldPassword', { password: NEW_PASSWORD, oldPassword: { $ne: null } }, 400],

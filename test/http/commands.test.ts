@@ -1,4 +1,4 @@
-/** Commands to objects: sent by either path, journalled, never lost; and the journal, which nobody else writes. */
+/** Commands to objects: sent by either path, recorded in a read-only journal, and never lost. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
 import { ADMIN, type Answer, type Listener, useService } from '../support/fixture.js';
@@ -120,7 +120,7 @@ describe('an invalid command', () => {
   beforeAll(received);
 
   test.each<[what: string, path: string, body: unknown, status: number]>([
-    ['to no object', 'objects/nobody/commands/go', {}, 404],
+    ['to no object', 'objects/missing/commands/go', {}, 404],
     ['to no object of this _id', 'objects/65a0000000000000000000ff/commands/go', {}, 404],
     ['with a space in its name', 'objects/plain/commands/a%20b', {}, 400],
     ['with a slash in its name', 'objects/plain/commands/a%2Fb', {}, 400],
@@ -149,9 +149,9 @@ describe('an invalid command', () => {
   });
 
   test('is refused without authentication, on both paths', async () => {
-    const nobody = service.as(null);
+    const anonymous = service.as(null);
     for (const prefix of ['/api/v1', ''])
-      expectRefusal(await nobody('POST', `${prefix}/objects/plain/commands/go`, {}), 401);
+      expectRefusal(await anonymous('POST', `${prefix}/objects/plain/commands/go`, {}), 401);
   });
 
   test.each(['GET', 'PUT', 'PATCH', 'DELETE'])('is refused with %s, on both paths', async (method) => {

@@ -1,4 +1,4 @@
-/** Answers compressed for those who ask for it, and for nobody else. */
+/** Compression of answers, only for clients that ask for it. */
 
 import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';

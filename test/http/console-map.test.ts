@@ -43,7 +43,7 @@ test('sends what is there of a range that ends behind the file', async () => {
 });
 
 test.each(['', 'bytes=0-', 'bytes=-5', 'bytes=9-3', 'bytes=0-8388608', 'bytes=0-1,4-5', 'lines=0-5'])(
-  'refuses %j, so that nobody receives the whole file',
+  'refuses %j instead of sending the whole file',
   async (text) => {
     const answer = await range(text);
     expect(answer.status).toBe(400);

@@ -139,7 +139,7 @@ describe('a device', () => {
       ];
       expect(await statuses(device, asked)).toEqual(all(200, asked));
       expectRefusal(await device.call('GET', `objects/${own.id}`), 403);
-      await until(async () => (await onOther('GET', `objects/${own.id}`)).status === 403, 'renamed there', 5_000);
+      await until(async () => (await onOther('GET', `objects/${own.id}`)).status === 403, 'renamed there');
       expect((await onOther('GET', `objects/${id}`)).status).toBe(200);
     } finally {
       await there.service.stop();

@@ -98,8 +98,8 @@ describe('an unauthenticated request', () => {
     ['GET', 'objects/%ZZ', undefined],
     ['GET', 'auth', undefined],
   ])('is refused before all other checks: %s %s', async (method, path, body) => {
-    const nobody = service.as(null);
-    expectRefusal(await nobody(method, path, body), 401);
+    const anonymous = service.as(null);
+    expectRefusal(await anonymous(method, path, body), 401);
     expectRefusal(await service.as('forged')(method, path, body), 401);
   });
 });
@@ -241,11 +241,11 @@ describe('an unusual but valid request', () => {
   });
 
   test.each(['/', '/api/v1', '/api/v1/'])('is answered without authentication: GET and HEAD %s', async (path) => {
-    const nobody = service.as(null);
-    const [got, head] = [await nobody('GET', path), await nobody('HEAD', path)];
+    const anonymous = service.as(null);
+    const [got, head] = [await anonymous('GET', path), await anonymous('HEAD', path)];
     expect([got.status, head.status, got.body.success]).toEqual([200, 200, true]);
     expect(got.headers['content-length']).toBe(head.headers['content-length']);
-    const posted = await nobody('POST', path, {});
+    const posted = await anonymous('POST', path, {});
     expectRefusal(posted, 405, 'GET');
     expect(posted.headers.allow).toBe('GET, HEAD');
   });
@@ -279,10 +279,10 @@ describe('a request id', () => {
       given,
     );
     for (const wrong of ['short', 'a b c d e f g h', 'x'.repeat(129), '<script>alert(1)</script>']) {
-      const told = (await service.admin('GET', 'objects/none', undefined, { 'X-Request-Id': wrong })).headers[
+      const requestId = (await service.admin('GET', 'objects/none', undefined, { 'X-Request-Id': wrong })).headers[
         'x-request-id'
       ];
-      expect(told).toMatch(/^[0-9a-f-]{36}$/);
+      expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
     }
   });
 
@@ -321,11 +321,7 @@ describe('a malformed HTTP request', () => {
       'GET /api/v1/objects HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\nConnection: close\r\n\r\n',
       401,
     ],
-    [
-      'an address of nobody',
-      'GET http://elsewhere/api/v1/objects HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-      401,
-    ],
+    ['an unknown address', 'GET http://elsewhere/api/v1/objects HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 401],
     ['OPTIONS of everything', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404],
   ])('is answered: %s', async (_, bytes, status) => expectRefusal(answerIn(await exchange(bytes)), status));
 
@@ -347,11 +343,11 @@ describe('a malformed HTTP request', () => {
 });
 
 test('answers 429 with Retry-After after too many failed logins, and accepts other users', async () => {
-  const nobody = service.as(null);
+  const anonymous = service.as(null);
   for (let attempt = 0; attempt < 10; attempt++) {
-    expectRefusal(await nobody('POST', 'auth/token', { login: 'mallory', password: `guess ${attempt}` }), 401);
+    expectRefusal(await anonymous('POST', 'auth/token', { login: 'mallory', password: `guess ${attempt}` }), 401);
   }
-  const answer = await nobody('POST', 'auth/token', { login: 'mallory', password: 'guess again' });
+  const answer = await anonymous('POST', 'auth/token', { login: 'mallory', password: 'guess again' });
   expectRefusal(answer, 429, 'failed logins');
   expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
   expect(await service.tokenOf(ADMIN.login, ADMIN.password)).toEqual(expect.any(String));

@@ -111,7 +111,7 @@ describe('parameters', () => {
     withQuery.filter(({ method }) => method !== 'POST').map((one) => [one.method, one.path, one.operation] as const),
   )('are accepted together: %s %s', async (method, path, operation) => {
     const { status, body } = await service.admin(method, `${filled(path)}?${queryOf(operation)}`, bodyOf(operation));
-    // Nobody knows the `_id` of a security event before it happens.
+    // The `_id` of a security event is unknown before it happens.
     expect([status, body.helper]).toEqual([path.includes('/audit/') ? 404 : 200, undefined]);
   });
 });

@@ -1,4 +1,4 @@
-/** Packets as files: every format says the same as the list, whole, in order, and for nobody else. */
+/** Packets as files: every format has the content, the order and the permissions of the list. */
 import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'csv-parse/sync';

@@ -8,7 +8,7 @@ import { until } from '../support/until.js';
 
 const NOW = Date.now();
 const service = useService({ now: () => NOW });
-const tokens: Record<string, string | null> = { nobody: null, 'a stranger': 'no.such.token' };
+const tokens: Record<string, string | null> = { anonymous: null, 'an invalid token': 'no.such.token' };
 const keys: Record<string, string> = { 'no _id': new ObjectId().toHexString(), 'no id': 'nothing', odd: '-_-' };
 let made = 0;
 
@@ -43,7 +43,7 @@ const request = fc.record({
     '?a=1&a=2',
     '?limit=1&limit=2',
   ),
-  who: fc.constantFrom('admin', 'admin', 'other', 'narrow', 'nobody', 'a stranger'),
+  who: fc.constantFrom('admin', 'admin', 'other', 'narrow', 'anonymous', 'an invalid token'),
   body: fc.constantFrom(undefined, '{}', '[]', '{', '7', '{"status":"x"}', '{"status":1}', '{"speed":4}', 'new'),
   type: fc.constantFrom('application/json', 'application/json', 'text/plain', 'application/json; charset=latin9'),
 });
@@ -64,8 +64,8 @@ async function ask({ method, key, packets, query, who, body, type }: Asked, slas
   const headers = { 'X-Request-Id': requestId, ...(sent !== undefined && { 'Content-Type': type }) };
   const answer = await service.as(tokens[who] ?? null)(method, `/api/v1/${path}${slash}${query}`, sent, headers);
   const line = await lineOf(requestId);
-  const { date, 'x-request-id': told, 'content-length': length, ...rest } = answer.headers;
-  expect(told).toBe(requestId);
+  const { date, 'x-request-id': answeredId, 'content-length': length, ...rest } = answer.headers;
+  expect(answeredId).toBe(requestId);
   return {
     status: answer.status,
     text: (answer.text ?? '').replace(VOLATILE, '"$1":0'),

@@ -6,7 +6,7 @@ import { LIMITS } from '../../src/model/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';
-import { treeOf } from './tree.js';
+import { treeOf } from './group-tree.js';
 
 const service = useService();
 const make = async (path: string, fields: object, call: Call = service.admin) =>
@@ -109,7 +109,7 @@ describe('a moved group', () => {
 
   test('reaches its new ancestors with the very next event', async () => {
     const object = await make('objects', { id: `received-${new ObjectId()}`, name: 'x', group: groups.crew });
-    // Told to nobody who listens only from now on.
+    // Later subscribers do not receive it.
     await service.settled();
     const listeners: Record<string, Listener> = {};
     for (const [name, { token }] of Object.entries(people)) listeners[name] = await service.listen(token, 'everything');

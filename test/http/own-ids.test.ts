@@ -145,12 +145,12 @@ describe('the device of an object', () => {
   test('has no permissions without an object, even if one is called `:object`', async () => {
     const [found] = (await service.admin('GET', 'objects?where.id=:object')).body;
     const { _id } = found ?? (await create(':object'));
-    const nobody = await deviceOf(null);
+    const unassigned = await deviceOf(null);
     for (const key of [':object', '%3Aobject', _id]) {
-      expectRefusal(await nobody.call('GET', `objects/${key}`), 403);
-      expectRefusal(await nobody.call('POST', `objects/${key}/packets`, {}), 403);
+      expectRefusal(await unassigned.call('GET', `objects/${key}`), 403);
+      expectRefusal(await unassigned.call('POST', `objects/${key}/packets`, {}), 403);
     }
-    const listener = await service.listen(nobody.token);
+    const listener = await service.listen(unassigned.token);
     await service.admin('POST', `objects/${_id}/packets`, {});
     await service.settled();
     expect(listener.take()).toEqual([]);

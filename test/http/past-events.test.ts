@@ -1,4 +1,4 @@
-/** Events of the past as lists: what was stored in an interval, for those who may hear of it. */
+/** Past events as lists: the events of an interval, for callers with permission. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { useService } from '../support/fixture.js';
 
@@ -7,7 +7,7 @@ const START = Date.now() - 1;
 const PASSWORD = 'a password of eight';
 let [truck, other, model] = ['', '', ''];
 
-interface Told {
+interface PastEvent {
   readonly event: string;
   // biome-ignore lint/suspicious/noExplicitAny: payloads of every shape
   readonly data: any;
@@ -15,8 +15,8 @@ interface Told {
   readonly position?: string;
 }
 
-const ask = async (path: string): Promise<Told[]> => (await service.admin('GET', path)).body;
-const namesOf = (told: readonly Told[]): string[] => told.map(({ event }) => event);
+const ask = async (path: string): Promise<PastEvent[]> => (await service.admin('GET', path)).body;
+const namesOf = (events: readonly PastEvent[]): string[] => events.map(({ event }) => event);
 
 beforeAll(async () => {
   const post = async (path: string, body: object) => (await service.admin('POST', path, body)).body;
@@ -50,10 +50,18 @@ const ALL = [
 
 describe('an interval of events', () => {
   test('contains packets, presence, changes, commands and their results, by time', async () => {
-    const told = await ask(`events?from=${START}&to=${Date.now()}&objects=past-1`);
-    expect(namesOf(told)).toEqual(ALL);
-    expect(told.map(({ time }) => time)).toEqual(told.map(({ time }) => time).sort((a, b) => a - b));
-    const [created, packet, offline, , update, request, end] = told as [Told, Told, Told, Told, Told, Told, Told];
+    const events = await ask(`events?from=${START}&to=${Date.now()}&objects=past-1`);
+    expect(namesOf(events)).toEqual(ALL);
+    expect(events.map(({ time }) => time)).toEqual(events.map(({ time }) => time).sort((a, b) => a - b));
+    const [created, packet, offline, , update, request, end] = events as [
+      PastEvent,
+      PastEvent,
+      PastEvent,
+      PastEvent,
+      PastEvent,
+      PastEvent,
+      PastEvent,
+    ];
     expect(created.data).toMatchObject({ id: truck, object: { _id: truck, id: 'past-1', status: '' } });
     expect(packet.data).toMatchObject({ _oid: truck, id: 'past-1', speed: 1, time: packet.time });
     expect(offline.data).toMatchObject({ _oid: truck, online: false });
@@ -81,7 +89,7 @@ describe('an interval of events', () => {
   });
 
   test('is read page by page, each event once', async () => {
-    const found: Told[] = [];
+    const found: PastEvent[] = [];
     for (let path = `/api/v1/events?from=${START}&limit=2&objects=past-1,past-2`; path !== ''; ) {
       const { body, headers } = await service.admin('GET', path);
       found.push(...body);
@@ -94,7 +102,7 @@ describe('an interval of events', () => {
   test('has the form of every list, and may be empty or open', async () => {
     const { text, body } = await service.admin('GET', `objects/${truck}/events`);
     expect(namesOf(body)).toEqual(ALL);
-    expect(text).toBe(`[\n${body.map((one: Told) => JSON.stringify(one)).join('\n,\n')}\n]\n`);
+    expect(text).toBe(`[\n${body.map((one: PastEvent) => JSON.stringify(one)).join('\n,\n')}\n]\n`);
     expect((await service.admin('GET', 'events?from=1&to=2')).text).toBe('[\n]\n');
     expect(Object.keys((await service.admin('GET', 'events?from=&to=')).body)).toEqual(['events', 'position']);
   });
@@ -113,7 +121,7 @@ test('contains no events of objects that the caller does not see or may not read
   expect((await call('GET', 'objects/past-1/events')).status).toBe(404);
   const { body } = await service.admin('POST', 'tokens', { name: 'past', scopes: ['GET /objects/past-2/*'] });
   const narrow = await service.as(body.token)('GET', `events?from=${START}&events=object-packet`);
-  expect(narrow.body.map(({ data }: Told) => data._oid)).toEqual([other]);
+  expect(narrow.body.map(({ data }: PastEvent) => data._oid)).toEqual([other]);
 });
 
 test('lists the known events in an error', async () => {
@@ -134,7 +142,7 @@ test('is read page by page, though everything happened within one second', async
   );
   await service.settled();
   const ofUpdates = `from=${from}&objects=past-1,past-2&events=object-update`;
-  const found: Told[] = [];
+  const found: PastEvent[] = [];
   for (let path = `events?${ofUpdates}&limit=1`; path !== '' && found.length < 10; ) {
     const { body, headers } = await service.admin('GET', path);
     found.push(...body);

@@ -29,7 +29,7 @@ async function pipeline(requests: readonly string[]): Promise<string> {
     received += data;
   });
   socket.write(requests.join(''));
-  await until(() => received.split('HTTP/1.1 ').length > requests.length, 'every answer', 30_000);
+  await until(() => received.split('HTTP/1.1 ').length > requests.length, 'every answer');
   socket.destroy();
   return received;
 }

@@ -39,33 +39,36 @@ async function ask(line: string, { headers = {}, body }: Asked = {}): Promise<Wi
 
 const bearer = () => ({ Authorization: `Bearer ${token}` });
 
-describe.each(['http://x', 'HTTP://elsewhere:8080', 'https://x', 'http://user:word@x', 'wss://x'])('%s', (origin) => {
-  test.each([
-    ['/api/v1/objects/car', 200],
-    ['/api/v1/objects/none', 404],
-    ['/api/v1/objects?limit=1', 200],
-    ['/api/v1/users', 200],
-    ['', 200],
-    ['?x=1', 200],
-    ['/nowhere', 404],
-    ['/socket.io/?EIO=4&transport=polling', 200],
-  ])('is answered like the path alone: %s', async (path, status) => {
-    const answer = await ask(`GET ${origin}${path}`, { headers: bearer() });
-    expect(answer.status).toBe(status);
-    if (path.startsWith('/socket.io/')) return;
-    const route = () =>
-      service.logLines.find((line) => line.includes(answer.requestId) && line.includes('"msg":"request"'));
-    const plain = await ask(`GET ${path.startsWith('/') ? path : `/${path}`}`, { headers: bearer() });
-    expect(plain.text).toBe(answer.text);
-    const plainRoute = () =>
-      service.logLines.find((line) => line.includes(plain.requestId) && line.includes('"msg":"request"'));
-    await until(() => route() !== undefined && plainRoute() !== undefined, 'both lines of the log');
-    expect(JSON.parse(route() as string).route).toBe(JSON.parse(plainRoute() as string).route);
-  });
-});
+describe.each(['http://x', 'HTTP://elsewhere:8080', 'https://x', 'http://user:word@x', 'wss://x'])(
+  'a request line with the origin %s',
+  (origin) => {
+    test.each([
+      ['/api/v1/objects/car', 200],
+      ['/api/v1/objects/none', 404],
+      ['/api/v1/objects?limit=1', 200],
+      ['/api/v1/users', 200],
+      ['', 200],
+      ['?x=1', 200],
+      ['/nowhere', 404],
+      ['/socket.io/?EIO=4&transport=polling', 200],
+    ])('is answered like the path alone: %s', async (path, status) => {
+      const answer = await ask(`GET ${origin}${path}`, { headers: bearer() });
+      expect(answer.status).toBe(status);
+      if (path.startsWith('/socket.io/')) return;
+      const route = () =>
+        service.logLines.find((line) => line.includes(answer.requestId) && line.includes('"msg":"request"'));
+      const plain = await ask(`GET ${path.startsWith('/') ? path : `/${path}`}`, { headers: bearer() });
+      expect(plain.text).toBe(answer.text);
+      const plainRoute = () =>
+        service.logLines.find((line) => line.includes(plain.requestId) && line.includes('"msg":"request"'));
+      await until(() => route() !== undefined && plainRoute() !== undefined, 'both lines of the log');
+      expect(JSON.parse(route() as string).route).toBe(JSON.parse(plainRoute() as string).route);
+    });
+  },
+);
 
 describe('security events', () => {
-  const told = async (requestId: string) => {
+  const auditEventOf = async (requestId: string) => {
     const find = () => service.client.db().collection('audit').findOne({ requestId });
     await until(find, 'the event');
     return find();
@@ -73,28 +76,31 @@ describe('security events', () => {
 
   test('record logins, failed logins and changes of permissions', async () => {
     const login = await ask('POST http://x/api/v1/auth/token', { body: ADMIN });
-    expect([login.status, await told(login.requestId)]).toMatchObject([200, { action: 'login', path: '/auth/token' }]);
+    expect([login.status, await auditEventOf(login.requestId)]).toMatchObject([
+      200,
+      { action: 'login', path: '/auth/token' },
+    ]);
     const failed = await ask('POST http://x/api/v1/auth', { body: { ...ADMIN, password: 'wrong' } });
-    expect([failed.status, await told(failed.requestId)]).toMatchObject([
+    expect([failed.status, await auditEventOf(failed.requestId)]).toMatchObject([
       401,
       { action: 'login failed', path: '/auth' },
     ]);
     const made = await ask('POST http://x/api/v1/roles', { headers: bearer(), body: { name: 'r', credentials: [] } });
-    expect([made.status, await told(made.requestId)]).toMatchObject([
+    expect([made.status, await auditEventOf(made.requestId)]).toMatchObject([
       200,
       { action: 'rights changed', path: '/roles' },
     ]);
     const person = await createPerson(service);
     const cookie = await openSession(service, person);
     const left = await ask('DELETE http://x/api/v1/auth', { headers: { Cookie: cookie } });
-    expect([left.status, await told(left.requestId)]).toMatchObject([200, { action: 'logout', path: '/auth' }]);
+    expect([left.status, await auditEventOf(left.requestId)]).toMatchObject([200, { action: 'logout', path: '/auth' }]);
   });
 
   test('record forbidden requests with a shortened path', async () => {
     const viewer = await createPerson(service);
     const headers = { Authorization: `Bearer ${await service.tokenOf(viewer.login, viewer.password)}` };
     const answer = await ask(`DELETE http://x/api/v1/labels/${'y'.repeat(3_000)}`, { headers });
-    const event = await told(answer.requestId);
+    const event = await auditEventOf(answer.requestId);
     expect([answer.status, event]).toMatchObject([403, { action: 'forbidden' }]);
     expect(event?.path).toBe(`/labels/${'y'.repeat(256 - '/labels/'.length)}`);
   });

@@ -1,17 +1,27 @@
-/** Who may do what to what: every caller, every route, every place an entity can be in, held to what docs/reference/permissions.md promises. */
+/** The rights of every caller on every route for an entity in every place, compared with docs/reference/permissions.md. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Document, ObjectId } from 'mongodb';
 import { toPacketKey } from '../../src/db/bson/packet-key.js';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { refusal } from '../support/answers.js';
 import { type Answer, useService } from '../support/fixture.js';
-import { type Cast, gather, PLACES, PLAYERS, type Place, type Player, placeAll, STRANGER, sees } from './cast.js';
+import {
+  CALLERS,
+  type CallerKind,
+  createRightsFixture,
+  OTHER_USER,
+  PLACES,
+  type Place,
+  placeAll,
+  type RightsFixture,
+  sees,
+} from './rights-fixture.js';
 import { routes } from './routes.js';
 
 const service = useService({ env: { LOG_LEVEL: 'warn' } });
-let cast: Cast;
+let fixture: RightsFixture;
 beforeAll(async () => {
-  cast = await gather(service);
+  fixture = await createRightsFixture(service);
 });
 
 /** What a route asks for: who may call it besides administrators. `known: false` is a method that the path has not. */
@@ -19,11 +29,11 @@ interface Route {
   readonly method: string;
   readonly path: string;
   readonly body?: object;
-  readonly may: readonly Player[];
+  readonly may: readonly CallerKind[];
   readonly known?: boolean;
 }
-const ADMINS: readonly Player[] = ['rootAdmin', 'groupAdmin', 'foreignAdmin'];
-const READERS: readonly Player[] = ['operator', 'viewer'];
+const ADMINS: readonly CallerKind[] = ['rootAdmin', 'groupAdmin', 'foreignAdmin'];
+const READERS: readonly CallerKind[] = ['operator', 'viewer'];
 
 const OBJECT_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'objects/:id', may: [...READERS, 'scoped'] },
@@ -94,7 +104,7 @@ const USER_ROUTES: readonly Route[] = [
 ];
 
 /** The same for a journal, which the service alone writes. */
-const JOURNAL_ROUTES = (store: string, may: readonly Player[]): readonly Route[] => [
+const JOURNAL_ROUTES = (store: string, may: readonly CallerKind[]): readonly Route[] => [
   { method: 'GET', path: `${store}/:id`, may },
   { method: 'HEAD', path: `${store}/:id`, may },
   { method: 'PATCH', path: `${store}/:id`, body: { status: 'x' }, may: [], known: false },
@@ -109,11 +119,11 @@ const PLAIN_ROUTES: readonly (readonly [
   path: string,
   body: object | undefined,
   status: number,
-  also: 'nobody else' | 'readers' | 'users' | 'callers' | 'everyone',
+  also: 'none' | 'readers' | 'users' | 'callers' | 'everyone',
 ])[] = [
   ['GET', '/', undefined, 200, 'everyone'],
   ['GET', '/api/v1', undefined, 200, 'everyone'],
-  ['GET', '/docs', undefined, 200, 'everyone'],
+  ['GET', '/docs', undefined, 308, 'everyone'],
   ['GET', '/api/v1/openapi.json', undefined, 200, 'everyone'],
   ['GET', '/api/v1/asyncapi.json', undefined, 200, 'everyone'],
   ['POST', '/api/v1/openapi.json', {}, 405, 'everyone'],
@@ -138,45 +148,45 @@ const PLAIN_ROUTES: readonly (readonly [
   ['DELETE', 'auth/token', undefined, 405, 'callers'],
   ['GET', 'auth/nothing', undefined, 404, 'callers'],
   ['GET', ':store', undefined, 200, 'readers'],
-  ['POST', 'labels', { name: 'x' }, 200, 'nobody else'],
-  ['POST', 'objects', { name: 'x', id: ':unique' }, 200, 'nobody else'],
-  ['POST', 'models', { name: 'x' }, 200, 'nobody else'],
-  ['POST', 'groups', { name: 'x' }, 200, 'nobody else'],
-  ['POST', 'roles', { name: 'x', credentials: [] }, 200, 'nobody else'],
-  ['POST', 'tokens', { name: 'x' }, 200, 'nobody else'],
-  ['POST', 'stores', { name: ':unique' }, 200, 'nobody else'],
-  ['POST', 'users', { login: ':unique', password: 'long enough' }, 200, 'nobody else'],
-  ['PATCH', 'labels?where.name=nobody', { name: 'y' }, 200, 'nobody else'],
-  ['DELETE', 'labels?where.name=nobody', undefined, 200, 'nobody else'],
-  ['DELETE', 'labels', undefined, 400, 'nobody else'],
-  ['PATCH', 'roles?where.name=nobody', { name: 'y' }, 405, 'nobody else'],
-  ['DELETE', 'users?where.login=nobody', undefined, 405, 'nobody else'],
-  ['DELETE', 'commands?where.name=nobody', undefined, 405, 'nobody else'],
-  ['POST', 'commands', { name: 'x' }, 405, 'nobody else'],
-  ['POST', 'audit', { name: 'x' }, 405, 'nobody else'],
-  ['GET', 'audit', undefined, 200, 'nobody else'],
-  ['GET', 'audit?meta=true', undefined, 200, 'nobody else'],
+  ['POST', 'labels', { name: 'x' }, 200, 'none'],
+  ['POST', 'objects', { name: 'x', id: ':unique' }, 200, 'none'],
+  ['POST', 'models', { name: 'x' }, 200, 'none'],
+  ['POST', 'groups', { name: 'x' }, 200, 'none'],
+  ['POST', 'roles', { name: 'x', credentials: [] }, 200, 'none'],
+  ['POST', 'tokens', { name: 'x' }, 200, 'none'],
+  ['POST', 'stores', { name: ':unique' }, 200, 'none'],
+  ['POST', 'users', { login: ':unique', password: 'long enough' }, 200, 'none'],
+  ['PATCH', 'labels?where.name=missing', { name: 'y' }, 200, 'none'],
+  ['DELETE', 'labels?where.name=missing', undefined, 200, 'none'],
+  ['DELETE', 'labels', undefined, 400, 'none'],
+  ['PATCH', 'roles?where.name=missing', { name: 'y' }, 405, 'none'],
+  ['DELETE', 'users?where.login=missing', undefined, 405, 'none'],
+  ['DELETE', 'commands?where.name=missing', undefined, 405, 'none'],
+  ['POST', 'commands', { name: 'x' }, 405, 'none'],
+  ['POST', 'audit', { name: 'x' }, 405, 'none'],
+  ['GET', 'audit', undefined, 200, 'none'],
+  ['GET', 'audit?meta=true', undefined, 200, 'none'],
   ['GET', 'commands', undefined, 200, 'readers'],
   ['GET', 'nothing', undefined, 404, 'readers'],
-  ['POST', 'nothing', {}, 404, 'nobody else'],
+  ['POST', 'nothing', {}, 404, 'none'],
   ['GET', 'nothing/at/all/here', undefined, 404, 'readers'],
-  ['PUT', 'labels', {}, 405, 'nobody else'],
+  ['PUT', 'labels', {}, 405, 'none'],
 ];
 
-function expectedOf(route: Route, player: Player, at: Place): number {
-  if (player === 'nobody') return 401;
-  if (!ADMINS.includes(player) && !route.may.includes(player)) return 403;
+function expectedOf(route: Route, caller: CallerKind, at: Place): number {
+  if (caller === 'anonymous') return 401;
+  if (!ADMINS.includes(caller) && !route.may.includes(caller)) return 403;
   if (route.known === false) return 405;
-  return sees(player, at) ? 200 : 404;
+  return sees(caller, at) ? 200 : 404;
 }
 
 const besideOf = (id: string): ObjectId => new ObjectId(id.replace(/^.{8}/, 'cafecafe'));
 
 /** An entity in every place; an object with a packet and a command, whose ids tell whose they are. */
-async function place(store: string, player: Player): Promise<Record<Place, string>> {
-  const ids = await placeAll(service, cast, {
+async function place(store: string, caller: CallerKind): Promise<Record<Place, string>> {
+  const ids = await placeAll(service, fixture, {
     store,
-    player,
+    caller,
     fields: () => ({ ...FIELDS[store], ...uniqueOf(store) }),
   });
   if (store === 'handlers') {
@@ -203,16 +213,16 @@ async function place(store: string, player: Player): Promise<Record<Place, strin
 
 const placed = new Map<string, Promise<Record<Place, string>>>();
 /** What is only read is placed once. */
-function placeToRead(store: string, player: Player): Promise<Record<Place, string>> {
-  const known = placed.get(`${store} ${player}`) ?? place(store, player);
-  placed.set(`${store} ${player}`, known);
+function placeToRead(store: string, caller: CallerKind): Promise<Record<Place, string>> {
+  const known = placed.get(`${store} ${caller}`) ?? place(store, caller);
+  placed.set(`${store} ${caller}`, known);
   return known;
 }
 
 /** Asks for one route in every place, and holds the answers to the rule; what was refused changed nothing. */
-async function judge(store: string, route: Route, player: Player): Promise<void> {
+async function judge(store: string, route: Route, caller: CallerKind): Promise<void> {
   const isReading = ['GET', 'HEAD'].includes(route.method);
-  const ids = await (isReading ? placeToRead : place)(store, player);
+  const ids = await (isReading ? placeToRead : place)(store, caller);
   const stored = (): Promise<unknown[]> =>
     service.client
       .db()
@@ -225,13 +235,13 @@ async function judge(store: string, route: Route, player: Player): Promise<void>
       const path = route.path
         .replace(':id', ids[at])
         .replace(/:packet|:sent|:delivery/, besideOf(ids[at]).toHexString())
-        .replace(':stranger', STRANGER);
+        .replace(':stranger', OTHER_USER);
       const isShared = route.body !== undefined && route.path.endsWith('/access');
-      return cast.calls[player](route.method, path, isShared ? { user: cast.ids[player] } : route.body);
+      return fixture.calls[caller](route.method, path, isShared ? { user: fixture.ids[caller] } : route.body);
     }),
   );
   const seen = PLACES.map((at, index) => [at, answers[index]?.status]);
-  const expected = PLACES.map((at) => [at, expectedOf(route, player, at)]);
+  const expected = PLACES.map((at) => [at, expectedOf(route, caller, at)]);
   expect([route.method, route.path, seen]).toEqual([route.method, route.path, expected]);
   const missing = bare(answers.at(-1) as Answer);
   for (const answer of answers) {
@@ -263,47 +273,47 @@ function bare({ status, body, headers }: Answer): object {
   return { status, body, headers: rest };
 }
 
-describe.each(PLAYERS)('%s', (player) => {
+describe.each(CALLERS)('%s', (caller) => {
   test.each(OBJECT_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
     'may or may not use %s',
-    (_, route) => judge('objects', route, player),
+    (_, route) => judge('objects', route, caller),
   );
 
   test.each(HANDLER_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
     'may or may not use %s',
-    (_, route) => judge('handlers', route, player),
+    (_, route) => judge('handlers', route, caller),
   );
 
   test('explains what a user may do', async () => {
-    for (const route of USER_ROUTES) await judge('users', route, player);
+    for (const route of USER_ROUTES) await judge('users', route, caller);
   });
 
   // Every store for one who may and one who may only read; for the others those that decide about rights.
   const all = ['geofences', 'handlers', 'models', 'groups', 'stores'];
-  const stores = ['labels', 'users', 'roles', 'tokens', ...(['groupAdmin', 'viewer'].includes(player) ? all : [])];
+  const stores = ['labels', 'users', 'roles', 'tokens', ...(['groupAdmin', 'viewer'].includes(caller) ? all : [])];
   test.each(stores)('checks every method on an entity of %s', async (store) => {
-    for (const route of STORE_ROUTES(store)) await judge(store, route, player);
+    for (const route of STORE_ROUTES(store)) await judge(store, route, caller);
   });
 
   test.each([
     ['commands', READERS],
     ['audit', []],
   ] as const)('checks every method on an entry of %s', async (store, may) => {
-    for (const route of JOURNAL_ROUTES(store, may)) await judge(store, route, player);
+    for (const route of JOURNAL_ROUTES(store, may)) await judge(store, route, caller);
   });
 
   test('lists exactly what single reads return', async () => {
     for (const store of ['objects', 'labels', 'users', 'roles', 'tokens', 'commands', 'audit', 'groups']) {
-      const mark = `${player}-${new ObjectId()}`;
+      const mark = `${caller}-${new ObjectId()}`;
       const fields = () => ({ ...FIELDS[store], ...uniqueOf(store), mark });
-      const placed = await placeAll(service, cast, { store, player, fields });
-      const list = await cast.calls[player]('GET', `${store}?where.mark=${mark}`);
-      const meta = await cast.calls[player]('GET', `${store}?where.mark=${mark}&meta=true`);
+      const placed = await placeAll(service, fixture, { store, caller, fields });
+      const list = await fixture.calls[caller]('GET', `${store}?where.mark=${mark}`);
+      const meta = await fixture.calls[caller]('GET', `${store}?where.mark=${mark}&meta=true`);
       const may = store === 'audit' ? [] : store === 'objects' ? [...READERS, 'scoped' as const] : READERS;
-      const status = player === 'nobody' ? 401 : [...ADMINS, ...may].includes(player) ? 200 : 403;
+      const status = caller === 'anonymous' ? 401 : [...ADMINS, ...may].includes(caller) ? 200 : 403;
       expect([store, list.status, meta.status]).toEqual([store, status, status]);
       if (status !== 200) continue;
-      const ids = PLACES.filter((at) => sees(player, at)).map((at) => placed[at]);
+      const ids = PLACES.filter((at) => sees(caller, at)).map((at) => placed[at]);
       expect(list.body.map(({ _id }: { _id: string }) => _id)).toEqual(ids);
       expect([meta.body.count, meta.body.first?._id, meta.body.last?._id]).toEqual([ids.length, ids[0], ids.at(-1)]);
     }
@@ -313,19 +323,19 @@ describe.each(PLAYERS)('%s', (player) => {
     for (const [method, path, body, status, also] of PLAIN_ROUTES) {
       const text = body && JSON.stringify(body).replace(':unique', `made-${new ObjectId()}`);
       const isAllowed =
-        ADMINS.includes(player) ||
+        ADMINS.includes(caller) ||
         also === 'callers' ||
-        (also === 'users' && player !== 'scoped') ||
-        (also === 'readers' && READERS.includes(player));
-      const expected = also === 'everyone' ? status : player === 'nobody' ? 401 : isAllowed ? status : 403;
-      const answer = await cast.calls[player](method, path.replace(':store', 'labels'), text && JSON.parse(text));
+        (also === 'users' && caller !== 'scoped') ||
+        (also === 'readers' && READERS.includes(caller));
+      const expected = also === 'everyone' ? status : caller === 'anonymous' ? 401 : isAllowed ? status : 403;
+      const answer = await fixture.calls[caller](method, path.replace(':store', 'labels'), text && JSON.parse(text));
       expect([method, path, answer.status]).toEqual([method, path, expected]);
     }
   });
 
   test('checks the logout', async () => {
-    const call = await cast.enter(player);
-    const status = player === 'nobody' ? 401 : 200;
+    const call = await fixture.logIn(caller);
+    const status = caller === 'anonymous' ? 401 : 200;
     expect([(await call('DELETE', 'auth')).status, (await call('GET', 'auth')).status]).toEqual([status, 401]);
   });
 });

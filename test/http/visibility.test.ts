@@ -33,7 +33,7 @@ const world: fc.Arbitrary<World> = fc.record({
     fc.record({
       store: fc.constantFrom('objects' as const, 'labels' as const, 'handlers' as const),
       group: fc.nat({ max: GROUPS }),
-      // The last is nobody.
+      // The last id has no user.
       owner: fc.nat({ max: PEOPLE }),
       access: fc.uniqueArray(fc.nat({ max: PEOPLE }), { maxLength: 3 }),
       active: fc.boolean(),
@@ -154,4 +154,4 @@ test(`follows the rule in lists, counts, pages and single reads (${RUNS} worlds)
   );
   // It was about something.
   expect([shown > 0, hidden > 0]).toEqual([true, true]);
-}, 120_000);
+});

@@ -103,7 +103,7 @@ test.each(cases)(
       ['object-update', update, position],
     ]);
 
-    // The outsider hears of its own object, which came later: so nothing of the other is still on its way to it.
+    // The outsider received the event of its own, later object: no earlier event is still under way.
     const own = service.as(await service.tokenOf(stranger.login, stranger.password));
     await own('POST', 'objects', { id: `${id}-own`, name: 'own' });
     const { body: last } = await own('POST', `objects/${id}-own/packets`, {});

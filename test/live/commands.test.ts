@@ -35,7 +35,7 @@ test('sends command events to all clients that see the object, and to no others'
   ];
   await make('objects', { id: 'near-2', name: 'x', group: north._id });
   entityOf(await service.admin('POST', `objects/${near._id}/access`, { user: guest.id }));
-  // Told to nobody who listens only from now on.
+  // Later subscribers do not receive it.
   await service.settled();
   const listeners = {
     admin: await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password)),

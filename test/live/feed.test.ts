@@ -86,10 +86,10 @@ test('sends a stream the same events, order and positions as a socket', async ()
   await service.admin('PATCH', 'objects/car', { status: 'grün\n"1"' });
   await post('bus', 2);
   await service.settled();
-  const told = socket.take().map(({ name, payload, position }) => ({ name, data: payload, position }));
+  const events = socket.take().map(({ name, payload, position }) => ({ name, data: payload, position }));
   await until(() => stream.received.length >= 3);
-  expect(stream.received).toEqual(told);
-  expect(told.map(({ name, data }) => data.n ?? name)).toEqual([1, 'object-update', 2]);
+  expect(stream.received).toEqual(events);
+  expect(events.map(({ name, data }) => data.n ?? name)).toEqual([1, 'object-update', 2]);
 });
 
 test('resumes a stream at its last id on any instance without loss or duplicates', async () => {
@@ -140,7 +140,7 @@ test('ends a stream when its token is revoked', async () => {
   stream.source.addEventListener('error', ({ code }) => errors.push(code));
   await service.as(body.token)('DELETE', 'auth');
   // It ends, comes back by itself, and is refused.
-  await until(() => errors.includes(401), 'the refusal', 10_000);
+  await until(() => errors.includes(401), 'the refusal');
   await post('car', 9);
   await service.settled();
   expect(stream.received).toEqual([]);
@@ -169,15 +169,15 @@ test('limits pages, and returns each event once over all pages', async () => {
   const packets = Array.from({ length: 180 }, (_, n) => ({ n }));
   await service.admin('POST', 'objects/car/packets', packets);
   await service.settled();
-  const told: number[] = [];
+  const numbers: number[] = [];
   let position = start.position;
-  for (let round = 0; told.length < 180 && round < 20; round++) {
+  for (let round = 0; numbers.length < 180 && round < 20; round++) {
     const { body } = await poll(`since=${position}`);
     expect(body.events.length).toBeLessThanOrEqual(50);
-    told.push(...body.events.map(({ data }: { data: { n: number } }) => data.n));
+    numbers.push(...body.events.map(({ data }: { data: { n: number } }) => data.n));
     position = body.position;
   }
-  expect(told).toEqual(packets.map(({ n }) => n));
+  expect(numbers).toEqual(packets.map(({ n }) => n));
 });
 
 test('answers an unknown position with a gap and a position to continue from', async () => {

@@ -1,4 +1,4 @@
-/** Clients that narrow what they hear to groups: objects in them and below them, and never more than they may see. */
+/** Clients that subscribe to groups receive the events of objects in and below them, and only visible ones. */
 import { beforeAll, expect, test } from '@jest/globals';
 import { VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { LIMITS } from '../../src/model/limits.js';
@@ -29,8 +29,8 @@ beforeAll(async () => {
   viewer = await createPerson(service, { group: fleet, role: VIEWER_ROLE_ID });
 });
 
-/** The packets of an object in each group that a client hears, by the name of the group. */
-async function heardOf(groups: readonly (keyof typeof ids)[], take: () => readonly { payload: { n?: number } }[]) {
+/** The packets that a client receives of an object in each group, by the name of the group. */
+async function receivedOf(groups: readonly (keyof typeof ids)[], take: () => readonly { payload: { n?: number } }[]) {
   const names = Object.keys(ids) as (keyof typeof ids)[];
   const objects = await Promise.all(names.map((name) => newObject(ids[name])));
   for (const [nth, object] of objects.entries()) await send(object, nth);
@@ -38,7 +38,7 @@ async function heardOf(groups: readonly (keyof typeof ids)[], take: () => readon
   expect(take().flatMap(({ payload: { n } }) => (n === undefined ? [] : [names[n]]))).toEqual(groups);
 }
 
-test.each<[asked: (keyof typeof ids)[], permitted: (keyof typeof ids)[], hears: (keyof typeof ids)[]]>([
+test.each<[asked: (keyof typeof ids)[], permitted: (keyof typeof ids)[], received: (keyof typeof ids)[]]>([
   [['trucks'], ['trucks'], ['trucks', 'small']],
   [
     ['small', 'ships'],
@@ -54,14 +54,14 @@ test.each<[asked: (keyof typeof ids)[], permitted: (keyof typeof ids)[], hears: 
   [['foreign'], [], []],
   [['foreign', 'ships'], ['ships'], ['ships']],
   [[], [], []],
-])('delivers the events of the groups %j to their subscriber', async (asked, permitted, hears) => {
+])('delivers the events of the groups %j to their subscriber', async (asked, permitted, received) => {
   const listener = await service.listen(viewer.token);
   const answer = await listener.subscribe({ groups: asked.map((name) => ids[name]) });
   expect(answer).toEqual({ success: true, groups: expect.arrayContaining(permitted.map((name) => ids[name])) });
   expect((answer as { groups?: string[] }).groups).toHaveLength(permitted.length);
-  await heardOf(hears, () => listener.take());
+  await receivedOf(received, () => listener.take());
   await listener.subscribe({});
-  await heardOf(['fleet', 'trucks', 'small', 'ships'], () => listener.take());
+  await receivedOf(['fleet', 'trucks', 'small', 'ships'], () => listener.take());
 });
 
 test('excludes objects that are shared from other groups', async () => {

@@ -46,7 +46,7 @@ async function receivedBy(...received: Listener[]): Promise<string[][]> {
 const ALL = ['first packet', 'first update', 'second packet', 'second update'];
 const ids = (...names: ('first' | 'second')[]) => names.map((name) => (name === 'first' ? first : second)._id);
 
-const ROWS: [name: string, ask: () => object, objects: () => string[] | undefined, hears: string[]][] = [
+const ROWS: [name: string, ask: () => object, objects: () => string[] | undefined, received: string[]][] = [
   ['everything', () => ({}), () => undefined, ALL],
   ['an object by its _id', () => ({ objects: [first._id] }), () => ids('first'), ALL.slice(0, 2)],
   [
@@ -64,12 +64,12 @@ const ROWS: [name: string, ask: () => object, objects: () => string[] | undefine
   ['what does not exist', () => ({ objects: ['third', 'f'.repeat(24), '*', ''] }), () => [], []],
 ];
 
-test.each(ROWS)('is answered: %s', async (_name, ask, objects, hears) => {
+test.each(ROWS)('is answered: %s', async (_name, ask, objects, received) => {
   const listener = await listen();
   const answer = await listener.subscribe(ask());
   expect(answer).toEqual({ success: true, ...(objects() && { objects: expect.arrayContaining(objects() ?? []) }) });
   expect(answer.objects?.length).toBe(objects()?.length);
-  expect(await receivedBy(listener)).toEqual([hears]);
+  expect(await receivedBy(listener)).toEqual([received]);
 });
 
 test('replaces the filter, and removes it with {}', async () => {
@@ -125,7 +125,7 @@ test.each([
   ['objects', { objects: [{ $ne: null }] }],
   ['objects', { objects: Array(1_001).fill('x') }],
   ['events', { events: ['object-renamed'] }],
-])('bad input is refused with the name of the %s, and changes nothing', async (field, request) => {
+])('refuses bad input with the name of the %s, and changes nothing', async (field, request) => {
   const listener = await listen();
   await listener.subscribe({ objects: ['first'] });
   expect(await listener.subscribe(request as object)).toEqual({

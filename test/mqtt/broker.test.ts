@@ -41,8 +41,8 @@ describe('messages', () => {
     const { body } = await service.admin('GET', `objects/${id}`);
     expect(body.state).toMatchObject({ _oid: objectId, id, time, online: true, speed: 41 });
     await service.settled();
-    const told = listener.take().filter(({ payload }) => payload.speed === 41);
-    expect(told.map(({ name }) => name)).toEqual(['object-packet']);
+    const events = listener.take().filter(({ payload }) => payload.speed === 41);
+    expect(events.map(({ name }) => name)).toEqual(['object-packet']);
     listener.close();
   });
 
@@ -52,7 +52,7 @@ describe('messages', () => {
     ['"text"', 'text'],
     ['plain text', 'plain text'],
     ['{"a":[1]}', { a: [1] }],
-  ])('base/state/<parameter>: %s', async (payload, speed) => {
+  ])('stores the value on base/state/<parameter>: %s', async (payload, speed) => {
     const id = nextId();
     await createObject(service.admin, id);
     const device = await connect(id);
@@ -178,10 +178,10 @@ describe('an invalid message', () => {
       await device.publishAsync(topic, payload, { qos: 0 });
       await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
       expect(await packetsOf(id)).toEqual([{ online: true, speed: 1 }]);
-      const told = service.logLines.filter((line) => line.includes('message rejected') && line.includes(objectId));
+      const logged = service.logLines.filter((line) => line.includes('message rejected') && line.includes(objectId));
       // Once a minute.
-      expect(told).toHaveLength(1);
-      expect(told[0]).toContain(why);
+      expect(logged).toHaveLength(1);
+      expect(logged[0]).toContain(why);
       await until(async () => {
         const { body } = await service.admin('GET', `audit?where.entity=${objectId}`);
         return body.length === 1 && body[0].action === 'message refused' && body[0].fields[0].includes(why);

@@ -34,7 +34,7 @@ async function listen(id: string, options: IClientOptions = {}, url = service.se
   return { client, got };
 }
 
-/** A device that listens and confirms only what it is told to. */
+/** A device that subscribes, and confirms only what the test asks for. */
 async function listenRaw(id: string): Promise<RawDevice> {
   const raw = await connectRaw(service.service.mqttUrl as string);
   endings.push(() => raw.socket.destroy());
@@ -45,7 +45,7 @@ async function listenRaw(id: string): Promise<RawDevice> {
 }
 
 async function create(fields: object = {}): Promise<string> {
-  const id = `told-${++count}`;
+  const id = `device-${++count}`;
   await createObject(service.admin, id, fields);
   return id;
 }
@@ -79,8 +79,8 @@ test('delivers a command to a subscribed device at once, and stores and publishe
   await client.publishAsync(`base/commands/${commandId}/result`, JSON.stringify(answer), { qos: 1 });
   expect(await read(commandId)).toMatchObject({ ...answer, times: { queued: expect.any(Number) } });
   await service.settled();
-  const told = listener.take().filter(({ name }) => name.startsWith('object-command'));
-  expect(told.map(({ name }) => name)).toEqual(['object-command-req', 'object-command-res']);
+  const events = listener.take().filter(({ name }) => name.startsWith('object-command'));
+  expect(events.map(({ name }) => name)).toEqual(['object-command-req', 'object-command-res']);
 });
 
 test('stores a failed result, and refuses a result for a command of another object', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../../src/model/builtin.js';
-import { treeOf } from '../http/tree.js';
+import { treeOf } from '../http/group-tree.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, startTestService, type TestService, testUri } from '../support/fixture.js';

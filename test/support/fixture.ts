@@ -26,7 +26,7 @@ export interface TestOptions {
 
 export type { Answer };
 
-/** Calls as one user with a bearer token (or as nobody, with null). */
+/** Calls as one user with a bearer token, or anonymous calls with null. */
 export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
 
 export interface ReceivedEvent {
@@ -62,7 +62,7 @@ export interface TestService {
   tokenOf(login: string, password: string): Promise<string>;
   /** `everything`: also that objects were created or removed, which most tests do before they look at events. */
   listen(token: string, everything?: 'everything'): Promise<Listener>;
-  /** Returns when everything written before has been told to every listener: what has not come will not come. */
+  /** Resolves when every listener has received the events of all earlier writes. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -137,7 +137,7 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
     async settled() {
       const id = new ObjectId();
       const passed = new Promise<void>((resolve) => awaited.set(id.toHexString(), resolve));
-      // A label of nobody: seen by the watcher, told to no one.
+      // A label that no user sees: the watcher receives it, and no client does.
       await client.db().collection('labels').insertOne({ _id: id, branch: [], access: [] });
       await passed;
       await Promise.all(
@@ -173,8 +173,8 @@ async function startWithDatabase(config: Config, logLines: string[], options: Se
 }
 
 /**
- * On a machine on which other tests kill and fill databases, a disk may take longer than a login does: as every client that is
- * told so, it tries again, once, and says what kept it.
+ * On a machine on which other tests kill and fill databases, a disk may take longer than a login does: as clients do
+ * after a 503, it tries once more, and prints the reason.
  */
 function openFirstToken({ tokenOf, logLines }: TestService, login: string, password: string): Promise<string> {
   return tokenOf(login, password).catch((error: Error) => {

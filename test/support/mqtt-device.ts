@@ -61,7 +61,7 @@ export interface RawDevice {
   send(...packets: Packet[]): void;
 }
 
-/** A connection that sends what it is told to. */
+/** A connection that sends what the test gives it. */
 export async function connectRaw(url: string): Promise<RawDevice> {
   const { hostname, port } = new URL(url);
   const socket = connectSocket(Number(port), hostname);

@@ -24,9 +24,9 @@ type Values = readonly (number | null)[];
 /** What a function gives for each bucket; null where the parameter has no value at all. */
 export function naiveSeries(readings: readonly Reading[], query: NaiveQuery, name: string): Values | null {
   const { fromMs, toMs, starts, gapMs, nowMs } = query;
-  const told = readings.filter(([, value]) => value !== null && value !== undefined);
-  const before = gapMs === null ? undefined : told.filter(([at]) => at < fromMs && at > fromMs - gapMs).at(-1);
-  const within = told.filter(([at]) => at >= fromMs && at <= toMs);
+  const valid = readings.filter(([, value]) => value !== null && value !== undefined);
+  const before = gapMs === null ? undefined : valid.filter(([at]) => at < fromMs && at > fromMs - gapMs).at(-1);
+  const within = valid.filter(([at]) => at >= fromMs && at <= toMs);
   const known = before === undefined ? within : [before, ...within];
   if (known.length === 0) return null;
   const spans = known.map(([at, value], nth): Span => {

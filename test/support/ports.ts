@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { isFreePort } from '../../src/db/embedded/instance.js';
 
-/** A port of this machine at which nobody listens. */
+/** A port of this machine at which no process listens. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     // Below the ports that systems hand out to clients: one of those must not sit on it while a server is away.

@@ -1,4 +1,4 @@
-/** Addresses that webhooks may not be sent to, however they are written and whoever names them: nothing is connected to. */
+/** Forbidden addresses of webhooks, in every spelling and from every source: the service opens no connection to them. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -158,10 +158,10 @@ test('connects to none of them where a name server gives it', async () => {
   expect(attempts).toEqual([]);
 });
 
-describe('a name server that changes its mind', () => {
+describe('a name server that changes its answer', () => {
   const ALLOWED = '127.0.0.2/32';
 
-  test('is asked again when it is connected to: what it said at the creation does not count', async () => {
+  test('is asked again at every connection: its answer at the creation does not count', async () => {
     const resolve = createResolver([['127.0.0.2'], ['127.0.0.1']]);
     expect((await send(urlOf(NAME), resolve, ALLOWED)).status).toBe(200);
     expect((await send(urlOf(NAME), resolve, ALLOWED)).error).toBe(REFUSED);

@@ -1,4 +1,4 @@
-/** Changes of handlers: whoever says where a webhook goes answers for it, and nobody else. */
+/** Changes of handlers: the rights of a webhook are those of the user who set its address. */
 import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/driver/client.js';

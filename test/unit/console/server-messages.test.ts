@@ -32,7 +32,7 @@ test.each([
   [refusalOf('objects', { name: 5 }), 'text', ''],
   [refusalOf('objects', { name: 'x'.repeat(5_000) }), 'atMost', '256'],
   [refusalOf('users', { password: 'short' }), 'atLeast', '8'],
-  [refusalOf('users', { email: 'nobody' }), 'email', ''],
+  [refusalOf('users', { email: 'no address' }), 'email', ''],
   [refusalOf('roles', { credentials: ['read'] }), 'request', ''],
   [refusalOf('geofences', { radius: 'x' }), 'number', ''],
   [refusalOf('geofences', { radius: 0 }), 'more', '0'],

@@ -6,7 +6,7 @@ import type { Change } from '../../../src/model/change.js';
 
 const changeAt = (position: string) => ({ position }) as Change;
 
-/** Three consumers, of which the second one fails as often as it is told to. */
+/** Three consumers, of which the second fails as often as the test asks for. */
 function setUp(failures: Error[]) {
   const got: string[] = [];
   const consumers = ['first', 'second', 'third'].map((name) => async ({ position }: Change) => {

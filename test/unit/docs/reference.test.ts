@@ -38,7 +38,7 @@ describe('Limits', () => {
     day: 86_400_000,
     days: 86_400_000,
   };
-  /** How the service works inside: nobody outside meets them. */
+  /** Internal limits, which no user meets. */
   const INTERNAL = [
     ...['itemsPerTurn', 'memoryStepBytes', 'memoryKeptBytes', 'memoriesKept'],
     ...[

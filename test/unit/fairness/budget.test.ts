@@ -40,12 +40,12 @@ describe('a budget', () => {
   });
 
   test('calls back when bytes are released', () => {
-    let told = 0;
-    const budget = createBudget('answers', LIMIT, () => told++);
+    let calls = 0;
+    const budget = createBudget('answers', LIMIT, () => calls++);
     budget.take('a', 5);
-    expect(told).toBe(0);
+    expect(calls).toBe(0);
     budget.giveBack('a', 5);
-    expect(told).toBe(1);
+    expect(calls).toBe(1);
   });
 
   test('keeps the accounts of callers that hold bytes when it drops idle ones', () => {

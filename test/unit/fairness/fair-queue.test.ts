@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const work of made.splice(0)) for (const name of work.begun) await work.end(name);
 });
 
-/** Work that is under way until it is told to end. */
+/** Work that lasts until the test ends it. */
 function createWork(queue: FairQueue) {
   const work = createEndless(queue);
   made.push(work);

@@ -162,7 +162,7 @@ describe('toEvents: an object appears and disappears', () => {
   const callers = users.flatMap((userId) => ['g1', 'g2', 'g3'].map((groupId) => ({ userId, groupId })));
   const seenBy = (at: readonly string[], of: AccessFields | null): boolean =>
     of !== null && audienceOf(of).some((reader) => at.includes(reader));
-  const toldTo = (at: readonly string[], events: readonly LiveEvent[]): string[] => {
+  const eventsFor = (at: readonly string[], events: readonly LiveEvent[]): string[] => {
     const rooms = new Set(roomsOf(at, NO_FILTER));
     return events.filter((event) => createAudienceTest(event)({ rooms, gate: null })).map(({ name }) => name);
   };
@@ -181,7 +181,7 @@ describe('toEvents: an object appears and disappears', () => {
           const at = addressesOf(scopeOf(caller));
           const [saw, sees] = [seenBy(at, before), seenBy(at, after)];
           const expected = saw && sees ? ['object-update'] : sees ? ['object-created'] : saw ? ['object-removed'] : [];
-          expect([caller, toldTo(at, events)]).toEqual([caller, expected]);
+          expect([caller, eventsFor(at, events)]).toEqual([caller, expected]);
         }
       }),
     );
@@ -193,12 +193,12 @@ describe('toEvents: an object appears and disappears', () => {
         const events = toPastEvents(changeOf(before, after), today && audienceOf(today));
         for (const caller of callers) {
           const at = addressesOf(scopeOf(caller));
-          const told = toldTo(at, events);
+          const names = eventsFor(at, events);
           const [saw, sees, still] = [seenBy(at, before), seenBy(at, after), seenBy(at, today)];
-          expect(told.length).toBeLessThanOrEqual(1);
-          expect([caller, told.includes('object-removed')]).toEqual([caller, saw && !sees]);
-          expect([caller, told.includes('object-created')]).toEqual([caller, !saw && sees && still]);
-          if (told.includes('object-update')) expect(still).toBe(true);
+          expect(names.length).toBeLessThanOrEqual(1);
+          expect([caller, names.includes('object-removed')]).toEqual([caller, saw && !sees]);
+          expect([caller, names.includes('object-created')]).toEqual([caller, !saw && sees && still]);
+          if (names.includes('object-update')) expect(still).toBe(true);
         }
       }),
     );
@@ -217,7 +217,7 @@ describe('toEvents: a command', () => {
     ...guarded,
     ...more,
   });
-  const told = (status: string, more: JsonObject = {}) => {
+  const commandPayload = (status: string, more: JsonObject = {}) => {
     const { object: _, owner, group, branch, access, time, ...shown } = command(status, more);
     return { id, command: shown };
   };
@@ -225,31 +225,31 @@ describe('toEvents: a command', () => {
     change({ store: 'commands', kind, id: 'c', before, after });
 
   test.each<[what: string, change: Change, name: string, payload: object]>([
-    ['given', of(null, command('queued'), 'created'), 'object-command-req', told('queued')],
+    ['given', of(null, command('queued'), 'created'), 'object-command-req', commandPayload('queued')],
     [
       'done',
       of(command('delivered'), command('done', { result: { b: null } })),
       'object-command-res',
-      told('done', { result: { b: null } }),
+      commandPayload('done', { result: { b: null } }),
     ],
     [
       'done, with null for an answer',
       of(command('sent'), command('done', { result: null })),
       'object-command-res',
-      told('done', { result: null }),
+      commandPayload('done', { result: null }),
     ],
     [
       'failed',
       of(command('queued'), command('failed', { result: 'no' })),
       'object-command-err',
-      told('failed', { result: 'no' }),
+      commandPayload('failed', { result: 'no' }),
     ],
-    ['expired', of(command('delivered'), command('expired')), 'object-command-err', told('expired')],
+    ['expired', of(command('delivered'), command('expired')), 'object-command-err', commandPayload('expired')],
   ])('converts a change: %s', (_, one, name, payload) => {
     const events = toEvents(one, audience);
     expect(events).toMatchObject([{ name, objectId: id, audience, position: 'p' }]);
     expect(payloadOf(events[0])).toEqual(payload);
-    // Of an object that is gone nobody hears.
+    // A removed object causes no events.
     expect(toEvents(one, null)).toEqual([]);
   });
 
@@ -259,7 +259,7 @@ describe('toEvents: a command', () => {
     ['waiting again', of(command('sent'), command('queued'))],
     ['delivered', of(command('sent'), command('delivered'))],
     ['shared after it ended', of(command('done'), command('done', { access: ['u1'] }))],
-    ['changed, nobody knows from what', of(null, command('done'))],
+    ['changed, with an unknown former state', of(null, command('done'))],
     ['removed', of(command('done'), null, 'removed')],
   ])('creates no event for %s', (_, one) => expect(toEvents(one, audience)).toEqual([]));
 
@@ -304,9 +304,9 @@ describe('rooms', () => {
           const audience = audienceOf(entity);
           const event = { name, objectId, audience, sight: audience, limits: null, position: 'p', encoded: {} };
           const isMeant = createAudienceTest({ ...event, toJson: () => Buffer.of() });
-          const hears = isMeant({ rooms, gate: wanted.groups && new Set(at) });
-          if (hears) agreed++;
-          expect(hears).toBe(sees && wants);
+          const receives = isMeant({ rooms, gate: wanted.groups && new Set(at) });
+          if (receives) agreed++;
+          expect(receives).toBe(sees && wants);
         },
       ),
       { numRuns: 2_000 },

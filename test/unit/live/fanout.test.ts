@@ -39,10 +39,10 @@ test('writes events of a long round to all members in the next one, encoded once
     fanOut.publish(createEvent(nth));
     await turn();
   }
-  const told = Array.from({ length: events }, (_, nth) => String(nth));
+  const published = Array.from({ length: events }, (_, nth) => String(nth));
   await until(() => received.every(({ length }) => length === events), 'all of them received everything');
-  for (const to of received) expect(to).toEqual(told);
-  // A round has one buffer, whoever it is for and wherever in it events were told.
+  for (const to of received) expect(to).toEqual(published);
+  // A round has one buffer, for all its members, wherever in it events were published.
   expect(writes).toBeGreaterThan(members);
   expect(buffers.size).toBeLessThanOrEqual(writes / members + 1);
   fanOut.stop();
@@ -70,8 +70,8 @@ test('sends later events without duplicates to a member that joins or is flushed
     await turn();
   }
   await until(() => received.every((to) => to.at(-1) === '59'), 'all of them received the last');
-  const told = Array.from({ length: 60 }, (_, nth) => String(nth));
-  for (const to of received.slice(0, -1)) expect(to).toEqual(told);
-  expect(received.at(-1)).toEqual(told.slice(30));
+  const published = Array.from({ length: 60 }, (_, nth) => String(nth));
+  for (const to of received.slice(0, -1)) expect(to).toEqual(published);
+  expect(received.at(-1)).toEqual(published.slice(30));
   fanOut.stop();
 });

@@ -143,7 +143,7 @@ describe('the fields of a body', () => {
     ['users', { login: 'l' }, 'password: required'],
     ['users', { password: '12345678' }, 'login: required'],
     ['users', { login: 'l', password: '1234567' }, 'password: '],
-    ['users', { login: 'l', password: '12345678', email: 'nobody' }, 'email: '],
+    ['users', { login: 'l', password: '12345678', email: 'no address' }, 'email: '],
     ['groups', {}, 'name: required'],
     ['roles', { name: 'n' }, 'credentials: required'],
     ['roles', { credentials: [] }, 'name: required'],

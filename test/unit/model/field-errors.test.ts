@@ -1,4 +1,4 @@
-/** What a client is told about a field of the wrong form. */
+/** The error messages for fields of the wrong form. */
 import { expect, test } from '@jest/globals';
 import type { JsonObject } from '../../../src/model/json.js';
 import { builtInStore } from '../../../src/model/stores.js';

@@ -1,4 +1,4 @@
-/** What docker-compose.yml and the Dockerfile promise: nobody is root, nothing is written, nothing secret is in them. */
+/** docker-compose.yml and the Dockerfile: no process is root, no file is written, and no secret is stored. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';

@@ -63,7 +63,7 @@ test('gives each partition its share, however many tasks another has', async () 
   for (const index of [1, 2]) add(index, 1, 11);
   await until(() => stored.length === 5_020);
   expect(numbersOf(commits)[0]).toEqual([0, 1, 2]);
-  // Nobody else wants the rest: not much is left of a commit.
+  // No other partition needs the rest: a commit has little left.
   expect(commits.length).toBeLessThanOrEqual(6);
   for (const index of [0, 1, 2]) {
     const positions = storedOf(index).map(({ position }) => position);

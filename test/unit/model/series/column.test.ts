@@ -19,9 +19,9 @@ function computed(readings: readonly Reading[], query: NaiveQuery): Map<string, 
   const buckets = { fromMs, starts: Float64Array.from(starts), endMs: toMs + 1 };
   const holding = { gapMs, untilMs: Math.min(toMs + 1, Math.max(nowMs, fromMs)) };
   const column = new Column({ buckets, functions, holding, createStore: createValueStores() });
-  const told = readings.filter(([, value]) => value !== null && value !== undefined);
-  const before = told.filter(([at]) => at < fromMs && gapMs !== null && at > fromMs - gapMs).slice(-1);
-  for (const [at, value] of [...before, ...told.filter(([at]) => at >= fromMs && at <= toMs)]) {
+  const known = readings.filter(([, value]) => value !== null && value !== undefined);
+  const before = known.filter(([at]) => at < fromMs && gapMs !== null && at > fromMs - gapMs).slice(-1);
+  for (const [at, value] of [...before, ...known.filter(([at]) => at >= fromMs && at <= toMs)]) {
     if (typeof value === 'number' || typeof value === 'boolean') column.addNumber(at, Number(value));
     else column.addOther(at, typeof value === 'string' ? value : null);
   }

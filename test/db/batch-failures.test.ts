@@ -144,7 +144,10 @@ describe('one failing item among several of one command', () => {
     }
     poison = Buffer.from('device-poison');
     for (const { _id } of entities) presence.leave(_id, `connection ${_id}`);
-    await until(async () => (await storedIn('packets', { id: /^device-/, online: false })) === 8, 'eight ends told');
+    await until(
+      async () => (await storedIn('packets', { id: /^device-/, online: false })) === 8,
+      'eight packets of ends',
+    );
     await until(async () => (await storedIn('presence', { instance: presence.instance })) === 0, 'all forgotten');
     expect(new Set(said)).toEqual(new Set(['failed to mark disconnected devices offline; skipping them']));
     await presence.stop();

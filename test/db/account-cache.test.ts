@@ -42,9 +42,9 @@ async function readNow(): Promise<string[]> {
 test.each([
   ['a user', () => ({ store: 'users', id: users[1] as string }), [1]],
   ['a role', () => ({ store: 'roles', id: String(role) }), [0]],
-  ['a role that nobody has', () => ({ store: 'roles', id: String(new ObjectId()) }), []],
+  ['a role without users', () => ({ store: 'roles', id: String(new ObjectId()) }), []],
   ['an object that is a user’s own', () => ({ store: 'objects', id: String(object) }), [2]],
-  ['an object of nobody', () => ({ store: 'objects', id: String(new ObjectId()) }), []],
+  ['an unassigned object', () => ({ store: 'objects', id: String(new ObjectId()) }), []],
 ] as const)('reads only outdated accounts again after a change of %s', async (_, change, stale) => {
   await readNow();
   accounts.invalidate(change());

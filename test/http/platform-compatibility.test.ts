@@ -24,7 +24,7 @@ describe('a client that reads lists line by line', () => {
   test.each<[path: string, count: number]>([
     ['objects?where.name=Streamed&streamed=true&nolimit=true', 2],
     ['objects?where.name=Streamed&limit=1', 1],
-    ['objects?where.name=nobody', 0],
+    ['objects?where.name=missing', 0],
     ['objects?limit=0', 0],
     ['objects/streamed-one/packets?streamed=true&nolimit=true', 3],
     ['objects/streamed-one/packets?only=n', 3],

@@ -154,7 +154,7 @@ describe('the deliveries of a handler', () => {
     await until(async () => (await rows.countDocuments({})) === 0);
   });
 
-  test('are nobody’s who does not see the handler', async () => {
+  test('are hidden from users who do not see the handler', async () => {
     const handler = await createHandler({ objects: [] });
     expect((await service.admin('GET', `handlers/${'0'.repeat(24)}/deliveries`)).status).toBe(404);
     expect((await service.admin('POST', `handlers/${handler._id}/deliveries/${'0'.repeat(24)}/retry`)).status).toBe(

@@ -73,7 +73,7 @@ test('replays missed events with the current permissions', async () => {
   back.close();
 });
 
-// The position of a client may be that of a change which nobody hears of.
+// The position of a client may belong to a change without events.
 const SILENT: [store: string, write: () => Promise<unknown>][] = [
   ['labels', () => service.admin('POST', 'labels', { name: 'L' })],
   ['tokens', () => service.tokenOf(ADMIN.login, ADMIN.password)],

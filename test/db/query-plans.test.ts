@@ -37,7 +37,7 @@ interface Profiled {
 /** News, the profile itself, and who of the few instances still lives: looked at by the service itself, again and again. */
 const ITS_OWN = /\$cmd|system\.profile|\.instances$/;
 
-/** What the database did since something was asked for, save for what nobody asked for. */
+/** The operations of the database since a request, without its own background operations. */
 async function profile(ask: () => Promise<unknown>): Promise<Profiled[]> {
   const db = service.client.db();
   const { localTime } = await db.command({ hello: 1 });
@@ -83,14 +83,14 @@ const REQUESTS: readonly (readonly [method: string, path: string, body?: object]
   ['POST', 'objects/<object>/commands/<command>/result', { status: 'done' }],
 ];
 
-const told = (text: string): string => text.replace(/<(\w+)>/g, (_, name: string) => known[name] ?? '');
+const resolveIds = (text: string): string => text.replace(/<(\w+)>/g, (_, name: string) => known[name] ?? '');
 
 describe('without a collection scan or a sort', () => {
   test.each(REQUESTS.map(([method, path, body]) => ({ method, path, body })))(
     'answers $method $path',
     async (asked) => {
-      const body = asked.body && JSON.parse(told(JSON.stringify(asked.body)));
-      const done = await profile(() => service.admin(asked.method, told(asked.path), body));
+      const body = asked.body && JSON.parse(resolveIds(JSON.stringify(asked.body)));
+      const done = await profile(() => service.admin(asked.method, resolveIds(asked.path), body));
       expect(done.filter(isBad).map(({ ns, planSummary, command }) => ({ ns, planSummary, command }))).toEqual([]);
     },
   );

@@ -63,7 +63,7 @@ describe('a packet with only presence', () => {
 
   test('remains in the history, and is published', async () => {
     const object = await create();
-    // Packets of the tests before are told to nobody who listens only from now on.
+    // Later subscribers receive no packets of earlier tests.
     await service.settled();
     const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
     await send(object.id, { time: NOW, lat: 1 });

@@ -108,7 +108,7 @@ describe('an exported model', () => {
     ['a dotted name with a topic', 'board/in1', '12.5', { in1: { voltage: 12.5 } }],
     ['a dotted name below base/state', 'base/state/in1.voltage', '12.5', { in1: { voltage: 12.5 } }],
     ['a name that begins with a digit', 'base/state/3303_0_5601', '5', { '3303_0_5601': 5 }],
-    ['a topic that nobody declared', 'anything/else', 'plain text', {}],
+    ['an undeclared topic', 'anything/else', 'plain text', {}],
     ['a topic called as a parameter of the last message', 'topic', 'x', {}],
     ['bytes that are no text', 'photo', Buffer.from([0xff, 0x00]), {}],
     ['the service’s own fields', 'base/state', '{"_ts":1,"online":false,"a":1}', { a: 1, online: false }],
@@ -116,8 +116,8 @@ describe('an exported model', () => {
     const id = await createModelled();
     const device = await connect(id);
     await device.publishAsync(topic, payload, { qos: 1 });
-    const told = typeof payload === 'string' ? payload : payload.toString('base64');
-    expect(await stateOf(id)).toEqual({ online: true, ...parameters, topic, payload: told });
+    const text = typeof payload === 'string' ? payload : payload.toString('base64');
+    expect(await stateOf(id)).toEqual({ online: true, ...parameters, topic, payload: text });
   });
 
   test('keeps the message of an array with the newest packet', async () => {

@@ -1,11 +1,12 @@
-/** Who plays in the tests of rights: three branches of groups, and a caller of every kind. */
+/** The fixture of the tests of rights: three branches of groups, and a caller of every kind. */
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { ADMIN, type Call, type TestService } from '../support/fixture.js';
+import { sendHttp } from '../support/http-call.js';
 
-export const PLAYERS = [
-  'nobody',
+export const CALLERS = [
+  'anonymous',
   'rootAdmin',
   'groupAdmin',
   'operator',
@@ -14,7 +15,7 @@ export const PLAYERS = [
   'scoped',
   'foreignAdmin',
 ] as const;
-export type Player = (typeof PLAYERS)[number];
+export type CallerKind = (typeof CALLERS)[number];
 
 /** Where an entity stands to the group `own`, of which all but `rootAdmin` and `foreignAdmin` are members. */
 export const PLACES = ['own', 'sub', 'above', 'foreign', 'owned', 'shared', 'missing'] as const;
@@ -22,17 +23,17 @@ export type Place = (typeof PLACES)[number];
 
 export const SCOPES = ['GET /objects/*', 'DELETE /objects/*', 'POST /objects/*/commands/*'];
 
-export interface Cast {
+export interface RightsFixture {
   /** The chain of groups that ends with this one, by name: root, own, sub (of own), foreign, empty. */
   readonly branches: Readonly<Record<'root' | 'own' | 'sub' | 'foreign' | 'empty', string[]>>;
-  readonly calls: Readonly<Record<Player, Call>>;
-  readonly ids: Readonly<Record<Player, string>>;
-  /** With a token that may be given back. */
-  readonly enter: (player: Player) => Promise<Call>;
+  readonly calls: Readonly<Record<CallerKind, Call>>;
+  readonly ids: Readonly<Record<CallerKind, string>>;
+  /** Logs in again: its token may be revoked. */
+  readonly logIn: (caller: CallerKind) => Promise<Call>;
   readonly persons: Readonly<Record<'groupAdmin' | 'operator' | 'viewer' | 'device' | 'foreignAdmin', Person>>;
 }
 
-export async function gather(service: TestService): Promise<Cast> {
+export async function createRightsFixture(service: TestService): Promise<RightsFixture> {
   const group = async (fields: object): Promise<string[]> =>
     (await service.admin('POST', 'groups', fields)).body.branch as string[];
   const last = (branch: string[]): string => branch.at(-1) as string;
@@ -49,40 +50,46 @@ export async function gather(service: TestService): Promise<Cast> {
     groupAdmin: await person(ADMINISTRATOR_ROLE_ID),
     operator: await person(OPERATOR_ROLE_ID),
     viewer: await person(VIEWER_ROLE_ID),
-    // Of an object that is none of those the matrix asks for.
+    // The device of an object that the matrix does not contain.
     device: await person(DEVICE_ROLE_ID, own, { object }),
     foreignAdmin: await person(ADMINISTRATOR_ROLE_ID, foreign),
   };
   const scoped = () => persons.groupAdmin.call('POST', 'tokens', { name: 'scoped', scopes: SCOPES });
-  const enter = async (player: Player): Promise<Call> => {
-    if (player === 'nobody') return fast(null);
-    if (player === 'scoped') return fast((await scoped()).body.token);
-    const { login, password } = player === 'rootAdmin' ? ADMIN : persons[player];
-    return fast(await service.tokenOf(login, password));
+  const logIn = async (caller: CallerKind): Promise<Call> => {
+    if (caller === 'anonymous') return callUnchecked(service.url, null);
+    if (caller === 'scoped') return callUnchecked(service.url, (await scoped()).body.token);
+    const { login, password } = caller === 'rootAdmin' ? ADMIN : persons[caller];
+    return callUnchecked(service.url, await service.tokenOf(login, password));
   };
-  const fast = (token: string | null): Call => callFast(service.url, token);
-  const callsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { token }]) => [name, fast(token)]));
+  const callsOfPersons = Object.fromEntries(
+    Object.entries(persons).map(([name, { token }]) => [name, callUnchecked(service.url, token)]),
+  );
   const idsOfPersons = Object.fromEntries(Object.entries(persons).map(([name, { id }]) => [name, id]));
   const root = (await service.admin('GET', 'auth')).body._id as string;
   return {
     branches,
     persons,
-    enter,
+    logIn,
     calls: {
-      nobody: fast(null),
-      rootAdmin: await enter('rootAdmin'),
-      scoped: await enter('scoped'),
+      anonymous: callUnchecked(service.url, null),
+      rootAdmin: await logIn('rootAdmin'),
+      scoped: await logIn('scoped'),
       ...callsOfPersons,
-    } as Cast['calls'],
-    ids: { nobody: 'f'.repeat(24), rootAdmin: root, scoped: persons.groupAdmin.id, ...idsOfPersons } as Cast['ids'],
+    } as RightsFixture['calls'],
+    ids: {
+      anonymous: 'f'.repeat(24),
+      rootAdmin: root,
+      scoped: persons.groupAdmin.id,
+      ...idsOfPersons,
+    } as RightsFixture['ids'],
   };
 }
 
-/** Entities put straight into the database, one in each place as this player sees it: their `_id`s, also the missing one's. */
+/** Entities put straight into the database, one in each place as this caller sees it: their `_id`s, also the missing one's. */
 export async function placeAll(
   service: TestService,
-  cast: Cast,
-  { store, player, fields }: { store: string; player: Player; fields: (at: Place) => object },
+  fixture: RightsFixture,
+  { store, caller, fields }: { store: string; caller: CallerKind; fields: (at: Place) => object },
 ): Promise<Record<Place, string>> {
   const branch = {
     own: 'own',
@@ -93,16 +100,16 @@ export async function placeAll(
     shared: 'empty',
   } as const;
   const ids = Object.fromEntries(PLACES.map((at) => [at, new ObjectId()])) as Record<Place, ObjectId>;
-  const seer = new ObjectId(cast.ids[player]);
+  const callerId = new ObjectId(fixture.ids[caller]);
   const documents = PLACES.filter((at) => at !== 'missing').map((at) => {
-    const chain = cast.branches[branch[at]].map((id) => new ObjectId(id));
+    const chain = fixture.branches[branch[at]].map((id) => new ObjectId(id));
     return {
       _id: ids[at],
       ...fields(at),
-      owner: at === 'owned' ? seer : new ObjectId(STRANGER),
+      owner: at === 'owned' ? callerId : new ObjectId(OTHER_USER),
       group: chain.at(-1),
       branch: chain,
-      access: at === 'shared' ? [new ObjectId(STRANGER), seer] : [new ObjectId(STRANGER)],
+      access: at === 'shared' ? [new ObjectId(OTHER_USER), callerId] : [new ObjectId(OTHER_USER)],
       time: Date.now(),
     };
   });
@@ -110,32 +117,28 @@ export async function placeAll(
   return Object.fromEntries(PLACES.map((at) => [at, ids[at].toHexString()])) as Record<Place, string>;
 }
 
-/** A user of nobody's: in the `access` of everything, so that there is somebody to take from it. */
-export const STRANGER = 'a'.repeat(24);
+/** An id without a user, in the `access` of every entity, so that each has a share to remove. */
+export const OTHER_USER = 'a'.repeat(24);
 
-/** Calls over connections that are kept: thousands of cells take seconds. */
-function callFast(url: string, token: string | null): Call {
-  return async (method, path, body) => {
-    const response = await fetch(new URL(path.startsWith('/') ? path : `/api/v1/${path}`, url), {
+/** Calls without a comparison with the OpenAPI document: the stored entities of these tests have only the fields that decide about rights. */
+function callUnchecked(url: string, token: string | null): Call {
+  return (method, path, body) =>
+    sendHttp(url, {
       method,
+      path: path.startsWith('/') ? path : `/api/v1/${path}`,
       headers: {
         ...(token !== null && { Authorization: `Bearer ${token}` }),
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { text: JSON.stringify(body) }),
     });
-    const text = await response.text();
-    const headers = Object.fromEntries(response.headers);
-    const isJson = text !== '' && headers['content-type']?.startsWith('application/json');
-    return { status: response.status, text, headers, body: isJson ? JSON.parse(text) : {} };
-  };
 }
 
-/** Who sees what (docs/reference/permissions.md), written anew: a group sees its branch; an owner and those it is shared with see it anywhere. */
-export function sees(player: Player, at: Place): boolean {
-  if (at === 'missing' || player === 'nobody') return false;
+/** The rule of visibility (docs/reference/permissions.md), written again: a group sees its branch; owners and users with a share see an entity anywhere. */
+export function sees(caller: CallerKind, at: Place): boolean {
+  if (at === 'missing' || caller === 'anonymous') return false;
   if (at === 'owned' || at === 'shared') return true;
-  if (player === 'rootAdmin') return true;
-  if (player === 'foreignAdmin') return at === 'foreign';
+  if (caller === 'rootAdmin') return true;
+  if (caller === 'foreignAdmin') return at === 'foreign';
   return at === 'own' || at === 'sub';
 }

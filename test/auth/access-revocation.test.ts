@@ -1,4 +1,4 @@
-/** What ends a user's access: every session, token and socket of that user, at once, and whatever was under way. */
+/** The end of a user's access: of every session, token and socket of that user, and of requests under way. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ADMINISTRATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
 import { createPerson, ended, openSession, type Person, withCookie } from '../support/callers.js';
@@ -83,7 +83,7 @@ describe('what an administrator takes away from a user', () => {
     }
   });
 
-  test('is not undone for a role by somebody who has it', async () => {
+  test('is not undone for a role by a user who has the role', async () => {
     const credentials = ['PATCH /roles/*', 'GET /objects'];
     for (let round = 0; round < 4; round++) {
       const { _id } = (await service.admin('POST', 'roles', { name: `shrinks-${round}`, credentials })).body;

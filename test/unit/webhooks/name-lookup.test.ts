@@ -11,7 +11,7 @@ import { createResolve, type FoundAddress, type Resolve } from '../../../src/web
 import { until } from '../../support/until.js';
 
 const TYPES: Readonly<Record<number, 4 | 6>> = { 1: 4, 28: 6 };
-/** What the server knows; it answers nothing to questions about other names until it is told to. */
+/** The names that the server knows. It answers questions about other names only when the test says so. */
 const known = new Map<string, readonly string[]>();
 let waiting: { query: Buffer; from: RemoteInfo }[] = [];
 let server: Socket;
@@ -80,13 +80,13 @@ test.each([
   expect(found.map(({ family }) => family)).toEqual(expected.map((address) => (isIPv4(address) ? 4 : 6)));
 });
 
-test('waits neither for other names that nobody answers for, nor in the threads of the process', async () => {
+test('waits neither for unanswered names, nor in the threads of the process', async () => {
   const names = Array.from({ length: 64 }, (_, n) => `silent-${n}.example`);
   const silent = names.map((name) => find(name));
   await until(() => new Set(waiting.map(({ query }) => nameIn(query))).size === names.length);
   expect(systemLookups()).toBe(0);
   known.set('receiver.example', ['93.184.0.1']);
-  // While nobody has answered for the silent ones.
+  // While the other names are unanswered.
   await find('receiver.example');
   await promisify(lookup)('localhost');
   await readFile(fileURLToPath(import.meta.url));
@@ -95,7 +95,7 @@ test('waits neither for other names that nobody answers for, nor in the threads 
   expect((await Promise.all(silent)).flat()).toEqual(names.map(() => ({ address: '93.184.0.2', family: 4 })));
 });
 
-test('does not look up in the threads what nobody answered for in time', async () => {
+test('does not look up unanswered names in the threads', async () => {
   const impatient = createResolve({ servers: [serverAddress()], tryMs: 50 });
   await expect(find('silent.example', impatient)).rejects.toMatchObject({ code: TIMEOUT });
 });

@@ -198,7 +198,7 @@ describe('an added store', () => {
     for (const [method, path, body] of paths) {
       const foreign = await south.call(method, `of-north${path}`, body);
       expectRefusal(foreign, 404);
-      expect(foreign.body).toEqual((await south.call(method, `of-nobody${path}`, body)).body);
+      expect(foreign.body).toEqual((await south.call(method, `missing${path}`, body)).body);
     }
   });
 

@@ -1,4 +1,4 @@
-/** Devices that fetch their commands over HTTP and answer them: once, in order, in time, on any instance. */
+/** Devices fetch their commands over HTTP and answer them: once, in order, in time, on any instance. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
@@ -77,12 +77,12 @@ describe('a device', () => {
     expect(failed.times).toEqual({ ...times, failed: nowMs });
     expect([await stored(ids[0]), await stored(ids[1])]).toEqual([done, failed]);
     expect(await fetchQueued()).toEqual(waiting.slice(2));
-    const told = ({ _id, command, params, status, times, expires, result }: typeof done) => ({
+    const toEventCommand = ({ _id, command, params, status, times, expires, result }: typeof done) => ({
       ...{ _id, command, params, status, times, expires, result },
     });
     expect(await received()).toEqual([
-      { name: 'object-command-res', payload: { id: object._id, command: told(done) } },
-      { name: 'object-command-err', payload: { id: object._id, command: told(failed) } },
+      { name: 'object-command-res', payload: { id: object._id, command: toEventCommand(done) } },
+      { name: 'object-command-err', payload: { id: object._id, command: toEventCommand(failed) } },
     ]);
   });
 
@@ -234,13 +234,13 @@ describe('the lifetime of a command', () => {
     expectRefusal(await answer(short, { status: 'done' }), 409, 'already expired');
     expectRefusal(await answer(delivered, { status: 'done' }), 409, 'already expired');
     expect((await stored(long)).status).toBe('queued');
-    type Told = { name: string; payload: { id: string; command: { _id: string; status: string } } };
-    const told = ((await received()) as Told[]).filter(({ payload }) => payload.id === object._id);
-    expect(told.map(({ name, payload }) => [name, payload.command.status])).toEqual([
+    type CommandEvent = { name: string; payload: { id: string; command: { _id: string; status: string } } };
+    const events = ((await received()) as CommandEvent[]).filter(({ payload }) => payload.id === object._id);
+    expect(events.map(({ name, payload }) => [name, payload.command.status])).toEqual([
       ['object-command-err', 'expired'],
       ['object-command-err', 'expired'],
     ]);
-    expect(told.map(({ payload }) => payload.command._id).sort()).toEqual([short, delivered].sort());
+    expect(events.map(({ payload }) => payload.command._id).sort()).toEqual([short, delivered].sort());
   });
 });
 

@@ -13,12 +13,12 @@ import {
 } from '../../src/model/builtin.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { useService } from '../support/fixture.js';
-import { type Cast, gather } from './cast.js';
+import { createRightsFixture, type RightsFixture } from './rights-fixture.js';
 
 const service = useService();
-let cast: Cast;
+let fixture: RightsFixture;
 beforeAll(async () => {
-  cast = await gather(service);
+  fixture = await createRightsFixture(service);
 });
 const groupOf = (branch: readonly string[]): string => branch.at(-1) as string;
 const stored = (store: string, id: string) =>
@@ -128,9 +128,9 @@ describe('bodies', () => {
   const own = () => ({
     _id: 'e'.repeat(24),
     owner: 'e'.repeat(24),
-    group: groupOf(cast.branches.foreign),
-    branch: cast.branches.foreign,
-    access: [cast.ids.foreignAdmin],
+    group: groupOf(fixture.branches.foreign),
+    branch: fixture.branches.foreign,
+    access: [fixture.ids.foreignAdmin],
     time: 1,
     _at: 1,
     _builtin: true,
@@ -143,33 +143,33 @@ describe('bodies', () => {
     'transfer nothing in a PATCH of %s',
     async (store) => {
       const fields = { name: 'x', id: 'moved', login: 'moved', password: 'long enough', credentials: ['GET /labels'] };
-      const { success: _, token, ...created } = (await cast.calls.groupAdmin('POST', store, fields)).body;
+      const { success: _, token, ...created } = (await fixture.calls.groupAdmin('POST', store, fields)).body;
       const before = await stored(store, created._id);
-      const answer = await cast.calls.groupAdmin('PATCH', `${store}/${created._id}`, own());
+      const answer = await fixture.calls.groupAdmin('PATCH', `${store}/${created._id}`, own());
       expect(answer.status).toBe(200);
       expect(await stored(store, created._id)).toEqual({ ...before, _at: expect.any(Number) });
       for (const name of ['access', 'owner', 'group', 'branch', '_password', 'user']) {
         for (const body of [{ [`${name}.0`]: 'x' }, { [`$${name}`]: 'x' }, { $set: { [name]: 'x' } }]) {
-          expect((await cast.calls.groupAdmin('PATCH', `${store}/${created._id}`, body)).status).toBe(400);
+          expect((await fixture.calls.groupAdmin('PATCH', `${store}/${created._id}`, body)).status).toBe(400);
         }
       }
-      expect((await cast.calls.foreignAdmin('GET', `${store}/${created._id}`)).status).toBe(404);
+      expect((await fixture.calls.foreignAdmin('GET', `${store}/${created._id}`)).status).toBe(404);
     },
   );
 
   test("set only a group of the own subtree in a POST; all other common fields are the service's", async () => {
-    const { groupAdmin } = cast.calls;
+    const { groupAdmin } = fixture.calls;
     for (const [group, status] of [
-      [groupOf(cast.branches.own), 200],
-      [groupOf(cast.branches.sub), 200],
-      [groupOf(cast.branches.sub).toUpperCase(), 200],
-      [groupOf(cast.branches.foreign), 400],
-      [groupOf(cast.branches.empty), 400],
+      [groupOf(fixture.branches.own), 200],
+      [groupOf(fixture.branches.sub), 200],
+      [groupOf(fixture.branches.sub).toUpperCase(), 200],
+      [groupOf(fixture.branches.foreign), 400],
+      [groupOf(fixture.branches.empty), 400],
       [ROOT_GROUP_ID, 400],
       ['f'.repeat(24), 400],
       ['nonsense', 400],
       [{ $ne: null }, 400],
-      [[groupOf(cast.branches.own)], 400],
+      [[groupOf(fixture.branches.own)], 400],
     ] as const) {
       for (const store of ['labels', 'users', 'tokens', 'roles', 'objects']) {
         const unique = `in-${new ObjectId()}`;
@@ -179,11 +179,11 @@ describe('bodies', () => {
         if (status === 200) expect(answer.body.branch.at(-1)).toBe(String(group).toLowerCase());
       }
     }
-    for (const parent of [ROOT_GROUP_ID, groupOf(cast.branches.foreign), 'f'.repeat(24)]) {
+    for (const parent of [ROOT_GROUP_ID, groupOf(fixture.branches.foreign), 'f'.repeat(24)]) {
       expect((await groupAdmin('POST', 'groups', { name: 'x', parent })).status).toBe(400);
     }
     const { body } = await groupAdmin('POST', 'labels', { name: 'x', ...own(), group: undefined });
-    expect(body).toMatchObject({ owner: cast.ids.groupAdmin, branch: cast.branches.own, access: [] });
+    expect(body).toMatchObject({ owner: fixture.ids.groupAdmin, branch: fixture.branches.own, access: [] });
     expect(body._id).not.toBe('e'.repeat(24));
     expect(await stored('labels', body._id)).not.toHaveProperty('_builtin');
   });
@@ -191,11 +191,11 @@ describe('bodies', () => {
   test('reveal and change nothing of another object whose _id is used as own id', async () => {
     const victim = (await service.admin('POST', 'objects', { id: 'victim', name: 'victim' })).body._id;
     // No such id is taken any more; one may be stored from before.
-    expect((await cast.calls.groupAdmin('POST', 'objects', { id: victim, name: 'decoy' })).status).toBe(400);
-    const decoy = (await cast.calls.groupAdmin('POST', 'objects', { id: 'decoy', name: 'decoy' })).body._id;
+    expect((await fixture.calls.groupAdmin('POST', 'objects', { id: victim, name: 'decoy' })).status).toBe(400);
+    const decoy = (await fixture.calls.groupAdmin('POST', 'objects', { id: 'decoy', name: 'decoy' })).body._id;
     const objects = service.client.db().collection('objects');
     await objects.updateOne({ _id: new ObjectId(decoy) }, { $set: { id: victim } });
-    await cast.calls.groupAdmin('POST', `objects/${decoy}/access`, { user: cast.ids.rootAdmin });
+    await fixture.calls.groupAdmin('POST', `objects/${decoy}/access`, { user: fixture.ids.rootAdmin });
     expect((await service.admin('GET', `objects/${victim}`)).body.name).toBe('victim');
     expect((await service.admin('POST', `objects/${victim}/packets`, { secret: 1 })).body._oid).toBe(victim);
     expect((await service.admin('PATCH', `objects/${victim}`, { status: 'mine' })).body._id).toBe(victim);
@@ -213,13 +213,13 @@ describe('gaining permissions', () => {
   const LIMITED = ['GET /*', '* /users/*', '* /roles/*', '* /tokens/*'];
   let limited: Person;
   beforeAll(async () => {
-    const group = groupOf(cast.branches.own);
+    const group = groupOf(fixture.branches.own);
     limited = await createPerson(service, { group, role: await createRole(LIMITED, group) });
   });
 
   test('fails by creating a user with a stronger role, or changing the role', async () => {
     const unique = (): object => ({ login: `new-${new ObjectId()}`, password: 'long enough' });
-    const hidden = await createRole(['GET /labels'], groupOf(cast.branches.foreign));
+    const hidden = await createRole(['GET /labels'], groupOf(fixture.branches.foreign));
     for (const [role, status] of [
       [VIEWER_ROLE_ID, 200],
       [undefined, 200],
@@ -232,7 +232,7 @@ describe('gaining permissions', () => {
       expect([role, (await limited.call('POST', 'users', { ...unique(), role })).status]).toEqual([role, status]);
     }
     for (const role of [ADMINISTRATOR_ROLE_ID, OPERATOR_ROLE_ID]) {
-      for (const id of [limited.id, cast.ids.viewer]) {
+      for (const id of [limited.id, fixture.ids.viewer]) {
         expect((await limited.call('PATCH', `users/${id}`, { role })).status).toBe(403);
       }
     }
@@ -240,7 +240,7 @@ describe('gaining permissions', () => {
   });
 
   test('fails by changing or removing a stronger user', async () => {
-    for (const id of [cast.ids.groupAdmin, cast.ids.operator]) {
+    for (const id of [fixture.ids.groupAdmin, fixture.ids.operator]) {
       const before = await stored('users', id);
       for (const body of [
         { password: 'taken over' },
@@ -254,11 +254,13 @@ describe('gaining permissions', () => {
       expect((await limited.call('DELETE', `users/${id}`)).status).toBe(403);
       expect(await stored('users', id)).toEqual(before);
     }
-    expect((await limited.call('PATCH', `users/${cast.ids.rootAdmin}`, { password: 'taken over' })).status).toBe(404);
+    expect((await limited.call('PATCH', `users/${fixture.ids.rootAdmin}`, { password: 'taken over' })).status).toBe(
+      404,
+    );
   });
 
   test('fails by changing a user whose role the caller does not see, shared or inactive', async () => {
-    const group = groupOf(cast.branches.own);
+    const group = groupOf(fixture.branches.own);
     const role = await createRole(['* /*']);
     const mighty = await createPerson(service, { group, role });
     await service.admin('PATCH', `users/${mighty.id}`, { active: false });
@@ -288,14 +290,14 @@ describe('gaining permissions', () => {
   });
 
   test('refuses to restrict or remove a stronger role, whose users would lose permissions', async () => {
-    const mighty = await createRole(['* /objects/*', 'GET /*'], groupOf(cast.branches.own));
+    const mighty = await createRole(['* /objects/*', 'GET /*'], groupOf(fixture.branches.own));
     const before = await stored('roles', mighty);
     for (const body of [{ credentials: [] }, { name: 'mine' }, {}]) {
       expect((await limited.call('PATCH', `roles/${mighty}`, body)).status).toBe(403);
     }
     expect((await limited.call('DELETE', `roles/${mighty}`)).status).toBe(403);
     expect(await stored('roles', mighty)).toEqual(before);
-    expect((await cast.calls.groupAdmin('DELETE', `roles/${mighty}`)).status).toBe(200);
+    expect((await fixture.calls.groupAdmin('DELETE', `roles/${mighty}`)).status).toBe(200);
   });
 
   test('leaves a user without a role no permissions, until there is another role', async () => {
@@ -314,10 +316,10 @@ describe('gaining permissions', () => {
       ...BUILT_IN_MODELS.map(({ _id }) => `models/${_id}`),
     ];
     for (const path of entities) {
-      for (const call of [service.admin, cast.calls.groupAdmin, cast.calls.foreignAdmin]) {
+      for (const call of [service.admin, fixture.calls.groupAdmin, fixture.calls.foreignAdmin]) {
         const before = await call('GET', path);
         expect(before.status).toBe(200);
-        const user = cast.ids.viewer;
+        const user = fixture.ids.viewer;
         for (const [method, at, body] of [
           ['PATCH', path, { name: 'mine', credentials: ['* /*'] }],
           ['PATCH', path, {}],
@@ -328,7 +330,7 @@ describe('gaining permissions', () => {
         }
         expect((await call('GET', path)).text).toBe(before.text);
       }
-      expect((await cast.calls.viewer('GET', path)).status).toBe(200);
+      expect((await fixture.calls.viewer('GET', path)).status).toBe(200);
     }
   });
 
@@ -357,7 +359,7 @@ test('refuses that users disable or remove themselves, in any spelling; others c
 describe('sharing', () => {
   test("shows an entity to one user within that user's permissions, and ends at once", async () => {
     const { _id } = (await service.admin('POST', 'objects', { id: 'shared', name: 'shared' })).body;
-    const { viewer, foreignAdmin } = cast.persons;
+    const { viewer, foreignAdmin } = fixture.persons;
     const path = `objects/${_id}`;
     expect((await viewer.call('GET', path)).status).toBe(404);
     const shared = await service.admin('POST', `${path}/access`, { user: viewer.id });

@@ -30,7 +30,7 @@ beforeAll(async () => {
 const brief = (received: readonly ReceivedEvent[]) =>
   received.map(({ name, payload }) => [name, payload.object?.name ?? payload.after?.name ?? payload.n ?? payload.id]);
 
-/** What happens to one object, and what each person is told of it. */
+/** What happens to one object, and which events each person receives. */
 async function story() {
   const moving = await make('groups', { name: 'moving', parent: groups.north });
   const { _id } = await newObject(moving._id, { name: 'new' });
@@ -45,7 +45,7 @@ async function story() {
   return _id as string;
 }
 
-const TOLD = (id: string) => ({
+const EVENTS = (id: string) => ({
   north: [
     ['object-created', 'new'],
     ['object-update', 'changed'],
@@ -71,7 +71,7 @@ test('sends object-created and object-removed exactly when an object becomes vis
     root: await service.listen(people.root.token, 'everything'),
   };
   const id = await story();
-  const { north, south } = TOLD(id);
+  const { north, south } = EVENTS(id);
   expect(brief(listeners.north.take())).toEqual(north);
   expect(brief(listeners.south.take())).toEqual(south);
   const names = listeners.root.received().map(({ name }) => name);
@@ -114,8 +114,11 @@ test('sends a resuming client only the removal of a removed object', async () =>
   expect(brief(back.take())).toEqual(expected);
   back.close();
   const { body } = await people.north.call('GET', `events?since=${since}`);
-  const told = body.events.map(({ event, data }: { event: string; data: object }) => ({ name: event, payload: data }));
-  expect(brief(told)).toEqual(expected);
+  const events = body.events.map(({ event, data }: { event: string; data: object }) => ({
+    name: event,
+    payload: data,
+  }));
+  expect(brief(events)).toEqual(expected);
   const text = await stream(since, expected.length);
   expect([...text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name)).toEqual(expected.map(([name]) => name));
   expect(later.name).toBe('later');
@@ -164,8 +167,8 @@ describe('in the past', () => {
     const kept = await newObject(groups.south);
     await service.settled();
     const query = `from=${fromMs}&events=object-created,object-removed`;
-    const told = await namesOf(people.south, query);
-    expect(told).toEqual([
+    const events = await namesOf(people.south, query);
+    expect(events).toEqual([
       ['object-removed', gone],
       ['object-created', kept._id],
     ]);
@@ -180,7 +183,7 @@ describe('in the past', () => {
       for (const { event, data } of body) paged.push([event, data.id]);
       path = /<\/api\/v1\/([^>]*)>/.exec(headers.link ?? '')?.[1];
     }
-    expect(paged).toEqual(told);
+    expect(paged).toEqual(events);
   });
 
   test('lists the events of one object', async () => {
