@@ -1,9 +1,6 @@
 /** Holds every answer of the test suite to the interface's document: its status, its type, its body. */
-import type { ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import type { Ajv, ValidateFunction } from 'ajv';
 import { STORES } from '../../src/model/stores.js';
-import { createOpenApi } from '../../src/openapi/openapi.js';
 
 export interface Seen {
   readonly method: string;
@@ -30,16 +27,17 @@ const ELSEWHERE: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 500, 50
 // A built-in store has operations of its own.
 const ADDED = `(?!(?:${[...STORES.keys()].join('|')})(?:/|$))[^/]+`;
 
-// Compiled as they are needed, once for all tests of a file.
-const compiled = new Map<string, ValidateFunction>();
-let known: { paths: Path[]; ajv: Ajv2020 } | undefined;
+interface Compiled {
+  readonly openApi: { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> };
+  readonly ajv: Ajv;
+  readonly parse: typeof JSON.parse;
+}
 
-function prepare() {
-  const document = createOpenApi() as unknown as { paths: Record<string, Record<string, Operation>> };
-  const ajv = new Ajv2020({ strict: false, validateSchema: false });
-  (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
-  ajv.addSchema(document, 'document');
-  const paths = Object.entries(document.paths).map(([path, operations]) => ({
+/** The document, and its schemas, which ajv compiles as they are needed (environment.mjs). */
+const { openApi, ajv, parse } = (globalThis as unknown as { compiled: Compiled }).compiled;
+
+const PATHS: readonly Path[] = Object.entries(openApi.paths)
+  .map(([path, operations]) => ({
     pattern: new RegExp(
       `^${path
         .replace(/[.]/g, '\\.')
@@ -49,21 +47,21 @@ function prepare() {
     ),
     pointer: `#/paths/${path.replaceAll('/', '~1').replace(/[{}]/g, encodeURIComponent)}`,
     operations,
-  }));
-  return { paths: paths.sort((a, b) => weightOf(a.pattern) - weightOf(b.pattern)), ajv };
-}
+  }))
+  .sort((a, b) => weightOf(a.pattern) - weightOf(b.pattern));
 
 // Among paths that fit, the one with the fewest parameters is meant.
-const weightOf = ({ source }: RegExp): number => source.split('[^').length;
+function weightOf({ source }: RegExp): number {
+  return source.split('[^').length;
+}
 
 /** Throws where the answer is not what the document says. */
 export function checkAgreement(seen: Seen): void {
-  known ??= prepare();
   const method = seen.method.toLowerCase();
   // What browsers ask before a call, and what the page of the document is made of, are no part of the interface.
   if (method === 'options' || /^\/docs\/./.test(seen.path)) return;
   const asked = toPath(seen.path);
-  const path = known.paths.find(({ pattern }) => pattern.test(asked));
+  const path = PATHS.find(({ pattern }) => pattern.test(asked));
   const operation = path?.operations[method === 'head' ? 'get' : method];
   if (path === undefined || operation === undefined) {
     if (ELSEWHERE.has(seen.status)) return;
@@ -90,19 +88,14 @@ function toPath(asked: string): string {
 function checkBody(seen: Seen, pointer: string): void {
   const type = seen.type?.split(';')[0] ?? 'none';
   const key = `${pointer}/content/${type.replaceAll('/', '~1')}/schema`;
-  const validate = compiled.get(key) ?? compile(key);
+  const validate: ValidateFunction | undefined = ajv.getSchema(`document${key}`);
   if (validate === undefined) throw disagreement(seen, `the document has no ${type} there`);
-  compiled.set(key, validate);
-  if (type === 'application/json' && !validate(seen.body)) {
+  if (type === 'application/json' && !validate(parse(JSON.stringify(seen.body)))) {
     const faults = (validate.errors ?? []).map(({ instancePath, message, params }) =>
       [instancePath || 'the body', message, JSON.stringify(params)].join(' '),
     );
     throw disagreement(seen, faults.join('; '));
   }
-}
-
-function compile(pointer: string): ValidateFunction | undefined {
-  return known?.ajv.getSchema(`document${pointer}`);
 }
 
 function disagreement({ method, path, status, body }: Seen, why: string): Error {

@@ -1,18 +1,25 @@
 /**
  * The environment of tests that start the service: it runs as compiled, outside the sandbox of a test file. Each worker loads
- * it once, and the engine optimizes it once, instead of once per file. `LIMITS` is shared with the sandbox, so that a file can
- * change limits; the next file finds the original ones.
+ * it once, and the engine optimizes it once, instead of once per file. The same applies to the schemas of the OpenAPI document.
+ * `LIMITS` is shared with the sandbox, so that a file can change limits; the next file finds the original ones.
  *
  * When a test fails, the logs that it registered (failure-logs.ts) are kept in the folder TEST_ARTIFACTS, or `test-failures`.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import { TestEnvironment } from 'jest-environment-node';
 import { startService } from '../../dist/src/app.js';
 import { LIMITS } from '../../dist/src/model/limits.js';
+import { createOpenApi } from '../../dist/src/openapi/openapi.js';
 
 const original = { ...LIMITS };
 const titleLength = 120;
+const openApi = createOpenApi();
+const ajv = new Ajv2020({ strict: false, validateSchema: false });
+addFormats.default(ajv);
+ajv.addSchema(openApi, 'document');
 
 export default class ServiceEnvironment extends TestEnvironment {
   #file;
@@ -29,7 +36,8 @@ export default class ServiceEnvironment extends TestEnvironment {
   async setup() {
     await super.setup();
     Object.assign(LIMITS, original);
-    this.global.compiled = { startService, LIMITS };
+    // ajv equates only arrays and objects of its own realm: a test passes bodies through this `parse`.
+    this.global.compiled = { startService, LIMITS, openApi, ajv, parse: JSON.parse };
     this.global.failureLogs = this.#logs;
   }
 

@@ -1,6 +1,6 @@
 /** The check of answers against the OpenAPI document detects differences. */
 import { expect, test } from '@jest/globals';
-import { checkAgreement, type Seen } from '../../support/agreement.js';
+import { checkAgreement, type Seen } from '../support/agreement.js';
 
 const ID = 'a'.repeat(24);
 const COMMON = { _id: ID, owner: ID, group: ID, branch: [ID], access: [], time: 1 };
