@@ -1,15 +1,15 @@
-/** Logging out against everything that is under way with the same cookie. */
+/** A logout at the same time as other requests with the same cookie. */
 import { expect, test } from '@jest/globals';
 import { createPerson, openSession } from '../support/callers.js';
 import { ADMIN, useService } from '../support/fixture.js';
-import { roundsOf } from '../support/runs.js';
+import { random, runsOf } from '../support/runs.js';
 
-const ROUNDS = roundsOf(60);
+const ROUNDS = runsOf(60);
 const READS = 20;
 const PATHS = ['auth', 'users', 'roles', 'objects', 'labels?meta=true'];
 const service = useService();
 
-/** Over connections that are kept: one that the service breaks rejects. */
+/** Sends a request over connections that are kept alive; rejects when the service closes one. */
 async function ask(cookie: string, method: string, path: string, body?: object): Promise<number> {
   const response = await fetch(`${service.url}/api/v1/${path}`, {
     method,
@@ -23,7 +23,7 @@ async function ask(cookie: string, method: string, path: string, body?: object):
 const faults = (): number => service.logLines.filter((line) => /"level":[56]0/.test(line)).length;
 
 test(
-  `leaving wins every race (${ROUNDS} rounds)`,
+  `refuses every request after a logout, in ${ROUNDS} races with other requests`,
   async () => {
     const person = await createPerson(service);
     for (let round = 0; round < ROUNDS; round++) {
@@ -31,8 +31,8 @@ test(
       const cookie = await openSession(service, who);
       let answered = 0;
       let leave = () => {};
-      // At another moment each time: after this many answers.
-      const after = Math.floor(Math.random() * READS);
+      // The number of answers before the logout.
+      const after = Math.floor(random() * READS);
       const asked = Array.from({ length: READS }, async (_, at) => {
         const status = await ask(cookie, 'GET', PATHS[at % PATHS.length] as string);
         if (++answered > after) leave();
@@ -42,12 +42,12 @@ test(
         leave = resolve;
         if (after === 0) resolve();
       }).then(() => ask(cookie, 'DELETE', 'auth'));
-      // The slow change of a session: a login with the cookie that is being ended.
+      // A login with the same cookie is the slowest change of a session.
       const login = round % 4 === 0 ? [ask(cookie, 'POST', 'auth', who)] : [];
       const late = leaving.then(() => Promise.all(PATHS.map((path) => ask(cookie, 'GET', path))));
       const statuses = await Promise.all(asked);
       expect([round, after, statuses.filter((status) => status !== 200 && status !== 401)]).toEqual([round, after, []]);
-      // A login with the same cookie may have ended the session before it could be left.
+      // The login may have ended the session before the logout.
       const left = await leaving;
       expect([round, left === 200 || (left === 401 && login.length > 0)]).toEqual([round, true]);
       expect(await Promise.all(login)).toEqual(login.map(() => 200));

@@ -1,4 +1,4 @@
-/** The database goes away and comes back: 503 meanwhile, with the time to come again; then all is as before. */
+/** The connection to the database breaks and returns: 503 with `Retry-After` meanwhile, and normal service afterwards. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -25,7 +25,7 @@ afterAll(async () => {
   await line.cut();
 });
 
-test('503 says when to come back, on every path that needs the database, and the service mends itself', async () => {
+test('answers 503 with Retry-After on every path that needs the database, and recovers by itself', async () => {
   const object = entityOf(await service.admin('POST', 'objects', { id: 'car', name: 'Car' }));
   const cookie = await openSession(service, ADMIN);
   await line.cut();
@@ -45,11 +45,11 @@ test('503 says when to come back, on every path that needs the database, and the
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
     expect(answer.text).not.toMatch(/mongo|ECONN|127\.0\.0\.1/i);
   }
-  // Who is nobody is nobody without a database; and what needs none is answered.
+  // Neither a missing token nor a page needs the database.
   expectRefusal(await service.as(null)('GET', 'objects'), 401);
   expect((await service.as(null)('GET', '/')).status).toBe(200);
   await line.mend();
-  await until(async () => (await service.admin('GET', 'objects')).status === 200, 'the service answers again', 30_000);
+  await until(async () => (await service.admin('GET', 'objects')).status === 200, 'the service to answer 200 again');
   expect((await service.admin('GET', 'objects')).body).toEqual([object]);
   entityOf(await service.admin('POST', 'objects', { id: 'van', name: 'Van' }));
 });
@@ -61,7 +61,7 @@ async function answerOf(url: string, headers: Record<string, string>): Promise<s
   let answer = '';
   socket.setEncoding('utf8').on('data', (text) => {
     answer += text;
-    // Everybody else's connection stays.
+    // The service would keep it open.
     socket.end();
   });
   const lines = Object.entries({ Host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -70,7 +70,7 @@ async function answerOf(url: string, headers: Record<string, string>): Promise<s
   return answer;
 }
 
-test('lets an EventSource that came while the database was away hear everything afterwards', async () => {
+test('sends events to an EventSource that connected during an outage, after the outage', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   await line.cut();
   const authorized: typeof fetch = (input, init) =>
@@ -80,23 +80,20 @@ test('lets an EventSource that came while the database was away hear everything 
   source.onerror = () => void states.push(source.readyState);
   const received: unknown[] = [];
   source.addEventListener('object-packet', ({ data }) => void received.push(JSON.parse(data).speed));
-  await until(() => states.length > 0, 'it could not listen', 30_000);
+  await until(() => states.length > 0, 'the EventSource to report an error');
   await line.mend();
-  await until(() => source.readyState === EventSource.OPEN, 'it listens', 30_000);
+  await until(() => source.readyState === EventSource.OPEN, 'the EventSource to be open');
   await service.admin('POST', 'objects', { id: 'received', name: 'Received' });
-  await until(
-    async () => {
-      await service.admin('POST', 'objects/received/packets', { speed: 1 });
-      return received.length > 0;
-    },
-    'it hears',
-    30_000,
-  );
+  const hasReceived = async () => {
+    await service.admin('POST', 'objects/received/packets', { speed: 1 });
+    return received.length > 0;
+  };
+  await until(hasReceived, 'the EventSource to receive a packet');
   source.close();
   expect(states).not.toContain(EventSource.CLOSED);
 }, 120_000);
 
-test('ends the connection of an EventSource without a word while the service waits for its database', async () => {
+test('closes the connection of an EventSource without an answer while the service waits for its database', async () => {
   const config = parseConfig({
     PORT: '0',
     MONGODB_URI: 'mongodb://127.0.0.1:1/vigil',

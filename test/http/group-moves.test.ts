@@ -1,4 +1,4 @@
-/** Groups are moved under readers and creators, on two instances: nobody sees what is never theirs, and it settles true. */
+/** Groups move to other parents while users read and create entities on two instances: each user sees only what the rights permit. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../../src/model/builtin.js';
@@ -27,8 +27,8 @@ const make = async (path: string, fields: object, call: Call = one.admin) => ent
 const group = async (name: string, parent: string = ROOT_GROUP_ID): Promise<string> =>
   (await make('groups', { name, parent }))._id;
 
-/** A process that starts settles what another may have left behind. */
-async function settle(): Promise<void> {
+/** Starts another instance, which corrects the chains that a move has left behind. */
+async function correctChains(): Promise<void> {
   const third = await startTestService({ env: { LOG_LEVEL: 'warn' } }, uri);
   await third.service.stop();
   await third.client.close();
@@ -36,11 +36,11 @@ async function settle(): Promise<void> {
 
 interface Reader {
   readonly person: Person;
-  /** Marks of what the reader may see, wherever the team is. */
+  /** Marks of entities that the reader may see at some time. */
   readonly marks: readonly string[];
 }
 
-test('a group goes back and forth between two others: each reader sees of it all or nothing, and of others nothing', async () => {
+test('shows each reader all or nothing of a group that moves back and forth, and nothing of other groups', async () => {
   const [left, right, aside] = [await group('left'), await group('right'), await group('aside')];
   const team = await group('team', left);
   const crew = await group('crew', team);
@@ -96,12 +96,12 @@ test('a group goes back and forth between two others: each reader sees of it all
   moving = false;
   await Promise.all(work);
   expect(faults).toEqual([]);
-  // They did read, and create, while it was moved: and both before and after.
+  // They read and created during the moves, and saw both places.
   expect(lists).toBeGreaterThan(MOVES);
   expect(created.length).toBeGreaterThan(MOVES);
   expect([partial > 0, partial < lists]).toEqual([true, true]);
 
-  await settle();
+  await correctChains();
   const { entities, untrue } = await treeOf(one);
   expect(untrue).toEqual([]);
   expect(created.filter((id) => !entities.some(({ _id, branch }) => _id === id && branch.includes(left)))).toEqual([]);
@@ -112,7 +112,7 @@ test('a group goes back and forth between two others: each reader sees of it all
   expect([ofLeft, ofRight]).toEqual([5 + all, 5]);
 }, 180_000);
 
-test('what was made in a group while it was moved, with the chain of before, is corrected: groups and what is in them', async () => {
+test('corrects groups and entities that were created with the former chain of a moved group', async () => {
   const [before, after] = [await group('before'), await group('after')];
   const team = await group('team', before);
   const child = await group('child', team);
@@ -120,7 +120,7 @@ test('what was made in a group while it was moved, with the chain of before, is 
   const label = (await make('labels', { name: 'x', group: grandchild }))._id;
   entityOf(await other.admin('PATCH', `groups/${team}`, { parent: after }));
   const stale = (await treeOf(one)).entities.filter(({ _id }) => [child, grandchild, label].includes(_id));
-  // As creators leave it that had read the old chain, and write after the move.
+  // As after creators that read the former chain before the move and wrote after it.
   for (const { collection, _id, branch } of stale) {
     const old = branch.map((id) => new ObjectId(id === after ? before : id));
     await one.client
@@ -129,11 +129,11 @@ test('what was made in a group while it was moved, with the chain of before, is 
       .updateOne({ _id: new ObjectId(_id) }, { $set: { branch: old } });
   }
   expect((await treeOf(one)).untrue).toHaveLength(3);
-  await settle();
+  await correctChains();
   expect((await treeOf(one)).untrue).toEqual([]);
 }, 180_000);
 
-test('two groups moved below each other at the same time: one of the moves is refused, and no ring is made', async () => {
+test('refuses one of two moves that would put two groups below each other', async () => {
   for (let round = 0; round < runsOf(20); round++) {
     const [first, second] = [await group('first'), await group('second')];
     const below = await group('below', first);
@@ -146,7 +146,7 @@ test('two groups moved below each other at the same time: one of the moves is re
   }
 }, 180_000);
 
-test('moves of several groups at a time all come true', async () => {
+test('completes concurrent moves of several groups', async () => {
   const places = await Promise.all(Array.from({ length: 4 }, (_, at) => group(`place-${at}`)));
   const teams = await Promise.all(Array.from({ length: 6 }, (_, at) => group(`team-${at}`, places[at % 4])));
   for (const of of teams) await make('labels', { name: 'x', group: of });

@@ -1,4 +1,4 @@
-/** Random writes of two tenants: each socket hears exactly what a model of the rights says, and nothing else. */
+/** Random writes of two tenants: each socket receives exactly the events that a model of the rights predicts. */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Call, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';
@@ -59,7 +59,7 @@ async function makePeople(): Promise<Person[]> {
   );
 }
 
-/** Who sees what (docs/reference/permissions.md), in words of its own. */
+/** The rule of visibility (docs/reference/permissions.md), written a second time. */
 const sees = ({ _id, group }: Person, thing: Thing): boolean =>
   thing.branch.includes(group) || thing.owner === _id || thing.access.includes(_id);
 
@@ -96,17 +96,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-type Told = Pick<ReceivedEvent, 'name' | 'payload'>;
+type Event = Pick<ReceivedEvent, 'name' | 'payload'>;
 
-/** What the model predicts: every call of the model is made to the service as well. */
+/** A model of the service: each step calls the service and predicts the events. */
 function createWorld(people: readonly Person[], run: string) {
   const things: Thing[] = [];
-  const predicted = new Map<Person, Told[]>(people.map((person) => [person, []]));
-  const tell = (thing: Thing, told: Told): void => {
-    for (const person of people) if (sees(person, thing)) predicted.get(person)?.push(told);
+  const predicted = new Map<Person, Event[]>(people.map((person) => [person, []]));
+  const predict = (thing: Thing, event: Event): void => {
+    for (const person of people) if (sees(person, thing)) predicted.get(person)?.push(event);
   };
   const update = (thing: Thing, before: object, after: object): void =>
-    tell(thing, { name: 'object-update', payload: { id: thing._id, before, after } });
+    predict(thing, { name: 'object-update', payload: { id: thing._id, before, after } });
   const appear = (thing: Thing, person: Person): void => {
     const { success, state, _at, ...object } = thing as unknown as Record<string, unknown>;
     const payload = { id: thing._id, object: expect.objectContaining(object) };
@@ -119,7 +119,7 @@ function createWorld(people: readonly Person[], run: string) {
     const { status } = await by.call('POST', `objects/${thing._id}/packets`, count === 1 ? messages[0] : messages);
     for (const { n } of status === 200 ? messages : []) {
       const payload = expect.objectContaining({ _oid: thing._id, n });
-      tell(thing, { name: 'object-packet', payload });
+      predict(thing, { name: 'object-packet', payload });
     }
     return status;
   };
@@ -179,20 +179,20 @@ function createWorld(people: readonly Person[], run: string) {
         'with' in one
           ? await share(thing, by, people[one.with] as Person, one.kind === 'share')
           : await actions[one.kind](thing, by);
-      // A share that is not there cannot be ended; everything else goes just when the object is seen.
+      // Ending a share that does not exist is a 404; everything else succeeds exactly when the user sees the object.
       const absent = 'with' in one && one.kind === 'unshare' && status === 404;
       if (absent) return;
-      // Nobody shares with a user whom they do not see.
+      // A user cannot share with a user of an invisible group.
       const isStranger = one.kind === 'share' && !people[one.with]?.branch.includes(by.group);
       expect([one.kind, status]).toEqual([one.kind, allowed ? (isStranger ? 400 : 200) : 404]);
     },
   };
 }
 
-test('the union of events per socket is the prediction', async () => {
+test('sends each socket exactly the predicted events', async () => {
   const people = await makePeople();
   let run = 0;
-  let told = 0;
+  let events = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 40, maxLength: 60, size: 'max' }), async (steps) => {
       const world = createWorld(people, `run-${run++}`);
@@ -201,13 +201,13 @@ test('the union of events per socket is the prediction', async () => {
       await service.settled();
       for (const person of people) {
         const received = person.listener.take().map(({ name, payload }) => ({ name, payload }));
-        const wanted = world.predicted.get(person) as Told[];
-        told += wanted.length;
+        const wanted = world.predicted.get(person) as Event[];
+        events += wanted.length;
         expect([person.name, received]).toEqual([person.name, wanted]);
       }
     }),
     { numRuns: RUNS, endOnFailure: true },
   );
-  // The model did predict something, for people of both tenants.
-  expect(told).toBeGreaterThan(25 * RUNS);
+  // The model predicted events.
+  expect(events).toBeGreaterThan(25 * RUNS);
 }, 180_000);

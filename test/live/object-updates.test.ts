@@ -1,7 +1,4 @@
-/**
- * Whoever keeps a mirror of the objects from what is received alone has what is stored: random changes, among them those of
- * a client that merges, replaces, empties and takes back, from several writers at once.
- */
+/** A copy of an object that applies only received events equals the stored object, after random changes by several writers. */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
@@ -37,7 +34,7 @@ const patch = fc.record(
   { requiredKeys: [] },
 );
 
-/** Applies every update that was seen the object, and checks what it says was there before. */
+/** Applies every update of the object, and compares its `before` with the copy. */
 function follow(mirror: Fields, id: string, listener: Listener): void {
   for (const { name, payload } of listener.take()) {
     if (name !== 'object-update' || payload.id !== id) continue;
@@ -53,7 +50,7 @@ function follow(mirror: Fields, id: string, listener: Listener): void {
 
 const visible = ({ _at, success, state, ...fields }: Fields): Fields => fields;
 
-test('a mirror of what is received is what is stored', async () => {
+test('sends updates that turn a copy of an object into the stored object', async () => {
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   let round = 0;
   let refused = 0;
@@ -76,6 +73,6 @@ test('a mirror of what is received is what is stored', async () => {
     }),
     { numRuns: runsOf(60) },
   );
-  // Nearly all that was tried is what the service takes.
+  // The service accepts nearly all of these changes.
   expect(refused).toBeLessThan(round);
 }, 60_000);

@@ -1,7 +1,7 @@
 /**
- * Random journeys: listeners of three transports that come and go between two instances, while objects are written, shared
- * and taken back. A model of the rules predicts what each hears: all that happened since it left, by the rights of the
- * moment it is told, once and in order.
+ * Clients of three transports move between two instances at random, while objects are written, shared and unshared. A model of
+ * the rules predicts the events of each client: all changes since it left, once and in order, by the rights at the moment of
+ * delivery.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -33,9 +33,9 @@ afterAll(async () => {
 });
 
 /** What was received, as text, and where that ended. */
-interface Ears {
+interface Connection {
   readonly received: string[];
-  /** Returns when everything told before is here. */
+  /** Resolves when all events that were sent before have arrived. */
   settle(): Promise<void>;
   /** Where to go on from. */
   close(): Promise<string>;
@@ -46,7 +46,7 @@ const toText = (name: string, payload: { n?: number; id?: string; after?: object
     ? `packet ${payload.n}`
     : `${name} ${name === 'object-update' ? JSON.stringify(payload.after) : payload.id}`;
 
-async function openSocket({ url }: TestService, token: string, since: string): Promise<Ears> {
+async function openSocket({ url }: TestService, token: string, since: string): Promise<Connection> {
   const listener: Listener = await openListener(url, token, { since }, 'everything');
   const received: string[] = [];
   let position = since;
@@ -65,7 +65,7 @@ async function openSocket({ url }: TestService, token: string, since: string): P
   };
 }
 
-async function openStream({ url }: TestService, token: string, since: string): Promise<Ears> {
+async function openStream({ url }: TestService, token: string, since: string): Promise<Connection> {
   const stop = new AbortController();
   const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'Last-Event-ID': since };
   const response = await fetch(`${url}/api/v1/events`, { headers, signal: stop.signal });
@@ -97,7 +97,7 @@ async function openStream({ url }: TestService, token: string, since: string): P
   };
 }
 
-async function openPages({ as }: TestService, token: string, since: string): Promise<Ears> {
+async function openPages({ as }: TestService, token: string, since: string): Promise<Connection> {
   const received: string[] = [];
   let position = since;
   const settle = async (): Promise<void> => {
@@ -143,7 +143,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), who }) },
 );
 
-/** Who asks for pages came after all of it, and nothing of what was not shared then is told later. */
+/** The client of pages connects after an unshared packet, which it must not receive when the object is shared again. */
 const SHARED_AGAIN: Step[] = [
   { kind: 'unshare', thing: 2, at: 0 },
   { kind: 'packet', thing: 0, at: 0 },
@@ -152,7 +152,7 @@ const SHARED_AGAIN: Step[] = [
   { kind: 'share', thing: 2, at: 0 },
 ];
 
-/** Everybody hears everything, twelve things of each object, once they come. */
+/** All clients receive everything: twelve changes of each object. */
 const ALL_SHARED: Step[] = Array.from({ length: 36 }, (_, n) => ({
   kind: n % 2 === 0 ? 'packet' : 'patch',
   thing: n % THINGS,
@@ -181,8 +181,8 @@ async function makeWorld() {
   return { guest: guest._id as string, things, token: await instances[0].tokenOf(login, PASSWORD) };
 }
 
-test('whatever the journey, each hears what the model predicts', async () => {
-  let told = 0;
+test('sends each reconnecting client exactly the predicted events', async () => {
+  let events = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 40, size: 'max' }), async (steps) => {
       const { guest, things, token } = await makeWorld();
@@ -192,9 +192,9 @@ test('whatever the journey, each hears what the model predicts', async () => {
       const happened: { thing: number; text: string }[] = [];
       const people = TRANSPORTS.map((transport) => ({
         transport,
-        ears: null as Ears | null,
+        connection: null as Connection | null,
         position: body.position as string,
-        /** Up to which happening it was told, and has a position for: a stream has that of what it received last. */
+        /** The number of changes that were predicted for it, and that its position covers: a stream has the position of its last event. */
         ...{ seen: 0, known: 0 },
         predicted: [] as string[],
         received: [] as string[],
@@ -202,35 +202,35 @@ test('whatever the journey, each hears what the model predicts', async () => {
       type Person = (typeof people)[number];
       const predict = (person: Person): void => {
         for (const [at, { thing, text }] of happened.entries()) {
-          // That something left their sight is told, whatever they see today.
-          const isTold = things[thing]?.shared || text.startsWith('object-removed');
-          if (at < person.seen || !isTold) continue;
+          // A removal is sent whatever the user may see now.
+          const isSent = things[thing]?.shared || text.startsWith('object-removed');
+          if (at < person.seen || !isSent) continue;
           person.predicted.push(text);
           person.known = at + 1;
         }
         person.seen = happened.length;
       };
       const come = async (person: Person, instance: TestService): Promise<void> => {
-        person.ears = await OPENERS[person.transport](instance, token, person.position);
+        person.connection = await OPENERS[person.transport](instance, token, person.position);
         predict(person);
         person.known = happened.length;
-        const { ears, received, predicted } = person;
-        // It is told what it missed by the rights of now: what comes next must wait for that.
+        const { connection, received, predicted } = person;
+        // Missed events are sent by the rights of now: the next step has to wait for them.
         await until(async () => {
-          await ears.settle();
-          return received.length + ears.received.length >= predicted.length;
+          await connection.settle();
+          return received.length + connection.received.length >= predicted.length;
         });
       };
       const go = async (person: Person): Promise<void> => {
-        if (person.ears === null) return;
-        const { ears, received, predicted } = person;
+        if (person.connection === null) return;
+        const { connection, received, predicted } = person;
         await until(async () => {
-          await ears.settle();
-          return received.length + ears.received.length >= predicted.length;
+          await connection.settle();
+          return received.length + connection.received.length >= predicted.length;
         });
-        person.position = await ears.close();
-        received.push(...ears.received);
-        person.ears = null;
+        person.position = await connection.close();
+        received.push(...connection.received);
+        person.connection = null;
         if (person.transport === 'stream') person.seen = person.known;
       };
       for (const [n, one] of steps.entries()) {
@@ -257,10 +257,10 @@ test('whatever the journey, each hears what the model predicts', async () => {
           }
           await settleAll();
           for (const person of people) {
-            if (person.ears === null) continue;
+            if (person.connection === null) continue;
             predict(person);
-            // Whoever asks for pages asks at once: what it is told is by the rights of now.
-            await person.ears.settle();
+            // A client of pages asks at once, because a page follows the rights of now.
+            await person.connection.settle();
           }
         }
       }
@@ -271,10 +271,10 @@ test('whatever the journey, each hears what the model predicts', async () => {
       }
       for (const { transport, predicted, received } of people) {
         expect([transport, received]).toEqual([transport, predicted]);
-        told += predicted.length;
+        events += predicted.length;
       }
     }),
     { numRuns: runsOf(7), endOnFailure: true, examples: [[SHARED_AGAIN], [ALL_SHARED]] },
   );
-  expect(told).toBeGreaterThanOrEqual(TRANSPORTS.length * ALL_SHARED.length);
+  expect(events).toBeGreaterThanOrEqual(TRANSPORTS.length * ALL_SHARED.length);
 }, 60_000);

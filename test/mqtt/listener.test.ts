@@ -1,4 +1,4 @@
-/** Where devices connect: over TLS where it is set up, nowhere where that is wanted, and hundreds at once. */
+/** The listener for devices: over TLS, switched off, and with many connections at once. */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { parseConfig } from '../../src/config.js';
 import { startTestService, type TestService } from '../support/fixture.js';
-import { CONNECT, connectDevice, connectRaw, createObject, PUBLISH } from '../support/mqtt-device.js';
+import { storeFleet } from '../support/fleet.js';
+import { AUTH, CONNECT, connectDevice, connectRaw, createObject, PUBLISH } from '../support/mqtt-device.js';
 import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
-const STORM = runsOf(300);
+const STORM = runsOf(1_000);
 const endings: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -29,7 +30,7 @@ const OPENSSL = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nod
 const hasOpenssl = spawnSync('openssl', ['version']).error === undefined;
 if (!hasOpenssl) process.stderr.write('No openssl on this machine: the test of MQTT over TLS is skipped\n');
 
-(hasOpenssl ? test : test.skip)('over TLS, and only so', async () => {
+(hasOpenssl ? test : test.skip)('accepts only TLS where a certificate is set', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-tls-'));
   endings.push(() => rm(folder, { recursive: true }));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
@@ -46,7 +47,7 @@ if (!hasOpenssl) process.stderr.write('No openssl on this machine: the test of M
   endings.push(() => device.end(true));
   await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
   expect((await service.admin('GET', 'objects/safe')).body.state.speed).toBe(1);
-  // A stranger's certificate is not taken for ours, and nothing is said without TLS.
+  // Clients verify the certificate, and the service answers nothing without TLS.
   await expect(connectDevice(url, 'safe')).rejects.toThrow('self-signed');
   const plain = await connectRaw(url.replace('mqtts', 'mqtt'));
   plain.send(CONNECT('safe'));
@@ -54,25 +55,25 @@ if (!hasOpenssl) process.stderr.write('No openssl on this machine: the test of M
   expect(plain.received).toEqual([]);
 });
 
-test('nowhere, where the port is given as empty', async () => {
+test('listens nowhere when the port is empty', async () => {
   const service = await start({ MQTT_PORT: '' });
   expect(service.service.mqttUrl).toBeNull();
 });
 
-test('a key without its certificate is refused, and by default it is as open as HTTP is', () => {
+test('refuses a key without its certificate, and listens on the host of HTTP by default', () => {
   expect(() => parseConfig({ MQTT_TLS_KEY: 'x' })).toThrow('MQTT_TLS_KEY, MQTT_TLS_CERT');
   expect(parseConfig({}).mqtt).toEqual({ port: 1_883, host: '127.0.0.1', tls: null });
   expect(parseConfig({ HOST: '0.0.0.0' }).mqtt?.host).toBe('0.0.0.0');
 });
 
-test(`${STORM} devices that come at once are all let in, and what they say is stored`, async () => {
+test(`accepts ${STORM} devices at once, and stores their packets`, async () => {
   const service = await start({});
-  const ids = Array.from({ length: STORM }, (_, at) => `storm-${at}`);
-  for (const id of ids) await createObject(service.admin, id);
+  const ids = Array.from({ length: STORM }, (_, at) => `device-${at}`);
+  await storeFleet(service.client.db(), STORM, () => ({ config: { auth: AUTH } }));
   const raws = await Promise.all(ids.map(() => connectRaw(service.service.mqttUrl as string)));
   endings.push(() => raws.map(({ socket }) => socket.destroy()));
   for (const [at, raw] of raws.entries()) raw.send(CONNECT(ids[at] as string), PUBLISH('base/state', `{"here":1}`));
-  await until(() => raws.every(({ received }) => received.length === 2), 'CONNACK and PUBACK for each', 60_000);
+  await until(() => raws.every(({ received }) => received.length === 2), 'CONNACK and PUBACK for each device');
   expect(raws.flatMap(({ received }) => received.map(({ cmd }) => cmd)).filter((cmd) => cmd === 'puback')).toHaveLength(
     STORM,
   );

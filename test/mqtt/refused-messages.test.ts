@@ -1,4 +1,4 @@
-/** Messages that cannot be stored: refused, acknowledged and noted, on every way in; nobody's next message waits for them. */
+/** Messages that cannot be stored: the service acknowledges them and records them in the audit, and stores the next ones. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Document, MongoClient } from 'mongodb';
@@ -16,19 +16,22 @@ const REFUSED: Document = { ok: 0, code: 2, codeName: 'BadValue', errmsg: 'it ha
 const AWAY: Document = { ok: 0, code: 11_600, codeName: 'InterruptedAtShutdown', errmsg: 'it shuts down' };
 const POISON = Buffer.from('a poisoned text');
 
+// Notices are stored at once.
+Object.assign(LIMITS, { auditDelayMs: 1 });
+
 let broker: TestBroker;
 let line: Line;
 let service: TestService;
-/** What the database says of commands that hold the poison; null where it takes them. */
-let said: Document | null = null;
-let asked = 0;
+/** The reply of the database to commands that contain the poison; null for its own reply. */
+let reply: Document | null = null;
+let poisoned = 0;
 
 beforeAll(async () => {
   broker = await startTestBroker();
   const decide = (question: Buffer): Fate => {
-    if (said === null || !question.includes(POISON)) return 'passes';
-    asked++;
-    return said;
+    if (reply === null || !question.includes(POISON)) return 'passes';
+    poisoned++;
+    return reply;
   };
   let through = '';
   line = await startLine(testUri(), decide, (uri) => {
@@ -36,7 +39,7 @@ beforeAll(async () => {
     return new MongoClient(uri);
   });
   service = await startTestService({ env: { MQTT_URL: broker.url } }, through);
-  await until(() => broker.clients().length === LIMITS.brokerConnections, 'all clients of the service', 30_000);
+  await until(() => broker.clients().length === LIMITS.brokerConnections, 'all connections of the service');
 });
 
 afterAll(async () => {
@@ -47,7 +50,8 @@ afterAll(async () => {
 
 const devices: MqttClient[] = [];
 beforeEach(() => {
-  [said, asked] = [null, 0];
+  reply = null;
+  poisoned = 0;
 });
 afterEach(() => {
   for (const device of devices.splice(0)) device.end(true);
@@ -58,7 +62,7 @@ const packetsOf = async (id: string): Promise<Record<string, unknown>[]> =>
   (await service.admin('GET', `objects/${id}/packets`)).body;
 const valuesOf = async (id: string): Promise<unknown[]> => (await packetsOf(id)).flatMap(({ n }) => n ?? []);
 
-/** A model whose parameters have types, and an object of it; gives the object's `_id`. */
+/** Creates a model whose parameters have types, and an object of it; returns the object's `_id`. */
 async function createTyped(id: string): Promise<string> {
   const argument = (name: string, dataType: string, reference = '') => ({
     ...{ id: name, name, type: 'argument', dataType, reference },
@@ -76,7 +80,7 @@ const noticesOf = async (objectId: string): Promise<Document[]> =>
     ({ entity }: Document) => entity === objectId,
   );
 
-/** Ways in for a message on a topic of the device; resolves when it was acknowledged. */
+/** Transports of a device; the function sends a message and resolves when it was acknowledged. */
 const WAYS: [way: string, send: (id: string) => Promise<(topic: string, payload: string) => Promise<void>>][] = [
   [
     'behind a broker',
@@ -111,14 +115,14 @@ describe.each(WAYS)('%s', (_, connect) => {
     ['base/state/__proto__', '{"a":1}'],
     ['base/commands/x/result', '{"status":{"toString":1}}'],
     ['base/commands/507f1f77bcf86cd799439011/result', '{"status":"done","result":{"_bsontype":1}}'],
-  ])('on %s %s is refused, acknowledged and noted; what comes next is stored', async (topic, payload) => {
+  ])('acknowledges and records %s %s, and stores the next message', async (topic, payload) => {
     const id = `refused-${++count}`;
     const objectId = await createTyped(id);
     const send = await connect(id);
     await send(topic, payload);
     await send('base/state', '{"n":1}');
     expect(await valuesOf(id)).toEqual([1]);
-    await until(async () => (await noticesOf(objectId)).length === 1);
+    await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
     expect((await noticesOf(objectId))[0]).toMatchObject({
       path: topic,
       method: 'PUBLISH',
@@ -126,7 +130,7 @@ describe.each(WAYS)('%s', (_, connect) => {
     });
   });
 
-  test('any JSON, for any type: it is stored or refused, and what comes next is stored', async () => {
+  test('stores or refuses any JSON for any type, and stores the next message', async () => {
     const id = `any-${++count}`;
     const objectId = await createTyped(id);
     const send = await connect(id);
@@ -148,40 +152,40 @@ describe.each(WAYS)('%s', (_, connect) => {
     expect(ofIt.filter((text) => text.includes('internal error'))).toEqual([]);
   });
 
-  test('what the database takes for no reason of its own is refused once, acknowledged and noted', async () => {
+  test('acknowledges and records a message that the database refuses, without a second attempt', async () => {
     const id = `poison-${++count}`;
     const objectId = await createTyped(id);
     const send = await connect(id);
-    said = REFUSED;
+    reply = REFUSED;
     await send('base/state', JSON.stringify({ time: 1, text: POISON.toString() }));
     await send('base/state', '{"n":1}');
     expect(await valuesOf(id)).toEqual([1]);
-    expect(asked).toBe(1);
-    await until(async () => (await noticesOf(objectId)).length === 1);
+    expect(poisoned).toBe(1);
+    await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
     expect((await noticesOf(objectId))[0]?.fields).toEqual(['Internal Server Error']);
     const faults = service.logLines.filter((text) => text.includes(objectId) && text.includes('it has a bad value'));
     expect(faults).toHaveLength(1);
   });
 });
 
-test('behind a broker: what comes while the database is away waits for it, and is stored', async () => {
+test('stores a message of the broker after an outage of the database', async () => {
   const id = `away-${++count}`;
   await createTyped(id);
   const client = clientAt(5);
-  said = AWAY;
+  reply = AWAY;
   const waiting = client.send(`objects/${id}/base/state`, JSON.stringify({ time: 1, n: 1, text: POISON.toString() }));
-  await until(() => asked > 1, 'a second try');
+  await until(() => poisoned > 1, 'a second attempt');
   expect(client.acknowledged).not.toContain(waiting);
-  said = null;
+  reply = null;
   await until(() => client.acknowledged.includes(waiting), 'the acknowledgement');
   expect(await valuesOf(id)).toEqual([1]);
 });
 
-test('behind a broker: forty messages that cannot be stored, on every client, stop nobody', async () => {
+test('stores the next messages of every broker connection after many that cannot be stored', async () => {
   const [bad, good] = [`bad-${++count}`, `good-${++count}`];
   await createTyped(bad);
   await createTyped(good);
-  said = REFUSED;
+  reply = REFUSED;
   for (const client of broker.clients()) {
     for (let nth = 0; nth < 5; nth++) {
       client.send(`objects/${bad}/base/state`, JSON.stringify({ time: nth + 1, text: POISON.toString() }));
@@ -191,11 +195,14 @@ test('behind a broker: forty messages that cannot be stored, on every client, st
   const last = broker
     .clients()
     .map((client, n) => ({ client, id: client.send(`objects/${good}/base/state/n`, `${n}`) }));
-  await until(() => last.every(({ client, id }) => client.acknowledged.includes(id)), 'the last of each', 30_000);
+  await until(
+    () => last.every(({ client, id }) => client.acknowledged.includes(id)),
+    'the last message of each connection',
+  );
   expect((await valuesOf(good)).toSorted()).toEqual(broker.clients().map((_, n) => n));
 });
 
-test('behind a broker: commands that wait for a device go out when it is seen, by whichever client', async () => {
+test('sends waiting commands when a device publishes, by any broker connection', async () => {
   for (const [at, client] of broker.clients().entries()) {
     const id = `waits-${at}`;
     await createObject(service.admin, id);
@@ -208,13 +215,13 @@ test('behind a broker: commands that wait for a device go out when it is seen, b
   }
 });
 
-test('behind a broker: a message larger than a device of our own could send is refused', async () => {
+test('refuses a message of the broker that is larger than a device may send', async () => {
   const id = `large-${++count}`;
   const objectId = await createTyped(id);
   const client = clientAt(1);
   const payload = JSON.stringify({ list: Array.from({ length: LIMITS.mqttPacketBytes }, () => 1) });
   const messageId = client.send(`objects/${id}/base/state`, payload);
   await until(() => client.acknowledged.includes(messageId), 'the acknowledgement');
-  await until(async () => (await noticesOf(objectId)).length === 1);
+  await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
   expect((await noticesOf(objectId))[0]?.fields[0]).toContain(`${LIMITS.mqttPacketBytes} bytes`);
 });

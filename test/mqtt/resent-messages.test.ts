@@ -1,4 +1,4 @@
-/** What a device sends again, for want of an acknowledgement or for good measure, is stored once and received once. */
+/** Messages that a device sends again are stored once and sent to clients once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createDigest, packetIdOf } from '../../src/mqtt/dedup-id.js';
@@ -28,11 +28,11 @@ async function createRaw(): Promise<string> {
   return id;
 }
 
-/** Sends messages, and waits until as many are acknowledged. */
+/** Sends messages and waits for their acknowledgements. */
 async function acknowledged(raw: RawDevice, ...packets: ReturnType<typeof PUBLISH>[]): Promise<void> {
   const wanted = raw.received.length + packets.length;
   raw.send(...packets);
-  await until(() => raw.received.length >= wanted, `${wanted - 1} acknowledgements`, 30_000);
+  await until(() => raw.received.length >= wanted, `${wanted - 1} acknowledgements`);
 }
 
 const resent = (text: string, messageId: number) => PUBLISH('base/state', text, { messageId, dup: true });
@@ -49,7 +49,7 @@ async function receivedBy(listener: Listener, id: string): Promise<unknown[]> {
   return packets.map(({ payload }) => payload.n).filter((n) => n !== undefined);
 }
 
-test('the same message, marked as sent again: on the same connection, on later ones, and in between others', async () => {
+test('stores a message once that is marked as sent again, on the same or a later connection', async () => {
   const id = await createRaw();
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   const first = await connect(id);
@@ -62,7 +62,7 @@ test('the same message, marked as sent again: on the same connection, on later o
   listener.close();
 });
 
-test('a client that does not mark what it sends again after its connection broke', async () => {
+test('stores an unmarked message once that a client sends again after its connection broke', async () => {
   const id = await createRaw();
   const first = await connect(id);
   await acknowledged(first, sent('{"n":1}', 1), sent('{"n":2}', 2));
@@ -72,15 +72,15 @@ test('a client that does not mark what it sends again after its connection broke
   expect(await valuesOf(id)).toEqual([1, 2, 3]);
 });
 
-describe('another message that looks the same is another one', () => {
-  test('on one connection, with an identifier that is used again', async () => {
+describe('a second message with the same content', () => {
+  test('stores both when one connection uses the identifier again', async () => {
     const id = await createRaw();
     const raw = await connect(id);
     for (let at = 0; at < 3; at++) await acknowledged(raw, sent('{"n":1}', 1));
     expect(await valuesOf(id)).toEqual([1, 1, 1]);
   });
 
-  test('with identifiers that begin anew, after a device took its leave', async () => {
+  test('stores both when the device had disconnected in between', async () => {
     const id = await createRaw();
     for (let at = 0; at < 3; at++) {
       const raw = await connect(id);
@@ -91,7 +91,7 @@ describe('another message that looks the same is another one', () => {
     expect(await valuesOf(id)).toEqual([1, 1, 1]);
   });
 
-  test('with QoS 0, which nobody sends again', async () => {
+  test('stores both with QoS 0', async () => {
     const id = await createRaw();
     const raw = await connect(id);
     const once = PUBLISH('base/state', '{"n":1}', { qos: 0, messageId: undefined });
@@ -101,7 +101,7 @@ describe('another message that looks the same is another one', () => {
   });
 });
 
-test('the same time and content, whatever the identifier; another content at that time is another packet', async () => {
+test('stores messages of the same time and content once, with any identifier, and others of that time too', async () => {
   const id = await createRaw();
   const raw = await connect(id);
   const at = '"time":1748764800000';
@@ -111,7 +111,7 @@ test('the same time and content, whatever the identifier; another content at tha
   expect(await valuesOf(id)).toEqual([1, 2, 3, 3]);
 });
 
-test('a message of several packets of which a part was stored: the others are, when it comes again', async () => {
+test('stores the missing packets of a message that was stored in part when it is sent again', async () => {
   const id = await createRaw();
   const first = await connect(id);
   const text = '[{"n":1},{"n":2},{"n":3}]';
@@ -126,7 +126,7 @@ test('a message of several packets of which a part was stored: the others are, w
   expect(await valuesOf(id)).toEqual([1, 2, 3]);
 });
 
-test('the `_id` of the device; two objects may say the same', async () => {
+test('stores one packet for each `_id` of a device, and the same `_id` for another object', async () => {
   const [id, other] = [await createRaw(), await createRaw()];
   const raw = await connect(id);
   const _id = 'aaaaaaaaaaaaaaaaaaaaaaaa';
@@ -138,7 +138,7 @@ test('the `_id` of the device; two objects may say the same', async () => {
   expect([await valuesOf(id), await valuesOf(other)]).toEqual([[5, 1], [5]]);
 });
 
-test('stores a message whose `_id` a stranger knew, or made of its content, and took first', async () => {
+test('stores a message whose `_id` another object has used before', async () => {
   const [id, stranger] = [await createRaw(), await createRaw()];
   const { body: victim } = await service.admin('GET', `objects/${id}`);
   const text = '{"time":1748764800000,"n":1}';
@@ -155,7 +155,7 @@ test('stores a message whose `_id` a stranger knew, or made of its content, and 
   expect([await valuesOf(id), await valuesOf(stranger)]).toEqual([[1], [9, 9]]);
 });
 
-test('each of a hundred messages one to five times, in any order', async () => {
+test('stores each of a hundred messages once that are sent one to five times in any order', async () => {
   const id = await createRaw();
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
   const raw = await connect(id);

@@ -1,4 +1,4 @@
-/** The database as docker-compose.yml sets it up: the service's user may do what the service does, and nothing else. */
+/** The database as docker-compose.yml sets it up: its user may do what the service does, and nothing else. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ beforeAll(async () => {
   system = await new MongoClient(testUri()).connect();
   folder = await mkdtemp(join(tmpdir(), 'vigil-database-'));
   for (const [name, text] of Object.entries(NAMES)) await writeFile(join(folder, name), `${text}\n`);
-  // What the image of MongoDB makes by itself.
+  // The image of MongoDB creates this user by itself.
   await system.db('admin').command({ createUser: 'root', pwd: NAMES['root-password'], roles: ['root'] });
 });
 
@@ -37,7 +37,7 @@ const setUp = () =>
 const uriOf = (password: string): string =>
   `mongodb://vigil:${password}@${host}/vigil?replicaSet=vigil&authSource=vigil`;
 
-test('done once or twice, the service runs with that user, live events and all', async () => {
+test('lets the service run with its user, also after a second setup', async () => {
   await setUp();
   await setUp();
   const service = await startTestService({}, uriOf(NAMES['app-password']));
@@ -58,13 +58,13 @@ test('done once or twice, the service runs with that user, live events and all',
     });
     listener.close();
   } finally {
-    // It may not drop the database, as tests do at their end.
+    // The user may not drop the database, as tests do at their end.
     await service.service.stop();
     await service.client.close();
   }
 });
 
-test('a password that was changed in the secrets is that of the user afterwards', async () => {
+test('changes the password of the user to that of the secret', async () => {
   await writeFile(join(folder, 'app-password'), 'another-password');
   await setUp();
   const client = await new MongoClient(uriOf('another-password')).connect();
@@ -72,7 +72,7 @@ test('a password that was changed in the secrets is that of the user afterwards'
   await client.close();
 });
 
-test('the user sees no other database, and no other user', async () => {
+test('shows its user no other database and no other user', async () => {
   await writeFile(join(folder, 'app-password'), 'another-password');
   await setUp();
   const client = await new MongoClient(uriOf('another-password')).connect();

@@ -1,4 +1,5 @@
-/** A start before the database: the process stays, says what it waits for, and opens by itself. */
+/** A start without the database: the process waits, reports this, and opens by itself when the database answers. */
+import { randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { type Service, startService } from '../../src/app.js';
@@ -26,7 +27,7 @@ async function start(uri: string, env: Record<string, string> = {}): Promise<Ser
 
 const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => (await fetch(url, init)).status;
 
-test('503 with the time to come again, health 200, ready 503; and all is well when the database is there', async () => {
+test('answers 503 with Retry-After while it waits, is healthy but not ready, and opens when the database answers', async () => {
   line = await openLine(testUri());
   await line.cut();
   const { url, opsUrl, isWaiting } = await start(line.uri, { ADMIN_PASSWORD: ADMIN.password });
@@ -44,12 +45,12 @@ test('503 with the time to come again, health 200, ready 503; and all is well wh
   expect(await ready.json()).toMatchObject({ reasons: [expect.stringContaining('it waits for the database')] });
   expect(await statusOf(`${opsUrl}/metrics`)).toBe(200);
   await line.mend();
-  await until(async () => (await statusOf(`${opsUrl}/ready`)) === 200, 'it is ready', 30_000);
+  await until(async () => (await statusOf(`${opsUrl}/ready`)) === 200, 'the service to be ready');
   await until(async () => (await statusOf(`${url}/api/v1/auth/token`, login)) === 200, 'a login');
   expect(logLines.some((text) => text.includes('database unavailable'))).toBe(true);
 });
 
-test('it stops while it waits', async () => {
+test('stops while it waits', async () => {
   line = await openLine(testUri());
   await line.cut();
   const { url, stop } = await start(line.uri);
@@ -57,7 +58,7 @@ test('it stops while it waits', async () => {
   await expect(fetch(url)).rejects.toThrow();
 });
 
-test('a database that comes and refuses the password is not waited for', async () => {
+test('ends when the database answers and refuses the password', async () => {
   const uri = new URL(testUri());
   uri.password = 'wrong';
   line = await openLine(uri.href);
@@ -67,7 +68,7 @@ test('a database that comes and refuses the password is not waited for', async (
   expect(String(await failed)).toContain('refuses the user or the password');
 });
 
-test('what cannot be mended by waiting ends the start at once', async () => {
+test('ends at once after an error that waiting cannot fix', async () => {
   line = await openLine(testUri());
   const wrong = new URL(line.uri);
   wrong.password = 'wrong';
@@ -78,8 +79,8 @@ test('what cannot be mended by waiting ends the start at once', async () => {
   await expect(start(other.href)).rejects.toThrow('belongs to the replica set "another"');
 });
 
-test('a user with the role readWrite on the one database is enough; one that may only read is told so', async () => {
-  const name = 'test-least-privilege';
+test('runs with the role readWrite on one database, and reports a role that is not enough', async () => {
+  const name = `test-${randomBytes(6).toString('hex')}`;
   line = await openLine(testUri(name));
   const client = await new MongoClient(testUri(name)).connect();
   await client.db().dropDatabase();

@@ -1,12 +1,12 @@
-/** The client in a browser loses and doubles no event, however often its connections break. */
+/** The client in a browser loses and repeats no event, however often its connections break. */
 import { expect, test } from '@jest/globals';
 import { build } from 'esbuild';
 import type { EventTransport } from '../../src/client/client.js';
 import { useBrowser } from '../support/browser/browser.js';
 import { ADMIN, useService } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
 
-const RECONNECTIONS = 1_000;
-const PATIENCE_MS = 600_000;
+const RECONNECTIONS = runsOf(1_000);
 const TRANSPORTS: readonly EventTransport[] = ['server-sent-events', 'websocket'];
 
 const service = useService();
@@ -21,11 +21,11 @@ test.each(TRANSPORTS)(
     await page.addScriptTag({ content: outputFiles[0]?.text ?? '' });
     const given = { login: ADMIN, transport, reconnections: RECONNECTIONS };
     await page.evaluate(`beginCuts(${JSON.stringify(given)})`);
-    // What is doubled would come before this.
+    // A repeated event would arrive before this.
     await service.settled();
     const { sent, received } = (await page.evaluate('endCuts()')) as { sent: number[]; received: unknown[] };
     expect(sent.length).toBeGreaterThanOrEqual(RECONNECTIONS);
     expect(received).toEqual(sent);
   },
-  PATIENCE_MS,
+  600_000,
 );

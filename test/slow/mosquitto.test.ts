@@ -1,4 +1,4 @@
-/** Devices behind a real broker (Mosquitto): what it has is stored once, however many instances share it, and commands go out. */
+/** Devices behind a real broker (Mosquitto): two instances share its messages, store each once, and send commands through it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -31,10 +31,10 @@ async function startMosquitto(): Promise<void> {
       };
       trial.once('connect', () => end(true)).once('error', () => end(false));
     });
-  await until(answers, 'mosquitto to answer', 30_000);
+  await until(answers, 'mosquitto to answer');
 }
 
-describeThere('behind a broker', () => {
+describeThere('a bridge to Mosquitto', () => {
   const services: TestService[] = [];
   const clients: MqttClient[] = [];
   const first = (): TestService => services[0] as TestService;
@@ -55,7 +55,7 @@ describeThere('behind a broker', () => {
   function areConnected(times: number): Promise<void> {
     const connects = (lines: readonly string[]) =>
       lines.filter((line) => line.includes('connected to the broker')).length;
-    return until(() => services.every(({ logLines }) => connects(logLines) >= times), 'all are connected', 30_000);
+    return until(() => services.every(({ logLines }) => connects(logLines) >= times), 'all instances to be connected');
   }
 
   afterEach(() => {
@@ -80,7 +80,7 @@ describeThere('behind a broker', () => {
     return body.map(({ n }: { n: number }) => n).toSorted((a: number, b: number) => a - b);
   }
 
-  test('messages of many devices are stored once, by one instance or another', async () => {
+  test('stores each message of several devices once, by one of the instances', async () => {
     const ids = ['pump-1', 'pump-2', 'pump-3'];
     for (const id of ids) await first().admin('POST', 'objects', { id, name: id });
     const device = await connect();
@@ -90,11 +90,11 @@ describeThere('behind a broker', () => {
     );
     const areStored = async () =>
       (await Promise.all(ids.map(valuesOf))).every((values) => values.length >= numbers.length);
-    await until(areStored, 'all to be stored', 30_000);
+    await until(areStored, 'all messages to be stored');
     for (const id of ids) expect(await valuesOf(id)).toEqual(numbers);
   });
 
-  test('what comes while the instances are away from the broker is kept by it', async () => {
+  test('stores messages that devices publish after a restart of the broker', async () => {
     await first().admin('POST', 'objects', { id: 'pump-4', name: 'x' });
     const device = await connect();
     await device.publishAsync('objects/pump-4/base/state', '{"n":1}', { qos: 1 });
@@ -102,7 +102,7 @@ describeThere('behind a broker', () => {
     broker.kill('SIGKILL');
     await once(broker, 'exit');
     await startMosquitto();
-    // One that comes back later would release a command of the next test, which would be sent twice then.
+    // An instance that reconnects later would send a command of the next test a second time.
     await areConnected(2);
     const again = await connect();
     let n = 2;
@@ -112,7 +112,7 @@ describeThere('behind a broker', () => {
     });
   });
 
-  test('commands go out to devices that were seen there, once, and their answers come back', async () => {
+  test('sends each command once to a device that has published, and stores its result', async () => {
     const { body } = await first().admin('POST', 'objects', { id: 'pump-5', name: 'x' });
     await first().admin('POST', 'objects/pump-5/commands/early');
     const device = await connect();
@@ -134,7 +134,7 @@ describeThere('behind a broker', () => {
     expect(got).toEqual(['objects/pump-5/base/commands/early', 'objects/pump-5/base/commands/late']);
   });
 
-  test('commands that were created while the broker was away go out when it is back', async () => {
+  test('sends commands that were created while the broker was down when it is up again', async () => {
     const { body } = await first().admin('POST', 'objects', { id: 'pump-20', name: 'x' });
     const device = await connect();
     await device.publishAsync('objects/pump-20/base/state', '{"n":1}', { qos: 1 });
@@ -146,10 +146,10 @@ describeThere('behind a broker', () => {
     await startMosquitto();
     const isSent = async () =>
       (await first().admin('GET', `commands?where.object=${body._id}`)).body[0].status === 'delivered';
-    await until(isSent, 'the command to be sent', 30_000);
+    await until(isSent, 'the command to be delivered');
   });
 
-  test('a command to a device that was never seen there waits for it', async () => {
+  test('keeps a command queued for a device that has never published', async () => {
     const { body } = await first().admin('POST', 'objects', { id: 'pump-6', name: 'x' });
     await first().admin('POST', 'objects/pump-6/commands/stop');
     await first().settled();
@@ -157,11 +157,11 @@ describeThere('behind a broker', () => {
     expect(commands.map(({ status }: { status: string }) => status)).toEqual(['queued']);
   });
 
-  test('topics of nobody, and messages that make no sense, hold nothing up', async () => {
+  test('stores messages that follow unknown topics and invalid payloads', async () => {
     await first().admin('POST', 'objects', { id: 'pump-7', name: 'x' });
     const device = await connect();
     for (const topic of [
-      'objects/nobody/base/state',
+      'objects/unknown/base/state',
       'objects/pump-7/else',
       'objects/pump-7',
       'objects/pump-7/base/state',
@@ -170,16 +170,17 @@ describeThere('behind a broker', () => {
     }
     await device.publishAsync('objects/pump-7/base/state', '{"n":1}', { qos: 1 });
     await until(async () => (await valuesOf('pump-7')).length === 1);
-    // The other instance may have got the messages before it, and take longer.
-    const isSaid = () => services.flatMap(({ logLines }) => logLines).some((line) => line.includes('message rejected'));
-    await until(isSaid, 'the rejection to be in the log');
+    // The other instance may have received the messages before it, and may be slower.
+    const isLogged = () =>
+      services.flatMap(({ logLines }) => logLines).some((line) => line.includes('message rejected'));
+    await until(isLogged, 'the rejection to be in the log');
   });
 
   test.each([
     ['a control character', 'go\u0085'],
-    ['a character that is none', 'go\uffff'],
-    ['another one', 'go\u{1fffe}'],
-  ])('a command whose topic no broker takes, for %s, keeps no other one back', async (what, topic) => {
+    ['a noncharacter', 'go\uffff'],
+    ['a noncharacter of plane 1', 'go\u{1fffe}'],
+  ])('sends the commands after one whose topic has %s, which no broker accepts', async (what, topic) => {
     const data = { children: [{ id: 'go', name: 'go', type: 'action', params: { topic } }] };
     const { body: model } = await first().admin('POST', 'models', { name: what, data });
     const [odd, plain] = [`odd ${what}`, `plain ${what}`];
@@ -201,7 +202,7 @@ describeThere('behind a broker', () => {
     expect(got.toSorted()).toEqual(expected.toSorted());
   });
 
-  test('names objects by their `_id` in topics that their own id cannot be part of, and no other object by it', async () => {
+  test('names an object by its `_id` in topics that cannot contain its id, and never another object', async () => {
     const make = async (id: string) => (await first().admin('POST', 'objects', { id, name: 'x' })).body._id as string;
     const [plus, victim] = [await make('pump+8'), await make('pump-8')];
     const former = [await make('pump-9'), await make('pump-10')] as const;
@@ -213,7 +214,7 @@ describeThere('behind a broker', () => {
     const device = await connect();
     device.on('message', (topic) => topics.push(topic));
     await device.subscribeAsync('objects/+/base/commands/+', { qos: 1 });
-    // Nobody's.
+    // The id of no object.
     await device.publishAsync('objects/*/base/state', '{"n":9}', { qos: 1 });
     for (const id of [plus, ...former]) {
       await device.publishAsync(`objects/${id}/base/state`, '{"n":1}', { qos: 1 });
@@ -223,13 +224,13 @@ describeThere('behind a broker', () => {
     expect(topics.toSorted()).toEqual([plus, ...former].map((id) => `objects/${id}/base/commands/go`).toSorted());
     for (const id of [plus, ...former]) expect(await valuesOf(id)).toEqual([1]);
     expect(await valuesOf(victim)).toEqual([]);
-    // Published to by a wildcard, the broker would have ended the connection.
+    // A broker ends a connection that publishes to a wildcard.
     expect(services.flatMap(({ logLines }) => logLines).join('')).not.toContain(
       'failed to send a command to the broker',
     );
   });
 
-  test('an instance ends soon though its broker answers no more', async () => {
+  test('stops while its broker is frozen', async () => {
     const one = await startTestService({ env: { MQTT_URL: `mqtt://127.0.0.1:${port}`, MQTT_PORT: '' } });
     await until(() => one.logLines.some((line) => line.includes('connected to the broker')));
     await freezeProcess(Number(broker.pid));
@@ -238,5 +239,5 @@ describeThere('behind a broker', () => {
     } finally {
       broker.kill('SIGCONT');
     }
-  }, 20_000);
+  });
 });

@@ -1,4 +1,4 @@
-/** The oplog forgets what nobody has processed yet: webhooks get what is stored, listeners a gap, devices their commands. */
+/** The oplog forgets changes before an instance processed them: webhooks get all stored packets, clients a gap, devices their commands. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { LIMITS } from '../../src/model/limits.js';
@@ -17,7 +17,6 @@ import { until } from '../support/until.js';
 const OBJECTS = ['car', 'truck', 'tram'];
 const HOST_UNREACHABLE = 6;
 const READING_MS = 2_000;
-const DELIVERED_MS = 60_000;
 
 let set: ReplicaSet;
 let client: MongoClient;
@@ -39,10 +38,10 @@ beforeAll(async () => {
   instances.push(await start({ OPS_PORT: opsPort, MQTT_URL: broker.url }));
   token = await logIn(first().url, ADMIN);
   for (const id of OBJECTS) await call(first(), 'POST', 'objects', { id, name: id, config: { auth: AUTH } });
-  await until(() => broker.clients().length > 0, 'the broker to have clients');
+  await until(() => broker.clients().length > 0, 'a client at the broker');
   broker.clients()[0]?.send('objects/tram/base/state', '{"n":1}');
   const hasReceived = async () => (await call(first(), 'GET', 'objects/tram/packets')).length > 0;
-  await until(hasReceived, 'the device behind the broker to be known');
+  await until(hasReceived, 'the first packet of the device behind the broker');
 }, 120_000);
 
 afterEach(async () => {
@@ -50,7 +49,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  for (const instance of instances) await instance.stop();
+  await Promise.all(instances.map((instance) => instance.stop()));
   broker?.stop();
   await receiver?.stop();
   await client?.close();
@@ -58,7 +57,11 @@ afterAll(async () => {
 }, 60_000);
 
 const start = (env: Record<string, string> = {}): Promise<Instance> =>
-  startInstance(set.uri('vigil'), { mqtt: true, env: { WEBHOOK_NETWORKS: '127.0.0.1', ...env } });
+  startInstance(set.uri('vigil'), {
+    mqtt: true,
+    env: { WEBHOOK_NETWORKS: '127.0.0.1', ...env },
+    limits: { partitionLeaseMs: 3_000, partitionMarginMs: 700 },
+  });
 
 async function call({ url }: Instance, method: string, path: string, body?: object) {
   const answer = await callApi(url, token, method, path, body);
@@ -66,7 +69,7 @@ async function call({ url }: Instance, method: string, path: string, body?: obje
   return answer.body;
 }
 
-/** A handler of each mode; gives the paths under which their receivers get messages. */
+/** Creates a handler of each mode; returns the paths of their messages. */
 async function createHandlers(through: Instance, name: string): Promise<string[]> {
   const paths: string[] = [];
   for (const mode of ['object', 'batch']) {
@@ -83,7 +86,7 @@ async function createHandlers(through: Instance, name: string): Promise<string[]
   return paths;
 }
 
-/** The keys that came for an object, without repetitions, in the order of their first arrivals. */
+/** The keys that arrived for an object, without repetitions, in the order of their first arrivals. */
 function keysAt(path: string, object: string): string[] {
   const bodies = receiver.received.filter((one) => one.path === path).map(({ body }) => body);
   const events = bodies.flatMap((body) => (body.type === 'batch' ? body.data : [body]));
@@ -92,7 +95,7 @@ function keysAt(path: string, object: string): string[] {
 
 let sent = 0;
 
-/** Sends a few packets of each object, with times that go back and forth; gives their keys by object, when all are stored. */
+/** Stores a few packets of each object, with times that go back and forth; returns their keys by object. */
 async function sendPackets(through: Instance, count: number): Promise<ReadonlyMap<string, string[]>> {
   const keys = new Map<string, string[]>(OBJECTS.map((id) => [id, []]));
   for (let at = 0; at < count; at++) {
@@ -105,7 +108,7 @@ async function sendPackets(through: Instance, count: number): Promise<ReadonlyMa
   return keys;
 }
 
-/** The same in large requests. */
+/** Stores packets of each object in large requests. */
 async function sendLists(through: Instance, lists: number, packets: number): Promise<ReadonlyMap<string, string[]>> {
   const keys = new Map<string, string[]>(OBJECTS.map((id) => [id, []]));
   for (let list = 0; list < lists; list++) {
@@ -126,11 +129,12 @@ async function sendLists(through: Instance, lists: number, packets: number): Pro
 async function expectDelivered(paths: readonly string[], keys: ReadonlyMap<string, string[]>): Promise<void> {
   const isDelivered = (path: string): boolean =>
     [...keys].every(([id, wanted]) => {
-      const came = new Set(keysAt(path, id));
-      return wanted.every((key) => came.has(key));
+      const arrived = new Set(keysAt(path, id));
+      return wanted.every((key) => arrived.has(key));
     });
   const isAll = () => paths.every(isDelivered);
-  await until(isAll, 'every packet to be delivered', DELIVERED_MS, 100).catch(() => undefined);
+  // The missing keys say more than the time-out.
+  await until(isAll, 'every packet to be delivered', 60_000, 50).catch(() => undefined);
   for (const path of paths) {
     for (const [id, wanted] of keys) {
       const expected = new Set(wanted);
@@ -144,16 +148,16 @@ const metric = async (name: string): Promise<number> => {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 };
 
-/** How many partitions were refilled, as the security events say. */
+/** The number of refilled partitions according to the security events. */
 async function refilled(through: Instance): Promise<number> {
   const events: { fields: string[] }[] = await call(through, 'GET', 'audit?where.action=history refilled');
   const counts = events.map(({ fields }) => Number(/^partitions=(\d+)$/.exec(fields[1] ?? '')?.[1]));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** Connects a device; gives the topics of the commands that it gets. */
+/** Connects a device; returns the topics of the commands that it gets. */
 async function connectWithCommands({ mqttUrl }: Instance, id: string): Promise<readonly string[]> {
-  // Its connection may be ended: an instance that was silent for long no longer counts as the one that has it.
+  // An instance that was frozen may close the connection, because it no longer counts as the owner.
   const device = await connectDevice(mqttUrl, id, { reconnectPeriod: 200 });
   endings.push(() => device.endAsync(true));
   const topics: string[] = [];
@@ -169,8 +173,8 @@ const sentToBroker = (command: string): number =>
     .flatMap(({ published }) => published)
     .filter(({ topic }) => topic === `objects/tram/base/commands/${command}`).length;
 
-/** What the instances store from now on, none of them sees. */
-async function blind(): Promise<() => Promise<unknown>> {
+/** Makes the change streams of all instances fail, until the returned function is called. */
+async function breakStreams(): Promise<() => Promise<unknown>> {
   const primary = await set.primary();
   const data = { failCommands: ['getMore'], appName: 'vigil', errorCode: HOST_UNREACHABLE };
   await primary.command({ configureFailPoint: 'failCommand', mode: 'alwaysOn', data });
@@ -179,14 +183,14 @@ async function blind(): Promise<() => Promise<unknown>> {
   return end;
 }
 
-/** The next time that an instance reads all handlers takes long. */
+/** Delays the next read of all handlers by an instance. */
 async function delayHandlers(): Promise<void> {
   const data = { failCommands: ['find'], appName: 'vigil', namespace: 'vigil.handlers' };
   const blocked = { ...data, blockConnection: true, blockTimeMS: READING_MS };
   await (await set.primary()).command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data: blocked });
 }
 
-test('sends what was stored before the only instance was killed, and nobody had seen', async () => {
+test('sends packets that no instance had processed when the only one was killed', async () => {
   const paths = await createHandlers(first(), 'killed');
   const listener = await openListener(first().url, token);
   const before = await sendPackets(first(), 2);
@@ -194,20 +198,20 @@ test('sends what was stored before the only instance was killed, and nobody had 
   await until(() => listener.received().length > 0, 'a live event');
   const since = listener.received().at(-1)?.position ?? '';
   listener.close();
-  const see = await blind();
-  const unseen = await sendPackets(first(), 20);
+  const restoreStreams = await breakStreams();
+  const unprocessed = await sendPackets(first(), 20);
   await call(first(), 'POST', 'objects/car/commands/stop', {});
   await call(first(), 'POST', 'objects/tram/commands/ring', {});
   await first().kill();
-  // A few may have been on their way.
+  // A few may have been sent before.
   expect(paths.flatMap((path) => OBJECTS.flatMap((id) => keysAt(path, id))).length).toBeLessThan(50);
   await overrunOplog(client);
-  await see();
+  await restoreStreams();
   await first().start();
-  await expectDelivered(paths, unseen);
-  // It may get its partitions one after the other.
-  const isTold = async () => (await refilled(first())) >= LIMITS.partitions;
-  await until(isTold, 'the security events of all partitions', 30_000, 100);
+  await expectDelivered(paths, unprocessed);
+  // The instance may acquire its partitions one after the other.
+  const areRefilled = async () => (await refilled(first())) >= LIMITS.partitions;
+  await until(areRefilled, 'the security events of all partitions', 60_000, 50);
   expect(await refilled(first())).toBe(LIMITS.partitions);
   expect(await metric('vigil_processing_refills_total')).toBeGreaterThan(0);
   const back = await openListener(first().url, token, { since });
@@ -215,53 +219,53 @@ test('sends what was stored before the only instance was killed, and nobody had 
   const commands = await connectWithCommands(first(), 'car');
   await until(() => commands.length > 0, 'the command');
   expect(commands).toEqual(['base/commands/stop']);
-  await until(() => sentToBroker('ring') > 0, 'the command for the broker');
+  await until(() => sentToBroker('ring') > 0, 'the command at the broker');
   await until(() => back.received().length > 0, 'the gap');
   expect(back.received()[0]).toMatchObject({ name: 'gap', payload: { reason: 'history gone', from: since } });
   await expectDelivered(paths, await sendPackets(first(), 2));
-}, 200_000);
+}, 240_000);
 
-test('sends everything when the instance is killed again while it reads what is stored', async () => {
+test('sends every packet although the instance is killed during the refill', async () => {
   const paths = await createHandlers(first(), 'again');
   await expectDelivered(paths, await sendPackets(first(), 1));
-  const see = await blind();
-  const unseen = await sendLists(first(), 5, 100);
+  const restoreStreams = await breakStreams();
+  const unprocessed = await sendLists(first(), 5, 100);
   await first().kill();
   await overrunOplog(client);
-  await see();
+  await restoreStreams();
   await first().start();
   const some = receiver.received.length + 20;
-  await until(() => receiver.received.length > some, 'the first of them', DELIVERED_MS);
+  await until(() => receiver.received.length > some, 'the first messages of the refill');
   await first().kill();
   await first().start();
-  await expectDelivered(paths, unseen);
-}, 200_000);
+  await expectDelivered(paths, unprocessed);
+}, 240_000);
 
-test('sends what was stored while an instance was frozen, also to handlers that were created meanwhile', async () => {
+test('sends packets that were stored while an instance was frozen, also to handlers that were created meanwhile', async () => {
   instances.push(await start());
   const [frozen, other] = instances as [Instance, Instance];
   const owners = async () => new Set(await client.db().collection('partitions').distinct('owner'));
-  await until(async () => (await owners()).size === 2, 'both to own partitions', 30_000, 50);
+  await until(async () => (await owners()).size === 2, 'both instances to own partitions');
   const paths = await createHandlers(frozen, 'frozen');
   await expectDelivered(paths, await sendPackets(frozen, 1));
   const commands = await connectWithCommands(frozen, 'truck');
   const already = await refilled(other);
   await frozen.freeze();
   endings.push(frozen.thaw);
-  // The first change may be on its way to it.
+  // The instance may receive the first change before it freezes.
   await sendPackets(other, 1);
   paths.push(...(await createHandlers(other, 'meanwhile')));
-  const unseen = await sendPackets(other, 10);
+  const unprocessed = await sendPackets(other, 10);
   await call(other, 'POST', 'objects/truck/commands/stop', {});
   await call(other, 'POST', 'objects/tram/commands/halt', {});
   await overrunOplog(client);
-  // It reads them while it is late already.
+  // The instance reads the handlers while it is late already.
   await delayHandlers();
   frozen.thaw();
-  await expectDelivered(paths, unseen);
-  await until(async () => (await refilled(other)) > already, 'the security event', 30_000, 100);
+  await expectDelivered(paths, unprocessed);
+  await until(async () => (await refilled(other)) > already, 'the security event');
   await until(() => commands.length > 0, 'the command');
   expect(commands).toEqual(['base/commands/stop']);
-  await until(() => sentToBroker('halt') > 0, 'the command for the broker');
+  await until(() => sentToBroker('halt') > 0, 'the command at the broker');
   await expectDelivered(paths, await sendPackets(frozen, 1));
-}, 200_000);
+}, 240_000);

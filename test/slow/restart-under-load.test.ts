@@ -1,7 +1,4 @@
-/**
- * Restarts under load: nobody who is being answered is cut off, and what was acknowledged is stored. RESTART_ROUNDS=50 for
- * more than two of them.
- */
+/** Restarts under load: the service completes every request that it accepted, and acknowledged packets are stored. */
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -10,9 +7,10 @@ import { packetIdIn } from '../../src/db/bson/packet-key.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { findFreePort } from '../support/ports.js';
 import { type Process, startProcess } from '../support/process.js';
+import { roundsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
-const ROUNDS = Number(process.env.RESTART_ROUNDS ?? 2);
+const ROUNDS = roundsOf(50);
 const WRITERS = 8;
 const READERS = 4;
 const ROUND_ANSWERS = 300;
@@ -37,13 +35,13 @@ afterAll(async () => {
   await client?.close();
 });
 
-const REFUSED = 'not let in';
+const REFUSED = 'not connected';
 
-/** Status of an answer, or the code of the error in its place. */
+/** The status of an answer, or the code of the error without one. */
 type Outcome = number | string;
 
 interface Asking {
-  /** The log of the service tells of every request that reached it, by this id. */
+  /** The log of the service contains this id of every request that reached it. */
   readonly id: string;
   readonly method: string;
   readonly path: string;
@@ -51,7 +49,7 @@ interface Asking {
   readonly body?: string;
 }
 
-/** One request on a connection that is kept where the server keeps it, as programs do. */
+/** Sends one request on a connection that is kept alive, as programs do. */
 function send(agent: Agent, asking: Asking): Promise<Outcome> {
   const { id, method, path, token, body } = asking;
   return new Promise((resolve) => {
@@ -61,7 +59,6 @@ function send(agent: Agent, asking: Asking): Promise<Outcome> {
       answer.on('end', () => resolve(answer.statusCode ?? 0));
       answer.on('error', (error: NodeJS.ErrnoException) => resolve(`${error.code} in the answer`));
     });
-    // Not let in: nobody listens, or nobody does any more.
     asked.on('error', ({ code, syscall }: NodeJS.ErrnoException) =>
       resolve(syscall === 'connect' ? REFUSED : `${code}`),
     );
@@ -70,7 +67,7 @@ function send(agent: Agent, asking: Asking): Promise<Outcome> {
 }
 
 test(
-  `${ROUNDS} restarts under load`,
+  `completes every accepted request through ${ROUNDS} restarts under load`,
   async () => {
     const login = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(ADMIN) };
     const { token } = (await (await fetch(`${service.url}/api/v1/auth/token`, login)).json()) as { token: string };
@@ -92,8 +89,7 @@ test(
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
         if (outcome !== 200) failed.push(asking.id);
         else if (asking.method === 'POST') acknowledged.push(asking.id);
-        // Nobody listens for now: no reason to ask without pause.
-        if (outcome === REFUSED) await until(() => stopping || isRunning, 'the next process', 60_000);
+        if (outcome === REFUSED) await until(() => stopping || isRunning, 'the next process');
       }
     };
     const write = (): Asking => {
@@ -106,16 +102,14 @@ test(
       ...Array.from({ length: READERS }, () => work(read)),
     ];
 
-    const times: number[] = [];
-    let said = '';
+    let log = '';
     for (let round = 0; round < ROUNDS; round++) {
       const before = outcomes.get(200) ?? 0;
-      await until(() => (outcomes.get(200) ?? 0) >= before + ROUND_ANSWERS, 'load', 60_000);
+      await until(() => (outcomes.get(200) ?? 0) >= before + ROUND_ANSWERS, `${ROUND_ANSWERS} answers`);
       isRunning = false;
-      const { code, ms } = await service.stop();
+      const { code } = await service.stop();
       expect(code).toBe(0);
-      said += service.said();
-      times.push(ms);
+      log += service.said();
       service = await startProcess(env);
       isRunning = true;
     }
@@ -132,14 +126,12 @@ test(
           .toArray()
       ).map(({ _id }) => packetIdIn(_id as unknown as Binary)),
     );
-    if (ROUNDS > 2) console.log({ rounds: ROUNDS, outcomes, slowestStopMs: Math.max(...times) });
-    // Every answer was a good one; who was not answered had not been let in: no process knows of the request.
+    // Every answer was 200. A request without an answer was not accepted: no process logged it.
     expect([...outcomes.keys()].filter((outcome) => typeof outcome === 'number' && outcome !== 200)).toEqual([]);
-    expect(failed.filter((id) => said.includes(id) || stored.has(id))).toEqual([]);
+    expect(failed.filter((id) => log.includes(id) || stored.has(id))).toEqual([]);
     expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
     expect(acknowledged.length).toBeGreaterThan(ROUNDS);
-    expect(said).not.toMatch(/"level":(50|60)|"aborted":true/);
-    expect(Math.max(...times)).toBeLessThan(15_000);
+    expect(log).not.toMatch(/"level":(50|60)|"aborted":true/);
   },
-  ROUNDS * 60_000,
+  60_000 + ROUNDS * 60_000,
 );

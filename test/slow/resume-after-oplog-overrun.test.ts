@@ -1,4 +1,4 @@
-/** The database's log is short, and what was to be told is no longer in it: one gap says so, and then comes the present. */
+/** The oplog no longer contains the position of a client or of an instance: the client receives one gap, then new events. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { ADMIN, openListener, startTestService, type TestService } from '../support/fixture.js';
@@ -27,59 +27,59 @@ afterAll(async () => {
   await set?.stop();
 }, 60_000);
 
-test('a client that was away too long hears of one gap, and then the present', async () => {
+test('sends one gap and then new events to a client whose position left the oplog', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const first = await service.listen(token);
   await service.admin('POST', 'objects/car/packets', { n: 1 });
-  await until(() => first.received().length === 1);
+  await until(() => first.received().length === 1, 'packet 1');
   const since = first.take()[0]?.position ?? '';
   first.close();
   await service.admin('POST', 'objects/car/packets', { n: 2 });
   await overrunOplog(client);
-  // One that was there has what came last in its memory.
+  // An instance that ran before would have the last changes in memory.
   instance = await startInstance(set.uri('vigil'));
   const back = await openListener(instance.url, token, { since });
-  await until(() => back.received().length > 0);
+  await until(() => back.received().length > 0, 'a gap');
   await service.admin('POST', 'objects/car/packets', { n: 3 });
-  await until(() => back.received().length > 1);
+  await until(() => back.received().length > 1, 'packet 3');
   expect(back.take().map(({ name, payload }) => (name === 'gap' ? payload : payload.n))).toEqual([
     { reason: 'history gone', from: since },
     3,
   ]);
-  // The one that was there all the time missed nothing, since its instance did not.
+  // The first instance followed the oplog all the time.
   expect(service.logLines.filter((line) => line.includes('change stream cannot be resumed'))).toEqual([]);
   back.close();
 }, 120_000);
 
-test('an instance that slept too long ends its sockets; they come back to one gap, and then the present', async () => {
+test('closes the sockets of an instance whose position left the oplog; clients reconnect to one gap and then new events', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const first = await openListener(instance.url, token);
   const reasons: string[] = [];
   first.socket.on('disconnect', (reason) => reasons.push(reason));
   await service.admin('POST', 'objects/car/packets', { n: 4 });
-  await until(() => first.received().length === 1);
+  await until(() => first.received().length === 1, 'packet 4');
   await instance.freeze();
-  // The first may have been on its way already.
+  // The instance may have received the first packet before it froze.
   for (const n of [5, 6]) {
     await service.admin('POST', 'objects/car/packets', { n });
     await overrunOplog(client);
   }
   instance.thaw();
-  await until(() => !first.socket.connected, 'the socket to be ended', 30_000);
-  // Had it been told that the server disconnects it, the client would stay away.
+  await until(() => !first.socket.connected, 'the socket to be closed');
+  // A client does not reconnect after "io server disconnect".
   expect(reasons).toEqual(['transport close']);
   const received = first.take();
   expect([[4], [4, 5]]).toContainEqual(received.map(({ payload }) => payload.n));
   const since = received.at(-1)?.position ?? '';
   const back = await openListener(instance.url, token, { since });
-  await until(() => back.received().length > 0);
+  await until(() => back.received().length > 0, 'a gap');
   await service.admin('POST', 'objects/car/packets', { n: 7 });
-  await until(() => back.received().length > 1);
+  await until(() => back.received().length > 1, 'packet 7');
   expect(back.take().map(({ name, payload }) => (name === 'gap' ? payload : payload.n))).toEqual([
     { reason: 'history gone', from: since },
     7,
   ]);
-  // Lines are gathered for a moment before they are written.
-  await until(async () => (await instance.log()).includes('change stream cannot be resumed'));
+  const isLogged = async () => (await instance.log()).includes('change stream cannot be resumed');
+  await until(isLogged, 'the lost position to be logged');
   back.close();
 }, 120_000);

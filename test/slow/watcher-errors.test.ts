@@ -1,4 +1,4 @@
-/** The watcher on a database that answers wrongly, late, or not at all: each kind of failure takes its own way, none ends it. */
+/** The watcher on a database that answers with errors, late, or not at all: no kind of failure ends it. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { startWatcher, type Watcher } from '../../src/db/changes/watcher.js';
 import { createWatcherClient, type Database } from '../../src/db/driver/client.js';
@@ -7,9 +7,9 @@ import { LIMITS } from '../../src/model/limits.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
 
-// Longer than it waits for an answer, the second time as well.
-const BLOCKED_MS = 8_000;
-Object.assign(LIMITS, { watcherPauseMaxMs: 50 });
+Object.assign(LIMITS, { watcherPauseMaxMs: 50, watcherWaitMs: 100, watcherAnswerMs: 600, watcherSilenceMs: 500 });
+/** Longer than the watcher waits for an answer, also the second time. */
+const BLOCKED_MS = 4_000;
 
 let set: ReplicaSet;
 let database: Database;
@@ -33,14 +33,14 @@ afterAll(async () => {
   await set?.stop();
 });
 
-/** What the server does to the commands of the service: `failCommand` of MongoDB's own tests. */
+/** Sets the fail point `failCommand` of the server, which MongoDB's own tests use. */
 async function fail(point: object): Promise<void> {
   await (await set.primary()).command({ configureFailPoint: 'failCommand', ...point });
 }
 
 interface Watched {
   readonly watcher: Watcher;
-  readonly told: number[];
+  readonly delivered: number[];
   gaps: number;
   /** Starts and gaps, in their order. */
   readonly order: string[];
@@ -51,13 +51,13 @@ async function watch(): Promise<Watched> {
   const client = createWatcherClient(uri);
   const packets = database.db.collection<{ _id: number }>('packets');
   const watched: Omit<Watched, 'watcher'> & { watcher?: Watcher } = {
-    ...{ told: [], gaps: 0, order: [] },
+    ...{ delivered: [], gaps: 0, order: [] },
     write: async (n) => void (await packets.insertOne({ _id: n })),
   };
   watched.watcher = await startWatcher({
     client,
     onStart: () => void watched.order.push('start'),
-    onChange: ({ id }) => void watched.told.push(Number(id)),
+    onChange: ({ id }) => void watched.delivered.push(Number(id)),
     onGap() {
       watched.gaps++;
       watched.order.push('gap');
@@ -80,20 +80,20 @@ test.each([
   [260, 'an invalid token'],
   [280, 'a fatal error of the stream'],
   [286, 'the history is lost'],
-])('error %i (%s): one gap, and what comes after it is told', async (errorCode) => {
+])('reports one gap after error %i (%s), and the changes after it', async (errorCode) => {
   const watched = await watch();
   await fail({ mode: { times: 1 }, data: { ...getMore, errorCode } });
-  await until(() => watched.gaps > 0);
+  await until(() => watched.gaps > 0, 'a gap');
   await watched.write(1);
-  await until(() => watched.told.length > 0);
-  expect(watched.told).toEqual([1]);
+  await until(() => watched.delivered.length > 0);
+  expect(watched.delivered).toEqual([1]);
   expect(watched.watcher.stats()).toMatchObject({ gaps: 1, restarts: 0 });
-  // Whoever reads the history at the start must not use what was remembered from before the gap.
+  // A reader of the history must not use positions from before the gap.
   expect(watched.order).toEqual(['start', 'gap', 'start']);
 });
 
 test.each([
-  // More often than the watcher bears of what is not the database being away.
+  // More often than the watcher tolerates other errors.
   [43, 'the cursor is gone', LIMITS.watcherAttempts + 1],
   [6, 'the host is not reachable', 2],
   [91, 'a shutdown', 2],
@@ -102,54 +102,53 @@ test.each([
   [10_107, 'not the primary', 2],
   [11_602, 'interrupted by an election', 2],
 ])(
-  'error %i (%s, %i times): opened where it was, nothing lost, nothing twice',
+  'resumes after error %i (%s, %i times) without a lost or repeated change',
   async (errorCode, _, times) => {
     const watched = await watch();
     await fail({ mode: { times }, data: { ...getMore, errorCode } });
     await watched.write(1);
-    await until(() => watched.watcher.stats().restarts === times, 'every failure', 20_000);
+    await until(() => watched.watcher.stats().restarts === times, 'every restart');
     await watched.write(2);
-    await until(() => watched.told.length === 2);
-    expect(watched.told).toEqual([1, 2]);
+    await until(() => watched.delivered.length === 2, 'both changes');
+    expect(watched.delivered).toEqual([1, 2]);
     expect(watched.watcher.stats()).toMatchObject({ gaps: 0, restarts: times });
   },
-  40_000,
+  120_000,
 );
 
-test('an error that nobody knows and that stays is a gap at last, not the end of the feed', async () => {
+test('reports a gap after an unknown error that persists, and continues', async () => {
   const watched = await watch();
   await fail({ mode: { times: LIMITS.watcherAttempts }, data: { ...getMore, errorCode: 8_000 } });
-  await until(() => watched.gaps > 0, 'a gap', 25_000);
+  await until(() => watched.gaps > 0, 'a gap');
   await watched.write(1);
-  await until(() => watched.told.length > 0);
+  await until(() => watched.delivered.length > 0, 'the change after the gap');
   expect(watched.watcher.stats()).toMatchObject({ gaps: 1, restarts: LIMITS.watcherAttempts - 1 });
-}, 90_000);
+}, 120_000);
 
-test('a connection that is cut: the same', async () => {
+test('resumes after a broken connection without a lost or repeated change', async () => {
   const watched = await watch();
   await fail({ mode: { times: 3 }, data: { ...getMore, closeConnection: true } });
   await watched.write(1);
-  await until(() => watched.told.length > 0);
-  expect(watched.told).toEqual([1]);
+  await until(() => watched.delivered.length > 0);
+  expect(watched.delivered).toEqual([1]);
   expect(watched.watcher.stats().gaps).toBe(0);
 });
 
-test('a stream that says nothing is left, though the server lives, and opened anew', async () => {
+test('opens another stream when one does not answer while the server does', async () => {
   const watched = await watch();
   await fail({ mode: { times: 1 }, data: { ...getMore, blockConnection: true, blockTimeMS: BLOCKED_MS } });
-  await until(() => !watched.watcher.isLive(), 'it notices', 30_000);
+  await until(() => !watched.watcher.isLive(), 'the watcher not to be live');
   await watched.write(1);
-  await until(() => watched.told.length > 0, 'the change', 30_000);
-  expect(watched.told).toEqual([1]);
+  await until(() => watched.delivered.length > 0, 'the change');
+  expect(watched.delivered).toEqual([1]);
   expect(watched.watcher.isLive()).toBe(true);
   expect(watched.watcher.stats()).toMatchObject({ gaps: 0, restarts: 1 });
-}, 60_000);
+}, 120_000);
 
-test('stopping does not wait for a database that hangs', async () => {
+test('stops while the database does not answer', async () => {
   const watched = await watch();
-  await fail({ mode: 'alwaysOn', data: { ...getMore, blockConnection: true, blockTimeMS: BLOCKED_MS } });
-  await until(() => watched.watcher.stats().restarts > 0, 'it was left', 30_000);
-  const startMs = performance.now();
+  await fail({ mode: 'alwaysOn', data: { ...getMore, blockConnection: true, blockTimeMS: 10 * 60_000 } });
+  await until(() => watched.watcher.stats().restarts > 0, 'a restart');
+  // The stream would answer only after ten minutes.
   await watched.watcher.stop();
-  expect(performance.now() - startMs).toBeLessThan(20_000);
-}, 90_000);
+}, 120_000);

@@ -1,4 +1,4 @@
-/** An instance of the service as a process of its own, that can be killed and started again at the same address. */
+/** An instance of the service as a process of its own that a test can kill, freeze and start again at the same address. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
@@ -6,40 +6,41 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keepOnFailure } from './failure-logs.js';
+import type { LIMITS } from '../../src/model/limits.js';
 import { ADMIN } from './fixture.js';
 import { freezeProcess } from './freeze.js';
 import { findFreePort } from './ports.js';
-import { SERVICE } from './program.js';
+import { serviceWith } from './program.js';
 import { until } from './until.js';
-
-const START_MS = 30_000;
 
 export interface Instance {
   readonly url: string;
-  /** Where devices connect; the same after a new start. Nobody listens there unless it was asked for. */
+  /** The address for devices, if the instance was started with `mqtt`; the same after a new start. */
   readonly mqttUrl: string;
-  /** Ends it at once, in the middle of whatever it does. */
+  /** Ends it at once. */
   kill(): Promise<void>;
-  /** It does nothing for a while, as on a machine that was put to sleep. */
+  /** Stops it, as on a machine that was put to sleep. */
   freeze(): Promise<void>;
   thaw(): void;
   /** Starts it again and returns when it answers. */
   start(): Promise<void>;
-  /** What it wrote to its log, one line per entry, since the first start. */
+  /** Its log since the first start, one line per entry. */
   log(): Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface InstanceOptions {
   readonly mqtt?: boolean;
-  /** Variables of the environment beside those that every instance has. */
+  /** Variables of the environment in addition to those of every instance. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Limits that differ from the usual ones. */
+  readonly limits?: Partial<Record<keyof typeof LIMITS, number>>;
 }
 
-/** Starts the service on a database of somebody's, with or without MQTT, and returns when it answers. */
+/** Starts the service on a database and returns when it answers. */
 export async function startInstance(
   mongodbUri: string,
-  { mqtt = false, env: given = {} }: InstanceOptions = {},
+  { mqtt = false, env: given = {}, limits = {} }: InstanceOptions = {},
 ): Promise<Instance> {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-instance-'));
   const [port, mqttPort] = [await findFreePort(), await findFreePort()];
@@ -50,6 +51,7 @@ export async function startInstance(
     MQTT_PORT: mqtt ? String(mqttPort) : '',
     ...{ SECRET: 'test-secret-0123456789-abcdefghijklmnop', LOG_FORMAT: 'json', LOG_LEVEL: 'warn' },
     ...{ ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password, ...given },
+    TEST_LIMITS: JSON.stringify(limits),
   };
   let child: ChildProcess;
   const isUp = () => child.exitCode === null && child.signalCode === null;
@@ -57,7 +59,7 @@ export async function startInstance(
     if (!isUp()) return;
     const exited = once(child, 'exit');
     child.kill(signal);
-    // One that a test left frozen would never end.
+    // A frozen process would never end.
     child.kill('SIGCONT');
     await exited;
   };
@@ -70,14 +72,14 @@ export async function startInstance(
     thaw: () => void child.kill('SIGCONT'),
     async start() {
       const out = openSync(logFile, 'a');
-      child = spawn(process.execPath, SERVICE, { env, stdio: ['ignore', out, out] });
+      child = spawn(process.execPath, serviceWith('test/support/set-limits.mjs'), { env, stdio: ['ignore', out, out] });
       closeSync(out);
       const isAnswering = () =>
         fetch(url).then(
           ({ ok }) => ok,
           () => false,
         );
-      await until(async () => !isUp() || (await isAnswering()), 'an instance to answer', START_MS, 20);
+      await until(async () => !isUp() || (await isAnswering()), 'an instance to answer', 60_000, 20);
       if (!isUp()) throw new Error(`the service ended: ${(await log()).slice(-2_000)}`);
     },
     async stop() {

@@ -1,100 +1,89 @@
-/** A mongod of this machine for tests that need one of their own. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** A mongod of a test's own that the test can kill, freeze and start again with its data: the program of the embedded database. */
 import { once } from 'node:events';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { type Document, MongoClient } from 'mongodb';
+import { MongoMemoryServer } from 'mongodb-memory-server-core';
 import { defaultCacheFolder } from '../../src/config.js';
 import { libraryEnvironment } from '../../src/db/embedded/binary.js';
 import { findMongod } from '../../src/db/embedded/mongod.js';
 import { freezeProcess } from './freeze.js';
 import { findFreePort } from './ports.js';
-import { until } from './until.js';
 
-const READY_MS = 60_000;
+const LAUNCH_MS = 60_000;
 const ANSWER_MS = 2_000;
-/** Another program took the port after it was found free: mongod's exit code for what it cannot listen on. */
-const PORT_TAKEN = 48;
 
 export interface LocalMongod {
   readonly port: number;
   readonly isUp: () => boolean;
-  /** Starts it again with its data. */
-  start(): void;
-  /** Ends it at once, as a failing machine does. */
+  /** Starts it again with its data and its port; returns when it accepts connections. */
+  start(): Promise<void>;
+  /** Ends it at once, as a machine that fails does. */
   kill(): Promise<void>;
-  /** It holds its connections and answers nothing, as a machine that hangs does. */
+  /** It keeps its connections and answers nothing, as a machine that hangs does. */
   freeze(): Promise<void>;
   thaw(): void;
-  /** Runs a command of administrators on it. */
+  /** Runs an administrative command on it. */
   command(command: Document): Promise<Document>;
 }
 
-/** Starts it with its data and its log in the folder; returns when it answers. */
-export async function startLocalMongod(folder: string, args: readonly string[] = []): Promise<LocalMongod> {
-  const program = await findMongod({
-    ...{ binary: process.env.MONGOD_BINARY || null, searchPath: process.env.PATH ?? '' },
+/** The options of mongodb-memory-server for the mongod of the embedded database. */
+export async function findProgram() {
+  const { file, libraryFolder } = await findMongod({
+    binary: process.env.MONGOD_BINARY || null,
+    searchPath: process.env.PATH ?? '',
     cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
     log: { info: () => undefined, warn: () => undefined },
   });
-  await mkdir(folder, { recursive: true });
-  const logFile = join(folder, 'mongod.log');
-  for (;;) {
-    const port = await findFreePort();
-    const child = createLocalMongod(port, () =>
-      spawn(
-        program.file,
-        [
-          ...[
-            '--dbpath',
-            folder,
-            '--logpath',
-            logFile,
-            '--logappend',
-            '--bind_ip',
-            '127.0.0.1',
-            '--port',
-            String(port),
-          ],
-          ...['--nounixsocket', '--quiet', '--noscripting', '--wiredTigerCacheSizeGB', '0.25'],
-          ...['--setParameter', 'diagnosticDataCollectionEnabled=false', ...args],
-        ],
-        { stdio: 'ignore', ...libraryEnvironment(program.libraryFolder) },
-      ),
-    );
-    const answers = async () => !child.isUp() || (await child.command({ ping: 1 }).catch(() => null));
-    await until(answers, `mongod on port ${port} to answer`, READY_MS, 50).catch(async (error) => {
-      await child.kill();
-      throw error;
-    });
-    if (child.isUp()) return child;
-    if (child.exitCode() !== PORT_TAKEN)
-      throw new Error(`mongod ended: ${(await readFile(logFile, 'utf8')).slice(-2_000)}`);
-  }
+  return { binary: { systemBinary: file }, spawn: libraryEnvironment(libraryFolder) };
 }
 
-function createLocalMongod(port: number, run: () => ChildProcess): LocalMongod & { exitCode: () => number | null } {
-  let child = run();
-  const isUp = () => child.exitCode === null && child.signalCode === null;
+/** Options of every mongod of tests. */
+export const MONGOD_ARGS: readonly string[] = [
+  ...['--nounixsocket', '--quiet', '--noscripting', '--wiredTigerCacheSizeGB', '0.25'],
+  ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+];
+
+/** The port and the time limit of a mongod that starts. */
+export const createInstanceOptions = async () => ({ port: await findFreePort(), launchTimeout: LAUNCH_MS });
+
+/** Starts a mongod with its data in the folder; returns when it accepts connections. */
+export async function startLocalMongod(folder: string, args: readonly string[] = []): Promise<LocalMongod> {
+  await mkdir(folder, { recursive: true });
+  const { binary, spawn } = await findProgram();
+  const options = await createInstanceOptions();
+  const server = await MongoMemoryServer.create({
+    binary,
+    spawn,
+    instance: { ...options, dbPath: folder, storageEngine: 'wiredTiger', args: [...MONGOD_ARGS, ...args] },
+  });
+  return controlMongod(server);
+}
+
+/** Gives a test control of a running server. */
+export function controlMongod(server: MongoMemoryServer): LocalMongod {
+  const { port } = server.instanceInfo as { port: number };
+  const processOf = () => server.instanceInfo?.instance.mongodProcess;
   return {
-    ...{ port, isUp, exitCode: () => child.exitCode },
-    start() {
-      child = run();
-    },
+    port,
+    isUp: () => processOf()?.exitCode === null && processOf()?.signalCode === null,
+    start: () => server.start(true),
     async kill() {
-      if (!isUp()) return;
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exited;
+      const child = processOf();
+      if (child?.exitCode === null && child.signalCode === null) {
+        const exited = once(child, 'exit');
+        child.kill('SIGKILL');
+        await exited;
+      }
+      await server.stop({ doCleanup: false });
     },
-    freeze: () => freezeProcess(Number(child.pid)),
-    thaw: () => void child.kill('SIGCONT'),
+    freeze: () => freezeProcess(Number(processOf()?.pid)),
+    thaw: () => void processOf()?.kill('SIGCONT'),
     command: (command) => runOn(port, command),
   };
 }
 
-/** Runs a command of administrators on the server at this port. */
+/** Runs an administrative command on the server at this port. */
 export async function runOn(port: number, command: Document): Promise<Document> {
   const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
     ...{ serverSelectionTimeoutMS: ANSWER_MS, connectTimeoutMS: ANSWER_MS, socketTimeoutMS: 10 * ANSWER_MS },

@@ -7,7 +7,7 @@ export interface Process {
   readonly url: string;
   readonly opsUrl: string;
   readonly child: ChildProcess;
-  /** What it wrote, on both channels. */
+  /** Its output, on both channels. */
   said(): string;
   /** Asks it to end; the exit code, and how long it took. */
   stop(): Promise<{ code: number | null; ms: number }>;
@@ -23,7 +23,7 @@ export async function startProcess(env: Record<string, string>): Promise<Process
       ({ ok }) => ok || child.exitCode !== null,
       () => child.exitCode !== null,
     );
-  await until(isReady, 'the process is ready');
+  await until(isReady, 'the process to be ready');
   if (child.exitCode !== null) throw new Error(`it ended: ${output()}`);
   return {
     ...{ url: `http://127.0.0.1:${env.PORT}`, opsUrl, child },

@@ -1,4 +1,4 @@
-/** A program of ours as a process of its own: what it wrote, and how it ended. */
+/** A program as a process of its own: its output and its exit code. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -7,20 +7,25 @@ import { until } from './until.js';
 
 export interface Program {
   readonly child: ChildProcess;
-  /** What it wrote so far, on both channels. */
+  /** Its output so far, on both channels. */
   output(): string;
-  /** Resolves with its exit code when it has ended and everything it wrote is here; null after a signal. */
+  /** Resolves with its exit code when it has ended and its output is complete; null after a signal. */
   readonly ended: Promise<number | null>;
-  /** Ends it by a signal, unless it has ended, and waits for that. */
+  /** Sends a signal and waits until it has ended. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** What Node.js is given to run the service, as in production. */
+/** The arguments of Node.js that run the service, as in production. */
 export const SERVICE: readonly string[] = JSON.parse(readFileSync('package.json', 'utf8'))
   .scripts.start.split(' ')
   .slice(1);
 
-/** Starts a program, Node.js unless another one is named; `env` is its whole environment. */
+/** The same, with a module that is loaded before the service. */
+export function serviceWith(module: string): string[] {
+  return ['--import', `./${module}`, ...SERVICE];
+}
+
+/** Starts a program, Node.js by default; `env` is its complete environment. */
 export function startProgram(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -44,11 +49,11 @@ export function startProgram(
   };
 }
 
-/** The first group of the pattern in what the program writes; throws what it wrote instead when it ends without. */
-export async function waitForOutput(program: Program, pattern: RegExp, timeoutMs = 25_000): Promise<string> {
+/** Waits for the first group of the pattern in the output of a program; throws the output if the program ends without it. */
+export async function waitForOutput(program: Program, pattern: RegExp, timeoutMs = 60_000): Promise<string> {
   const find = () => pattern.exec(program.output())?.[1];
-  await until(() => find() !== undefined || program.child.exitCode !== null, `output like ${pattern}`, timeoutMs, 20);
-  // When it has ended, what it wrote last may not be here yet.
+  await until(() => find() !== undefined || program.child.exitCode !== null, `output like ${pattern}`, timeoutMs);
+  // The last output may arrive after the end of the process.
   if (find() === undefined) await program.ended;
   const found = find();
   if (found === undefined) throw new Error(`the program ended: ${program.output()}`);

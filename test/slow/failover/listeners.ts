@@ -1,11 +1,12 @@
-/** Clients of the live feed, old protocol and new, that lose their connection or leave, and come back with their position. */
+/** Clients of the live feed, of both protocols, that lose their connection or leave, and resume from their position. */
 import { createRequire } from 'node:module';
 import { setTimeout as wait } from 'node:timers/promises';
 import { io } from 'socket.io-client';
+import { random } from '../../support/runs.js';
 
 const LONGEST_STAY_MS = 2_000;
 const BEFORE_RETURN_MS = 20;
-const CONNECT_MS = 6_000;
+const CONNECT_MS = 60_000;
 
 /** One event as it was received. */
 export interface ReceivedEvent {
@@ -29,7 +30,7 @@ export interface ClientOptions {
   readonly urls: readonly string[];
   readonly token: string;
   readonly protocol: 3 | 4;
-  /** Leaves by itself every now and then; otherwise it stays as long as it is let. */
+  /** Whether it disconnects by itself now and then. */
   readonly restless: boolean;
 }
 
@@ -45,14 +46,14 @@ type Connect = (url: string, options: object) => AnySocket;
 const connectOld = createRequire(import.meta.url)('socket.io-client-2') as Connect;
 const connectNew = io as unknown as Connect;
 
-/** Starts a client: it connects to one of the instances, at random, whenever it is not connected. */
+/** Starts a client that connects to a random instance whenever it is not connected. */
 export function startClient(options: ClientOptions): Client {
   const received: ReceivedEvent[] = [];
   let [running, position] = [true, ''];
   let current: AnySocket | null = null;
   const session = async (): Promise<void> => {
     const { urls, token, protocol } = options;
-    const url = urls[Math.floor(Math.random() * urls.length)] ?? '';
+    const url = urls[Math.floor(random() * urls.length)] ?? '';
     const socket = (protocol === 3 ? connectOld : connectNew)(url, {
       ...{ transports: ['websocket'], reconnection: false, forceNew: true, timeout: CONNECT_MS },
       extraHeaders: { authorization: `Bearer ${token}` },
@@ -61,15 +62,15 @@ export function startClient(options: ClientOptions): Client {
     current = socket;
     for (const name of ['object-packet', 'object-update', 'gap'] as const) {
       socket.on(name, (payload: unknown, detail: unknown) => {
-        // What comes after it left it does not hear: it will be told again.
+        // An event after its departure will be repeated.
         if (current !== socket) return;
         const at = (detail as { position?: string } | undefined)?.position;
         received.push({ name, payload, position: at, atMs: performance.now() });
         position = at ?? position;
       });
     }
-    const leaveMs = performance.now() + (options.restless ? Math.random() * LONGEST_STAY_MS : Number.POSITIVE_INFINITY);
-    // Whoever left before the first event would have no position to come back with.
+    const leaveMs = performance.now() + (options.restless ? random() * LONGEST_STAY_MS : Number.POSITIVE_INFINITY);
+    // Before the first event it has no position to resume from.
     await stay(socket, () => running && (position === '' || performance.now() < leaveMs));
     current = null;
     socket.disconnect();
@@ -91,7 +92,7 @@ export function startClient(options: ClientOptions): Client {
   };
 }
 
-/** Returns when the connection is over, could not be made, or is not wanted any more. */
+/** Resolves when the connection has ended, has failed, or is no longer wanted. */
 async function stay(socket: AnySocket, isWanted: () => boolean): Promise<void> {
   let isOver = false;
   for (const name of ['disconnect', 'connect_error', 'error', 'connect_timeout']) {

@@ -1,15 +1,15 @@
-/** How long writes and events stood still in a round, and the table of all rounds. */
+/** The interruptions of writes and events in a round, and the table of all rounds, for docs/operations/scaling.md. */
 import type { Client } from './listeners.js';
 import type { Sent } from './writers.js';
 
 export interface Measured {
-  /** From the fault to the first success of what was asked after it. */
+  /** From the fault to the first successful answer to a request that began after it. */
   readonly firstMs: number;
-  /** The longest time in which nothing was acknowledged to anyone. */
+  /** The longest time without an acknowledged write. */
   readonly writesMs: number;
-  /** The longest time in which a client that stayed received nothing. */
+  /** The longest time without an event at a client that stayed connected. */
   readonly eventsMs: number;
-  /** How long after writes went on such a client received again. */
+  /** From the first write after the interruption to the first event of such a client. */
   readonly behindMs: number;
   readonly unavailable: number;
   readonly cut: number;

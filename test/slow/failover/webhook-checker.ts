@@ -1,28 +1,28 @@
-/** Holds what came to receivers to what was written and stored: pure, it gives what is wrong in words, or nothing. */
+/** Compares the messages at receivers with the stored packets and the requests. Pure; returns a description of each problem. */
 import { isAfter } from '../../../src/model/position.js';
 import { type Arrival, RECEIVERS, type ReceiverName, type Receivers } from './receivers.js';
 import type { Sent } from './writers.js';
 
 const FEW = 5;
 
-/** Every receiver took all that is stored, and nothing else; what came first of each event came in order. */
+/** Every receiver accepted all stored events and no others; the first arrivals of events are in order. */
 export function checkReceived(receivers: Receivers, sent: readonly Sent[], stored: readonly string[]): string[] {
   return RECEIVERS.flatMap((name) => {
     const arrivals = receivers.arrivals.filter(({ receiver }) => receiver === name);
-    const taken = new Set(arrivals.filter(receivers.isTaken).map(({ key }) => key));
+    const accepted = new Set(arrivals.filter(receivers.isAccepted).map(({ key }) => key));
     const [known, patches] = [new Set(stored), sent.filter(({ kind }) => kind === 'patch')];
     const acknowledged = patches.filter(({ status }) => status === 200).map(({ key }) => key);
     return [
       ...some(
-        'stored, not taken',
-        stored.filter((key) => !taken.has(key)),
+        'stored, not accepted',
+        stored.filter((key) => !accepted.has(key)),
       ),
       ...some(
-        'acknowledged changes not taken',
-        acknowledged.filter((key) => !taken.has(key)),
+        'acknowledged changes not accepted',
+        acknowledged.filter((key) => !accepted.has(key)),
       ),
       ...some(
-        'came, not stored',
+        'arrived, not stored',
         arrivals.filter(({ kind, key }) => kind === 'packet' && !known.has(key)).map(({ key }) => key),
       ),
       ...some('out of order', outOfOrder(arrivals, name)),
@@ -30,7 +30,7 @@ export function checkReceived(receivers: Receivers, sent: readonly Sent[], store
   });
 }
 
-/** A receiver that ignores what it had before gets the events of an object, or all of a batch, by growing positions. */
+/** Without repetitions, the positions of the events of an object, or of all batches, increase. */
 function outOfOrder(arrivals: readonly Arrival[], name: ReceiverName): string[] {
   const [seen, last] = [new Set<string>(), new Map<string, Arrival>()];
   const wrong: string[] = [];
@@ -46,28 +46,17 @@ function outOfOrder(arrivals: readonly Arrival[], name: ReceiverName): string[] 
   return wrong;
 }
 
-/** How many arrivals were repetitions. */
-export function countRepeated(arrivals: readonly Arrival[]): number {
-  return arrivals.length - new Set(arrivals.map(({ receiver, key }) => `${receiver} ${key}`)).size;
-}
-
-/**
- * For each object the time from the fault until the steady receiver got something written after it; null until every object
- * has that.
- */
-export function findDelays(
+/** The objects of which the steady receiver got no packet that was sent after the fault. */
+export function findWaiting(
   { arrivals }: Receivers,
   sent: readonly Sent[],
   { fromMs, objects }: { fromMs: number; objects: readonly string[] },
-): number[] | null {
-  const written = new Set(
-    sent.filter(({ startMs, kind }) => kind === 'packet' && startMs > fromMs).map(({ key }) => key),
-  );
-  const first = new Map<string, number>();
-  for (const { receiver, object, key, atMs } of arrivals) {
-    if (receiver === 'steady' && !first.has(object) && written.has(key)) first.set(object, atMs - fromMs);
-  }
-  return objects.every((object) => first.has(object)) ? [...first.values()] : null;
+): string[] {
+  const isNew = ({ startMs, kind }: Sent): boolean => kind === 'packet' && startMs > fromMs;
+  const keys = new Set(sent.filter(isNew).map(({ key }) => key));
+  const arrived = arrivals.filter(({ receiver, key }) => receiver === 'steady' && keys.has(key));
+  const reached = new Set(arrived.map(({ object }) => object));
+  return objects.filter((object) => !reached.has(object));
 }
 
 function some(what: string, found: readonly string[]): string[] {

@@ -1,35 +1,38 @@
-/** Devices and operators: each writes to an object of its own, one thing after the other, and notes what it was told. */
+/** Writers that send packets and changes of one object each, one after the other, and record the answers. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { random } from '../../support/runs.js';
 
 const PACE_MS = 8;
 const AFTER_FAILURE_MS = 50;
-const GIVE_UP_MS = 20_000;
+const GIVE_UP_MS = 60_000;
 const PATCH_EVERY = 5;
 
-/** One thing that was written, or may have been. */
+/** One request. */
 export interface Sent {
   readonly object: string;
   readonly kind: 'packet' | 'patch';
   readonly key: string;
-  /** Null when the connection was cut before an answer came. */
+  /** Null when the connection broke before the answer was complete. */
   readonly status: number | null;
   readonly retryAfter: number;
-  /** Of the process' own clock. */
+  /** The answer to a writer. */
+  readonly text?: string;
+  /** By the clock of this process. */
   readonly startMs: number;
   readonly endMs: number;
 }
 
 export interface Writers {
-  /** Everything, in the order in which it ended. */
+  /** All requests, in the order of their answers. */
   readonly sent: readonly Sent[];
-  /** Packets and patches that were acknowledged. */
+  /** Requests that were answered with 200. */
   acknowledged(): readonly Sent[];
-  /** Returns when nothing more is under way. */
+  /** Resolves when no request is under way. */
   pause(): Promise<void>;
   resume(): void;
 }
 
-/** Starts one writer for each object; each takes one of the instances at random for each thing it writes. */
+/** Starts one writer for each object; each request goes to a random instance. */
 export function startWriters(
   urls: readonly string[],
   token: string,
@@ -45,7 +48,7 @@ export function startWriters(
       const count = (counts.get(object) ?? 0) + 1;
       counts.set(object, count);
       const kind = count % PATCH_EVERY === 0 ? 'patch' : 'packet';
-      const done = await send(urls[Math.floor(Math.random() * urls.length)] ?? '', token, {
+      const done = await send(urls[Math.floor(random() * urls.length)] ?? '', token, {
         ...{ object, kind, key: `${object}/${count}` },
       });
       sent.push(done);
@@ -78,9 +81,9 @@ async function send(url: string, token: string, one: Pick<Sent, 'object' | 'kind
     body: JSON.stringify(one.kind === 'packet' ? { key: one.key } : { mark: one.key }),
     signal: AbortSignal.timeout(GIVE_UP_MS),
   }).catch(() => null);
-  // The answer is whole, or there was none.
-  const whole = await response?.text().catch(() => null);
-  const status = whole == null ? null : (response?.status ?? null);
+  // An incomplete answer counts as none.
+  const text = await response?.text().catch(() => undefined);
+  const status = text === undefined ? null : (response?.status ?? null);
   const retryAfter = Number(response?.headers.get('retry-after') ?? 0);
-  return { ...one, status, retryAfter, startMs, endMs: performance.now() };
+  return { ...one, status, retryAfter, ...(text !== undefined && { text }), startMs, endMs: performance.now() };
 }
