@@ -14,7 +14,7 @@ import { reconnectOften } from '../support/reconnecting.js';
 import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
-const RECONNECTS = runsOf(1_000);
+const RECONNECTS = runsOf(500);
 const TRANSPORTS: readonly EventTransport[] = ['server-sent-events', 'websocket'];
 
 const service = useService();

@@ -6,10 +6,13 @@ import { createWatcherClient, type Database } from '../../src/db/driver/client.j
 import { connectDatabase } from '../../src/db/schema/connect.js';
 import { unavailable } from '../../src/errors.js';
 import type { Change } from '../../src/model/change.js';
+import { LIMITS } from '../../src/model/limits.js';
 import { testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
+// Another stream is opened soon after a failure.
+Object.assign(LIMITS, { watcherPauseMaxMs: 50 });
 const endings: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {

@@ -94,7 +94,7 @@ describe.each(WRITABLE.map(({ name }) => name))('%s', (name) => {
 });
 
 const BODIES: [path: string, places: string[]][] = [
-  ['auth', ['{"login":?,"password":"x"}', '{"login":"nobody","password":?}', '{"username":?,"password":"x"}', '?']],
+  ['auth', ['{"login":?,"password":"x"}', '{"login":"unknown","password":?}', '{"username":?,"password":"x"}', '?']],
   [
     'auth/token',
     ['expiresIn', 'scopes', 'login', 'password'].map(

@@ -6,7 +6,7 @@ import { runsOf } from '../support/runs.js';
 
 const RUNS = runsOf(12);
 const service = useService();
-const PASSWORD = 'a password of somebody';
+const PASSWORD = 'a long password';
 
 interface Person {
   readonly name: string;

@@ -23,6 +23,7 @@ beforeAll(async () => {
 }, 60_000);
 
 afterEach(async () => {
+  await killBlocked();
   await fail({ mode: 'off' });
   for (const end of endings.splice(0).reverse()) await end();
   await database.db.collection('packets').deleteMany({});
@@ -36,6 +37,13 @@ afterAll(async () => {
 /** Sets the fail point `failCommand` of the server, which MongoDB's own tests use. */
 async function fail(point: object): Promise<void> {
   await (await set.primary()).command({ configureFailPoint: 'failCommand', ...point });
+}
+
+/** Ends the commands that a fail point blocks: until then it cannot be switched off. */
+async function killBlocked(): Promise<void> {
+  const primary = await set.primary();
+  const { inprog } = await primary.command({ currentOp: 1, appName: 'vigil', 'command.getMore': { $exists: true } });
+  for (const { opid } of inprog) await primary.command({ killOp: 1, op: opid });
 }
 
 interface Watched {

@@ -1,15 +1,15 @@
-/** A line to the database of the tests that can be cut and mended. */
+/** A connection to the database of the tests that a test can cut and restore. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface Line {
-  /** The address of the database, by this line. */
+  /** The address of the database through this line. */
   readonly uri: string;
   cut(): Promise<void>;
   mend(): Promise<void>;
 }
 
-/** A line to the database at this address; it is mended when it is made. */
+/** Opens a line to the database at this address. */
 export async function openLine(databaseUri: string): Promise<Line> {
   const sockets = new Set<Socket>();
   const database = new URL(databaseUri);

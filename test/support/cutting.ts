@@ -8,7 +8,7 @@ import {
 } from '../../src/client/client.js';
 
 const SPREAD = 7_919;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const POLL_MS = 2;
 
 /** Breaks a connection when something arrives on it. */
@@ -20,7 +20,7 @@ interface Cutter {
 export interface CutRun {
   /** The numbers of the packets that were sent. */
   readonly sent: number[];
-  /** The numbers of those that arrived, in order. */
+  /** The numbers of the packets that arrived, in order. */
   readonly received: unknown[];
   stop(): Promise<void>;
 }
@@ -31,19 +31,19 @@ export interface CutOptions {
   readonly transport: EventTransport;
   readonly reconnections: number;
   readonly Socket: WebSocketClass;
-  /** Ends a connection without a farewell, where the class can. */
+  /** Ends a connection without a closing handshake, where the class can. */
   readonly abort: (socket: WebSocketLike) => void;
 }
 
 /** Sends packets and breaks the connection of their receiver; resolves when as many have arrived as were sent. */
 export async function runCuts({ url, login, transport, reconnections, Socket, abort }: CutOptions): Promise<CutRun> {
-  const id = `cut-${Math.random()}`;
+  const id = `cut-${transport}`;
   const sender = createClient({ url, login });
   await sender.objects.create({ id, name: 'Cut' });
   const cutter = transport === 'websocket' ? createCuttingSocket(Socket, abort) : createCuttingFetch();
   const client = createClient({ url, login, retryMs: 1, WebSocket: Socket, ...cutter });
   const received: unknown[] = [];
-  // That the object was created may be told only now.
+  // The event of the creation may arrive only now.
   const stream = client.events({ objects: [id], events: ['object-packet'], transport });
   const ended = (async () => {
     for await (const event of stream) received.push(event.event === 'object-packet' ? event.data.n : event.event);
@@ -66,8 +66,8 @@ export async function runCuts({ url, login, transport, reconnections, Socket, ab
 }
 
 async function waitFor(isThere: () => boolean, what: string): Promise<void> {
-  for (const endMs = performance.now() + PATIENCE_MS; !isThere(); ) {
-    if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`);
+  for (const endMs = performance.now() + TIMEOUT_MS; !isThere(); ) {
+    if (performance.now() > endMs) throw new Error(`waited ${TIMEOUT_MS} ms in vain: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
@@ -99,9 +99,9 @@ function createCuttingFetch(): Cutter & { fetch: typeof fetch } {
   };
 }
 
-type Hear = (event: { type: string; data?: unknown }) => void;
+type Listener = (event: { type: string; data?: unknown }) => void;
 
-/** Every other time the message on which the connection breaks does not arrive. */
+/** A message triggers the break; every other time it does not arrive. */
 function createCuttingSocket(
   Socket: WebSocketClass,
   abort: CutOptions['abort'],
@@ -119,19 +119,19 @@ function createCuttingSocket(
     close(): void {
       abort(this.#socket);
     }
-    addEventListener(name: 'message' | 'close' | 'error', hear: Hear): void {
-      const cutting: Hear = (event) => {
+    addEventListener(name: 'message' | 'close' | 'error', listener: Listener): void {
+      const cutting: Listener = (event) => {
         if (this.#isCut) return;
-        // A connection that brings nothing at all would be tried again later and later.
+        // After a connection without any event the client would wait longer and longer.
         const isLast = mustCut && String(event.data).startsWith('42');
-        if (!isLast || cuts % 2 === 0) hear(event);
+        if (!isLast || cuts % 2 === 0) listener(event);
         if (!isLast) return;
         this.#isCut = true;
         mustCut = false;
         cuts++;
         abort(this.#socket);
       };
-      this.#socket.addEventListener(name, name === 'message' ? cutting : hear);
+      this.#socket.addEventListener(name, name === 'message' ? cutting : listener);
     }
   }
   return {

@@ -1,4 +1,4 @@
-/** Many objects at once, written straight into the database as the service stores them. */
+/** Many objects at once, written into the database as the service stores them. */
 import { type Db, type Document, ObjectId } from 'mongodb';
 
 export interface Fleet {
@@ -26,7 +26,7 @@ export async function storeFleet(db: Db, size: number, fields: (nth: number) => 
   return { ids, group };
 }
 
-/** Stores a packet of each object, of which what is not given is filled in. */
+/** Stores a packet of each object, with defaults for missing fields. */
 export async function storePackets(db: Db, { ids, group }: Fleet, packetOf: (nth: number) => Document): Promise<void> {
   const stampUs = Date.now() * 1_000;
   const packets = ids.map((_oid, nth) => {
@@ -43,7 +43,7 @@ async function store(db: Db, collection: string, documents: readonly Document[])
   }
 }
 
-/** How many questions this database was asked since it was made: other test files ask theirs of the same mongod. */
+/** The number of commands on this database since its creation; other test files use other databases of the same mongod. */
 export async function countCommands(db: Db): Promise<number> {
   const { totals } = await db.admin().command({ top: 1 });
   return Object.entries<TopOfCollection>(totals)

@@ -1,17 +1,17 @@
-/** Partitions and tasks for tests of what the engine does with them, without a database. */
+/** Partitions and tasks for tests of the engine without a database. */
 import { createHolding, type Holding, type PlannedTask } from '../../src/processing/holding.js';
 import type { Processor } from '../../src/processing/processor.js';
 
 export const MIB = 1_024 ** 2;
 
-/** A position of that order. */
+/** The n-th position. */
 export const positionOf = (n: number): string => {
   const bytes = Buffer.alloc(9);
   bytes.writeUInt32BE(n, 5);
   return bytes.toString('base64url');
 };
 
-/** Partitions that are held until they are lost. */
+/** Partitions whose leases do not expire. */
 export function holdAll(...indexes: readonly number[]): Map<number, Holding> {
   const stored = { owner: 'a', epoch: 1, position: positionOf(0), commits: 0, lastNumber: 0, isFree: false };
   const holdings = indexes.map((index) => createHolding({ index, ...stored }));
@@ -24,7 +24,7 @@ export const planned = (partition: number, n: number | null, bytes = 1): Planned
   task: { partition, position: n === null ? null : positionOf(n), bytes },
 });
 
-/** A user of the engine whose outputs are the positions of its tasks. */
+/** A processor whose outputs are the positions of its tasks. */
 export const processor: Processor = {
   name: 'positions',
   plan: () => [],

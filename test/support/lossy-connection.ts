@@ -1,9 +1,9 @@
-/** A line to the database on which answers get lost, or come from somebody else. */
+/** A connection to the database that loses or replaces replies. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { BSON, type Document, MongoClient } from 'mongodb';
 
-/** What becomes of what is asked: it passes; or its answer is lost, and the line cut; or this is the answer to it. */
+/** The fate of a command: it passes; or its reply is lost and the connection is closed; or this document replaces the reply. */
 export type Fate = 'passes' | 'lost' | Document;
 
 export interface Line {
@@ -14,7 +14,7 @@ export interface Line {
 const HEADER_BYTES = 21;
 const OP_MSG = 2013;
 
-/** The client of `prepare` is connected through the line; `decide` is told the bytes of each question. */
+/** Connects the client of `prepare` through the line; `decide` gets the bytes of each command. */
 export async function startLine(
   uri: string,
   decide: (asked: Buffer) => Fate,

@@ -1,4 +1,4 @@
-/** A broker for tests: what it gives to which of its clients, and in what order, the test says. */
+/** A broker for tests: the test decides which client gets which message, and in what order. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
@@ -6,17 +6,17 @@ import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet'
 /** One client that is connected. */
 export interface BrokerClient {
   readonly clientId: string;
-  /** Gives it a message (QoS 1); its identifier is given back. */
+  /** Sends it a message of QoS 1; returns the identifier. */
   send(topic: string, payload: string | Buffer): number;
-  /** Identifiers of the messages it has acknowledged, in that order. */
+  /** Identifiers of the messages that it has acknowledged, in order. */
   readonly acknowledged: readonly number[];
-  /** What it published. */
+  /** Its own messages. */
   readonly published: readonly IPublishPacket[];
 }
 
 export interface TestBroker {
   readonly url: string;
-  /** Those that have subscribed, in the order of their names. */
+  /** The clients that have subscribed, in the order of their ids. */
   clients(): BrokerClient[];
   stop(): void;
 }

@@ -1,4 +1,4 @@
-/** Devices for tests: real MQTT clients, and raw connections for what no client would send. */
+/** Devices for tests: real MQTT clients, and raw connections for packets that no client would send. */
 import { once } from 'node:events';
 import { connect as connectSocket, type Socket } from 'node:net';
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
@@ -7,16 +7,16 @@ import type { Call } from './fixture.js';
 
 export const AUTH = { username: 'truck', password: 'a key of the machine' };
 
-/** An object whose device may connect; gives its `_id`. */
+/** Creates an object whose device may connect; returns its `_id`. */
 export async function createObject(admin: Call, id: string, fields: object = {}): Promise<string> {
   const { status, body, text } = await admin('POST', 'objects', { id, name: id, config: { auth: AUTH }, ...fields });
   if (status !== 200) throw new Error(text);
   return body._id;
 }
 
-/** A client that does not come back by itself. Rejects with the reason when it is refused. */
+/** Connects a client that does not reconnect by itself. Rejects with the reason of a refusal. */
 export async function connectDevice(url: string, clientId: string, options: IClientOptions = {}): Promise<MqttClient> {
-  const client = mqtt.connect(url, { ...AUTH, clientId, reconnectPeriod: 0, connectTimeout: 10_000, ...options });
+  const client = mqtt.connect(url, { ...AUTH, clientId, reconnectPeriod: 0, connectTimeout: 60_000, ...options });
   client.on('error', () => undefined);
   await new Promise<void>((resolve, reject) => {
     client.once('connect', () => resolve());
@@ -54,14 +54,14 @@ export const PUBLISH = (topic: string, payload: string | Buffer, more: object = 
 
 export interface RawDevice {
   readonly socket: Socket;
-  /** What came, as packets. */
+  /** The packets that arrived. */
   readonly received: Packet[];
   readonly closed: Promise<unknown>;
   isClosed(): boolean;
   send(...packets: Packet[]): void;
 }
 
-/** A connection that sends what the test gives it. */
+/** Opens a connection that sends any packets. */
 export async function connectRaw(url: string): Promise<RawDevice> {
   const { hostname, port } = new URL(url);
   const socket = connectSocket(Number(port), hostname);

@@ -1,10 +1,8 @@
-/** Makes a small oplog forget, as a busy database does while nobody looks. */
+/** Overruns a small oplog, as a busy database does in a longer time. */
 import type { MongoClient, Timestamp } from 'mongodb';
 import { until } from './until.js';
 
-const FORGOTTEN_MS = 60_000;
-
-/** Writes until the database, whose oplog has a few MB, has forgotten every change from before. */
+/** Writes until the oplog, of a few MB, no longer contains any earlier change. */
 export async function overrunOplog(client: MongoClient): Promise<void> {
   const oplog = client.db('local').collection<{ _id: never; ts: Timestamp }>('oplog.rs');
   const { operationTime } = await client.db('admin').command({ ping: 1 });
@@ -15,5 +13,5 @@ export async function overrunOplog(client: MongoClient): Promise<void> {
     const oldest = await oplog.findOne({}, { sort: { $natural: 1 } });
     return oldest?.ts.greaterThan(operationTime);
   };
-  await until(isForgotten, 'the oplog to forget', FORGOTTEN_MS, 20);
+  await until(isForgotten, 'the oplog to be overrun', 60_000, 20);
 }

@@ -1,4 +1,4 @@
-/** A receiver of webhooks on a port of its own: what it got, checked with the reference library, and what it answers. */
+/** A receiver of webhooks on a port of its own: it records messages, and answers as the test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
@@ -21,9 +21,9 @@ export type Answer = (received: Received, res: ServerResponse, req: IncomingMess
 export interface Receiver {
   readonly url: string;
   readonly received: Received[];
-  /** How it answers from now on. */
+  /** Answers the next requests. */
   answer: Answer;
-  /** Resolves when so many have come. */
+  /** Resolves when this number of messages has arrived. */
   got(count: number): Promise<Received[]>;
   stop(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export async function startReceiver(): Promise<Receiver> {
   return receiver;
 }
 
-/** A receiver for the tests of a file; before each of them it has got nothing, and answers as said here. */
+/** A receiver for all tests of a file; before each test it forgets its messages and takes this answer. */
 export function useReceiver(answer: Answer = OK): Receiver {
   const { receiver, listen } = createReceiver();
   beforeAll(listen);
@@ -80,8 +80,8 @@ function createReceiver(): { receiver: Receiver; listen: () => Promise<void> } {
 }
 
 /**
- * Resolves when the service, which has an `OPS_PORT`, follows the live feed. Before that it may read the creation of an object
- * out of the history, and send it to a handler that was created later in the same second.
+ * Resolves when the service, which has an `OPS_PORT`, follows the live feed. Before, it may read the creation of an object from
+ * the history, and send it to a handler that was created later in the same second.
  */
 export async function becomesLive({ service: { opsUrl } }: TestService): Promise<void> {
   const wanted = [`vigil_processing_partitions ${LIMITS.partitions}`, 'vigil_processing_partitions_behind 0'];
@@ -94,21 +94,21 @@ export async function becomesLive({ service: { opsUrl } }: TestService): Promise
 
 type Entity = { readonly _id: string };
 
-/** What tests of webhooks do again and again, with a service that has an `OPS_PORT`. */
+/** Common steps of tests of webhooks, with a service that has an `OPS_PORT`. */
 export function useWebhooks(service: TestService, receiver: Receiver) {
   let count = 0;
   beforeAll(() => becomesLive(service));
   return {
     createObject: async (fields: object = {}) =>
       (await service.admin('POST', 'objects', { id: `hooked-${++count}`, name: 'x', ...fields })).body,
-    /** Resolves when the handler is in force. */
+    /** Resolves when the handler is active. */
     async createHandler(fields: object = {}) {
       const { status, body } = await service.admin('POST', 'handlers', { url: receiver.url, ...fields });
       expect(status).toBe(200);
       await service.settled();
       return body;
     },
-    /** Resolves when nothing more is begun for it: what came later would count for the next test. */
+    /** Resolves when no further message of the handler can start: it would count for the next test. */
     async remove({ _id }: Entity) {
       await service.admin('DELETE', `handlers/${_id}`);
       await service.settled();
@@ -116,7 +116,7 @@ export function useWebhooks(service: TestService, receiver: Receiver) {
   };
 }
 
-/** Throws where the signature is not that of the secret. */
+/** Throws when the signature does not belong to the secret. */
 export function verify(secret: string, { text, headers }: Received): void {
   new Webhook(secret).verify(text, headers as Record<string, string>);
 }
