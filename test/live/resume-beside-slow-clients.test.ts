@@ -91,21 +91,29 @@ test('sends every event once to a client that resumes after times without any cl
   expect([numbersOf(early), numbersOf(late)]).toEqual([['none', 'one'], ['one']]);
 });
 
-test('sends events to a client that resumes beside clients with future positions', async () => {
+test('sends events to a client that resumes while it waits for the future positions of others, and then a gap to those', async () => {
+  const { historyAheadMs } = LIMITS;
+  endings.push(() => Object.assign(LIMITS, { historyAheadMs }));
+  Object.assign(LIMITS, { historyAheadMs: 600_000 });
   const since = await positionNow();
   await post('car', { n: 1 });
   await service.settled();
   const ahead = `gn${since.slice(2)}`;
-  const strangers = await Promise.all(
-    Array.from({ length: 6 }, () => openListener(service.url, token, { since: ahead })),
-  );
-  endings.push(...strangers.map(({ close }) => close));
+  const openAhead = async () => {
+    const opened = await Promise.all(Array.from({ length: 6 }, () => openListener(service.url, token, { since: ahead })));
+    endings.push(...opened.map(({ close }) => close));
+    return opened;
+  };
+  const waiting = await openAhead();
   const back = await openListener(service.url, token, { since });
   endings.push(back.close);
   await until(() => back.received().length > 0, 'the event');
-  expect(strangers.flatMap(({ received }) => received())).toEqual([]);
-  await until(() => strangers.every(({ received }) => received().length > 0), 'a gap for each unknown position');
-  for (const { take } of strangers) {
+  expect(waiting.flatMap(({ received }) => received())).toEqual([]);
+  for (const { close } of waiting) close();
+  Object.assign(LIMITS, { historyAheadMs: 100 });
+  const given = await openAhead();
+  await until(() => given.every(({ received }) => received().length > 0), 'a gap for each unknown position');
+  for (const { take } of given) {
     expect(take()).toMatchObject([{ name: 'gap', payload: { reason: 'unknown position', from: ahead } }]);
   }
 });

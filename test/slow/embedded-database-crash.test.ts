@@ -202,13 +202,15 @@ test('answers 503 to every kind of request while mongod is frozen', async () => 
 }, 120_000);
 
 test('closes the sockets of clients of both protocols that connect while mongod is frozen; the clients reconnect', async () => {
+  // The service has to ask the database for the user of a new token.
+  const newToken = await logIn(url, ADMIN);
   const processId = await mongodId();
   await freezeProcess(processId);
   endings.push(() => process.kill(processId, 'SIGCONT'));
   const generations = [io, createRequire(import.meta.url)('socket.io-client-2') as typeof io];
   const clients = generations.flatMap((connect) =>
     [['websocket'], ['polling', 'websocket']].map((transports) => {
-      const extraHeaders = { authorization: `Bearer ${token}` };
+      const extraHeaders = { authorization: `Bearer ${newToken}` };
       const socket = connect(url, { extraHeaders, transports, forceNew: true });
       endings.push(() => socket.disconnect());
       const events: string[] = [];

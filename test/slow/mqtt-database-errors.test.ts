@@ -122,7 +122,7 @@ test('lets a device reconnect after the database failed its connection', async (
   await device.endAsync();
 });
 
-test('closes a socket whose token the database could not find in time', async () => {
+test('closes a socket when the first query for its token times out', async () => {
   const headers = { Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` };
   await fail(['find', 'tokens'], { times: 1 }, TIME_EXPIRED);
   const first = await openRaw(service.url, headers);

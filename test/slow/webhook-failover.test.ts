@@ -15,12 +15,12 @@ import { checkReceived, findWaiting } from './failover/webhook-checker.js';
 import { startWriters, type Writers } from './failover/writers.js';
 
 const ROUNDS = roundsOf(3);
-const OBJECTS = 16;
-const PACE_MS = 100;
+const OBJECTS = 12;
+const PACE_MS = 200;
 /** A takeover and the repetition of a message that got no answer need not take long. */
 const limits = { partitionLeaseMs: 3_000, partitionMarginMs: 700, webhookAnswerMs: 4_000 };
 /** Acknowledged requests that show that the service accepts writes. */
-const ENOUGH = 60;
+const ENOUGH = 40;
 
 let set: ReplicaSet;
 let database: MongoClient;
