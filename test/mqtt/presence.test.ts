@@ -132,7 +132,7 @@ test('sets a device offline once each time it has been silent for its offlineAft
 
 test('keeps a device with offlineAfter online after it disconnected, until that time is over', async () => {
   const id = await create({
-    config: { auth: { username: 'truck', password: 'a key of the machine' }, offlineAfter: 2_500 },
+    config: { auth: { username: 'truck', password: 'a key of the machine' }, offlineAfter: 1_500 },
   });
   const device = await connect(id);
   await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });

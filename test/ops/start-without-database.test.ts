@@ -4,15 +4,26 @@ import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { type Service, startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
+import { LIMITS } from '../../src/model/limits.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
+const { databaseSelectionMs } = LIMITS;
 let service: Service | undefined;
 let line: Line;
 const logLines: string[] = [];
 
+/** Opens a line that is cut; a start on it need not wait long for the database. */
+async function openCutLine(uri: string): Promise<Line> {
+  Object.assign(LIMITS, { databaseSelectionMs: 300 });
+  const opened = await openLine(uri);
+  await opened.cut();
+  return opened;
+}
+
 afterEach(async () => {
+  Object.assign(LIMITS, { databaseSelectionMs });
   await line.mend();
   await service?.stop();
   await line.cut();
@@ -28,8 +39,7 @@ async function start(uri: string, env: Record<string, string> = {}): Promise<Ser
 const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => (await fetch(url, init)).status;
 
 test('answers 503 with Retry-After while it waits, is healthy but not ready, and opens when the database answers', async () => {
-  line = await openLine(testUri());
-  await line.cut();
+  line = await openCutLine(testUri());
   const { url, opsUrl, isWaiting } = await start(line.uri, { ADMIN_PASSWORD: ADMIN.password });
   expect(isWaiting).toBe(true);
   const login = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(ADMIN) };
@@ -51,8 +61,7 @@ test('answers 503 with Retry-After while it waits, is healthy but not ready, and
 });
 
 test('stops while it waits', async () => {
-  line = await openLine(testUri());
-  await line.cut();
+  line = await openCutLine(testUri());
   const { url, stop } = await start(line.uri);
   await stop();
   await expect(fetch(url)).rejects.toThrow();
@@ -61,8 +70,7 @@ test('stops while it waits', async () => {
 test('ends when the database answers and refuses the password', async () => {
   const uri = new URL(testUri());
   uri.password = 'wrong';
-  line = await openLine(uri.href);
-  await line.cut();
+  line = await openCutLine(uri.href);
   const { failed } = await start(line.uri);
   await line.mend();
   expect(String(await failed)).toContain('refuses the user or the password');
