@@ -19,7 +19,7 @@ import { type Sent, startWriters, type Writers } from './failover/writers.js';
 const WRITTEN = ['writer-0', 'writer-1', 'writer-2', 'writer-3'];
 const PUBLISHED = ['device-0', 'device-1', 'device-2', 'device-3', 'device-4'];
 /** Acknowledged packets over each protocol that show that the service runs. */
-const ENOUGH = 150;
+const ENOUGH = 60;
 
 let folder: string;
 let env: NodeJS.ProcessEnv;

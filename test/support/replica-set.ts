@@ -1,4 +1,6 @@
 /** A replica set of real mongods that a test can disturb: its primary steps down, dies or freezes, and members stay away. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Document } from 'mongodb';
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
 import { controlMongod, createInstanceOptions, findProgram, type LocalMongod, MONGOD_ARGS } from './local-mongod.js';
@@ -37,6 +39,12 @@ export async function startReplicaSet({
   oplogMb = 256,
   electionMs = FIRST_ELECTION_MS,
 }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
+  const folder = await mkdtemp(join(process.env.TEST_DATA_FOLDER as string, 'vigil-set-'));
+  const createMemberOptions = async (_: unknown, at: number) => {
+    const dbPath = join(folder, String(at));
+    await mkdir(dbPath);
+    return { ...(await createInstanceOptions()), dbPath };
+  };
   const { binary, spawn } = await findProgram();
   const args = [
     ...MONGOD_ARGS,
@@ -49,7 +57,7 @@ export async function startReplicaSet({
   const configSettings = { electionTimeoutMillis: FIRST_ELECTION_MS, heartbeatIntervalMillis: 500 };
   const servers = await MongoMemoryReplSet.create({
     binary,
-    instanceOpts: await Promise.all(Array.from({ length: count }, createInstanceOptions)),
+    instanceOpts: await Promise.all(Array.from({ length: count }, createMemberOptions)),
     replSet: { name: NAME, storageEngine: 'wiredTiger', args, spawn, configSettings },
   });
   const members = servers.servers.map((server): Member => {
@@ -63,6 +71,7 @@ export async function startReplicaSet({
     async stop() {
       await Promise.all(members.map((member) => member.kill()));
       await servers.stop();
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     },
   };
   try {

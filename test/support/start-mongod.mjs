@@ -25,6 +25,8 @@ export default async function startMongod() {
   const { defaultCacheFolder } = await import('../../dist/src/config.js');
   const { libraryEnvironment } = await import('../../dist/src/db/embedded/binary.js');
   const { findMongod } = await import('../../dist/src/db/embedded/mongod.js');
+  // The replica sets of tests use it, too.
+  process.env.TEST_DATA_FOLDER = await chooseFolder();
   const mongod = await findMongod({
     binary: process.env.MONGOD_BINARY || null,
     searchPath: process.env.PATH ?? '',
@@ -37,7 +39,7 @@ export default async function startMongod() {
     binary: { systemBinary: mongod.file, version: mongod.version },
     instanceOpts: [
       {
-        dbPath: await mkdtemp(join(await chooseFolder(), 'vigil-test-')),
+        dbPath: await mkdtemp(join(process.env.TEST_DATA_FOLDER, 'vigil-test-')),
         storageEngine: 'wiredTiger',
         launchTimeout: startMs,
       },
