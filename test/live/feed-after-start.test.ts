@@ -5,7 +5,7 @@ import { countCommands, storeFleet, storePackets } from '../support/fleet.js';
 import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
-const OBJECTS = runsOf(3_000);
+const OBJECTS = runsOf(10_000);
 
 let service: TestService | null = null;
 afterAll(() => service?.stop());

@@ -100,7 +100,9 @@ test('sends events to a client that resumes while it waits for the future positi
   await service.settled();
   const ahead = `gn${since.slice(2)}`;
   const openAhead = async () => {
-    const opened = await Promise.all(Array.from({ length: 6 }, () => openListener(service.url, token, { since: ahead })));
+    const opened = await Promise.all(
+      Array.from({ length: 6 }, () => openListener(service.url, token, { since: ahead })),
+    );
     endings.push(...opened.map(({ close }) => close));
     return opened;
   };

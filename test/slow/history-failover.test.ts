@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 
 const START = Date.UTC(2026, 0, 1);
 const PACKETS = 20_000;
-const PER_POST = 10_000;
+const PER_POST = 5_000;
 const SERIES = `series?params=nth&fn=count,sum,first,last&points=10&from=${START}&to=${START + PACKETS * 1_000 - 1}`;
 /** A batch is held back for so long; meanwhile the test makes the database fail. */
 const BLOCKED_MS = 2_000;
@@ -52,7 +52,7 @@ async function addPackets(url: string, token: string): Promise<void> {
   await callApi(url, token, 'POST', 'objects', { id: 'car', name: 'Car' });
   for (let begin = 0; begin < PACKETS; begin += PER_POST) {
     // An export must not fit into the buffers on its way.
-    const text = 'x'.repeat(400);
+    const text = 'x'.repeat(1_000);
     const packet = (_: unknown, at: number) => ({ time: START + (begin + at) * 1_000, nth: begin + at, text });
     const packets = Array.from({ length: PER_POST }, packet);
     expect((await callApi(url, token, 'POST', 'objects/car/packets', packets)).status).toBe(200);
