@@ -1,6 +1,7 @@
 /** Many devices lose their connections at the same moment and reconnect. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import { LIMITS } from '../../src/model/limits.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { storeFleet } from '../support/fleet.js';
@@ -9,6 +10,8 @@ import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const DEVICES = runsOf(1_000);
+// A device whose connection was closed is set offline after this time.
+Object.assign(LIMITS, { presenceGraceMs: 500 });
 
 const uri = testUri();
 let line: Line;

@@ -4,26 +4,21 @@ import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { type Service, startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
-import { LIMITS } from '../../src/model/limits.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
-const { databaseSelectionMs } = LIMITS;
 let service: Service | undefined;
 let line: Line;
 const logLines: string[] = [];
 
-/** Opens a line that is cut; a start on it need not wait long for the database. */
 async function openCutLine(uri: string): Promise<Line> {
-  Object.assign(LIMITS, { databaseSelectionMs: 300 });
   const opened = await openLine(uri);
   await opened.cut();
   return opened;
 }
 
 afterEach(async () => {
-  Object.assign(LIMITS, { databaseSelectionMs });
   await line.mend();
   await service?.stop();
   await line.cut();
