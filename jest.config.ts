@@ -32,11 +32,6 @@ const repeatedTests = readdirSync(join(__dirname, 'test'), { recursive: true, en
   .filter((file) => readFileSync(join(__dirname, 'test', file), 'utf8').includes('/support/runs.js'))
   .map((file) => `<rootDir>/test/${file}`);
 
-/** What measures, or brings up many containers: it needs the machine for itself. */
-const aloneTests = ['neighbours', 'compose'].map((name) => `<rootDir>/test/slow/${name}.test.ts`);
-
-const slow: Config = { ...withDatabase, displayName: 'slow' };
-
 const config: Config = {
   projects: [
     { ...common, displayName: 'lint', testMatch: ['<rootDir>/test/lint/**/*.test.ts'] },
@@ -47,12 +42,7 @@ const config: Config = {
       testMatch: ['<rootDir>/test/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(lint|unit|slow)/'],
     },
-    {
-      ...slow,
-      testMatch: ['<rootDir>/test/slow/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', ...aloneTests],
-    },
-    { ...slow, testMatch: aloneTests, runner: '<rootDir>/test/support/alone-runner.mjs' },
+    { ...withDatabase, displayName: 'slow', testMatch: ['<rootDir>/test/slow/**/*.test.ts'] },
     { ...withDatabase, displayName: 'soak', globals: { isSoak: true }, testMatch: repeatedTests },
   ],
   // They wait more than they compute.

@@ -1,7 +1,7 @@
 // Measures the console with fleets: one that sends packets, and a large one.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
-import { BARS, fleetOf, type Given, openLoggedIn, type Row } from './console-bench.js';
+import { BARS, type ConsoleBench, fleetOf, type Given, openLoggedIn, type Row } from './console-bench.js';
 import { openPage } from './console-pages.js';
 import { createProbe } from './console-probe.js';
 import { objectId } from './data.js';
@@ -17,15 +17,23 @@ const FRAMES_SECONDS = 4;
 const KEY_PAUSE_MS = 300;
 const SCROLL_PX = 25;
 
+/** The times of the measurements, which a short bench shortens. */
+const timesOf = ({ seconds }: ConsoleBench) => ({
+  warmMs: Math.min(WARM_MS, seconds * 1_000),
+  cpuMs: Math.min(CPU_MS, seconds * 1_000),
+  framesSeconds: Math.min(FRAMES_SECONDS, seconds),
+});
+
 /** Frames of a chart that goes on. */
 export async function measureChart(given: Given): Promise<Row[]> {
+  const { warmMs, framesSeconds } = timesOf(given.bench);
   const page = await openLoggedIn(given);
   const probe = await createProbe(page);
   const paced = { packetsPerSecond: CHART_PACKETS_PER_SECOND, packetsPerPost: 1 };
   const frames = await whilePosting({ target: given.server, size: fleetOf(1), paced }, async () => {
     await openPage(page, given.server.url, [`/objects/${objectId(0)}/live`, '.uplot']);
-    await wait(WARM_MS / 2);
-    return probe.frames(FRAMES_SECONDS);
+    await wait(warmMs / 2);
+    return probe.frames(framesSeconds);
   });
   await page.context().close();
   return [[`A chart with ${CHART_PACKETS_PER_SECOND} packets/s`, frames, BARS.frames, 'frames/s']];
@@ -34,6 +42,7 @@ export async function measureChart(given: Given): Promise<Row[]> {
 /** What a fleet that sends packets costs the page that shows it. */
 export async function measureLive(given: Given): Promise<Row[]> {
   const { bench, server, size } = given;
+  const { warmMs, cpuMs } = timesOf(bench);
   const page = await openLoggedIn(given);
   const probe = await createProbe(page);
   await page.goto(server.url);
@@ -42,8 +51,8 @@ export async function measureLive(given: Given): Promise<Row[]> {
   const durationMs = bench.seconds * 1_000;
   const firstMs = Math.min(MINUTE_MS, durationMs / 2);
   const [first, last, busy, cpu] = await whilePosting({ target: server, size, paced }, async () => {
-    await wait(WARM_MS);
-    const cpu = await probe.busyCpu(() => wait(CPU_MS));
+    await wait(warmMs);
+    const cpu = await probe.busyCpu(() => wait(cpuMs));
     const begin = await probe.busy(() => wait(firstMs));
     const first = await probe.heapMb();
     const rest = await probe.busy(() => wait(durationMs - firstMs));
@@ -68,19 +77,20 @@ const waitForAll = (page: Page, objects: number): Promise<unknown> =>
 
 /** How a large fleet is opened, searched and scrolled. */
 export async function measureMany(given: Given): Promise<Row[]> {
-  const { server, size } = given;
+  const { bench, server, size } = given;
+  const { warmMs, framesSeconds } = timesOf(bench);
   const page = await openLoggedIn(given);
   const probe = await createProbe(page);
   const { shownMs } = await probe.start(server.url, '.row');
   await waitForAll(page, size.objects);
   // Without a graphics card, the map is drawn for long after the rows are there.
   await page.locator('.map[data-drawn]').waitFor();
-  await wait(WARM_MS);
+  await wait(warmMs);
   const keyMs = await measureKeys(page, 'truck 4');
   await page.getByRole('searchbox').fill('');
-  await wait(WARM_MS);
+  await wait(warmMs);
   const frames = await probe.frames(
-    FRAMES_SECONDS,
+    framesSeconds,
     `document.querySelector('.virtual-list').scrollTop = (passedMs * ${SCROLL_PX * 60}) / 1000`,
   );
   const heapMb = await probe.heapMb();

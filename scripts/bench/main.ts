@@ -12,6 +12,7 @@ import { CONSOLE_SECONDS, measureConsole } from './console.js';
 import { sizeOf } from './data.js';
 import { fill } from './fill.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
+import { measureNeighbours, NEIGHBOURS_SECONDS } from './neighbours.js';
 import { type Place, type RunningServer, SERVERS, type ServerName, startServer } from './servers.js';
 import { type Measurement, toTable } from './table.js';
 import { measureWebhooks } from './webhooks.js';
@@ -26,11 +27,12 @@ small machine: nothing else should run.
   --quick              one short round, without floor-tick: a minute
   --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}; S for all of S1 to S3;
                        H measures webhooks, and what handlers cost the storing of packets: only when asked for;
-                       console measures the web console in a real browser: only when asked for
+                       console measures the web console in a real browser: only when asked for;
+                       neighbours measures what attacks of one tenant cost another one: only when asked for
   --servers <names>    these servers: ${SERVERS.join(',')}
   --rounds <n>         how often each server has its turn (default 5)
   --seconds <s>        how long a workload is measured in a round (default 1.3); of the console, how long
-                       its fleet sends packets (default 60)
+                       its fleet sends packets (default 60); of neighbours, how long each attack (default 3.5)
   --scale <n>          so many times the data, which is 1,000 objects and 200,000 packets
   --json <file>        writes every round of every measurement there
   --profile <folder>   writes a CPU profile of each server there (--cpu-prof)
@@ -40,6 +42,8 @@ small machine: nothing else should run.
 const QUICK = { rounds: 1, seconds: 0.3 };
 const QUICK_SERVERS = 'ours,usual,floor';
 const FULL = { rounds: 5, seconds: 1.3 };
+/** What `--only` measures beside the workloads. */
+const ON_REQUEST = ['H', 'console', 'neighbours'];
 /** How many events are sent at once to measure how long webhooks take for them. */
 const BACKLOG = 100_000;
 const WARM_LEAST_MS = 300;
@@ -58,7 +62,7 @@ function readOptions() {
   const { values } = readCommandLine();
   const usual = values.quick ? QUICK : FULL;
   const only = values.only?.replace(/\bS\b/, 'S1,S2,S3').split(',');
-  const wanted = only?.filter((id) => id !== 'H' && id !== 'console');
+  const wanted = only?.filter((id) => !ON_REQUEST.includes(id));
   const servers = (values.servers ?? (values.quick ? QUICK_SERVERS : undefined))?.split(',');
   const seconds = parsePositive('seconds', values.seconds, usual.seconds);
   const scale = parsePositive('scale', values.scale, 1);
@@ -70,6 +74,8 @@ function readOptions() {
     size: sizeOf(scale),
     webhooks: only?.includes('H') ?? false,
     console: only?.includes('console') ?? false,
+    neighbours: only?.includes('neighbours') ?? false,
+    neighboursSeconds: parsePositive('seconds', values.seconds, NEIGHBOURS_SECONDS),
     consoleSeconds: parsePositive('seconds', values.seconds, CONSOLE_SECONDS),
     scale,
     backlog: Math.max(1_000, Math.round(BACKLOG * Math.min(1, scale))),
@@ -123,7 +129,7 @@ async function prepare(
   try {
     const names = new Set(['ours', ...servers]);
     for (const name of names) await client.db(name).dropDatabase();
-    // The console fills its own.
+    // The console and the neighbours fill their own.
     if (workloads.length > 0 || webhooks) {
       say(`Filling: ${size.objects} objects and their packets …`);
       await fill(uri, [...names], size);
@@ -152,7 +158,7 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
       server.freeze();
     }
     // The filled data is still being written to disk.
-    await becomeQuiet([pid]);
+    await becomeQuiet([pid], options.timing);
     const rounds = new Map<string, Round[]>();
     for (const { round, workload, name } of turnsOf(options)) {
       if (signal.aborted) throw new PlainError('Stopped');
@@ -168,7 +174,10 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
     const ofConsole = options.console
       ? await measureConsole({ seconds: options.consoleSeconds, scale: options.scale, place, say })
       : null;
-    return toResults(options, rounds, { version, others: [webhooks, ofConsole] });
+    const ofNeighbours = options.neighbours
+      ? await measureNeighbours({ seconds: options.neighboursSeconds, place, say })
+      : null;
+    return toResults(options, rounds, { version, others: [webhooks, ofConsole, ofNeighbours] });
   } finally {
     for (const server of servers.values()) await server.stop();
     await mongodb.stop();
@@ -226,7 +235,7 @@ function toResults(
   const { objects } = options.size;
   const seconds = options.timing.measureMs / 1_000;
   const rounded = `Medians of ${options.rounds} rounds of ${seconds} s; ${objects.toLocaleString('en-US')} objects; `;
-  const note = `${options.console ? '' : rounded}${machine}.`;
+  const note = `${options.console || options.neighbours ? '' : rounded}${machine}.`;
   const table = options.workloads.length === 0 ? null : toTable(options.workloads, measurements);
   return {
     text: [table, ...others, note].filter((one) => one !== null).join('\n\n'),

@@ -33,7 +33,8 @@ export interface Timing {
 
 const READY_MS = 60_000;
 const POLL_MS = 50;
-const QUIET = { withinMs: 300, cpuMs: 30, waitMs: 20_000 };
+/** How long a pause lasts at most until the processes are idle, in measurements. */
+const QUIET = { withinMs: 300, cpuMs: 30, measurements: 15 };
 const PER_THOUSAND = 1_000;
 
 export async function measure(
@@ -61,7 +62,7 @@ export async function measure(
     return toRound(workload, results, used, readPeakMb(server.processId));
   } finally {
     for (const load of loads) load.kill('SIGKILL');
-    await becomeQuiet([server.processId, mongodProcessId]);
+    await becomeQuiet([server.processId, mongodProcessId], timing);
   }
 }
 
@@ -76,9 +77,9 @@ async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMaxM
 }
 
 /** Waits until the processes are idle: remaining work would run during the measurement of the next server. */
-export async function becomeQuiet(processIds: readonly number[]): Promise<void> {
+export async function becomeQuiet(processIds: readonly number[], { measureMs }: Timing): Promise<void> {
   const read = (): number => processIds.reduce((sum, id) => sum + readCpuMs(id), 0);
-  const untilMs = performance.now() + QUIET.waitMs;
+  const untilMs = performance.now() + QUIET.measurements * measureMs;
   for (let before = read(); performance.now() < untilMs; before = read()) {
     await wait(QUIET.withinMs);
     if (!(read() - before > QUIET.cpuMs)) return;

@@ -46,7 +46,12 @@ export const SERVICE_ARGUMENTS: readonly string[] = JSON.parse(readFileSync('pac
 
 const compiled = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-export async function startServer(name: ServerName, place: Place): Promise<RunningServer> {
+/** `more` are variables of its environment beside the usual ones. */
+export async function startServer(
+  name: ServerName,
+  place: Place,
+  more: Readonly<Record<string, string>> = {},
+): Promise<RunningServer> {
   const port = await findPort();
   const url = `http://127.0.0.1:${port}`;
   const { program, env } = programOf(name, place.folder);
@@ -62,6 +67,7 @@ export async function startServer(name: ServerName, place: Place): Promise<Runni
       MQTT_PORT: '',
       MONGODB_URI: databaseUri(place.mongodbUri, name),
       ...env,
+      ...more,
     },
     cwd: place.folder,
     stdio: ['ignore', log, log],
@@ -103,7 +109,7 @@ function programOf(name: ServerName, folder: string): { program: string; env: Re
   };
 }
 
-async function findPort(): Promise<number> {
+export async function findPort(): Promise<number> {
   const trial = createServer().listen(0, '127.0.0.1');
   await once(trial, 'listening');
   const { port } = trial.address() as { port: number };

@@ -65,7 +65,7 @@ export async function measureWebhooks(bench: WebhookBench): Promise<string> {
         bench.say(line);
         lines.push(line);
       }
-      await becomeQuiet([bench.server.processId, bench.mongodProcessId]);
+      await becomeQuiet([bench.server.processId, bench.mongodProcessId], bench.timing);
     }
   } finally {
     receivers.stop();

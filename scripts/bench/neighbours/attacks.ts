@@ -1,7 +1,5 @@
-/**
- * What one tenant, or a stranger, does to the service while another tenant works: a row for each attack. Rows are run by
- * `attacker.ts`, in a process of its own, until that is ended.
- */
+// The attacks of one tenant, or of a client without a login, while another tenant works. Each is a row, and runs in a process of its
+// own (attacker.ts).
 import type { Attack, Attacker, Note } from './asking.js';
 import { headOf, keepAsking, keepOpen } from './asking.js';
 import { LIVE_ATTACKS } from './live-attacks.js';
@@ -9,7 +7,7 @@ import { STRANGERS } from './strangers.js';
 
 const MIB = 1_024 * 1_024;
 const BODY_BYTES = 16 * MIB;
-/** What a client would write who wants a driver, a schema or a conversion to trip. */
+/** Values that would confuse a driver, a schema or a conversion. */
 const HOSTILE: readonly unknown[] = [
   { a: { _bsontype: 1 } },
   { a: [{ b: { _bsontype: 'ObjectId', id: 'x' } }] },
@@ -25,10 +23,13 @@ const postTo =
     keepAsking(clients, attacker, note, () => ({ method: 'POST', path: `objects/${attacker.many}/packets`, body }));
   };
 
-/** Asks for pages, and reads nothing of them. */
-function openUnread({ url, token, large }: Attacker, pages: number): void {
+/** Requests pages, and reads nothing of them. */
+function openUnread({ url, token, large }: Attacker, note: Note, pages: number): void {
   const head = headOf(`GET /api/v1/objects/${large}/packets`, { Authorization: `Bearer ${token}` });
-  void keepOpen(url, (socket) => socket.pause().write(head.repeat(pages)));
+  void keepOpen(url, (socket) => {
+    socket.pause().write(head.repeat(pages));
+    socket.once('connect', () => note('connected'));
+  });
 }
 
 const repeated = (item: string, bytes: number): string =>
@@ -42,12 +43,13 @@ const packets = (count: number, fields: number): string =>
     ),
   );
 
-/** The `_id` that the neighbour gives to the packet of this number: 24 hexadecimal digits. */
+/** The `_id` that the other tenant gives to the packet of this number: 24 hexadecimal digits. */
 export const packetIdOf = (nth: number): string => `f${nth.toString(16).padStart(23, '0')}`;
 
 const SHARED_WORK: readonly Attack[] = [
   {
     name: 'values that the driver does not write, in packets, changes and new entities',
+    answers: [200, 400],
     run: (attacker, note) =>
       keepAsking(8, attacker, note, (nth, client) => {
         const body = HOSTILE[nth % HOSTILE.length] as object;
@@ -57,7 +59,8 @@ const SHARED_WORK: readonly Attack[] = [
       }),
   },
   {
-    name: 'objects called like those of others',
+    name: 'objects with the ids of others',
+    answers: [400, 409],
     run: (attacker, note) =>
       keepAsking(4, attacker, note, (nth, client) => {
         const id = ['*', ' ', attacker.neighbourId, attacker.neighbour][nth % 4];
@@ -67,6 +70,7 @@ const SHARED_WORK: readonly Attack[] = [
   },
   {
     name: 'packets under the keys that the neighbour is about to use',
+    answers: [200],
     run: (attacker, note) =>
       keepAsking(2, attacker, note, (nth, client) => {
         const from = (2 * nth + client) * 100;
@@ -76,6 +80,7 @@ const SHARED_WORK: readonly Attack[] = [
   },
   {
     name: 'users, roles and groups that change all the time',
+    answers: [200],
     run(attacker, note) {
       keepAsking(4, attacker, note, (nth, client) =>
         nth === 0
@@ -93,6 +98,7 @@ const SHARED_WORK: readonly Attack[] = [
 const COSTS: readonly Attack[] = [
   {
     name: '60 counts and sorts without an index',
+    answers: [200],
     run: (attacker, note) =>
       keepAsking(60, attacker, note, (nth, client) => {
         const query = nth % 2 === 0 ? `meta=true&search=x${client}` : `sortBy=speed&limit=5&where.fuel=${client}`;
@@ -101,34 +107,45 @@ const COSTS: readonly Attack[] = [
   },
   {
     name: '40 connections that do not read pages of 30 MB',
+    answers: ['connected'],
     isHeavy: true,
-    run(attacker) {
-      for (let nth = 0; nth < 40; nth++) openUnread(attacker, 1);
+    run(attacker, note) {
+      for (let nth = 0; nth < 40; nth++) openUnread(attacker, note, 1);
     },
   },
   {
-    name: '40 pages of 30 MB asked for at once on one connection',
+    name: '40 requests for pages of 30 MB at once on one connection',
+    answers: ['connected'],
     isHeavy: true,
-    run: (attacker) => openUnread(attacker, 40),
+    run: (attacker, note) => openUnread(attacker, note, 40),
   },
   {
     name: 'four at once send 16 MiB of empty objects',
+    answers: [400],
     isHeavy: true,
     run: postTo(4, () => repeated('{}', BODY_BYTES)),
   },
   {
     name: 'four at once send 8 million lists in lists',
+    answers: [400],
     isHeavy: true,
     run: postTo(4, () => '['.repeat(8 * MIB) + ']'.repeat(8 * MIB)),
   },
-  { name: '20 at once send 250 kB of empty objects', isHeavy: true, run: postTo(20, () => repeated('{}', 250_000)) },
+  {
+    name: '20 at once send 250 kB of empty objects',
+    answers: [400],
+    isHeavy: true,
+    run: postTo(20, () => repeated('{}', 250_000)),
+  },
   {
     name: 'four at once send 10,000 packets of 50 fields',
+    answers: [200],
     isHeavy: true,
     run: postTo(4, () => packets(10_000, 50)),
   },
   {
-    name: 'schemas that cost as much as they may, and some that would cost more',
+    name: 'schemas that cost as much as permitted, and some that would cost more',
+    answers: [400],
     run(attacker, note) {
       const items = Array.from({ length: 9_000 }, (_, at) => at);
       const text = `${'a'.repeat(60_000)}!`;
@@ -142,6 +159,7 @@ const COSTS: readonly Attack[] = [
   },
   {
     name: 'waits for commands of the attacker’s and of the neighbour’s object',
+    answers: [404, 429],
     run: (attacker, note) =>
       keepAsking(400, attacker, note, (_, client) => ({
         path: `objects/${client % 2 === 0 ? attacker.many : attacker.neighbour}/commands?wait=50`,

@@ -1,9 +1,9 @@
-/** How attackers ask: over and over, several at once, and telling what they were answered. */
+// Attackers repeat requests, several at once, and count the answers.
 import { Agent, request } from 'node:http';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Who attacks: a user who may do everything in a group of their own. */
+/** A user who may do everything in a group of their own. */
 export interface Attacker {
   readonly url: string;
   readonly mqttUrl: string;
@@ -14,21 +14,23 @@ export interface Attacker {
   readonly device: string;
   /** The name of a store whose schema costs as much as a schema may. */
   readonly costlyStore: string;
-  /** The neighbour's object, as everybody may guess it. */
+  /** The object of the other tenant: its own id, which can be guessed, and its `_id`. */
   readonly neighbour: string;
   readonly neighbourId: string;
-  /** A position of before everything that was stored. */
+  /** A position before everything that was stored. */
   readonly since: string;
 }
 
-/** Told the status of each answer, or what happened instead. */
+/** Called with the status of each answer, or with what happened instead. */
 export type Note = (status: number | string) => void;
 
 export interface Attack {
   readonly name: string;
-  /** Whether it is after the memory of the process: tried with both heaps. */
+  /** Whether it aims at the memory of the process: run with both heaps. */
   readonly isHeavy?: boolean;
-  /** Begins, and goes on by itself. */
+  /** The answers that it gets; beside these, it may be refused with 429 or 503 at any time. */
+  readonly answers: readonly (number | string)[];
+  /** Begins, and continues by itself. */
   run(attacker: Attacker, note: Note): void;
 }
 
@@ -38,13 +40,13 @@ export interface Asked {
   readonly path: string;
   readonly body?: Buffer | string | object;
   readonly headers?: Record<string, string>;
-  /** Of nobody, who has no token. */
+  /** Whether it is sent without a token. */
   readonly isStranger?: boolean;
 }
 
 const agent = new Agent({ keepAlive: true });
 
-/** Resolves when the answer is read, and what was to be sent has been, or the connection is over. */
+/** Resolves when the request is sent and its answer is read, or when the connection ends. */
 export function ask(
   { url, token }: Pick<Attacker, 'url' | 'token'>,
   { method = 'GET', path, body, headers = {}, isStranger = false }: Asked,
@@ -67,10 +69,10 @@ export function ask(
   });
 }
 
-/** Whoever is refused asks again a little later: to ask as fast as one can is what `RATE_LIMIT` is for. */
+/** A refused client pauses before its next request: `RATE_LIMIT` bounds clients that do not. */
 const REFUSED_PAUSE_MS = 200;
 
-/** Several who each ask for the next thing when they are answered. */
+/** Several clients, each of which sends its next request after the answer to the last one. */
 export function keepAsking(
   clients: number,
   attacker: Attacker,
@@ -96,7 +98,7 @@ export const headOf = (line: string, headers: Record<string, string> = {}): stri
     '\r\n',
   );
 
-/** A connection that is opened anew when it is over, and the pause; `begin` is told each time. */
+/** A connection that is opened again after it ended and a pause; `begin` gets each of them. */
 export async function keepOpen(url: string, begin: (socket: net.Socket) => void, pauseMs = 0): Promise<never> {
   const { hostname, port } = new URL(url);
   for (;;) {

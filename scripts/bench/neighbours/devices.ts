@@ -1,4 +1,4 @@
-/** Devices over MQTT: the attacker's, and the honest tenant's. */
+// Devices over MQTT: of the attacker and of the other tenant.
 import { setTimeout as wait } from 'node:timers/promises';
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
 import type { Attacker, Note } from './asking.js';
@@ -8,7 +8,7 @@ export const DEVICE_AUTH = { username: 'device', password: 'a key of the machine
 export const connectTo = (mqttUrl: string, clientId: string, options: IClientOptions = {}): MqttClient =>
   mqtt.connect(mqttUrl, { ...DEVICE_AUTH, clientId, reconnectPeriod: 10, ...options }).on('error', () => undefined);
 
-/** Publishes one after the other, the next one when the last was acknowledged. */
+/** Publishes one message after the other, each when the last one was acknowledged. */
 export function keepPublishing(
   { mqttUrl, device }: Attacker,
   note: Note,
@@ -26,7 +26,7 @@ export function keepPublishing(
   client.once('connect', next);
 }
 
-/** Tries passwords one after the other. */
+/** Tries one password after the other. */
 export async function keepGuessing(mqttUrl: string, clientId: string, note: Note): Promise<never> {
   for (;;) {
     const password = `wrong ${Math.random()}`;

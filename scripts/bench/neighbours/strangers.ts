@@ -1,4 +1,4 @@
-/** Attacks of those who cannot log in. */
+// Attacks of clients without a login.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Attack, Note } from './asking.js';
 import { ask, headOf, keepAsking, keepOpen } from './asking.js';
@@ -9,7 +9,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 const H2C = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQ' };
 
 let made = 0;
-const anybody = (): string => `nobody-${made++}`;
+const newLogin = (): string => `unknown-${made++}`;
 
 /** Notes the status of the first answer that comes. */
 const noteStatus =
@@ -17,7 +17,7 @@ const noteStatus =
   (data: Buffer): void =>
     note(Number(data.toString('latin1', 9, 12)));
 
-/** Requests of one connection after another, which is left after the first answer. */
+/** Requests on one connection after another, each of which ends after the first answer. */
 function keepSending(clients: number, url: string, note: Note, next: () => string): void {
   for (let client = 0; client < clients; client++) {
     void keepOpen(
@@ -36,7 +36,8 @@ function keepSending(clients: number, url: string, note: Note, next: () => strin
 
 export const STRANGERS: readonly Attack[] = [
   {
-    name: '100 connections that ask for h2c, and are left open',
+    name: '100 connections that ask for h2c and stay open',
+    answers: [200, 415],
     run({ url, token }, note) {
       const head = headOf('GET /api/v1/auth', { ...H2C, Authorization: `Bearer ${token}` });
       const post = headOf('POST /api/v1/auth/token', { ...H2C, 'Content-Length': '100' });
@@ -46,7 +47,8 @@ export const STRANGERS: readonly Attack[] = [
     },
   },
   {
-    name: 'bodies of 16 MiB of those who have no login',
+    name: 'bodies of 16 MiB without a login',
+    answers: [401],
     isHeavy: true,
     run(attacker, note) {
       const body = Buffer.alloc(16 * MIB, 0x20);
@@ -55,17 +57,19 @@ export const STRANGERS: readonly Attack[] = [
   },
   {
     name: 'wrong MQTT passwords for the neighbour’s device, and for `admin`',
+    answers: ['Connection refused: Bad username or password'],
     run({ mqttUrl, neighbour }, note) {
       for (let nth = 0; nth < 20; nth++) void keepGuessing(mqttUrl, nth % 2 === 0 ? neighbour : 'admin', note);
     },
   },
   {
     name: 'logins that fail, of known and unknown names, with values of every type',
+    answers: [400, 401, 429],
     run: (attacker, note) =>
       keepAsking(20, attacker, note, (nth) => ({
         ...{ method: 'POST', path: 'auth/token', isStranger: true },
         body: [
-          { login: anybody(), password: 'x' },
+          { login: newLogin(), password: 'x' },
           { login: 'honest', password: 'x', expiresIn: { toString: 1 } },
           { login: { toString: 1 }, password: { toString: 1 } },
           { login: 'honest', password: 'x'.repeat(3_000) },
@@ -74,6 +78,7 @@ export const STRANGERS: readonly Attack[] = [
   },
   {
     name: 'request lines in absolute form, and long paths',
+    answers: [400, 401],
     run({ url }, note) {
       keepSending(10, url, note, () =>
         headOf(`POST ${url}/api/v1/auth/token`, { ...JSON_TYPE, 'Content-Length': '0' }),
@@ -82,7 +87,8 @@ export const STRANGERS: readonly Attack[] = [
     },
   },
   {
-    name: '300 sockets that show nobody’s token, over WebSockets and polling',
+    name: '300 sockets without a token, over WebSockets and polling',
+    answers: [101, 200, 403],
     run(attacker, note) {
       const upgrade = {
         ...{ Connection: 'Upgrade', Upgrade: 'websocket' },
@@ -103,13 +109,15 @@ export const STRANGERS: readonly Attack[] = [
   },
   {
     name: '500 connections that send a byte of a request a second',
-    run({ url }) {
+    answers: ['connected'],
+    run({ url }, note) {
       for (let nth = 0; nth < 500; nth++) {
         void keepOpen(
           url,
           (socket) => {
             const timer = setInterval(() => socket.write('x'), 1_000);
-            socket.resume().once('close', () => clearInterval(timer));
+            socket.resume().once('connect', () => note('connected'));
+            socket.once('close', () => clearInterval(timer));
           },
           1_000,
         );

@@ -1,4 +1,4 @@
-/** Attacks of listeners, and of devices over MQTT. */
+// Attacks of clients of live events, and of devices over MQTT.
 import { io } from 'socket.io-client';
 import type { Attack, Attacker, Note } from './asking.js';
 import { headOf, keepAsking, keepOpen } from './asking.js';
@@ -28,22 +28,25 @@ function keepSubscribing(attacker: Attacker, note: Note): void {
 export const LIVE_ATTACKS: readonly Attack[] = [
   {
     name: 'subscriptions to 1,000 objects ninety times a second, of four sockets',
+    answers: ['subscribed', '429'],
     run(attacker, note) {
       for (let socket = 0; socket < 4; socket++) keepSubscribing(attacker, note);
     },
   },
   {
-    name: '40 sockets that come back again and again from an old position',
+    name: '40 sockets that reconnect again and again from an old position',
+    answers: ['connected'],
     run(attacker, note) {
       for (let nth = 0; nth < 40; nth++) {
         const socket = openSocket(attacker, { since: attacker.since });
         socket.once('connect', () => note('connected'));
-        setInterval(() => socket.disconnect().connect(), 500);
+        setInterval(() => socket.connected && socket.disconnect().connect(), 500);
       }
     },
   },
   {
     name: '40 streams and pages of events from an old position',
+    answers: [200],
     run(attacker, note) {
       const path = `events?since=${attacker.since}`;
       keepAsking(20, attacker, note, () => ({ path: `${path}&wait=1` }));
@@ -52,15 +55,19 @@ export const LIVE_ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: '40 streams of events that are opened and left',
-    run: (attacker) => {
+    name: '40 streams of events that are opened and closed',
+    answers: [200],
+    run: (attacker, note) => {
       const head = headOf('GET /api/v1/events', { ...EVENTS, Authorization: `Bearer ${attacker.token}` });
       for (let nth = 0; nth < 40; nth++) {
         void keepOpen(
           attacker.url,
           (socket) => {
             socket.write(head);
-            socket.once('data', () => socket.destroy());
+            socket.once('data', (data) => {
+              note(Number(data.toString('latin1', 9, 12)));
+              socket.destroy();
+            });
           },
           50,
         );
@@ -68,7 +75,8 @@ export const LIVE_ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: 'MQTT messages that nobody can store',
+    name: 'MQTT messages that cannot be stored',
+    answers: ['acknowledged'],
     run: (attacker, note) =>
       keepPublishing(attacker, note, [
         ['base/state', '{"a":{"_bsontype":1}}'],
