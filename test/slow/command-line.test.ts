@@ -147,7 +147,7 @@ test('shows the secret of a webhook that a file creates, and which entity of a f
 });
 
 test('says that the login or the password is wrong', async () => {
-  const { code, stderr } = await vigil('login', 'nobody');
+  const { code, stderr } = await vigil('login', 'unknown');
   expect([code, stderr]).toEqual([1, 'The login or the password is wrong\n']);
 });
 
@@ -162,10 +162,10 @@ test.each([
   ['a missing argument', ['packets'], 2, 'An argument is missing: vigil packets <object>'],
   ['a missing file', ['apply', '-f', '/no/such/file'], 1, 'There is no file or folder /no/such/file'],
   ['an option that is not a number', ['listen', '--count', 'none'], 2, '--count: none is not a number above 0'],
-  ['an address of no receiver', ['listen', '--forward', 'localhost:3000'], 2, '--forward: expected an address'],
+  ['a receiver without a scheme', ['listen', '--forward', 'localhost:3000'], 2, '--forward: expected an address'],
   ['a missing recording', ['device', 'truck-7', '--file', '/no/such.csv'], 1, 'no such file or directory'],
-  ['an object that nobody has', ['listen', 'nobody'], 1, 'There is no object nobody'],
-  ['an unknown object', ['packets', 'nobody'], 1, '404 Not Found'],
+  ['an unknown object of live events', ['listen', 'unknown'], 1, 'There is no object unknown'],
+  ['an unknown object', ['packets', 'unknown'], 1, '404 Not Found'],
   ['another address without a login', ['objects', '--url', 'http://127.0.0.1:1'], 1, 'Not logged in'],
 ])('explains %s', async (_, args, code, reason) => {
   const result = await vigil(...args);

@@ -1,6 +1,6 @@
 /**
- * docker-compose.yml on a real container engine: as it starts, grows, breaks, is updated, backed up and watched. Left out, and
- * said so, where no engine can be had. The tests follow one installation, in their order.
+ * docker-compose.yml on a real container engine: start, scaling, kills, updates, backups and monitoring. Skipped with a message if no
+ * engine can be started. The tests use one installation, in their order.
  */
 import { appendFile, chown, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
 });
 
-/** A command of the handbook, which has to be in there; `{{…}}` stands for what an operator fills in. */
+/** A command that deploy.md contains, with the placeholders that an operator fills in. */
 async function documented(line: string, filled: Record<string, string> = {}): Promise<string> {
   expect(await readFile(HANDBOOK, 'utf8')).toContain(line);
   return Object.entries(filled).reduce((text, [name, value]) => text.replace(name, value), line);
@@ -66,7 +66,7 @@ async function underLoad(change: (load: Load) => Promise<unknown>): Promise<Kept
 
 const KEPT = { acknowledged: expect.any(Number), lost: 0, doubled: 0 };
 
-/** Whom the proxy says it is, over TLS; null where nobody answers. */
+/** The name in the certificate of the proxy; null without TLS. */
 function nameOf(tlsUrl: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connectTls({ port: Number(new URL(tlsUrl).port), host: '127.0.0.1', rejectUnauthorized: false });
@@ -89,7 +89,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   afterAll(() => docker.engine.stop(), TEST_TIMEOUT_MS);
 
   test(
-    'starts with nothing prepared, walks the tour through the proxy, and leaves no volume without a name',
+    'starts without preparation, runs the tour through the proxy, and creates no unnamed volume',
     async () => {
       const { given, shown, code, stderr } = await runTour('docs/tutorial.md', { url: docker.url, password });
       expect(given).toEqual(shown);
@@ -104,7 +104,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'grows to three instances while it answers, and stays at three',
+    'scales to three instances while it answers, and keeps three',
     async () => {
       const { failures, ...kept } = await underLoad(async () => {
         await up({ APP_INSTANCES: '3' });
@@ -134,7 +134,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'ends the proxy in order though WebSockets are open',
+    'stops the proxy with exit code 0 while WebSockets are open',
     async () => {
       const socket = io(docker.url, { transports: ['websocket'], auth: { token }, forceNew: true });
       endings.push(() => socket.disconnect());
@@ -149,7 +149,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'speaks TLS, takes a renewed certificate without an interruption, and refuses what cannot be used',
+    'serves TLS, uses a renewed certificate without an interruption, and refuses an invalid one',
     async () => {
       const { folder } = docker.stack;
       const settings = { ...base, TLS_CERT: join(folder, 'cert.pem'), TLS_KEY: join(folder, 'key.pem') };
@@ -180,7 +180,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   (HAS_IPV6 ? test : test.skip)(
-    'tells the service the addresses of clients from outside, those of IPv6 as well',
+    'passes the IPv4 and IPv6 addresses of clients on other machines to the service',
     async () => {
       const { folder } = docker.stack;
       certifyInto(folder, 'last.example');
@@ -194,7 +194,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
       const path = '/api/v1/auth/token';
       const sent = await requestFromOutside(docker.engine, 8443, path, { login: 'admin', password });
       expect(sent.map(({ status }) => status)).toEqual([200, 200]);
-      // Lines are gathered for a moment before they are written.
+      // The log is written with a delay.
       const areLogged = async () => {
         const log = await docker.stack.sh('docker compose logs --no-log-prefix app');
         return sent.every(({ address }) => log.includes(`"address":"${address}"`));
@@ -205,7 +205,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'is updated while it answers, and nothing but the instances is replaced',
+    'updates while it answers, and replaces only the instances',
     async () => {
       await up();
       await waitForHealthy(docker, 'app');
@@ -228,7 +228,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'is backed up and restored by the commands of the handbook',
+    'restores a backup with the commands of deploy.md',
     async () => {
       const { folder, sh } = docker.stack;
       await mkdir(join(folder, 'backups'));
@@ -250,14 +250,14 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'makes backups by itself, and shows what it counts, with the profiles for that',
+    'makes scheduled backups and shows metrics with the profiles backup and observe',
     async () => {
       await up({ COMPOSE_PROFILES: 'backup,observe' });
       const listed = () => docker.stack.sh('docker compose exec -T backup ls /backups');
       await until(async () => /^\d{4}-\S+\d$/.test(await listed()), 'the first backup', CONTAINER_TIMEOUT_MS, 300);
       const read = await documented('docker compose exec grafana cat /secrets/admin-password');
       const shown = await docker.stack.sh(read.replace('exec', 'exec -T'));
-      // biome-ignore lint/suspicious/noExplicitAny: what the stand-in of Grafana tells
+      // biome-ignore lint/suspicious/noExplicitAny: the answer of Grafana's stand-in
       const ask = (): Promise<any> =>
         fetch(docker.grafanaUrl).then(
           (answer) => answer.json(),
@@ -281,7 +281,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'is the same installation after down and up',
+    'keeps data and passwords after down and up',
     async () => {
       await docker.stack.sh('docker compose --profile "*" down');
       await docker.stack.sh('docker compose up -d');
@@ -293,7 +293,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
   );
 
   test(
-    'becomes one of three members of MongoDB, of which the first may be killed',
+    'extends MongoDB to three members, and keeps packets when the first one is killed',
     async () => {
       await up({ COMPOSE_FILE: 'docker-compose.yml:docker-compose.replicas.yml' });
       await waitForHealthy(docker, 'app');

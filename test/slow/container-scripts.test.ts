@@ -1,4 +1,4 @@
-/** The scripts that docker-compose.yml runs beside the service: backups by themselves, and how an instance is. */
+/** The scripts that docker-compose.yml runs beside the service: scheduled backups, and the health check. */
 import { cp, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,18 +38,18 @@ const settings = (env: Record<string, string> = {}) => ({
 const startSchedule = (...args: string[]) => startProgram(['scripts/ops/backup.mjs', ...args], settings());
 const check = () => startSchedule('--check').ended;
 
-test('makes a backup where there is none, then waits; keeps the newest, and what was cut off is gone', async () => {
+test('makes the first backup, waits for the next one, keeps the newest and removes incomplete ones', async () => {
   expect(await check()).toBe(1);
   const first = startSchedule();
   endings.push(() => first.child.kill('SIGKILL'));
-  await until(async () => (await backups()).length === 1, 'the first backup', 30_000);
-  await until(() => check().then((code) => code === 0), 'the newest is young enough', 30_000);
+  await until(async () => (await backups()).length === 1, 'the first backup');
+  await until(() => check().then((code) => code === 0), 'the newest is young enough');
   first.child.kill('SIGTERM');
   expect(await first.ended).toBe(0);
   const [made = ''] = await backups();
   for (const name of ['2026-01-01T00-00-00', '2026-01-02T00-00-00', '2026-01-03T00-00-00.partial', 'mine'])
     await cp(join(folder, made), join(folder, name), { recursive: true });
-  // So old that another one is due.
+  // Old enough that another one is due.
   const old = new Date(Date.now() - 2 * 3_600_000);
   for (const name of await backups()) await utimes(join(folder, name, 'manifest.json'), old, old);
   expect(await check()).toBe(1);
@@ -60,7 +60,7 @@ test('makes a backup where there is none, then waits; keeps the newest, and what
   );
   const second = startSchedule();
   endings.push(() => second.child.kill('SIGKILL'));
-  await until(async () => (await backups()).length === 3, 'the oldest two are gone', 30_000).catch((error: Error) => {
+  await until(async () => (await backups()).length === 3, 'the oldest two are removed').catch((error: Error) => {
     throw new Error(`${error.message}: ${second.output()}`);
   });
   const names = await readdir(folder);
@@ -71,22 +71,22 @@ test('makes a backup where there is none, then waits; keeps the newest, and what
 test.each([
   ['BACKUP_EVERY', '24 hours'],
   ['BACKUP_KEEP', '0'],
-])('refuses %s=%s and says what is expected', async (name, value) => {
+])('refuses %s=%s with the expected values', async (name, value) => {
   const { ended, output } = startProgram(['scripts/ops/backup.mjs'], settings({ [name]: value }));
   expect(await ended).toBe(1);
   expect(output()).toMatch(new RegExp(`^${name}: expected`));
 });
 
-test('says that an instance is well when it is ready, and otherwise why it is not', async () => {
+test('reports a ready instance as healthy, and others with the reason', async () => {
   const ask = async (port = opsPort): Promise<[number | null, string]> => {
     const { ended, output } = startProgram(['scripts/ops/health.mjs'], { OPS_PORT: port, TMPDIR: folder });
     return [await ended, output()];
   };
   expect(await ask()).toEqual([0, expect.stringContaining('ready')]);
   await line.cut();
-  await until(async () => (await ask())[0] === 1, 'it is not well', 30_000);
+  await until(async () => (await ask())[0] === 1, 'the instance is not healthy');
   expect(await ask()).toEqual([1, expect.stringMatching(/"reasons":\["/)]);
   await line.mend();
-  await until(async () => (await ask())[0] === 0, 'it is well again', 30_000);
+  await until(async () => (await ask())[0] === 0, 'the instance is healthy again');
   expect(await ask(String(await findFreePort()))).toEqual([1, '']);
 }, 120_000);

@@ -1,4 +1,4 @@
-/** The preparation of a fresh clone, run for real on a tiny project whose only dependency is the compiler of this one. */
+/** The preparation of a fresh clone (scripts/prepare.mjs), on a tiny project whose only dependency is the compiler of this one. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(base, { recursive: true, force: true }));
 
-test('a fresh clone is installed and compiled, and then left alone', async () => {
+test('installs and compiles a fresh clone once', async () => {
   const first = await prepare();
   expect(first).toEqual({ code: 0, said: 'Installing dependencies (first start only) …\nCompiling …\n' });
   expect(await built()).toEqual(['.stamp', 'src', 'src/main.js', 'src/pages', 'src/pages/index.html']);
@@ -58,7 +58,7 @@ test('a fresh clone is installed and compiled, and then left alone', async () =>
   expect(await readFile(join(base, 'dist', '.stamp'), 'utf8')).toBe(stamp);
 });
 
-test('a change is compiled, by one of many that start at once, and nothing old remains', async () => {
+test('compiles a change once if several start at the same time, and removes old files', async () => {
   await write('src/other.ts', 'export const two: number = 2;\n');
   await rm(join(base, 'src', 'main.ts'));
   const runs = await Promise.all([prepare('--quiet'), prepare('--quiet'), prepare('--quiet')]);
@@ -66,7 +66,7 @@ test('a change is compiled, by one of many that start at once, and nothing old r
   expect(await built('dist/src')).toEqual(['other.js', 'pages', 'pages/index.html']);
 });
 
-test('a source that does not compile stops the start with what the compiler says, until it is mended', async () => {
+test('fails with the message of the compiler until the source is fixed', async () => {
   await write('src/other.ts', 'export const two: string = 2;\n');
   for (const _again of [1, 2]) {
     const { code, said } = await prepare('--quiet');
@@ -76,7 +76,7 @@ test('a source that does not compile stops the start with what the compiler says
   expect(await prepare('--quiet')).toEqual({ code: 0, said: '' });
 });
 
-test('an installation that was cut off is done again, and one made by hand is taken', async () => {
+test('repeats an incomplete installation, and accepts one made by hand', async () => {
   await rm(join(base, 'node_modules', '.vigil-stamp'));
   expect((await prepare()).said).toBe('');
   await rm(join(base, 'node_modules', '.vigil-stamp'));
@@ -84,7 +84,7 @@ test('an installation that was cut off is done again, and one made by hand is ta
   expect(await prepare()).toEqual({ code: 0, said: 'Installing dependencies (first start only) …\n' });
 });
 
-test('an installation that fails says what npm says', async () => {
+test('fails with the message of npm if the installation fails', async () => {
   // The lock file of another package.json: npm refuses it without asking the network.
   await write('package-lock.json', { lockfileVersion: 3, packages: { 'node_modules/other': { version: '1.0.0' } } });
   const { code, said } = await prepare('--quiet');

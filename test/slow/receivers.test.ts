@@ -31,39 +31,42 @@ const RECEIVERS = (
   return found;
 });
 
-test.each(RECEIVERS)('runs %s, which takes what is signed, once, and nothing else', async (_file, command, argsOf) => {
-  const port = String(await findFreePort());
-  const url = `http://127.0.0.1:${port}/`;
-  const { body: object } = await service.admin('POST', 'objects', { id: `of-${command}`, name: 'x' });
-  const given = { url, objects: [object._id], events: ['object-packet'] };
-  const { body: handler } = await service.admin('POST', 'handlers', given);
-  const env = { PATH: process.env.PATH, WEBHOOK_SECRET: handler.secret };
-  const program = startProgram(argsOf(port), env, command === 'node' ? process.execPath : command);
-  programs.add(program);
-  await until(() => fetch(url, { method: 'POST', body: '{}' }).catch(() => null), 'the receiver to listen', 20_000);
-  await service.settled();
-  await service.admin('POST', `objects/${object._id}/packets`, { speed: 71 });
-  await waitForOutput(program, /("speed":71)/);
-  const listed = async () => (await service.admin('GET', `handlers/${handler._id}/deliveries`)).body;
-  await until(async () => (await listed())[0]?.state === 'delivered', 'the message to be delivered');
+test.each(RECEIVERS)(
+  'runs %s, which accepts signed messages once, and nothing else',
+  async (_file, command, argsOf) => {
+    const port = String(await findFreePort());
+    const url = `http://127.0.0.1:${port}/`;
+    const { body: object } = await service.admin('POST', 'objects', { id: `of-${command}`, name: 'x' });
+    const given = { url, objects: [object._id], events: ['object-packet'] };
+    const { body: handler } = await service.admin('POST', 'handlers', given);
+    const env = { PATH: process.env.PATH, WEBHOOK_SECRET: handler.secret };
+    const program = startProgram(argsOf(port), env, command === 'node' ? process.execPath : command);
+    programs.add(program);
+    await until(() => fetch(url, { method: 'POST', body: '{}' }).catch(() => null), 'the receiver to listen');
+    await service.settled();
+    await service.admin('POST', `objects/${object._id}/packets`, { speed: 71 });
+    await waitForOutput(program, /("speed":71)/);
+    const listed = async () => (await service.admin('GET', `handlers/${handler._id}/deliveries`)).body;
+    await until(async () => (await listed())[0]?.state === 'delivered', 'the message to be delivered');
 
-  const post = async (id: string, at: Date, body: string, secret = handler.secret): Promise<number> => {
-    const headers = {
-      ...{ 'webhook-id': id, 'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)) },
-      'webhook-signature': `v1,AAAA ${new Webhook(secret).sign(id, at, body)}`,
+    const post = async (id: string, at: Date, body: string, secret = handler.secret): Promise<number> => {
+      const headers = {
+        ...{ 'webhook-id': id, 'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)) },
+        'webhook-signature': `v1,AAAA ${new Webhook(secret).sign(id, at, body)}`,
+      };
+      return (await fetch(url, { method: 'POST', headers, body })).status;
     };
-    return (await fetch(url, { method: 'POST', headers, body })).status;
-  };
-  const [now, long] = [new Date(), new Date(Date.now() - 400_000)];
-  expect(await post('msg_1', now, '{"n":"first"}')).toBeLessThan(300);
-  expect(await post('msg_1', now, '{"n":"first"}')).toBeLessThan(300);
-  expect(await post('msg_2', long, '{"n":"old"}')).toBe(400);
-  expect(await post('msg_3', now, '{"n":"forged"}', `whsec_${'A'.repeat(43)}=`)).toBe(400);
-  await until(() => program.output().includes('first'), 'the message to be printed');
-  if (command !== 'php') expect(program.output().split('first')).toHaveLength(2);
-  expect(program.output()).not.toMatch(/old|forged/);
-  await service.admin('DELETE', `handlers/${handler._id}`);
-});
+    const [now, long] = [new Date(), new Date(Date.now() - 400_000)];
+    expect(await post('msg_1', now, '{"n":"first"}')).toBeLessThan(300);
+    expect(await post('msg_1', now, '{"n":"first"}')).toBeLessThan(300);
+    expect(await post('msg_2', long, '{"n":"old"}')).toBe(400);
+    expect(await post('msg_3', now, '{"n":"forged"}', `whsec_${'A'.repeat(43)}=`)).toBe(400);
+    await until(() => program.output().includes('first'), 'the message to be printed');
+    if (command !== 'php') expect(program.output().split('first')).toHaveLength(2);
+    expect(program.output()).not.toMatch(/old|forged/);
+    await service.admin('DELETE', `handlers/${handler._id}`);
+  },
+);
 
 test('forwards live events to a receiver as webhooks are sent, and repeats what fails', async () => {
   const receiver = await startReceiver();
@@ -77,17 +80,13 @@ test('forwards live events to a receiver as webhooks are sent, and repeats what 
   const secret = await waitForOutput(program, /WEBHOOK_SECRET=(\S+)/);
   await waitForOutput(program, /(Connected)/);
   const post = () => service.admin('POST', `objects/${object._id}/packets`, { speed: 71 });
-  await until(
-    async () => {
-      await post();
-      return receiver.received.length > 0;
-    },
-    'an event to be forwarded',
-    30_000,
-  );
+  await until(async () => {
+    await post();
+    return receiver.received.length > 0;
+  }, 'an event to be forwarded');
   // The first one may have been forwarded before its own answer was here.
   await post();
-  await until(() => receiver.received.length >= 3, 'the events to be forwarded', 30_000);
+  await until(() => receiver.received.length >= 3, 'the events to be forwarded');
   expect(await program.ended).toBe(0);
   const [failed, again, next] = receiver.received;
   expect([again?.id, again?.text]).toEqual([failed?.id, failed?.text]);

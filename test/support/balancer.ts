@@ -1,4 +1,4 @@
-/** nginx as docker-compose.yml runs it, with the very same script and configuration, before instances of a test. */
+/** nginx as docker-compose.yml runs it, with the same script and configuration, before instances of a test. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -20,18 +20,18 @@ export interface Balancer {
   readonly url: string;
   readonly tlsPort: number;
   readonly mqttUrl: string;
-  /** Where it runs: its temporary files are in `run`. */
+  /** The folder in which it runs: its temporary files are in `run`. */
   readonly folder: string;
   said(): string;
-  /** Asks it to end, and gives its exit code when it has; null after a signal. */
+  /** Sends SIGTERM; resolves with the exit code, null after a signal. */
   end(): Promise<number | null>;
   stop(): Promise<void>;
 }
 
 export interface BalancerOptions {
-  /** More of its environment. */
+  /** Variables of its environment beside the usual ones. */
   readonly env?: Record<string, string>;
-  /** Puts what it is to find into the folder of its secrets; a certificate, where nothing is said. */
+  /** Fills the folder of its secrets; by default with a certificate. */
   readonly prepare?: (secrets: string) => void;
 }
 
@@ -42,7 +42,7 @@ export function certify(secrets: string, name = 'vigil.example'): void {
   execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' });
 }
 
-/** Starts it and returns when an instance answers through it. A port that somebody else took meanwhile is given up. */
+/** Starts it, and resolves when an instance answers through it. Tries other ports if another program took one meanwhile. */
 export async function startBalancer(
   instances: readonly TestService[],
   options: BalancerOptions = {},
@@ -71,7 +71,7 @@ export async function startBalancer(
       ({ ok }) => ok,
       () => false,
     );
-  await until(async () => proxy.exitCode !== null || (await answers()), 'the balancer answers, or has ended', 30_000);
+  await until(async () => proxy.exitCode !== null || (await answers()), 'the balancer answers, or has ended');
   if (proxy.exitCode !== null) {
     console.warn(`the balancer ended: ${said}`);
     await rm(folder, { recursive: true, force: true });
@@ -82,7 +82,7 @@ export async function startBalancer(
     ...{ url, tlsPort, mqttUrl: `mqtt://127.0.0.1:${mqtt}`, folder },
     ...{ said: () => said, end },
     async stop() {
-      // Until then it may write what it finds out about the instances.
+      // It writes into the folder until it ends.
       await end();
       await rm(folder, { recursive: true, force: true });
     },

@@ -1,21 +1,21 @@
-/** The program as a person starts it, when the start fails: what it says, how it ends, and whether the documentation lists it. */
+/** The program as a person starts it, when the start fails: its output, its exit code, and whether the documentation lists the message. */
 import { readCode, readSection, readTable } from './docs/markdown.js';
 import { SERVICE, startProgram } from './program.js';
 
 export interface FailedStart {
   readonly code: number | null;
-  /** What it wrote, on both channels. */
+  /** Its output on both channels. */
   readonly said: string;
 }
 
-/** Starts the service as a process of its own, by a program that is put before it if there is one, and waits for its end. */
+/** Starts the service as a process of its own, with the program `before` it if given, and waits for its end. */
 export async function startFailing(env: Record<string, string>, before: readonly string[] = []): Promise<FailedStart> {
   const [program = '', ...args] = [...before, process.execPath, ...SERVICE];
   const { ended, output } = startProgram(args, { PATH: '', PORT: '0', ...env }, program);
   return { code: await ended, said: output().trim() };
 }
 
-/** Whether a row of docs/operations/troubleshooting.md is like the message; `…` stands for what differs. */
+/** Whether docs/operations/troubleshooting.md lists the message; `…` stands for the parts that differ. */
 export function isListed(message: string): boolean {
   const rows = readTable(readSection('docs/operations/troubleshooting.md', 'Troubleshooting'));
   const shown = rows.flatMap(([cell]) => readCode(cell)).filter((text) => text.includes('…'));

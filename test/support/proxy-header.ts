@@ -1,13 +1,13 @@
-/** Headers of version 2 of the PROXY protocol, sound ones and others. */
+/** Headers of version 2 of the PROXY protocol, valid and invalid ones. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 
 interface Header {
-  /** Eight groups of IPv6, or IPv4; none where not given. */
+  /** Eight groups of IPv6, or IPv4; without it, the header has no address. */
   readonly source?: string;
   readonly version?: number;
   readonly command?: number;
   readonly family?: number;
-  /** Bytes behind the addresses. */
+  /** The number of bytes after the addresses. */
   readonly more?: number;
 }
 

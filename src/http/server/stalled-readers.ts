@@ -1,6 +1,6 @@
 /**
  * Closes connections whose client does not read the response. Uses internals of Node.js: only the handle of a socket knows how much of
- * a large chunk was sent. Tested by test/slow/slow-readers.test.ts.
+ * a large chunk was sent. Tested by test/http/stalled-readers.test.ts.
  */
 import type { Socket } from 'node:net';
 import { responseOn } from './response-tracking.js';

@@ -1,4 +1,4 @@
-/** Brings an installation up on an engine of its own, once for all tests, or says why there is none to be had. */
+/** Starts an installation on an engine of its own, once for all tests, or prints why it cannot. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { logIn } from '../../support/api-call.js';
@@ -10,7 +10,7 @@ import { findPackages } from './packages.js';
 import { read } from './read.js';
 import { type Container, prepareStack, type Stack } from './stack.js';
 
-/** Nobody waits longer for a container: the machine may have other things to do. */
+/** How long a test waits for containers on a busy machine. */
 export const CONTAINER_TIMEOUT_MS = 90_000;
 const NETWORK_FAULT = /ECONN|ETIMEDOUT|EAI_AGAIN|ENOTFOUND|ERR_SOCKET|E5\d\d|network|integrity/i;
 
@@ -23,7 +23,7 @@ export interface Docker {
   readonly grafanaUrl: string;
 }
 
-/** Prepares the engine, the images and the files; null, and a line that says why, where something of it cannot be had. */
+/** Prepares the engine, the images and the files; null, with a line that gives the reason, if one of them cannot be had. */
 export async function prepareDocker(): Promise<Docker | null> {
   let engine: Engine | null = null;
   try {
@@ -46,7 +46,7 @@ export async function prepareDocker(): Promise<Docker | null> {
   }
 }
 
-/** What the compose file asks of an engine and its kernel: bridges, of IPv6 as well, published ports, bounds. */
+/** The features of the engine and its kernel that the compose file uses: bridges, also for IPv6, published ports, limits. */
 async function assertFeatures({ docker }: Engine): Promise<void> {
   const network = 'features';
   await docker('network', 'create', ...(HAS_IPV6 ? ['--ipv6', '--subnet', 'fd76::/64'] : []), network);
@@ -56,14 +56,14 @@ async function assertFeatures({ docker }: Engine): Promise<void> {
   await docker('network', 'rm', network);
 }
 
-/** Packages that cannot be fetched are a reason to leave out; a Dockerfile that does not work is none. */
+/** Packages that cannot be fetched skip the tests; a Dockerfile that fails does not. */
 async function assertBuildable(stack: Stack): Promise<void> {
   const { code, stdout, stderr } = await stack.shell('timeout 300 docker compose --progress plain build');
   if (code !== 0 && (code === 124 || NETWORK_FAULT.test(stdout + stderr)))
     throw new Error(`packages cannot be fetched: ${(stdout + stderr).slice(-500)}`);
 }
 
-/** Waits until the containers of a service are as many as are wanted, and healthy. */
+/** Waits until the service has this number of containers, and all are healthy. */
 export async function waitForHealthy({ stack }: Docker, service: string, count = 1): Promise<Container[]> {
   let found: Container[] = [];
   const areHealthy = async () => {
@@ -79,11 +79,11 @@ export async function waitForAnswers({ url }: Docker): Promise<void> {
   await read(url, null, 'objects');
 }
 
-/** Ends a container's first process as the kernel does when memory is short, and waits until it is back. */
+/** Kills the first process of a container as the kernel does when memory is short, and waits until it runs again. */
 export async function killContainer(docker: Docker, service: string, at = 0): Promise<void> {
   const containers = await docker.stack.containersOf(service);
   const { id, processId } = containers[at] as Container;
-  // Its init process passes signals on and cannot be killed from within.
+  // The init process forwards signals and cannot be killed from within the container.
   await docker.engine.inside('kill', '-9', String(processId));
   const isBack = async () => {
     const now = (await docker.stack.containersOf(service)).find((container) => container.id === id);

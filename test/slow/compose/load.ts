@@ -1,4 +1,4 @@
-/** Packets over HTTP and MQTT while containers come and go; none is sent twice by its writer, so each may be stored once at most. */
+/** Packets over HTTP and MQTT while containers are replaced. HTTP writers never repeat one, so each may be stored once at most. */
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -22,7 +22,7 @@ export interface Installation {
 export interface Load {
   /** Packets acknowledged so far, over HTTP and MQTT. */
   acknowledged(): number;
-  /** What went wrong for writers over HTTP, each as one line. */
+  /** The failed requests of writers over HTTP, one line each. */
   readonly failures: string[];
   /** Ends the writers, and compares what was acknowledged with what is stored. */
   stop(): Promise<Kept>;
@@ -70,8 +70,8 @@ export async function startLoad({ url, mqttUrl, token }: Installation): Promise<
 }
 
 /**
- * One request over a connection of its own: one that is kept may be closed by the proxy in the moment in which it is used again,
- * which clients cannot tell from a fault.
+ * Sends one request on a new connection: the proxy may close a kept connection at the moment of the next request, which clients cannot
+ * distinguish from a fault.
  */
 function post(url: string, token: string, body: object): Promise<number | undefined> {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
@@ -92,7 +92,7 @@ async function createOnce(url: string, token: string, id: string): Promise<void>
   if (made.status !== 200) throw new Error(JSON.stringify(made.body));
 }
 
-/** One packet after the other, each when the one before it is acknowledged; the client sends again what was not. */
+/** Publishes one packet after the other, each when the last one was acknowledged; the client repeats the others. */
 async function publishAll(
   device: MqttClient,
   prefix: string,

@@ -1,4 +1,4 @@
-/** A document larger than the service ever writes, changed by somebody else: it keeps nobody's events back. */
+/** Changes of a document that is larger than the database can report, made by another program. */
 import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ADMIN, openListener, useService } from '../support/fixture.js';
@@ -7,7 +7,7 @@ import { until } from '../support/until.js';
 const service = useService();
 const EIGHT_MIB = 8 * 1_024 ** 2;
 
-test('live events go on past it, and so does what is told to those who come back', async () => {
+test('sends the events after a change that is too large, also to clients that resume before it', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const listener = await service.listen(token);
   const { body: car } = await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
@@ -23,13 +23,13 @@ test('live events go on past it, and so does what is told to those who come back
     await objects.updateOne({ _id: huge }, { $set: { big: letter.repeat(EIGHT_MIB) } });
     await service.admin('POST', 'objects/car/packets', { n: 3 });
   }
-  await service.admin('PATCH', 'objects/car', { status: 'gone on' });
+  await service.admin('PATCH', 'objects/car', { status: 'parked' });
   await service.settled();
   const numbers = (received: readonly { name: string; payload: { n?: number } }[]) =>
     received.map(({ name, payload }) => payload.n ?? name);
   expect(numbers(listener.take())).toEqual([1, 2, 3, 3, 'object-update']);
   const back = await openListener(service.url, token, { since });
-  await until(() => back.received().length >= 4);
+  await until(() => back.received().length >= 4, 'the missed events');
   expect(numbers(back.take())).toEqual([2, 3, 3, 'object-update']);
   expect(
     service.logLines.filter((line) => line.includes('too large for the database to report')).length,

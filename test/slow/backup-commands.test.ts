@@ -1,4 +1,4 @@
-/** `npm run backup` and `npm run restore` with the embedded database: beside a service that runs, and without one. */
+/** `npm run backup` and `npm run restore` with the embedded database, while the service runs and while it does not. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ async function startVigil(dataFolder: string): Promise<{ url: string; program: P
   const env = { DATA_DIR: dataFolder, ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password };
   const program = run('src/main', [], env);
   running.add(program);
-  return { url: await waitForOutput(program, /running at (\S+)/, 60_000), program };
+  return { url: await waitForOutput(program, /running at (\S+)/), program };
 }
 
 async function stop(program: Program): Promise<void> {
@@ -46,7 +46,7 @@ async function logIn(url: string): Promise<Record<string, string>> {
   return { ...headers, Authorization: `Bearer ${((await answer.json()) as { token: string }).token}` };
 }
 
-test('what is backed up while the service runs is what a machine that was lost gets back', async () => {
+test('restores a backup that was made while the service ran into another data folder', async () => {
   const [first, second] = [join(base, 'first'), join(base, 'second')];
   const [live, still] = [join(base, 'backups', 'live'), join(base, 'backups', 'still')];
   const { url, program } = await startVigil(first);
@@ -88,7 +88,7 @@ test.each([
   ['restore', [], '--from is missing'],
   ['restore', ['--from', 'nothing'], 'is not a complete backup'],
   ['restore', ['--unknown'], "Unknown option '--unknown'"],
-])('%s %p says what is wrong', async (name, args, why) => {
+])('explains why it fails: %s %p', async (name, args, why) => {
   const { code, said } = await runScript(name, args as string[], join(base, 'none'));
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(why) });
   expect(said).not.toContain('    at ');
@@ -97,7 +97,7 @@ test.each([
 test.each([
   ['backup', ['--to', 'x']],
   ['shard', []],
-])('%s finds its database where the service does, also when a file says where', async (name, args) => {
+])('reads the address of the database from the file that the service reads: %s', async (name, args) => {
   const env = { MONGODB_URI_FILE: join(base, 'absent') };
   const { code, said } = await runScript(name, args as string[], join(base, 'none'), env);
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('MONGODB_URI_FILE cannot be read') });

@@ -1,4 +1,4 @@
-/** What the balancer does with those who have not shown who they are; and its own errors. */
+/** Requests without a valid token at the balancer, and the errors that it answers itself. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -7,6 +7,9 @@ import { type Balancer, HAS_NGINX, startBalancer } from '../support/balancer.js'
 import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 import { openWire, type Wire } from '../support/wire.js';
+
+/** More than the burst that scripts/ops/nginx.conf permits. */
+const REQUESTS = 600;
 
 let balancer: Balancer;
 let service: TestService;
@@ -38,7 +41,7 @@ const errorOf = (code: number, message: string, tag: string) =>
   `{"success":false,"code":"${code}","message":"${message}","tags":["${tag}"]}`;
 
 (HAS_NGINX ? describe : describe.skip)('behind nginx', () => {
-  test('refuses the body of a stranger before it has come, and keeps none of it', async () => {
+  test('refuses a request without a token before its body has arrived, and stores none of it', async () => {
     await withWire(async (wire) => {
       const head = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 16000000\r\n\r\n';
       await wire.send(`POST /api/v1/objects/car/packets HTTP/1.1\r\n${head}`, 'x'.repeat(1_000_000));
@@ -47,19 +50,18 @@ const errorOf = (code: number, message: string, tag: string) =>
     });
   });
 
-  test('passes a body on while it comes', async () => {
+  test('passes on a body while it arrives', async () => {
     await withWire(async (wire) => {
       const head = `Host: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n`;
       await wire.send(`POST /api/v1/objects/car/packets HTTP/1.1\r\n${head}`);
       await wire.send('{"speed":');
-      const isThere = () => readdir(join(balancer.folder, 'run', 'client'));
-      expect(await isThere()).toEqual([]);
+      expect(await readdir(join(balancer.folder, 'run', 'client'))).toEqual([]);
       await wire.send(`7${' '.repeat(989)}}`);
       expect((await wire.hasAnswers(1))[0]?.status).toBe(200);
     });
   });
 
-  test('passes an upgrade on to Socket.IO alone, and answers requests that ask for one elsewhere', async () => {
+  test('passes on upgrades to Socket.IO only, and answers other requests that ask for one', async () => {
     const h2c = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
     const request = (path: string, upgrade: string) =>
       `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n${upgrade}\r\n`;
@@ -107,7 +109,7 @@ const errorOf = (code: number, message: string, tag: string) =>
       'GET / HTTP/3.0\r\nHost: x\r\n\r\n',
       errorOf(505, 'HTTP Version Not Supported', 'error_not_implemented'),
     ],
-  ])('refuses %s in the words of the service', async (_what, bytes, error) => {
+  ])('refuses %s with the error format of the service', async (_what, bytes, error) => {
     await withWire(async (wire) => {
       await wire.send(bytes);
       const [answer] = await wire.hasAnswers(1);
@@ -121,15 +123,20 @@ const errorOf = (code: number, message: string, tag: string) =>
     });
   });
 
-  test('bounds how often a stranger may ask, and nobody who shows a token', async () => {
+  test('limits the rate of requests without a token, and of no others', async () => {
     const ask = (headers: Record<string, string> = {}) => fetch(`${balancer.url}/api/v1`, { headers });
-    const answers = await Promise.all(Array.from({ length: 600 }, () => ask()));
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThan(100);
-    expect(refused[0]?.headers.get('retry-after')).toBe('1');
-    expect(await refused[0]?.text()).toBe(errorOf(429, 'Too Many Requests', 'error_too_many_requests'));
+    let refused: Response | undefined;
+    // A busy machine may send so slowly that the rate permits many.
+    const isRefused = async () => {
+      const answers = await Promise.all(Array.from({ length: REQUESTS }, () => ask()));
+      refused = answers.find(({ status }) => status === 429);
+      return refused !== undefined;
+    };
+    await until(isRefused, 'a refused request');
+    expect(refused?.headers.get('retry-after')).toBe('1');
+    expect(await refused?.text()).toBe(errorOf(429, 'Too Many Requests', 'error_too_many_requests'));
     const headers = { Authorization: `Bearer ${token}` };
-    const known = await Promise.all(Array.from({ length: 600 }, () => ask(headers)));
+    const known = await Promise.all(Array.from({ length: REQUESTS }, () => ask(headers)));
     expect(new Set(known.map(({ status }) => status))).toEqual(new Set([200]));
   });
 });

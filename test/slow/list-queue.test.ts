@@ -1,4 +1,4 @@
-/** Lists that cost the database much: one caller's do not starve another's, and none goes on when its client has left. */
+/** The queue of lists that cost the database much: it serves callers in turn, and ends the work of clients that disconnected. */
 import { type ClientRequest, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
@@ -7,7 +7,7 @@ import { entityOf, expectRefusal } from '../support/answers.js';
 import { ADMIN, type Answer, type Call, startTestService, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
-/** So many that a scan takes longer than a busy machine needs to send the requests. */
+/** Enough that a scan takes longer than a busy machine needs to send the requests. */
 const LABELS = 120_000;
 const PASSWORD = 'a long enough password';
 // Where the machine is busy with something else, many scans, one after the other, take longer than a list may wait; and some are over
@@ -41,14 +41,14 @@ beforeAll(async () => {
   await service.settled();
 }, 180_000);
 
-/** Asks without waiting for an answer. */
+/** Creates a request without waiting for its answer. */
 function ask(path: string, token = tenants.noisy.token): ClientRequest {
   const headers = { Authorization: `Bearer ${token}` };
   return request(`${service.url}/api/v1/${path}`, { headers, agent: false }).on('error', () => undefined);
 }
 
 test('answers another caller while many counts of one wait', async () => {
-  // So that nothing of the callers has to be looked up any more.
+  // Afterwards nothing of the callers has to be looked up.
   for (const { call } of Object.values(tenants)) expect((await call('GET', SCAN)).status).toBe(200);
   let answered = 0;
   const asked = 24;
@@ -66,7 +66,7 @@ test('answers another caller while many counts of one wait', async () => {
   expect(new Set((await Promise.all(counts)).map(({ status }) => status))).toEqual(new Set([200]));
 }, 180_000);
 
-test('refuses with 429 what one caller asks for beyond what may wait, and nothing of another', async () => {
+test('refuses the lists of one caller with 429 beyond the number that may wait, and no list of another', async () => {
   const statuses: (number | undefined)[] = [];
   const asked = Array.from({ length: LIMITS.listsWaitingPerCaller + LIMITS.scansPerCaller + MORE_THAN_WAIT }, () =>
     ask(SCAN).on('response', ({ statusCode, headers }) => {
@@ -76,14 +76,14 @@ test('refuses with 429 what one caller asks for beyond what may wait, and nothin
   );
   try {
     for (const one of asked) one.end();
-    await until(() => statuses.includes(429), 'one is refused', 30_000);
+    await until(() => statuses.includes(429), 'one is refused');
     expect((await tenants.quiet.call('GET', SCAN)).status).toBe(200);
     expect((await tenants.noisy.call('GET', 'labels?limit=2')).body).toHaveLength(2);
   } finally {
     for (const one of asked) one.destroy();
   }
   const isAnswered = async () => (await tenants.noisy.call('GET', SCAN)).status === 200;
-  await until(isAnswered, 'the caller is answered again', 30_000);
+  await until(isAnswered, 'the caller is answered again');
 });
 
 /** Those of this test, not of others that use the same server. */
@@ -96,7 +96,7 @@ async function countScans(): Promise<number> {
 
 const INTERRUPTED = 11_601;
 
-test('ends a count in the database when its client leaves', async () => {
+test('ends a count in the database when its client disconnects', async () => {
   const db = service.client.db();
   await db.command({ profile: 2 });
   const interrupted = { ...isScan(), errCode: INTERRUPTED };
@@ -108,17 +108,17 @@ test('ends a count in the database when its client leaves', async () => {
     });
     asked.end();
     // It may be over before it was seen.
-    await until(async () => isOver || (await countScans()) > 0, 'the count is under way', 30_000);
+    await until(async () => isOver || (await countScans()) > 0, 'the count is under way');
     asked.destroy();
-    await until(async () => (await countScans()) === 0, 'the count has ended', 30_000);
+    await until(async () => (await countScans()) === 0, 'the count has ended');
     // It may have been over just before.
     return (await db.collection('system.profile').countDocuments(interrupted)) > 0;
   };
-  await until(endOne, 'a count was ended', 60_000);
+  await until(endOne, 'a count was ended');
   await db.command({ profile: 0 });
 }, 120_000);
 
-test('answers everyone who asks for the same at once, also when one of them leaves', async () => {
+test('answers all concurrent requests for the same list, also when one of the clients disconnects', async () => {
   const path = 'labels?limit=5000&only=name';
   const leaving = Array.from({ length: 5 }, () => ask(path));
   for (const one of leaving) one.end();
@@ -127,7 +127,7 @@ test('answers everyone who asks for the same at once, also when one of them leav
   for (const { status, body } of await Promise.all(answers)) expect([status, body.length]).toEqual([200, 5_000]);
 });
 
-test('counts the time that the database is busy towards RATE_LIMIT', async () => {
+test('counts the time of the database towards RATE_LIMIT', async () => {
   const counted = await startTestService({ env: { RATE_LIMIT: '2' } });
   try {
     const group = new ObjectId(entityOf(await counted.admin('GET', 'auth')).group as string);

@@ -1,4 +1,4 @@
-/** A connection that takes nothing of what it is told is ended, and nobody else notices. The time for it is scaled down. */
+/** Clients that do not read: their connections are ended, and other clients receive all events. The time for it is scaled down. */
 import { afterEach, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/model/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
@@ -13,7 +13,7 @@ afterEach(() => {
   for (const end of endings.splice(0)) end();
 });
 
-test('a client that pings but does not read is cut off; others hear everything', async () => {
+test('disconnects a client that pings but does not read, and sends others every event', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const slow = await openRaw(service.url, { Authorization: `Bearer ${token}` }, 'EIO=3');
   await slow.next('40');
@@ -24,23 +24,23 @@ test('a client that pings but does not read is cut off; others hear everything',
   );
   const connected = service.logLines.filter((line) => line.includes('"socket connected"')).at(-1);
   const { socket: id } = JSON.parse(connected ?? '{}');
-  const isCutOff = () => service.logLines.some((line) => line.includes('"socket disconnected"') && line.includes(id));
+  const isDisconnected = () =>
+    service.logLines.some((line) => line.includes('"socket disconnected"') && line.includes(id));
   const healthy = await service.listen(token);
   slow.pause();
   await service.admin('POST', 'objects', { id: 'flood', name: 'Flood' });
   const note = 'x'.repeat(60_000);
   let sent = 0;
-  for (; !isCutOff() && sent < 3_000; sent += 100) {
+  for (; !isDisconnected(); sent += 100) {
     const packets = Array.from({ length: 100 }, (_, at) => ({ n: sent + at, note }));
     expect((await service.admin('POST', 'objects/flood/packets', packets)).status).toBe(200);
   }
-  expect(isCutOff()).toBe(true);
   await service.settled();
   expect(healthy.socket.connected).toBe(true);
   expect(healthy.take().map(({ payload }) => payload.n)).toEqual(Array.from({ length: sent }, (_, n) => n));
 });
 
-test('what waits for many slow clients is kept once, not once for each', async () => {
+test('keeps what waits for many slow clients once, not once for each', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const count = 60;
   for (let at = 0; at < count; at++) {
@@ -57,7 +57,7 @@ test('what waits for many slow clients is kept once, not once for each', async (
     expect((await service.admin('POST', 'objects/heavy/packets', Array(20).fill(packet))).status).toBe(200);
   }
   await service.settled();
-  const toldBytes = rounds * 20 * packet.note.length;
+  const sentBytes = rounds * 20 * packet.note.length;
   // Were it kept for each, it would be sixty times as much, less what the network takes.
-  expect(heldBytes() - beforeBytes).toBeLessThan(15 * toldBytes);
+  expect(heldBytes() - beforeBytes).toBeLessThan(15 * sentBytes);
 });

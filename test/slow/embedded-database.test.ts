@@ -1,4 +1,4 @@
-/** The embedded database with a real mongod: what it promises about data, addresses, deaths and locked doors. */
+/** The embedded database with a real mongod: its data, address and access after stops, kills and freezes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
@@ -53,7 +53,7 @@ async function processOf(dataFolder: string): Promise<number> {
   return Number(await readFile(join(dataFolder, 'mongodb', 'data', 'mongod.lock'), 'utf8'));
 }
 
-/** A service in a process of its own, which is killed later. Gives the address of its database. */
+/** Starts the database in a process of its own, which is killed later; resolves with its address. */
 async function startInChild(dataFolder: string) {
   const options = { dataFolder, mongodBinary: null, searchPath, cacheFolder, cacheSizeMb: 256 };
   const code = `
@@ -76,7 +76,7 @@ async function killAndWait(child: Awaited<ReturnType<typeof startInChild>>['chil
   await exited;
 }
 
-test('the first start makes a private folder and a primary; the data is there after a stop', async () => {
+test('makes a private folder and a primary, and keeps the data after a stop', async () => {
   const folder = join(await makeFolder(), 'data');
   const first = await start(folder);
   expect(await open(first.uri).db('admin').command({ hello: 1 })).toMatchObject({
@@ -98,7 +98,7 @@ test('the first start makes a private folder and a primary; the data is there af
   expect(await idsIn(second.uri)).toEqual([1]);
 });
 
-test('what must be off is off, and nobody enters without the key', async () => {
+test('disables what the service does not use, and refuses clients without the key', async () => {
   const { uri } = await start(await makeFolder());
   const { parsed } = await open(uri).db('admin').command({ getCmdLineOpts: 1 });
   expect(parsed).toMatchObject({
@@ -116,7 +116,7 @@ test('what must be off is off, and nobody enters without the key', async () => {
   await expect(notesOf(uri).findOne({ $where: 'true' })).rejects.toThrow(/script/i);
 });
 
-test('mongod killed: it runs again at the same address, with every acknowledged write', async () => {
+test('restarts a killed mongod at the same address with every acknowledged write', async () => {
   const folder = await makeFolder();
   const { uri, said } = await start(folder);
   const notes = notesOf(uri);
@@ -134,13 +134,13 @@ test('mongod killed: it runs again at the same address, with every acknowledged 
     await write(10);
   }
   const restarts = () => said.filter((message) => message === 'MongoDB restarted');
-  // A client may find it sooner than who started it.
-  await until(() => restarts().length >= 2, 'the restart to be said');
+  // A client may connect before the restart is logged.
+  await until(() => restarts().length >= 2, 'the restarts in the log');
   expect(restarts()).toHaveLength(2);
   expect(await idsIn(uri)).toEqual(expect.arrayContaining(acknowledged));
 });
 
-test('a mongod that outlived its service is shut down, and its data taken over', async () => {
+test('stops a mongod whose service was killed, and takes over its data', async () => {
   const folder = await makeFolder();
   const { child, uri } = await startInChild(folder);
   await notesOf(uri).insertOne({ _id: 1 });
@@ -156,9 +156,9 @@ test('a mongod that outlived its service is shut down, and its data taken over',
 });
 
 test.each<{ hurt(processId: number): unknown; name: string }>([
-  { hurt: (processId) => process.kill(processId, 'SIGKILL'), name: 'service and mongod both killed' },
-  { hurt: freezeProcess, name: 'service killed, mongod left behind and not answering' },
-])('$name: the next start has the data', async ({ hurt }) => {
+  { hurt: (processId) => process.kill(processId, 'SIGKILL'), name: 'its service and mongod were both killed' },
+  { hurt: freezeProcess, name: 'its service was killed and its mongod hangs' },
+])('starts with the data after $name', async ({ hurt }) => {
   const folder = await makeFolder();
   const { child, uri } = await startInChild(folder);
   await notesOf(uri).insertOne({ _id: 1 });
@@ -169,14 +169,14 @@ test.each<{ hurt(processId: number): unknown; name: string }>([
   expect(await idsIn(again.uri)).toEqual([1]);
 });
 
-test('a second start on the same folder is refused and names the holder', async () => {
+test('refuses a second start on the same folder, and names the process that uses it', async () => {
   const folder = await makeFolder();
   const { uri } = await start(folder);
   await expect(start(folder)).rejects.toThrow(`The data folder ${folder} is in use by process ${process.pid}`);
   await notesOf(uri).insertOne({ _id: 1 });
 });
 
-test('a taken port: mongod moves, stays a primary, and keeps the new port', async () => {
+test('moves from a port that is taken to another one, and keeps that', async () => {
   const folder = await makeFolder();
   const first = await start(folder);
   await notesOf(first.uri).insertOne({ _id: 1 });
@@ -201,7 +201,7 @@ test('a taken port: mongod moves, stays a primary, and keeps the new port', asyn
   expect(await idsIn(third.uri)).toEqual([1, 2]);
 });
 
-test('a copy of the folder of a running service is another database', async () => {
+test('takes a copy of the folder as another database', async () => {
   const [folder, copy] = [await makeFolder(), await makeFolder()];
   const first = await start(folder);
   await first.stop();
@@ -213,13 +213,13 @@ test('a copy of the folder of a running service is another database', async () =
   expect(await idsIn(other.uri)).toEqual([]);
 });
 
-test('a folder that cannot be made says so', async () => {
+test('names a folder that cannot be created', async () => {
   const file = join(await makeFolder(), 'file');
   await writeFile(file, '');
   await expect(start(join(file, 'data'))).rejects.toThrow(`The data folder ${join(file, 'data')} cannot be written to`);
 });
 
-test('files that mongod refuses: the failed start says why, and frees the folder', async () => {
+test('reports why mongod refuses its files, and releases the folder', async () => {
   const folder = await makeFolder();
   await (await start(folder)).stop();
   const { data } = pathsOf(join(folder, 'mongodb'));
@@ -228,7 +228,7 @@ test('files that mongod refuses: the failed start says why, and frees the folder
   await expect(start(folder)).rejects.toThrow(/mongod exited/);
 });
 
-test('a mongod that starts no more is given up, with the reason', async () => {
+test('gives up a mongod that does not start any more, with the reason', async () => {
   const folder = await makeFolder();
   await (await start(folder)).stop();
   const ours = join(folder, 'mongodb');

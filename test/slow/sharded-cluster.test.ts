@@ -1,4 +1,4 @@
-/** The whole interface on a cluster of two shards that both hold packets, by two instances. */
+/** Two instances on a sharded cluster with packets on both shards. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -10,8 +10,6 @@ import { until } from '../support/until.js';
 
 const programs = await findPrograms();
 const OBJECTS = 8;
-// An event of one shard is told when the other one has said that it has nothing older.
-const EVENT_MS = 30_000;
 
 let cluster: Cluster;
 let first: TestService;
@@ -34,12 +32,12 @@ afterAll(async () => {
 }, 60_000);
 
 const shard = (uri: string) =>
-  promisify(execFile)(process.execPath, ['--import', 'tsx', 'scripts/shard.ts'], {
+  promisify(execFile)(process.execPath, ['dist/scripts/shard.js'], {
     env: { PATH: process.env.PATH, MONGODB_URI: uri },
   });
 
 (programs === null ? describe.skip : describe)('a sharded cluster', () => {
-  test('npm run shard declares the key, again without harm', async () => {
+  test('declares the shard key with npm run shard, also a second time', async () => {
     for (let n = 0; n < 2; n++) {
       const { stdout } = await shard(cluster.uri('vigil'));
       expect(stdout).toContain('spread over 2 shards by object and time');
@@ -49,7 +47,7 @@ const shard = (uri: string) =>
     });
   }, 60_000);
 
-  test('objects stay unique, on every instance', async () => {
+  test('keeps own ids of objects unique on every instance', async () => {
     objects = [];
     for (let n = 0; n < OBJECTS; n++) {
       const made = entityOf(await first.admin('POST', 'objects', { id: `car-${n}`, name: `Car ${n}` }));
@@ -65,7 +63,7 @@ const shard = (uri: string) =>
     await cluster.command({ moveChunk: 'vigil.packets', find: middle, to });
   }, 60_000);
 
-  test('packets of all objects are stored on both, read in order, and repeated once', async () => {
+  test('stores packets on both shards, reads them in order, and stores repeated ones once', async () => {
     for (const id of objects) {
       const packets = Array.from({ length: 50 }, (_, n) => ({ time: 1_700_000_000_000 + (49 - n) * 1_000, n: 49 - n }));
       expect((await first.admin('POST', `objects/${id}/packets`, packets)).body).toMatchObject({ count: 50 });
@@ -100,7 +98,7 @@ const shard = (uri: string) =>
     }
   }, 60_000);
 
-  test('the rest of the interface', async () => {
+  test('serves changes, commands, groups, stores and lists', async () => {
     const [id] = objects as [string];
     expect((await first.admin('PATCH', `objects/${id}`, { status: 'on tour', config: { hz: 5 } })).status).toBe(200);
     const together = objects.map((each, nth) => first.admin('PATCH', `objects/${each}`, { note: `n ${nth}` }));
@@ -117,7 +115,7 @@ const shard = (uri: string) =>
     expect((await second.admin('GET', 'objects?search=car&limit=3&only=id')).body).toHaveLength(3);
   }, 60_000);
 
-  test('live events of both shards arrive at both instances, in order, also those of an absence', async () => {
+  test('sends live events of both shards in order from both instances, also after an absence', async () => {
     const token = await first.tokenOf(ADMIN.login, ADMIN.password);
     const listeners = [await first.listen(token), await second.listen(token)];
     const sent: number[] = [];
@@ -128,7 +126,7 @@ const shard = (uri: string) =>
     const liveOf = (received: readonly { payload: { live?: number } }[]) =>
       received.flatMap(({ payload }) => payload.live ?? []);
     for (const { received } of listeners) {
-      await until(() => liveOf(received()).length >= sent.length, 'all events', EVENT_MS);
+      await until(() => liveOf(received()).length >= sent.length, 'all events');
       expect(liveOf(received())).toEqual(sent);
     }
     const position = listeners[0]?.received().at(-1)?.position ?? '';
@@ -136,12 +134,12 @@ const shard = (uri: string) =>
     await first.admin('POST', `objects/${objects[0]}/packets`, { live: 20 });
     await first.admin('POST', `objects/${objects.at(-1)}/packets`, { live: 21 });
     const back = await openListener(second.url, token, { since: position });
-    await until(() => liveOf(back.received()).length >= 2, 'what was missed', EVENT_MS);
+    await until(() => liveOf(back.received()).length >= 2, 'what was missed');
     expect(back.received().map(({ name, payload }) => payload.live ?? name)).toEqual([20, 21]);
     back.close();
   }, 120_000);
 
-  test('an object that is removed takes its packets with it, wherever they are', async () => {
+  test('removes the packets of a removed object from all shards', async () => {
     const id = objects.at(-1);
     expect((await first.admin('DELETE', `objects/${id}`)).status).toBe(200);
     const left = () =>
@@ -149,23 +147,6 @@ const shard = (uri: string) =>
         .db()
         .collection('packets')
         .countDocuments({ _oid: new ObjectId(id) });
-    await until(async () => (await left()) === 0, 'its packets are gone', 30_000);
+    await until(async () => (await left()) === 0, 'its packets are removed');
   }, 60_000);
-
-  (process.env.MEASURE ? test : test.skip)(
-    'how long an event takes',
-    async () => {
-      const listener = await first.listen(await first.tokenOf(ADMIN.login, ADMIN.password));
-      const times: number[] = [];
-      for (let n = 0; n < 40; n++) {
-        const startMs = performance.now();
-        await first.admin('POST', `objects/${objects[n % (OBJECTS - 1)]}/packets`, { mark: n });
-        await until(() => listener.received().some(({ payload }) => payload.mark === n), 'the event', EVENT_MS, 1);
-        times.push(Math.round(performance.now() - startMs));
-      }
-      times.sort((a, b) => a - b);
-      console.log({ events: times.length, p50Ms: times[20], p95Ms: times[38], maxMs: times.at(-1) });
-    },
-    300_000,
-  );
 });

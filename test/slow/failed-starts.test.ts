@@ -1,4 +1,4 @@
-/** A start that cannot be says why, in the words of docs/operations/troubleshooting.md, before it makes anything. */
+/** Starts that fail: the messages, which docs/operations/troubleshooting.md lists, and that nothing was created. */
 import { once } from 'node:events';
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -21,7 +21,7 @@ const start = (env: Record<string, string>, before?: string[]): Promise<FailedSt
 
 const SECRET = 'test-secret-0123456789-abcdefghijklmnop';
 
-test('on a port that is taken: nothing was made, so no password is lost', async () => {
+test('reports a port that is taken before it creates data', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
@@ -32,20 +32,20 @@ test('on a port that is taken: nothing was made, so no password is lost', async 
   await expect(access(join(base, 'data'))).rejects.toThrow('ENOENT');
 });
 
-test('in a data folder that cannot be one', async () => {
+test('reports a data folder that is a file', async () => {
   await writeFile(join(base, 'file'), '');
   const { code, said } = await start({ DATA_DIR: join(base, 'file') });
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('cannot be written to: EEXIST') });
   expect(isListed(said)).toBe(true);
 });
 
-(process.platform === 'linux' ? test : test.skip)('in a data folder where the system permits none', async () => {
+(process.platform === 'linux' ? test : test.skip)('reports a data folder that the system does not permit', async () => {
   const { code, said } = await start({ DATA_DIR: '/proc/vigil/data' });
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('cannot be written to: ENOENT') });
   expect(isListed(said)).toBe(true);
 });
 
-test('with a configuration that cannot be: every problem is told', async () => {
+test('reports every problem of the configuration', async () => {
   const { code, said } = await start({ PORT: '99999', LOG_LEVEL: 'loud', SECRET: 'short' });
   expect(code).toBe(1);
   expect(said.split('\n').map((line) => line.trim().split(':')[0])).toEqual([
@@ -56,7 +56,7 @@ test('with a configuration that cannot be: every problem is told', async () => {
   ]);
 });
 
-test.each(['OPS_PORT', 'MQTT_PORT'])('on a port of another kind that is taken: %s', async (name) => {
+test.each(['OPS_PORT', 'MQTT_PORT'])('reports that the port of %s is taken', async (name) => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
@@ -66,8 +66,8 @@ test.each(['OPS_PORT', 'MQTT_PORT'])('on a port of another kind that is taken: %
   expect(isListed(said)).toBe(true);
 });
 
-describe('in a data folder of somebody else', () => {
-  // What root may do in spite of a folder's mode is taken away from it.
+describe('a data folder of another user', () => {
+  // Without the capabilities with which root ignores the modes of folders.
   const asOthers =
     process.getuid?.() === 0 ? ['/usr/bin/setpriv', '--bounding-set=-dac_override,-dac_read_search'] : [];
   let folder: string;
@@ -77,11 +77,11 @@ describe('in a data folder of somebody else', () => {
   });
 
   test.each([
-    ['with the embedded database', '', {}],
-    ['that would have to be made', 'data', {}],
-    ['where only the secret would be', '', { MONGODB_URI: 'mongodb://127.0.0.1:1/vigil' }],
-    ['where only the database would be', '', { SECRET }],
-  ])('%s', async (_, inside, env) => {
+    ['for the embedded database', '', {}],
+    ['that has to be created', 'data', {}],
+    ['for the secret only', '', { MONGODB_URI: 'mongodb://127.0.0.1:1/vigil' }],
+    ['for the database only', '', { SECRET }],
+  ])('is reported: %s', async (_, inside, env) => {
     const { code, said } = await start({ DATA_DIR: join(folder, inside), ...env }, asOthers);
     const expected = `The data folder ${join(folder, inside)} cannot be written to: EACCES`;
     expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(expected) });
@@ -89,16 +89,16 @@ describe('in a data folder of somebody else', () => {
   });
 });
 
-test('with an address of a database that cannot be one', async () => {
+test('reports an invalid address of the database', async () => {
   const { code, said } = await start({ MONGODB_URI: 'mongodb://127.0.0.1:99999/vigil', SECRET });
   expect({ code, said }).toEqual({ code: 1, said: 'The MongoDB of MONGODB_URI cannot be used: Invalid URL' });
   expect(isListed(said)).toBe(true);
 });
 
 test.each([
-  ['that is not there', 'nowhere.pem', 'MQTT_TLS_KEY cannot be read: ENOENT'],
-  ['that is none', 'file', 'MQTT_TLS_KEY and MQTT_TLS_CERT cannot be used: '],
-])('with a key for devices %s', async (_, name, message) => {
+  ['does not exist', 'nowhere.pem', 'MQTT_TLS_KEY cannot be read: ENOENT'],
+  ['is no key', 'file', 'MQTT_TLS_KEY and MQTT_TLS_CERT cannot be used: '],
+])('reports an MQTT_TLS_KEY that %s', async (_, name, message) => {
   await writeFile(join(base, 'file'), '');
   const [file, uri] = [join(base, name), testUri()];
   const { code, said } = await start({
@@ -112,11 +112,11 @@ test.each([
 });
 
 test.each(['mongodb://127.0.0.1:1/vigil', 'mongodb+srv://nowhere.invalid/vigil'])(
-  'without its database it waits, says so, and stops when it is told to: %s',
+  'waits for its database, prints that, and stops on SIGTERM: %s',
   async (uri) => {
     const env = { PATH: '', PORT: '0', MQTT_PORT: '', STOP_DELAY: '0', MONGODB_URI: uri, SECRET, LOG_LEVEL: 'silent' };
     const program = startProgram(SERVICE, env);
-    await waitForOutput(program, /(Stop with)/, 30_000);
+    await waitForOutput(program, /(Stop with)/);
     const code = await program.end('SIGTERM');
     expect({ code, said: program.output() }).toEqual({
       code: 0,
@@ -125,7 +125,7 @@ test.each(['mongodb://127.0.0.1:1/vigil', 'mongodb+srv://nowhere.invalid/vigil']
   },
 );
 
-test('at an address that this machine does not have', async () => {
+test('reports a HOST that is no address of the machine', async () => {
   const { code, said } = await start({ HOST: '192.0.2.1' });
   expect({ code, said }).toEqual({
     code: 1,
@@ -133,17 +133,17 @@ test('at an address that this machine does not have', async () => {
   });
 });
 
-test('with a file of a secret that is not there', async () => {
+test('reports a SECRET_FILE that does not exist', async () => {
   const { code, said } = await start({ SECRET_FILE: join(base, 'nowhere') });
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('SECRET_FILE cannot be read: ENOENT') });
 });
 
-test('in production without a secret', async () => {
+test('reports a missing SECRET in production', async () => {
   const { code, said } = await start({ NODE_ENV: 'production', MONGODB_URI: 'mongodb://127.0.0.1:1/vigil' });
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('SECRET: required in production') });
 });
 
-test('with a password that the database refuses', async () => {
+test('reports a password that the database refuses', async () => {
   const uri = new URL(process.env.TEST_MONGODB_URI as string);
   uri.password = 'wrong';
   const { code, said } = await start({ MONGODB_URI: uri.href });

@@ -1,4 +1,4 @@
-/** Large bodies: read as small ones are, refused early where they would become too much, and no harm to the next request. */
+/** Large bodies of requests: how they are read, when they are refused, and the requests after them. */
 import { request } from 'node:http';
 import net from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -21,7 +21,7 @@ interface Sent {
   readonly body: { success: boolean; count?: number; helper?: { message: string } };
 }
 
-/** Sends packets; in pieces without a length where `isChunked`. */
+/** Sends packets; in chunks without a length where `isChunked`. */
 function post(text: string | Buffer, isChunked = false, object = 'car'): Promise<Sent> {
   return new Promise((resolve, reject) => {
     const bytes = Buffer.from(text);
@@ -44,7 +44,7 @@ const packetsOf = (count: number, pad: string) => Array.from({ length: count }, 
 
 describe.each([
   ['with its length', false],
-  ['in pieces', true],
+  ['in chunks', true],
 ])('a large body that is sent %s', (how, isChunked) => {
   test('is stored whole, in order', async () => {
     const object = `long-${isChunked}`;
@@ -59,8 +59,8 @@ describe.each([
   });
 
   test.each([
-    ['a comma too many at its end', (text: string) => text.replace(/\]$/, ',]')],
-    ['a comma too many in its midst', (text: string) => `${text.slice(0, -1)},,${text.slice(1)}`],
+    ['an extra comma at its end', (text: string) => text.replace(/\]$/, ',]')],
+    ['an extra comma in its middle', (text: string) => `${text.slice(0, -1)},,${text.slice(1)}`],
     ['no end', (text: string) => text.slice(0, -1)],
     ['another list after it', (text: string) => `${text}[]`],
     ['a word before it', (text: string) => `x${text}`],
@@ -73,7 +73,7 @@ describe.each([
     });
   });
 
-  test('is refused where it is not UTF-8', async () => {
+  test('is refused if it is not UTF-8', async () => {
     const bytes = Buffer.from(JSON.stringify(packetsOf(3_000, 'x'.repeat(300))));
     bytes[bytes.indexOf('xx')] = 0xff;
     expect(await post(bytes, isChunked)).toMatchObject({
@@ -82,7 +82,7 @@ describe.each([
     });
   });
 
-  test('names the packet at fault', async () => {
+  test('is refused with the path of the value that is not permitted', async () => {
     const packets = packetsOf(3_000, 'x'.repeat(300)).map((packet) => (packet.nth === 2_345 ? { $a: 1 } : packet));
     expect(await post(JSON.stringify(packets), isChunked)).toMatchObject({
       status: 400,
@@ -90,7 +90,7 @@ describe.each([
     });
   });
 
-  test('is refused where it is longer than may be', async () => {
+  test('is refused if it exceeds the limit', async () => {
     expect((await post(Buffer.alloc(MOST + 1, ' '), isChunked)).status).toBe(413);
   });
 });
@@ -103,7 +103,7 @@ describe('a body of 16 MiB', () => {
     ['objects in objects', '{"a":'.repeat(MOST / 6) + '1'.padEnd(MOST / 6, '}')],
     ['numbers', `[{"a":[${'1,'.repeat(MOST / 2 - 10)}1]}]`],
     ['fields', `[{${'"a":1,'.repeat(MOST / 6 - 2)}"a":1}]`],
-  ])('of %s is refused before it is there', async (_, text) => {
+  ])('is refused before it has arrived: %s', async (_, text) => {
     const { hostname, port } = new URL(service.url);
     const socket = net.connect(Number(port), hostname);
     let answer = '';
@@ -119,7 +119,7 @@ describe('a body of 16 MiB', () => {
     answer = '';
     socket.write(text.slice(text.length / 2));
     socket.write('GET /api/v1 HTTP/1.1\r\nHost: x\r\n\r\n');
-    await until(() => answer.includes('"name":"Vigil"'), 'the next answer', 30_000);
+    await until(() => answer.includes('"name":"Vigil"'), 'the next answer');
     socket.destroy();
   });
 });
@@ -132,7 +132,7 @@ describe('many large bodies at once', () => {
     expect(sent.map(({ status }) => status)).toEqual(Array(10).fill(200));
   });
 
-  test('are refused with 429 where one user has too many of them under way, and small ones are not', async () => {
+  test('are refused with 429 if one user has too many of them under way, while small ones are stored', async () => {
     const { hostname, port } = new URL(service.url);
     const count = Math.floor(LIMITS.bodyBytesPerCaller / MOST);
     const head = `POST /api/v1/objects/car/packets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;

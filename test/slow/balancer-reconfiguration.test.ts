@@ -1,4 +1,4 @@
-/** The balancer while things change: certificates are renewed, instances lose their database, others stand in front of it. */
+/** The balancer during changes: renewed certificates, instances without a database, and another proxy in front of it. */
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
@@ -37,7 +37,7 @@ async function start(options: BalancerOptions = {}, instances = [service]): Prom
 const secretsOf = ({ folder }: Balancer): string => join(folder, 'secrets');
 const peersOf = ({ folder }: Balancer): string => readFileSync(join(folder, 'run', 'peers.conf'), 'utf8');
 
-/** Whom the balancer says it is, over TLS; null where nobody answers. */
+/** The name in the balancer's certificate; null without TLS. */
 function nameOf({ tlsPort }: Balancer): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connectTls({ port: tlsPort, host: '127.0.0.1', rejectUnauthorized: false });
@@ -50,7 +50,7 @@ function nameOf({ tlsPort }: Balancer): Promise<string | null> {
   });
 }
 
-/** Everything that is answered to an EventSource. */
+/** The whole answer to an EventSource. */
 async function answerToEventSource(url: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   let answer = '';
@@ -66,7 +66,7 @@ async function answerToEventSource(url: string): Promise<string> {
 }
 
 (HAS_NGINX ? describe : describe.skip)('nginx', () => {
-  test('takes a renewed certificate, and no connection ends by that', async () => {
+  test('uses a renewed certificate, and keeps connections open', async () => {
     const balancer = await start();
     const socket = io(balancer.url, { transports: ['websocket'], auth: { token }, forceNew: true });
     endings.push(() => socket.disconnect());
@@ -77,34 +77,34 @@ async function answerToEventSource(url: string): Promise<string> {
     await until(() => socket.connected, 'it is connected');
     expect(await nameOf(balancer)).toBe('vigil.example');
     certify(secretsOf(balancer), 'renewed.example');
-    await until(async () => (await nameOf(balancer)) === 'renewed.example', 'the new certificate is shown', 30_000);
+    await until(async () => (await nameOf(balancer)) === 'renewed.example', 'the new certificate is shown');
     await service.admin('POST', 'objects/car/packets', { speed: 1 });
     await until(() => received.length > 0, 'the packet is received');
     expect(received).toEqual([1]);
   });
 
-  test('stays as it is while the certificate and its key do not belong together', async () => {
+  test('keeps the old certificate while the new one and its key do not match', async () => {
     const balancer = await start();
     rmSync(join(secretsOf(balancer), 'key.pem'));
     const other = await start();
     copyFileSync(join(secretsOf(other), 'key.pem'), join(secretsOf(balancer), 'key.pem'));
-    await until(() => /nginx keeps the old one/.test(balancer.said()), 'it says so', 30_000);
+    await until(() => /nginx keeps the old one/.test(balancer.said()), 'the message');
     expect(await nameOf(balancer)).toBe('vigil.example');
-    certify(secretsOf(balancer), 'mended.example');
-    await until(async () => (await nameOf(balancer)) === 'mended.example', 'a pair that fits is taken', 30_000);
+    certify(secretsOf(balancer), 'fixed.example');
+    await until(async () => (await nameOf(balancer)) === 'fixed.example', 'the matching pair is used');
   });
 
-  test('begins to speak TLS when a certificate comes, and ends when it goes', async () => {
+  test('starts TLS when a certificate is added, and stops it when the certificate is removed', async () => {
     const balancer = await start({ prepare: () => undefined });
     expect(await nameOf(balancer)).toBe(null);
     certify(secretsOf(balancer));
-    await until(async () => (await nameOf(balancer)) === 'vigil.example', 'TLS is spoken', 30_000);
+    await until(async () => (await nameOf(balancer)) === 'vigil.example', 'TLS is on');
     for (const name of ['cert.pem', 'key.pem']) rmSync(join(secretsOf(balancer), name));
-    await until(async () => (await nameOf(balancer)) === null, 'TLS is not spoken', 30_000);
+    await until(async () => (await nameOf(balancer)) === null, 'TLS is off');
     expect((await fetch(`${balancer.url}/api/v1`)).status).toBe(200);
   });
 
-  test('starts without TLS where the key is that of another certificate, and says so', async () => {
+  test('starts without TLS if the key belongs to another certificate, and logs that', async () => {
     const prepare = (secrets: string): void => {
       certify(secrets);
       const key = readFileSync(join(secrets, 'key.pem'));
@@ -116,7 +116,7 @@ async function answerToEventSource(url: string): Promise<string> {
     expect(balancer.said()).toContain('TLS is off: the certificate or its key is invalid');
   });
 
-  test('ends when it is asked to, though WebSockets would stay', async () => {
+  test('ends on SIGTERM while WebSockets are open', async () => {
     const balancer = await start({ env: { STOP_GRACE_S: '1' } });
     const socket = io(balancer.url, { transports: ['websocket'], auth: { token }, forceNew: true });
     endings.push(() => socket.disconnect());
@@ -136,7 +136,7 @@ async function answerToEventSource(url: string): Promise<string> {
     expect([headers[':status'], JSON.parse(body).id]).toEqual([200, 'car']);
   });
 
-  test('leaves an EventSource unanswered where others are told to come again', async () => {
+  test('closes the connection of an EventSource without an answer when other requests get 503', async () => {
     const away = await startTestService({ env: { TRUST_PROXY: '1', MQTT_PROXY: '1' } }, testUri());
     endings.push(() => away.stop());
     const balancer = await start({}, [away]);
@@ -146,9 +146,9 @@ async function answerToEventSource(url: string): Promise<string> {
   });
 
   test.each([
-    ['believes a proxy that it is told of', '127.0.0.0/8 ::1', { address: '203.0.113.7', isSecure: true }],
-    ['believes nobody else', '10.1.2.3', { address: '127.0.0.1', isSecure: false }],
-  ])('%s about where a request comes from', async (_what, trusted, { address, isSecure }) => {
+    ['trusts a proxy in PROXY_TRUST', '127.0.0.0/8 ::1', { address: '203.0.113.7', isSecure: true }],
+    ['trusts no other client', '10.1.2.3', { address: '127.0.0.1', isSecure: false }],
+  ])('%s about the address and scheme of a request', async (_what, trusted, { address, isSecure }) => {
     const balancer = await start({ env: { PROXY_TRUST: trusted } });
     const headers = { 'X-Forwarded-For': '198.51.100.1, 203.0.113.7', 'X-Forwarded-Proto': 'https' };
     const body = JSON.stringify(ADMIN);
@@ -162,7 +162,7 @@ async function answerToEventSource(url: string): Promise<string> {
   });
 });
 
-(HAS_NGINX ? describe : describe.skip)('nginx before instances that say whether they are ready', () => {
+(HAS_NGINX ? describe : describe.skip)('nginx before instances that report whether they are ready', () => {
   let lines: Line[];
   let instances: TestService[];
 
@@ -186,7 +186,7 @@ async function answerToEventSource(url: string): Promise<string> {
 
   const hostOf = (at: number): string => new URL(instances[at]?.url ?? '').host;
 
-  test('sends nothing more to one that is about to end, while that one still answers', async () => {
+  test('stops sending requests to an instance that is about to end while it still answers', async () => {
     const opsUrl = instances[0]?.service.opsUrl ?? '';
     const readyPort = new URL(opsUrl).port;
     const env = { TRUST_PROXY: '1', MQTT_PROXY: '1', HOST: '127.0.0.3', OPS_HOST: '127.0.0.3', OPS_PORT: readyPort };
@@ -194,33 +194,33 @@ async function answerToEventSource(url: string): Promise<string> {
     const ending = await startTestService({ env: { ...env, STOP_DELAY: '8s' } }, testUri());
     const host = new URL(ending.url).host;
     const balancer = await start({ env: { READY_PORT: readyPort, LOOK_EVERY: '4' } }, [...instances, ending]);
-    await until(() => peersOf(balancer).includes(`server ${host} `), 'it gets requests', 30_000);
+    await until(() => peersOf(balancer).includes(`server ${host} `), 'the instance gets requests');
     let hasEnded = false;
     const stopped = ending.stop().then(() => {
       hasEnded = true;
     });
-    await until(() => !peersOf(balancer).includes(`server ${host} `), 'it is left out', 20_000);
+    await until(() => !peersOf(balancer).includes(`server ${host} `), 'the instance is left out');
     expect([(await fetch(`${ending.url}/api/v1`)).status, hasEnded]).toEqual([200, false]);
     await stopped;
   }, 120_000);
 
-  test('sends nothing to one that lost its database while another has it, and all of them something when all did', async () => {
+  test('leaves out an instance that lost its database while another one has it, and none if all lost it', async () => {
     const opsUrl = instances[0]?.service.opsUrl ?? '';
     const balancer = await start({ env: { READY_PORT: new URL(opsUrl).port } }, instances);
     const has = (at: number) => peersOf(balancer).includes(`server ${hostOf(at)} `);
-    const hasBoth = (when: string) => until(() => has(0) && has(1), `both get requests ${when}`, 30_000);
+    const hasBoth = (when: string) => until(() => has(0) && has(1), `both get requests ${when}`);
     await hasBoth('at first');
     await lines[1]?.cut();
-    await until(() => !has(1), 'the second is left out', 30_000);
+    await until(() => !has(1), 'the second is left out');
     expect(has(0)).toBe(true);
     await lines[1]?.mend();
     await hasBoth('when the second is back');
     for (const line of lines) await line.cut();
     const isReady = (at: number) => fetch(`${instances[at]?.service.opsUrl}/ready`).then(({ ok }) => ok);
-    await until(async () => !(await isReady(0)) && !(await isReady(1)), 'none is ready', 30_000);
+    await until(async () => !(await isReady(0)) && !(await isReady(1)), 'none is ready');
     await hasBoth('while none is ready');
     for (const line of lines) await line.mend();
-    await until(async () => (await isReady(0)) && (await isReady(1)), 'both are ready', 30_000);
+    await until(async () => (await isReady(0)) && (await isReady(1)), 'both are ready');
     await hasBoth('in the end');
   }, 180_000);
 });

@@ -1,4 +1,4 @@
-/** A backup is everything, as it was at one moment; restored, it is the same to the last bit, and people log in as before. */
+/** Backups contain all data at one moment; a restored database is the same, byte by byte, with its logins. */
 import { createHash } from 'node:crypto';
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { HOUR_MS } from '../../src/model/units.js';
 import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
-// What the service notes about itself every second would change between two looks at everything, if a look takes a second.
+// The service writes its presence and leases every second, which would change the content during a comparison.
 Object.assign(LIMITS, { presenceRenewMs: HOUR_MS, partitionTickMs: HOUR_MS });
 
 let base: string;
@@ -52,7 +52,7 @@ interface Content {
   readonly indexes: readonly string[];
 }
 
-/** Every collection: its documents as they are stored, by a hash, and its indexes. */
+/** The content of every collection: a hash of its documents as they are stored, and its indexes. */
 async function contentOf(db: Db): Promise<Record<string, Content>> {
   const names = (await db.listCollections().toArray())
     .map(({ name }) => name)
@@ -75,7 +75,7 @@ async function contentOf(db: Db): Promise<Record<string, Content>> {
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** What is stored; where there is nothing, there may be no collection either. */
+/** The stored documents. An empty collection may not exist. */
 const documentsOf = (content: Record<string, Content>) =>
   Object.entries(content).flatMap(([name, { count, hash }]) => (count === 0 ? [] : [{ name, count, hash }]));
 
@@ -97,14 +97,14 @@ const backUp = async (name: string): Promise<string> => {
   return folder;
 };
 
-describe('restored into an empty database', () => {
+describe('a backup that is restored into an empty database', () => {
   const uri = testUri();
   afterAll(() => connectTo(uri, (client) => client.db().dropDatabase()));
 
-  test('it is the same, collection by collection', async () => {
+  test('has the same documents in every collection', async () => {
     const folder = join(base, 'whole');
     let before = await contentOf(service.client.db());
-    // Notes of what was done a moment ago may still come: what was the same before and after is what was backed up.
+    // Audit entries of the last requests may still be written: the backup counts if nothing changed during it.
     const isSame = async () => {
       await rm(folder, { recursive: true, force: true });
       const earlier = before;
@@ -112,7 +112,7 @@ describe('restored into an empty database', () => {
       before = await contentOf(service.client.db());
       return JSON.stringify(earlier) === JSON.stringify(before);
     };
-    await until(isSame, 'nothing changes during a backup', 30_000);
+    await until(isSame, 'a backup during which nothing changes');
     const manifest = await restoreBackup(uri, folder, false);
     const after = await connectTo(uri, (client) => contentOf(client.db()));
     expect(documentsOf(after)).toEqual(documentsOf(before));
@@ -128,7 +128,7 @@ describe('restored into an empty database', () => {
     );
   });
 
-  test('people log in, tokens hold, everything is where it was, and indexed', async () => {
+  test('accepts the logins and tokens, and has the same entities and indexes', async () => {
     const restored = await startTestService({}, uri);
     const token = await restored.tokenOf(BOB.login, BOB.password);
     const packets = await restored.as(token)('GET', 'objects/truck-7/packets?meta=true');
@@ -143,7 +143,7 @@ describe('restored into an empty database', () => {
     await restored.client.close();
   });
 
-  test('a second time it is refused, and with replace there is nothing left of what was there', async () => {
+  test('refuses a second restore, unless it replaces everything', async () => {
     const folder = join(base, 'whole');
     await expect(restoreBackup(uri, folder, false)).rejects.toThrow('not empty');
     const expected = (await readManifest(folder)).files.map(({ collection, documents }) => [collection, documents]);
@@ -156,7 +156,7 @@ describe('restored into an empty database', () => {
   });
 });
 
-test('it is of one moment, while others write: each packet has its label, which was written before it', async () => {
+test('contains the data of one moment while other clients write', async () => {
   const [labels, packets] = ['labels', 'packets'].map((name) => service.client.db().collection(name));
   const [object, pairs] = [new ObjectId(), { written: 0, done: false }];
   const writing = (async () => {
@@ -167,7 +167,7 @@ test('it is of one moment, while others write: each packet has its label, which 
       pairs.written = n;
     }
   })();
-  await until(() => pairs.written >= 20);
+  await until(() => pairs.written >= 20, 'pairs of a label and a packet');
   const begun = pairs.written;
   const folder = await backUp('moment');
   const ended = pairs.written;
@@ -189,7 +189,7 @@ test('it is of one moment, while others write: each packet has its label, which 
   });
 });
 
-describe('what is not a backup is not restored, and changes nothing', () => {
+describe('a restore', () => {
   const spoiled: [string, (folder: string) => Promise<unknown>, string][] = [
     ['without its manifest', (folder) => rm(join(folder, 'manifest.json')), 'it has no manifest.json'],
     ['with a file missing', (folder) => rm(join(folder, 'users.bson.gz')), 'users.bson.gz is missing'],
@@ -204,7 +204,7 @@ describe('what is not a backup is not restored, and changes nothing', () => {
     await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), ...more }));
   }
 
-  test.each(spoiled)('%s', async (name, spoil, why) => {
+  test.each(spoiled)('refuses a backup %s, and changes nothing', async (name, spoil, why) => {
     const folder = await backUp(name);
     await spoil(folder);
     const uri = testUri();
@@ -212,7 +212,7 @@ describe('what is not a backup is not restored, and changes nothing', () => {
     await connectTo(uri, async (client) => expect(await client.db().listCollections().toArray()).toEqual([]));
   });
 
-  test('one that ends too early leaves a database on which no Vigil starts, until it is restored whole', async () => {
+  test('that fails leaves a database on which Vigil does not start until it is restored completely', async () => {
     const folder = await backUp('short');
     const manifest = await readManifest(folder);
     const files = manifest.files.map((file) => (file.collection === 'labels' ? { ...file, documents: 9_999 } : file));
@@ -229,7 +229,7 @@ describe('what is not a backup is not restored, and changes nothing', () => {
   });
 });
 
-test('a folder is not written over; what holds secrets is for its owner alone', async () => {
+test('refuses a folder that is not empty, and makes files that only their owner can read', async () => {
   const folder = await backUp('modes');
   await expect(writeBackup(service.client, folder, 0)).rejects.toThrow('is not empty');
   const modes = await Promise.all(
@@ -239,7 +239,7 @@ test('a folder is not written over; what holds secrets is for its owner alone', 
   expect((await readdir(base)).filter((name) => name.endsWith('.partial'))).toEqual([]);
 });
 
-test('of a database that nobody has used there is none', async () => {
+test('refuses a database without data of Vigil', async () => {
   await connectTo(testUri(), async (client) => {
     await expect(writeBackup(client, join(base, 'nothing'), 0)).rejects.toThrow('no Vigil has used it');
   });

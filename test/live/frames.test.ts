@@ -1,4 +1,4 @@
-/** Connections that are kept alive (docs/reference/live-events.md): the frames themselves, as a client without any library sees them. */
+/** The frames of live connections (docs/reference/live-events.md), as a client without a library sees them. */
 import { afterEach, expect, test } from '@jest/globals';
 import { ADMIN, useService } from '../support/fixture.js';
 import { cookieOf, openRaw, type Raw, toEvent } from '../support/raw-socket.js';
@@ -19,7 +19,7 @@ async function open(headers: Record<string, string>, query?: string): Promise<Ra
 
 const bearer = async () => ({ Authorization: `Bearer ${await service.tokenOf(ADMIN.login, ADMIN.password)}` });
 
-/** A socket that has been let in. */
+/** A socket that was accepted. */
 async function enter(query?: string): Promise<Raw> {
   const raw = await open(await bearer(), query);
   await raw.next('40');
@@ -27,7 +27,7 @@ async function enter(query?: string): Promise<Raw> {
 }
 
 /** Whether the service still serves: a packet sent now is received by this socket. */
-async function expectHears(raw: Raw): Promise<void> {
+async function expectReceives(raw: Raw): Promise<void> {
   const id = `alive-${performance.now()}`;
   await service.admin('POST', 'objects', { id, name: id });
   const { body } = await service.admin('POST', `objects/${id}/packets`, {});
@@ -35,7 +35,7 @@ async function expectHears(raw: Raw): Promise<void> {
   expect([name, packet._id]).toEqual(['object-packet', body._id]);
 }
 
-test('0, then 40, then 42: connection parameters, the namespace, events with their position', async () => {
+test('sends 0, 40 and 42: connection parameters, the namespace, events with their position', async () => {
   const raw = await open({ Cookie: await cookieOf(service, ADMIN) });
   await raw.next('40');
   const { body: object } = await service.admin('POST', 'objects', { id: 'wire', name: 'Wire' });
@@ -48,7 +48,7 @@ test('0, then 40, then 42: connection parameters, the namespace, events with the
   expect(toEvent(await raw.next('42'))).toEqual(['object-packet', packet, detail]);
 });
 
-test('the first frame holds what old clients read, and the second is 40', async () => {
+test('sends the parameters that old clients read first, and then 40', async () => {
   const raw = await open(await bearer());
   await until(() => raw.frames.length >= 2);
   const [first, second] = raw.frames;
@@ -65,7 +65,7 @@ test('the first frame holds what old clients read, and the second is 40', async 
   expect(second).toBe('40');
 });
 
-test('2 is answered 3', async () => {
+test('answers 2 with 3', async () => {
   const raw = await enter();
   raw.socket.send('2');
   raw.socket.send('2');
@@ -74,17 +74,17 @@ test('2 is answered 3', async () => {
 });
 
 const REFUSED: [name: string, headers: () => Promise<Record<string, string>>][] = [
-  ['nobody', async () => ({})],
-  ['a token that is none', async () => ({ Authorization: 'Bearer nonsense' })],
-  ['a cookie that nobody signed', async () => ({ Cookie: 'sid=abc' })],
-  ['a signature that is not ours', async () => ({ Cookie: `${(await cookieOf(service, ADMIN)).slice(0, -3)}abc` })],
+  ['no login', async () => ({})],
+  ['an invalid token', async () => ({ Authorization: 'Bearer nonsense' })],
+  ['an unsigned cookie', async () => ({ Cookie: 'sid=abc' })],
+  ['a cookie with a wrong signature', async () => ({ Cookie: `${(await cookieOf(service, ADMIN)).slice(0, -3)}abc` })],
   [
-    'a bad token beside a good cookie',
+    'an invalid token beside a valid cookie',
     async () => ({ Authorization: 'Bearer x', Cookie: await cookieOf(service, ADMIN) }),
   ],
 ];
 
-test.each(REFUSED)('refused: %s gets 44"Unauthorized" and no event', async (_name, headers) => {
+test.each(REFUSED)('refuses %s with 44"Unauthorized", and sends no event', async (_name, headers) => {
   const raw = await open(await headers());
   expect(await raw.next('4')).toBe('44"Unauthorized"');
   await service.admin('POST', 'objects', { id: `refused-${performance.now()}`, name: 'x' });
@@ -93,7 +93,7 @@ test.each(REFUSED)('refused: %s gets 44"Unauthorized" and no event', async (_nam
   expect(raw.frames).toEqual(['3']);
 });
 
-test('EIO=4: the handshake waits for 40, a refusal is a connect_error, and the token may come as auth', async () => {
+test('waits for 40 in EIO=4, refuses with a connect_error, and takes a token as auth', async () => {
   const refused = await open({}, 'EIO=4');
   expect(JSON.parse((await refused.next('0')).slice(1))).toMatchObject({ upgrades: [], pingInterval: 25_000 });
   expect(refused.frames).toEqual([]);
@@ -104,23 +104,23 @@ test('EIO=4: the handshake waits for 40, a refusal is a connect_error, and the t
   const raw = await open({}, 'EIO=4');
   raw.socket.send(`40${JSON.stringify({ token })}`);
   expect(JSON.parse((await raw.next('40')).slice(2))).toEqual({ sid: expect.any(String) });
-  await expectHears(raw);
+  await expectReceives(raw);
 });
 
-test.each(['Bearer ', 'bearer ', ''])('Authorization with "%s" before the token lets in', async (scheme) => {
+test.each(['Bearer ', 'bearer ', ''])('accepts Authorization with "%s" before the token', async (scheme) => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const raw = await open({ Authorization: `${scheme}${token}` });
   expect(await raw.next('4')).toBe('40');
 });
 
-test('the Cookie header may carry other cookies and stray attributes', async () => {
+test('accepts a Cookie header with other cookies and attributes', async () => {
   const cookie = await cookieOf(service, ADMIN);
   const raw = await open({ Cookie: `a=1; ${cookie}; Path=/; Expires=Wed, 21 Oct 2099 07:28:00 GMT; HttpOnly` });
   expect(await raw.next('4')).toBe('40');
 });
 
 test.each(['https://evil.example', 'null', 'http://127.0.0.1.evil.example', 'http://127.0.0.1:1'])(
-  'a page of %s is refused before anything is told',
+  'refuses a page of %s before it sends anything',
   async (Origin) => {
     const headers = { Origin, Cookie: await cookieOf(service, ADMIN) };
     await expect(openRaw(service.url, headers)).rejects.toThrow(/refused: 40\d/);
@@ -130,7 +130,7 @@ test.each(['https://evil.example', 'null', 'http://127.0.0.1.evil.example', 'htt
   },
 );
 
-test('a page of our own is let in', async () => {
+test('accepts a page of its own origin', async () => {
   const raw = await open({ Origin: service.url, Cookie: await cookieOf(service, ADMIN) });
   expect(await raw.next('4')).toBe('40');
 });
@@ -147,7 +147,7 @@ const GARBAGE: (string | Buffer)[] = [
   `42["subscribe",${'['.repeat(5_000)}`,
 ];
 
-test.each(['EIO=3', 'EIO=4'])('%s: garbage harms neither the server nor anyone else', async (query) => {
+test.each(['EIO=3', 'EIO=4'])('survives garbage of one client with %s, and serves the others', async (query) => {
   const watcher = await enter();
   for (const frame of GARBAGE) {
     const raw = await open(await bearerOnce(), query);
@@ -167,7 +167,7 @@ test.each(['EIO=3', 'EIO=4'])('%s: garbage harms neither the server nor anyone e
   }
   expect(watcher.closedWith).toBeNull();
   expect(watcher.frames).toEqual([]);
-  await expectHears(watcher);
+  await expectReceives(watcher);
   expect(service.logLines.filter((line) => /"level":(50|60)/.test(line))).toEqual([]);
 });
 
@@ -177,29 +177,29 @@ async function bearerOnce(): Promise<Record<string, string>> {
   return headers;
 }
 
-test('a frame over the limit closes its socket with 1009, and no other', async () => {
+test('closes a socket that sends a frame over the limit with 1009, and no other', async () => {
   const [watcher, raw] = [await enter(), await enter()];
   raw.socket.send(`42["subscribe",{"objects":["${'x'.repeat(16 * 1_024)}"]}]`);
   await until(() => raw.closedWith !== null);
   expect(raw.closedWith).toBe(1009);
-  await expectHears(watcher);
+  await expectReceives(watcher);
 });
 
-test('a client that talks without end is cut off, and no other', async () => {
+test('disconnects a client that sends too many frames, and no other', async () => {
   const [watcher, raw] = [await enter(), await enter()];
   for (let at = 0; at < 1_000; at++) raw.socket.send('42["noise"]');
   await until(() => raw.closedWith !== null);
-  await expectHears(watcher);
+  await expectReceives(watcher);
 });
 
-test('there is no other namespace to listen in', async () => {
+test('refuses other namespaces', async () => {
   const raw = await enter();
   raw.socket.send('40/admin,');
   expect(await raw.next('44/admin,')).toBe('44/admin,{"message":"Invalid namespace"}');
-  await expectHears(raw);
+  await expectReceives(raw);
 });
 
-test('the polling handshake offers the WebSocket, and delivers events itself', async () => {
+test('offers the WebSocket in the polling handshake, and sends events by polling', async () => {
   const base = `${service.url}/socket.io/?EIO=3&transport=polling`;
   const poll = async (more = '') => {
     const answer = await fetch(`${base}${more}`, { headers: { ...(await bearerOnce()) } });
@@ -222,7 +222,7 @@ test('the polling handshake offers the WebSocket, and delivers events itself', a
   expect(await after).toMatch(/^\d+:42\["object-update",\{"id":"[0-9a-f]{24}","before":\{"status":""\},/);
 });
 
-test('a polling handshake without proof is told Unauthorized', async () => {
+test('refuses a polling handshake without a login as Unauthorized', async () => {
   const base = `${service.url}/socket.io/?EIO=3&transport=polling`;
   const first = await (await fetch(base)).text();
   const { sid } = JSON.parse(/\{.*?\}/.exec(first)?.[0] ?? '{}');

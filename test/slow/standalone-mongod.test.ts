@@ -1,4 +1,4 @@
-/** A MongoDB that is no replica set: the start says so, whatever the address claims. */
+/** Starts on a MongoDB that is not a replica set. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ afterAll(async () => {
 test.each([
   ['', 'is a standalone server; a replica set is needed'],
   ['?replicaSet=rs0', 'belongs to the replica set "rs0"'],
-])('an address that ends in "%s"', async (query, message) => {
+])('reports a standalone server for an address that ends in "%s"', async (query, message) => {
   const env = {
     MONGODB_URI: `mongodb://127.0.0.1:${mongod.port}/vigil${query}`,
     SECRET: 'test-secret-0123456789-abcdefghijklmnop',

@@ -1,4 +1,4 @@
-/** The embedded database on a small disk. Needs the right to mount a disk in memory. */
+/** The embedded database on a small disk that becomes full. Needs the right to mount a file system in memory. */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const search = {
 };
 const start = () => startEmbedded({ ...search, dataFolder: folder, mongodBinary: search.binary });
 
-/** Leaves no byte free, until the file is removed: also none of those that mongod gave back since. */
+/** Fills the disk until the file is removed, including the space that mongod has released since the last call. */
 function fillDisk(): string {
   const file = join(folder, 'filler');
   spawnSync('dd', ['if=/dev/zero', `of=${file}`, 'bs=64k', 'oflag=append', 'conv=notrunc']);
@@ -39,14 +39,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('says how much room a new database needs where there is too little, and takes what is enough', async () => {
+test('reports how much space a new database needs, and starts an existing one with less', async () => {
   if (!isMounted) return;
   const filler = join(folder, 'filler');
   await writeFile(filler, Buffer.alloc(300 * 1024 ** 2));
   await expect(start()).rejects.toThrow(/Too little disk space .* MiB .*DATA_DIR/);
   await rm(filler);
   await (await start()).stop();
-  // A database that is there is started with whatever room is left.
+  // An existing database starts with the space that is left.
   await writeFile(filler, Buffer.alloc(200 * 1024 ** 2));
   const database = await start();
   const ours = join(folder, 'mongodb');
@@ -62,7 +62,7 @@ test('says how much room a new database needs where there is too little, and tak
   expect(index).toBe('id_1');
 }, 120_000);
 
-test('waits for room while the disk is full, however often mongod fails meanwhile, and goes on by itself with all it had', async () => {
+test('waits for free space while mongod fails on the full disk, and then continues with all data', async () => {
   if (!isMounted) return;
   const ours = join(folder, 'mongodb');
   const [key, port] = [await readFile(pathsOf(ours).key, 'utf8'), Number(await readFile(pathsOf(ours).port, 'utf8'))];
@@ -105,7 +105,7 @@ test('waits for room while the disk is full, however often mongod fails meanwhil
     await makeWrite();
     return reports.some((report) => report.startsWith('The disk is full: '));
   };
-  await until(isReported, 'a report of the full disk', 60_000, 50);
+  await until(isReported, 'a report of the full disk');
   expect(exited).toBe('');
   await rm(filler);
   expect([await stored(), exited]).toEqual([1, '']);

@@ -1,4 +1,4 @@
-/** The balancer as docker-compose.yml runs it, nginx with the very same script and configuration, before two real instances. */
+/** The balancer that docker-compose.yml runs, nginx with the same script and configuration, before two instances. */
 import { type EventEmitter, once } from 'node:events';
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -41,7 +41,7 @@ interface Stream {
   close(): Promise<void>;
 }
 
-/** Listens to server-sent events through the balancer; returns when it is live. */
+/** Opens a stream of server-sent events through the balancer; resolves when it is live. */
 async function openStream(mark: string, since: string): Promise<Stream> {
   const stop = new AbortController();
   const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'X-Request-Id': mark };
@@ -74,7 +74,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
 }
 
 (HAS_NGINX ? describe : describe.skip)('behind nginx', () => {
-  test('requests reach every instance', async () => {
+  test('distributes requests over all instances', async () => {
     const marks = Array.from({ length: 20 }, (_, at) => `balanced-${at}`);
     for (const mark of marks) {
       const headers = { Authorization: `Bearer ${token}`, 'X-Request-Id': mark };
@@ -85,7 +85,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     }
   });
 
-  test.each(['websocket', 'polling'])('events arrive over %s', async (transport) => {
+  test.each(['websocket', 'polling'])('sends events over %s', async (transport) => {
     const socket = io(url, {
       transports: [transport],
       auth: { token },
@@ -107,7 +107,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     socket.disconnect();
   });
 
-  test('server-sent events arrive while the answer goes on; who comes back to the other instance misses and doubles nothing', async () => {
+  test('sends server-sent events as they happen, and resumes at the other instance without a gap or a duplicate', async () => {
     entityOf((await instances[0]?.admin('POST', 'objects', { id: 'streamed', name: 'Streamed' })) as never);
     const send = async (speed: number): Promise<void> => {
       const sent = await call('/api/v1/objects/streamed/packets', { method: 'POST', body: JSON.stringify({ speed }) });
@@ -128,7 +128,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     await send(4);
     const third = await openStream('stream-third', second.received.at(-1)?.position as string);
     await send(5);
-    await until(() => third.received.length === 2, 'what was said while nobody listened, and the fifth');
+    await until(() => third.received.length === 2, 'the missed event, and the fifth');
     await third.close();
     const speeds = [first, second, third].map(({ received }) => received.map(({ speed }) => speed));
     expect(speeds).toEqual([
@@ -143,7 +143,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     expect(new Set(places()).size).toBe(2);
   });
 
-  test('a body of the largest size passes, a larger one is refused', async () => {
+  test('passes on the largest permitted body, and refuses a larger one', async () => {
     const pad = 'x'.repeat(60_000);
     const packets = Array.from({ length: 250 }, (_, at) => ({ time: 1_700_000_000_000 + at, pad }));
     entityOf((await instances[0]?.admin('POST', 'objects', { id: 'big', name: 'big' })) as never);
@@ -161,8 +161,8 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     expect(JSON.parse(await read.text())).toHaveLength(250);
   });
 
-  (HAS_STREAMS ? test : test.skip)('devices reach an instance over MQTT', async () => {
-    const options = { username: 'nobody', password: 'nothing', reconnectPeriod: 0, protocolVersion: 4 } as const;
+  (HAS_STREAMS ? test : test.skip)('passes on MQTT connections of devices', async () => {
+    const options = { username: 'unknown', password: 'wrong', reconnectPeriod: 0, protocolVersion: 4 } as const;
     const device = connect(mqttUrl, options);
     const [{ code }] = await once(device as unknown as EventEmitter, 'error');
     // Refused by the service itself, which found no such device.
@@ -170,7 +170,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     device.end(true);
   });
 
-  test('TLS: cookies are Secure, and what a client says of where it comes from is not believed', async () => {
+  test('makes cookies Secure over TLS, and ignores X-Forwarded headers of clients', async () => {
     const body = JSON.stringify(ADMIN);
     const headers = {
       'Content-Type': 'application/json',
@@ -200,7 +200,7 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     expect(written().join()).not.toContain('203.0.113.7');
   });
 
-  test('an instance that ends takes nobody with it; with none left the answer is the error of the service', async () => {
+  test('sends requests to the remaining instance, and answers with the error of the service without one', async () => {
     const [first, second] = instances as [TestService, TestService];
     await second.service.stop();
     const statuses = await Promise.all(

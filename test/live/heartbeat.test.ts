@@ -1,4 +1,4 @@
-/** Connections that fall silent end; those that keep the heartbeat stay. The times are scaled down. */
+/** The heartbeat of Socket.IO clients: connections that stop answering end, and others stay. The times are scaled down. */
 import { afterEach, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { LIMITS } from '../../src/model/limits.js';
@@ -6,11 +6,10 @@ import { ADMIN, useService } from '../support/fixture.js';
 import { openRaw, type Raw } from '../support/raw-socket.js';
 import { until } from '../support/until.js';
 
-// A ping that came while a client still enters would not be answered: that takes less, on a busy machine too.
-const [INTERVAL_MS, TIMEOUT_MS] = [2_000, 2_500];
-// What a busy machine may take beside that.
-const SLACK_MS = 15_000;
-Object.assign(LIMITS, { pingIntervalMs: INTERVAL_MS, pingTimeoutMs: TIMEOUT_MS });
+// Long enough for a client on a busy machine to connect and answer.
+const INTERVAL_MS = 1_000;
+const PINGS = 4;
+Object.assign(LIMITS, { pingIntervalMs: INTERVAL_MS, pingTimeoutMs: 2_500 });
 
 const service = useService();
 const endings: (() => void)[] = [];
@@ -30,7 +29,7 @@ async function open(query: string): Promise<Raw> {
   return raw;
 }
 
-/** Comes by polling, as clients do by default, and then changes to a WebSocket. */
+/** Connects by polling, as clients do by default, and then upgrades to a WebSocket. */
 async function upgrade(protocol: 3 | 4): Promise<Raw> {
   const headers = await bearer();
   const base = `${service.url}/socket.io/?EIO=${protocol}&transport=polling`;
@@ -53,37 +52,38 @@ const WAYS: [name: string, enter: () => Promise<Raw>][] = [
   ['EIO=4, polling and then WebSocket', () => upgrade(4)],
 ];
 
-/** In every way at once: the tests wait, and do nothing else. */
+/** In all ways at the same time: the tests mostly wait. */
 const inEveryWay = (check: (name: string, enter: () => Promise<Raw>) => Promise<void>) => () =>
   Promise.all(WAYS.map(([name, enter]) => check(name, enter)));
 
 test(
-  'a client that falls silent is cut off after both times, not before',
+  'disconnects a client that does not answer',
   inEveryWay(async (name, enter) => {
-    const startMs = performance.now();
     const raw = await enter();
-    const longestMs = INTERVAL_MS + TIMEOUT_MS + SLACK_MS;
-    await until(() => raw.closedWith !== null, `${name}: the end of the connection`, longestMs);
-    const lastedMs = performance.now() - startMs;
-    expect([name, lastedMs > INTERVAL_MS + TIMEOUT_MS]).toEqual([name, true]);
+    await until(() => raw.closedWith !== null, `${name}: the end of the connection`);
+    // EIO=4: not before it was pinged. EIO=3: clients ping.
+    if (name.startsWith('EIO=4')) expect([name, raw.frames]).toEqual([name, expect.arrayContaining(['2'])]);
   }),
 );
 
 test(
-  'one that keeps the heartbeat stays, and hears',
+  'keeps a client that answers connected, and sends it events',
   inEveryWay(async (name, enter) => {
     const raw = await enter();
-    const old = name.startsWith('EIO=3');
-    // EIO=3: the client pings. EIO=4: the server does.
-    if (old) {
+    let pings = 0;
+    if (name.startsWith('EIO=3')) {
       const pinging = setInterval(() => raw.socket.send('2'), INTERVAL_MS);
       endings.push(() => clearInterval(pinging));
+      raw.socket.on('message', (data) => String(data) === '3' && pings++);
     } else {
-      raw.socket.on('message', (data) => String(data) === '2' && raw.socket.send('3'));
+      raw.socket.on('message', (data) => {
+        if (String(data) !== '2') return;
+        pings++;
+        raw.socket.send('3');
+      });
     }
-    const startMs = performance.now();
-    const [longMs, what] = [2 * (INTERVAL_MS + TIMEOUT_MS), 'twice both times'];
-    await until(() => performance.now() - startMs > longMs, what, longMs + SLACK_MS, 20);
+    // Longer than a silent client stays connected.
+    await until(() => pings >= PINGS || raw.closedWith !== null, `${name}: pings and their answers`);
     expect([name, raw.socket.readyState]).toEqual([name, WebSocket.OPEN]);
     const id = `kept-${name.replace(/\W/g, '')}`;
     await service.admin('POST', 'objects', { id, name: 'Kept' });

@@ -1,0 +1,26 @@
+/** The pool of buffers for long pages. */
+import { expect, test } from '@jest/globals';
+import { createBufferPool } from '../../../src/db/bson/buffer-pool.js';
+import { LIMITS } from '../../../src/model/limits.js';
+
+const pool = createBufferPool();
+const { memoryStepBytes: step, memoriesKept, memoryKeptBytes } = LIMITS;
+
+test('lends a released buffer again, to one borrower at a time', () => {
+  const first = pool.acquire(step + 1);
+  expect(first.length).toBe(2 * step);
+  pool.release(first);
+  const [again, other] = [pool.acquire(2 * step), pool.acquire(2 * step)];
+  expect([again, other].filter((one) => one === first)).toHaveLength(1);
+  expect(other).not.toBe(again);
+});
+
+test('keeps a bounded number of buffers of a bounded size', () => {
+  const lent = Array.from({ length: 2 * memoriesKept }, () => pool.acquire(3 * step));
+  for (const one of lent) pool.release(one);
+  const again = Array.from({ length: 2 * memoriesKept }, () => pool.acquire(3 * step));
+  expect(again.filter((one) => lent.includes(one)).length).toBeLessThanOrEqual(memoriesKept);
+  const large = pool.acquire(memoryKeptBytes + 1);
+  pool.release(large);
+  expect(pool.acquire(memoryKeptBytes + 1)).not.toBe(large);
+});
