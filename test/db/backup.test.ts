@@ -212,7 +212,7 @@ describe('a restore', () => {
     await connectTo(uri, async (client) => expect(await client.db().listCollections().toArray()).toEqual([]));
   });
 
-  test('that fails leaves a database on which Vigil does not start until it is restored completely', async () => {
+  test('leaves a database on which Vigil does not start if it fails, until it is repeated', async () => {
     const folder = await backUp('short');
     const manifest = await readManifest(folder);
     const files = manifest.files.map((file) => (file.collection === 'labels' ? { ...file, documents: 9_999 } : file));

@@ -146,20 +146,23 @@ async function answerToEventSource(url: string): Promise<string> {
   });
 
   test.each([
-    ['trusts a proxy in PROXY_TRUST', '127.0.0.0/8 ::1', { address: '203.0.113.7', isSecure: true }],
-    ['trusts no other client', '10.1.2.3', { address: '127.0.0.1', isSecure: false }],
-  ])('%s about the address and scheme of a request', async (_what, trusted, { address, isSecure }) => {
-    const balancer = await start({ env: { PROXY_TRUST: trusted } });
-    const headers = { 'X-Forwarded-For': '198.51.100.1, 203.0.113.7', 'X-Forwarded-Proto': 'https' };
-    const body = JSON.stringify(ADMIN);
-    const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body };
-    const before = service.logLines.length;
-    const cookie = (await fetch(`${balancer.url}/api/v1/auth`, init)).headers.get('set-cookie');
-    expect(/; Secure/.test(cookie ?? '')).toBe(isSecure);
-    const logins = () => service.logLines.slice(before).filter((line) => line.includes('"action":"login"'));
-    await until(() => logins().length > 0, 'the login is in the log of security events');
-    expect(JSON.parse(logins()[0] as string)).toMatchObject({ address });
-  });
+    ['of a proxy in PROXY_TRUST', '127.0.0.0/8 ::1', { address: '203.0.113.7', isSecure: true }],
+    ['of no other client', '10.1.2.3', { address: '127.0.0.1', isSecure: false }],
+  ])(
+    'takes the address and scheme of a request from X-Forwarded headers: %s',
+    async (_what, trusted, { address, isSecure }) => {
+      const balancer = await start({ env: { PROXY_TRUST: trusted } });
+      const headers = { 'X-Forwarded-For': '198.51.100.1, 203.0.113.7', 'X-Forwarded-Proto': 'https' };
+      const body = JSON.stringify(ADMIN);
+      const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body };
+      const before = service.logLines.length;
+      const cookie = (await fetch(`${balancer.url}/api/v1/auth`, init)).headers.get('set-cookie');
+      expect(/; Secure/.test(cookie ?? '')).toBe(isSecure);
+      const logins = () => service.logLines.slice(before).filter((line) => line.includes('"action":"login"'));
+      await until(() => logins().length > 0, 'the login is in the log of security events');
+      expect(JSON.parse(logins()[0] as string)).toMatchObject({ address });
+    },
+  );
 });
 
 (HAS_NGINX ? describe : describe.skip)('nginx before instances that report whether they are ready', () => {
