@@ -127,14 +127,8 @@ async function bundle() {
   const source = (name) => join(root, 'src', 'console', name);
   // MapLibre says that its files do nothing by themselves, but its worker does.
   const worker = { entryPoints: [{ in: source('map/worker.ts'), out: 'map-worker' }], ignoreAnnotations: true };
-  const sketch = { entryPoints: [{ in: source('map/sketch-worker.ts'), out: 'sketch-worker' }] };
-  const workers = [worker, sketch].map((one) =>
-    build({ ...common, ...one, define: { BASEMAP: JSON.stringify(basemap) } }),
-  );
-  for (const built of await Promise.all(workers)) addOutputs(built);
+  addOutputs(await build({ ...common, ...worker, define: { BASEMAP: JSON.stringify(basemap) } }));
   const define = {
-    BASEMAP: JSON.stringify(basemap),
-    SKETCH_WORKER: JSON.stringify(find('sketch-worker', '.js')),
     MAP_WORKER: JSON.stringify(find('map-worker', '.js')),
     'process.env.NODE_ENV': '"production"',
   };

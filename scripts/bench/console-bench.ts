@@ -17,8 +17,18 @@ export interface ConsoleBench {
 export type Row = readonly [title: string, value: number, bar: number | null, unit: string];
 
 export const BARS = {
-  ...{ pageKb: 60, mapKb: 460, basemapKb: 300, paintMs: 1_000, interactiveMs: 1_500 },
-  ...{ sharePercent: 25, taskMs: 100, heapMb: 60, keyMs: 100, rowsMs: 1_500, frames: 55, buildMs: 3_000 },
+  pageKb: 60,
+  mapKb: 460,
+  basemapKb: 300,
+  /** What browsers call good: the largest contentful paint, and the interaction to the next paint. */
+  paintMs: 2_500,
+  interactionMs: 200,
+  sharePercent: 25,
+  taskMs: 100,
+  heapMb: 60,
+  rowsMs: 1_500,
+  frames: 55,
+  buildMs: 3_000,
 };
 const WAIT_MS = 120_000;
 

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { BARS, type ConsoleBench, fleetOf, type Given, openLoggedIn, type Row } from './console-bench.js';
-import { openPage } from './console-pages.js';
+import { openPage, typeSlowly } from './console-pages.js';
 import { createProbe } from './console-probe.js';
 import { objectId } from './data.js';
 import { whilePosting } from './posting.js';
@@ -14,7 +14,6 @@ const WARM_MS = 6_000;
 const MINUTE_MS = 60_000;
 const CPU_MS = 15_000;
 const FRAMES_SECONDS = 4;
-const KEY_PAUSE_MS = 300;
 const SCROLL_PX = 25;
 
 /** The times of the measurements, which a short bench shortens. */
@@ -86,7 +85,7 @@ export async function measureMany(given: Given): Promise<Row[]> {
   // Without a graphics card, the map is drawn for long after the rows are there.
   await page.locator('.map[data-drawn]').waitFor();
   await wait(warmMs);
-  const keyMs = await measureKeys(page, 'truck 4');
+  const keyMs = await probe.interactionMs(() => typeSlowly(page, 'truck 4'));
   await page.getByRole('searchbox').fill('');
   await wait(warmMs);
   const frames = await probe.frames(
@@ -98,27 +97,8 @@ export async function measureMany(given: Given): Promise<Row[]> {
   const title = `${format(size.objects)} objects`;
   return [
     [`${title}: the first rows`, shownMs, BARS.rowsMs, 'ms'],
-    ['… from a key in the search to the next frame', keyMs, BARS.keyMs, 'ms'],
+    ['… from a key in the search to the next paint', keyMs, BARS.interactionMs, 'ms'],
     ['… scrolling the list', frames, BARS.frames, 'frames/s'],
     ['… heap', heapMb, null, 'MiB'],
   ];
-}
-
-/** The longest time from a key to the frame after it. */
-async function measureKeys(page: Page, text: string): Promise<number> {
-  const field = page.getByRole('searchbox');
-  await field.focus();
-  const times: number[] = [];
-  for (const key of text) {
-    // A frame has been drawn when a task runs that was queued while it was prepared.
-    await page.evaluate(`void (globalThis.keyTime = new Promise((done) => {
-      document.activeElement.addEventListener('keydown', ({ timeStamp }) => {
-        requestAnimationFrame(() => setTimeout(() => done(performance.now() - timeStamp)));
-      }, { once: true });
-    }))`);
-    await page.keyboard.press(key);
-    times.push(await page.evaluate('keyTime'));
-    await wait(KEY_PAUSE_MS);
-  }
-  return Math.max(...times);
 }

@@ -39,6 +39,14 @@ export async function logIn(page: Page, user: { login: string; password: string 
   await page.locator('.frame').waitFor();
 }
 
+const KEY_PAUSE_MS = 300;
+
+/** Types into the search as people do. */
+export async function typeSlowly(page: Page, text: string): Promise<void> {
+  await page.getByRole('searchbox').focus();
+  await page.keyboard.type(text, { delay: KEY_PAUSE_MS });
+}
+
 /** The built console, beside the folder in which npm runs scripts and tests. */
 export const CONSOLE_FOLDER = 'dist/console';
 

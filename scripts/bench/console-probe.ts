@@ -1,30 +1,33 @@
-// Measures a page of the console from inside: long tasks, the largest paint, frames, the share of the main thread, the heap.
+// Measures a page of the console from inside: the largest paint, interactions, long tasks, frames, the share of the main thread, the heap.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CDPSession, Page } from 'playwright-core';
 
 /** Runs before the scripts of the page. */
 const PROBE = `(() => {
-  const probe = (globalThis.probe = { tasks: [], paintMs: 0 });
+  const probe = (globalThis.probe = { tasks: [], interactions: [], paintMs: 0 });
   new PerformanceObserver((list) => {
     for (const { startTime, duration } of list.getEntries()) probe.tasks.push([startTime, duration]);
   }).observe({ type: 'longtask', buffered: true });
   new PerformanceObserver((list) => {
     for (const { startTime } of list.getEntries()) probe.paintMs = startTime;
   }).observe({ type: 'largest-contentful-paint', buffered: true });
+  new PerformanceObserver((list) => {
+    for (const { interactionId, duration } of list.getEntries()) if (interactionId > 0) probe.interactions.push(duration);
+  }).observe({ type: 'event', durationThreshold: 16, buffered: true });
 })()`;
 
 export interface Start {
   /** The largest contentful paint. */
   readonly paintMs: number;
-  /** When the awaited element was there, and no task of more than 50 ms began within half a second. */
-  readonly interactiveMs: number;
   /** When the awaited element was there. */
   readonly shownMs: number;
 }
 
 export interface Probe {
-  /** Opens an address, and measures until an element is there and the page is quiet. */
+  /** Opens an address, and measures until an element is there. */
   start(url: string, element: string): Promise<Start>;
+  /** The longest time from a key or a click to the next paint (INP of few interactions). */
+  interactionMs(run: () => Promise<unknown>): Promise<number>;
   /** The share of the main thread that is busy meanwhile, and its longest task. */
   busy(run: () => Promise<unknown>): Promise<{ share: number; longestMs: number }>;
   /** The same in time of the processor: without what other programs take, which make each task longer. */
@@ -48,6 +51,7 @@ export async function createProbe(page: Page, slowdown = 1): Promise<Probe> {
   if (slowdown > 1) await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
   return {
     start: (url, element) => measureStart(page, session, url, element),
+    interactionMs: (run) => measureInteractions(page, run),
     busy: (run) => measureBusy(page, session, run),
     busyCpu: (run) => measureBusyCpu(page, session, run),
     async heapMb() {
@@ -86,12 +90,18 @@ async function measureStart(page: Page, session: CDPSession, url: string, elemen
     (await session.send('Runtime.evaluate', { expression, returnByValue: true })).result.value as T;
   await page.goto(url);
   while ((await read('probe.shownMs')) === undefined) await wait(POLL_MS);
+  // The largest element may follow the awaited one.
   await wait(SETTLE_MS);
-  const found = await read<{ tasks: [number, number][]; paintMs: number; shownMs: number }>('probe');
-  let interactiveMs = found.shownMs;
-  for (const [beginMs, durationMs] of found.tasks)
-    if (beginMs < interactiveMs + QUIET_MS) interactiveMs = Math.max(interactiveMs, beginMs + durationMs);
-  return { paintMs: found.paintMs, shownMs: found.shownMs, interactiveMs };
+  const { paintMs, shownMs } = await read<Start>('probe');
+  return { paintMs, shownMs };
+}
+
+async function measureInteractions(page: Page, run: () => Promise<unknown>): Promise<number> {
+  await page.evaluate('probe.interactions.length = 0');
+  await run();
+  // The browser reports an interaction some time after its paint.
+  await wait(QUIET_MS);
+  return (await page.evaluate('Math.max(16, ...probe.interactions)')) as number;
 }
 
 /** By how much a metric of the page, in seconds, grows in each second. */

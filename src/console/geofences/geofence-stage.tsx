@@ -1,50 +1,42 @@
-/** The map of the geofences. Its code is loaded after the page is there. */
-import { useSignal } from '@preact/signals';
+/** The map of the geofences. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { GeofenceMap } from '../map/geofence-map.js';
 import { Icon } from '../parts/icon.js';
+import { NoMap, useMap } from '../parts/map-view.js';
 import { geofences } from '../state/geofences.js';
 import { isDark } from '../state/theme.js';
 import { t } from '../text/language.js';
 import type { Drawing } from './drawing.js';
 
 export function GeofenceStage({ drawing }: { drawing: Drawing }) {
-  const element = useRef<HTMLDivElement>(null);
-  const map = useRef<GeofenceMap | null>(null);
-  const state = useSignal<'loading' | 'ready' | 'impossible'>('loading');
-  useEffect(() => {
-    let isGone = false;
-    void import('../map/geofence-map.js')
-      .then(({ createGeofenceMap }) => {
-        if (isGone || element.current === null) return;
-        map.current = createGeofenceMap(element.current, {
-          ...{ label: t('data.geofences'), isDark: isDark.peek() },
-          onSelect: (id) => selectOn(drawing, id),
-          onShape: drawing.setShape,
-        });
-        state.value = 'ready';
-      })
-      .catch(() => {
-        state.value = 'impossible';
+  const { element, map, state } = useMap(async () => {
+    const { createGeofenceMap } = await import('../map/geofence-map.js');
+    return (container) =>
+      createGeofenceMap(container, {
+        label: t('data.geofences'),
+        isDark: isDark.peek(),
+        onSelect: (id) => selectOn(drawing, id),
+        onShape: drawing.setShape,
       });
-    return () => {
-      isGone = true;
-      map.current?.remove();
-    };
-  }, []);
-  useShown(map, drawing, state.value === 'ready');
+  });
+  useShown(map, drawing, state === 'ready');
   return (
     <div class="stage framed">
       <div ref={element} class="map" />
-      {state.value === 'impossible' && <p class="map-note">{t('map.impossible')}</p>}
-      <div class="map-buttons">
-        <button type="button" aria-label={t('map.zoomIn')} onClick={() => map.current?.zoomBy(1)}>
-          <Icon name="plus" />
-        </button>
-        <button type="button" aria-label={t('map.zoomOut')} onClick={() => map.current?.zoomBy(-1)}>
-          <Icon name="minus" />
-        </button>
-      </div>
+      {state === 'impossible' ? <NoMap /> : <ZoomButtons map={map} />}
+    </div>
+  );
+}
+
+function ZoomButtons({ map }: { map: { readonly current: GeofenceMap | null } }) {
+  return (
+    <div class="map-buttons">
+      <button type="button" aria-label={t('map.zoomIn')} onClick={() => map.current?.zoomBy(1)}>
+        <Icon name="plus" />
+      </button>
+      <button type="button" aria-label={t('map.zoomOut')} onClick={() => map.current?.zoomBy(-1)}>
+        <Icon name="minus" />
+      </button>
     </div>
   );
 }

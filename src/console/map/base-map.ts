@@ -22,8 +22,6 @@ export interface BaseMap {
   readonly map: GlMap;
   /** When layers can be added. */
   readonly loaded: Promise<void>;
-  /** When all of the ground is there; never, if it cannot be loaded. */
-  readonly drawn: Promise<void>;
   setDark(isDark: boolean): void;
 }
 
@@ -51,7 +49,6 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
   return {
     map,
     loaded: ground.then(() => undefined),
-    drawn: ground.then(({ drawn }) => drawn),
     setDark(wanted) {
       if (isDarkNow === wanted) return;
       isDarkNow = wanted;
@@ -62,7 +59,6 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
 
 interface Ground {
   readonly setDark: (isDark: boolean) => void;
-  readonly drawn: Promise<void>;
 }
 
 /** The ground: a style of the operator's, or the own outlines, with the operator's tiles on them. */
@@ -74,7 +70,7 @@ async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): 
   }
   if (hasStyle) {
     markDrawn(map);
-    return { setDark: () => undefined, drawn: Promise.resolve() };
+    return { setDark: () => undefined };
   }
   await settled(map);
   const basemap = addBasemap(map, isDark);
@@ -89,7 +85,6 @@ async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): 
     })
     .catch(() => undefined);
   return {
-    drawn: basemap.then(() => settled(map)),
     setDark(wanted) {
       void basemap.then(() => colorBasemap(map, wanted)).catch(() => undefined);
       void tiles.then((layer) => layer?.setDark(wanted)).catch(() => undefined);

@@ -12,27 +12,15 @@ export type GroundPart = 'land' | 'lines' | 'towns';
 /** The worker of the map makes the tiles of the ground, up to this level. */
 export const GROUND = { protocol: 'ground', maxLevel: 10 };
 
-export const GROUND_COLORS = {
+const GROUND_COLORS = {
   light: { land: '#f6f5f1', border: '#d3d0c6', coast: '#c3d1db', text: '#626b76', halo: '#f6f5f1' },
   dark: { land: '#1a222c', border: '#2d3946', coast: '#2a3846', text: '#8d99a6', halo: '#141b23' },
 };
 
 /** From this level on, the coarse outlines would look like polygons. */
 export const FINE_LEVEL = 3;
-const BORDER = { fromZoom: 2, fromPx: 0.6, toZoom: 8, toPx: 1.6 };
-
-/** The width of borders at a level of zoom, as the map draws them. */
-export function borderPx(zoom: number): number {
-  const part = Math.max(0, Math.min(1, (zoom - BORDER.fromZoom) / (BORDER.toZoom - BORDER.fromZoom)));
-  return BORDER.fromPx + (BORDER.toPx - BORDER.fromPx) * part;
-}
-
-const borderWidth = (): ExpressionSpecification => [
-  'interpolate',
-  ['linear'],
-  ['zoom'],
-  ...[BORDER.fromZoom, BORDER.fromPx, BORDER.toZoom, BORDER.toPx],
-];
+/** Thin on a map of continents. */
+const BORDER_PX: ExpressionSpecification = ['interpolate', ['linear'], ['zoom'], 2, 0.6, 8, 1.6];
 
 const PEOPLE: ExpressionSpecification = ['get', 'people'];
 /** In thousands. Cities are named at every zoom. */
@@ -81,7 +69,7 @@ function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpec
       },
       {
         ...{ id: 'borders', ...of('lines'), type: 'line', filter: ['!', ['get', 'isCoast']] },
-        paint: { 'line-color': color.border, 'line-width': borderWidth() },
+        paint: { 'line-color': color.border, 'line-width': BORDER_PX },
       },
     ],
     // The largest first, because the letters of all names, drawn in one task, are a long one.

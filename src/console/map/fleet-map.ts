@@ -9,7 +9,7 @@ import { createGeofenceLayer, type GeofenceLayer } from './geofence-layer.js';
 import { toLat, toLon, toX, toY } from './mercator.js';
 import { ObjectPoints, type View } from './object-points.js';
 import { createPointCanvas, type PointCanvas, type PointCanvasOptions } from './point-canvas.js';
-import { POINT_COLORS } from './point-sketch.js';
+import { POINT_COLORS } from './point-shapes.js';
 
 const CLICK_PX = 16;
 /** The share of the map's width and height in which a followed object may move. */
@@ -32,8 +32,6 @@ export interface FleetMap {
   zoomBy(levels: number, originalEvent: Event): void;
   showAll(): void;
   remove(): void;
-  /** When all of it is drawn, or it shows another place than at its beginning. */
-  readonly drawn: Promise<void>;
 }
 
 /** Throws where the browser cannot draw it. */
@@ -52,7 +50,6 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   showNames(map, container, (at) => points.nearest(view(), at, CLICK_PX));
 
   return {
-    drawn: Promise.race([base.drawn, moved(map, camera.isPlaced)]),
     update(shown): void {
       points.show(shown);
       points.mark(selected);
@@ -101,12 +98,6 @@ function addPointCanvas(map: GlMap, options: PointCanvasOptions): PointCanvas {
   }
 }
 
-/** When the map leaves the place where it began. */
-const moved = (map: GlMap, isPlaced: () => boolean): Promise<void> =>
-  new Promise((resolve) => {
-    map.on('movestart', ({ originalEvent }) => (isPlaced() || originalEvent !== undefined) && resolve());
-  });
-
 function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) {
   let isPlaced = place !== null;
   /** The object to which the map goes when its place is found. */
@@ -135,7 +126,6 @@ function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) 
     isPlaced = true;
   }
   return {
-    isPlaced: () => isPlaced,
     showAll,
     goTo,
     /** The first objects with a place decide where the map begins, unless one is selected. */

@@ -3,9 +3,8 @@ import { findCourse, findSpeed } from '../../model/motion-fields.js';
 import { changed, type FleetObject, objects } from '../state/fleet.js';
 import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
-import type { Extent } from './camera.js';
 import { toX, toY } from './mercator.js';
-import { NO_DIRECTION } from './point-sketch.js';
+import { NO_DIRECTION } from './point-shapes.js';
 
 const MOVING_KMH = 1;
 const FIRST_ROOM = 1_024;
@@ -17,6 +16,14 @@ export interface View {
   readonly worldPx: number;
   readonly widthPx: number;
   readonly heightPx: number;
+}
+
+/** A rectangle in parts of the world. */
+interface Extent {
+  readonly west: number;
+  readonly north: number;
+  readonly east: number;
+  readonly south: number;
 }
 
 export class ObjectPoints {

@@ -1,7 +1,6 @@
 /** Draws the objects above the map. */
 import type { ObjectPoints, View } from './object-points.js';
-import { FRAGMENT, VERTEX } from './point-shapes.js';
-import { POINT_PX, type PointColors } from './point-sketch.js';
+import { FRAGMENT, POINT_PX, type PointColors, VERTEX } from './point-shapes.js';
 
 export interface PointCanvasOptions {
   readonly points: ObjectPoints;

@@ -2,6 +2,17 @@
  * The shaders that draw an object: a disc, or a drop that points where it moves, with a ring around it. What is the same for all pixels of
  * an object is computed once: without a graphics card, the processor runs the second shader for millions of pixels a second.
  */
+type Rgb = readonly [number, number, number];
+export type PointColors = Readonly<Record<'online' | 'offline' | 'ring' | 'selected', Rgb>>;
+
+export const POINT_COLORS: Readonly<Record<'light' | 'dark', PointColors>> = {
+  light: { online: [0.05, 0.6, 0.38], offline: [0.56, 0.6, 0.66], ring: [1, 1, 1], selected: [0.14, 0.29, 0.77] },
+  dark: { online: [0.24, 0.83, 0.56], offline: [0.4, 0.46, 0.53], ring: [0.06, 0.08, 0.11], selected: [0.62, 0.72, 1] },
+};
+/** The square in which an object is drawn. */
+export const POINT_PX = 24;
+/** In place of a direction. */
+export const NO_DIRECTION = -10;
 
 // a_look: the direction in radians (below -9 for none), the kind (0 offline, 1 online), whether it is selected.
 export const VERTEX = `#version 300 es

@@ -1,8 +1,8 @@
 /** The route of an object on a map, and its replay. */
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { TrackMap } from '../map/track-map.js';
 import { Icon } from '../parts/icon.js';
+import { NoMap, useMap } from '../parts/map-view.js';
 import { Section } from '../parts/tabs.js';
 import type { Packet } from '../state/fleet.js';
 import { positionOf } from '../state/places.js';
@@ -32,7 +32,7 @@ export function Replay({ packets, onMoment }: ReplayProps) {
   const track = toTrack(packets);
   const [first, last] = [track[0]?.timeMs ?? 0, track.at(-1)?.timeMs ?? 0];
   const [timeMs, speed, isPlaying, isFollowed] = [useSignal(last), useSignal(60), useSignal(false), useSignal(true)];
-  const element = useTrackMap(track, timeMs.value, isFollowed.value);
+  const { element, state } = useTrackMap(track, timeMs.value, isFollowed.value);
   useEffect(() => {
     timeMs.value = last;
   }, [first, last]);
@@ -55,7 +55,7 @@ export function Replay({ packets, onMoment }: ReplayProps) {
     <Section title={t('history.track')}>
       <div class="track-map">
         <div ref={element} class="map" />
-        <p class="attribution">Natural Earth, GeoNames · MapLibre</p>
+        {state === 'impossible' ? <NoMap /> : <p class="attribution">Natural Earth, GeoNames · MapLibre</p>}
       </div>
       <div class="replay">
         <button type="button" class="button primary" onClick={toggle}>
@@ -114,38 +114,27 @@ function usePlay(isPlaying: boolean, advance: (elapsedMs: number) => void): void
 }
 
 function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: boolean) {
-  const element = useRef<HTMLDivElement>(null);
-  const [map, ready] = [useRef<TrackMap | null>(null), useSignal(false)];
-  const isShown = track.length >= 2;
-  useEffect(() => {
-    if (!isShown) return;
-    let isGone = false;
-    void import('../map/track-map.js').then(({ createTrackMap }) => {
-      if (isGone || element.current === null) return;
-      map.current = createTrackMap(element.current, {
-        ...{ label: t('history.track'), isDark: isDark.peek() },
+  const { element, map, state } = useMap(async () => {
+    const { createTrackMap } = await import('../map/track-map.js');
+    return (container) =>
+      createTrackMap(container, {
+        label: t('history.track'),
+        isDark: isDark.peek(),
         help: {
           wheel: t('replay.wheel', { key: t('replay.ctrl') }),
           wheelOnMac: t('replay.wheel', { key: '⌘' }),
           finger: t('replay.finger'),
         },
       });
-      ready.value = true;
-    });
-    return () => {
-      isGone = true;
-      map.current?.remove();
-      map.current = null;
-    };
-  }, [isShown]);
+  }, track.length >= 2);
   useEffect(
     () => map.current?.setTrack(track, toLines(track)),
-    [track.length, track[0]?.timeMs, track.at(-1)?.timeMs, ready.value],
+    [track.length, track[0]?.timeMs, track.at(-1)?.timeMs, state],
   );
   useEffect(() => {
     const point = pointAt(track, timeMs);
     if (point !== undefined) map.current?.setPlace(point, isFollowed);
   });
-  useEffect(() => map.current?.setDark(isDark.value), [isDark.value, ready.value]);
-  return element;
+  useEffect(() => map.current?.setDark(isDark.value), [isDark.value, state]);
+  return { element, state };
 }

@@ -41,7 +41,7 @@ export const loading = signal<'idle' | 'loading' | 'complete' | 'failed'>('idle'
 export const loadError = signal<VigilError | null>(null);
 /** Packets in the last second, for the header of the list. */
 export const packetsPerSecond = signal(0);
-/** Objects whose state changed, or that were removed, since the map, or its sketch, last took them. */
+/** Objects whose state changed, or that were removed, since the map last took them. */
 export const changed = new Set<string>();
 
 let [timer, received, sinceMs]: [number | undefined, number, number] = [undefined, 0, 0];

@@ -51,7 +51,7 @@ export const ENGLISH = {
   'login.title': 'Welcome to Vigil',
   'login.wrong': 'The login or the password is wrong.',
   'map.fit': 'Show all objects',
-  'map.impossible': 'This browser cannot draw the map. The list works without it.',
+  'map.impossible': 'The map needs WebGL, which this browser does not offer.',
   'map.label': 'Map',
   'map.zoomIn': 'Zoom in',
   'map.zoomOut': 'Zoom out',

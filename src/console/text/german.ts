@@ -50,7 +50,7 @@ export const GERMAN: Catalogue = {
   'login.title': 'Willkommen bei Vigil',
   'login.wrong': 'Anmeldename oder Passwort ist falsch.',
   'map.fit': 'Alle Objekte zeigen',
-  'map.impossible': 'Dieser Browser kann die Karte nicht zeichnen. Die Liste funktioniert auch ohne.',
+  'map.impossible': 'Die Karte braucht WebGL, das dieser Browser nicht bietet.',
   'map.label': 'Karte',
   'map.zoomIn': 'Vergrößern',
   'map.zoomOut': 'Verkleinern',

@@ -1,6 +1,7 @@
-/** How the map begins: what would keep the page from answering is done elsewhere, or once. */
+/** The map of all objects: when it is created, where it begins, and what it draws. */
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { createDeferred } from '../../../src/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
@@ -33,8 +34,8 @@ async function middle(page: Page): Promise<string> {
   })`);
 }
 
-const untilMiddle = (page: Page, color: string): Promise<unknown> =>
-  until(async () => (await middle(page)) === color || null);
+const untilMiddle = (page: Page, color: string): Promise<void> =>
+  until(async () => (await middle(page)) === color, `${color} in the middle of the map`);
 
 test('reads countries and towns in a worker, not in the page', async () => {
   const page = await browser.openAs('/', ADMIN);
@@ -63,30 +64,23 @@ test('creates one WebGL context for the map and one for the objects', async () =
   expect(await page.evaluate('contexts')).toBe(2);
 });
 
-test('shows the objects where the map will show them before the map is there', async () => {
+test('lists the objects before the map is loaded, and zooms as soon as it is', async () => {
   const page = await browser.openAs('/account/profile');
-  let release = (): void => undefined;
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const [held, release] = createDeferred<void>();
   await page.route(MAP_FILES, async (route) => {
     await held;
     await route.continue();
   });
   await page.goto(service.url);
-  await untilMiddle(page, ONLINE);
-  // Also when another page was shown meanwhile, and in a window of another size.
+  await page.locator('.row', { hasText: 'Placed' }).waitFor();
+  // Also when another page was shown meanwhile.
   await page.getByRole('link', { name: 'Log' }).click();
-  await page.locator('.map-sketch').waitFor({ state: 'detached' });
+  await page.locator('.log').waitFor();
   await page.getByRole('link', { name: 'Map' }).click();
-  await untilMiddle(page, ONLINE);
-  await page.setViewportSize({ width: 900, height: 600 });
-  await untilMiddle(page, ONLINE);
+  await page.locator('.row', { hasText: 'Placed' }).waitFor();
   expect(await page.locator('.map canvas').count()).toBe(0);
-  // What somebody wants of the map is done when it is there.
   await page.getByRole('button', { name: 'Zoom in' }).click();
   release();
-  await page.locator('.map-sketch').waitFor({ state: 'detached' });
   await page.waitForURL(/at=30\.0\d*%2C-40\.0\d*/);
   await page.locator(drawn).waitFor();
   await untilMiddle(page, ONLINE);

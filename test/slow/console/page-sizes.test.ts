@@ -1,0 +1,52 @@
+/** What browsers load, compressed with gzip, as they receive it over plain HTTP: within the budget of each page. */
+import { readdirSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import {
+  CONSOLE_FOLDER,
+  gzipBytesOf,
+  openPage,
+  pagesWithoutMap,
+  scriptsOf,
+} from '../../../scripts/bench/console-pages.js';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+
+const PAGE_BYTES = 36_000;
+/** Pages with charts contain the library of charts. */
+const CHART_PAGE_BYTES = 60_000;
+const MAP_BYTES = 460_000;
+/** The search for last positions, which is loaded because objects of this test have none; and what calls it. */
+const SEARCH_BYTES = 2_500;
+const BASEMAP_BYTES = 300_000;
+
+const service = useService();
+const browser = useBrowser(service);
+
+test('keeps the outlines of the world and its towns within their budget', () => {
+  const files = readdirSync(CONSOLE_FOLDER).filter((name) => /^(world|towns).*\.json$/.test(name));
+  expect(files).toHaveLength(3);
+  expect(gzipBytesOf(files)).toBeLessThanOrEqual(BASEMAP_BYTES);
+});
+
+test.each(['en', 'de'])('keeps the scripts of every page without a map within their budget (%s)', async (language) => {
+  const own = `sized-${language}`;
+  // Without a position: its history has no map.
+  const { body } = await service.admin('POST', 'objects', { id: own, name: 'Sized' });
+  await service.admin('POST', `objects/${own}/packets`, [{ speed: 1 }, { speed: 2 }]);
+  const page = await browser.openAs('/account/profile');
+  await page.evaluate(`localStorage.setItem('vigil.language', '${language}')`);
+  const sizes: [string, number][] = [];
+  for (const row of pagesWithoutMap(body._id)) {
+    await openPage(page, service.url, row);
+    sizes.push([row[0], gzipBytesOf(await scriptsOf(page))]);
+  }
+  const budgetOf = (path: string): number => (/live|history/.test(path) ? CHART_PAGE_BYTES : PAGE_BYTES);
+  expect(sizes.filter(([path, bytes]) => bytes > budgetOf(path))).toEqual([]);
+});
+
+test('keeps the scripts of the first page within the budgets of a page and the map', async () => {
+  const page = await browser.openAs('/');
+  await page.goto(service.url);
+  await page.locator('.map[data-drawn]').waitFor();
+  expect(gzipBytesOf(await scriptsOf(page))).toBeLessThanOrEqual(PAGE_BYTES + SEARCH_BYTES + MAP_BYTES);
+});
