@@ -39,10 +39,14 @@ export default class ServiceEnvironment extends TestEnvironment {
     // ajv equates only arrays and objects of its own realm: a test passes bodies through this `parse`.
     this.global.compiled = { startService, LIMITS, openApi, ajv, parse: JSON.parse };
     this.global.failureLogs = this.#logs;
+    this.global.currentTest = { hasFailed: false };
   }
 
   /** Called by jest for every step of a test; it waits for the promise, so the logs are those from before any clean-up. */
   async handleTestEvent({ name, test, error }) {
+    // Hooks that run after a test take pictures of one that failed; Jest says it only here.
+    if (name === 'test_start') this.global.currentTest.hasFailed = false;
+    if (name === 'test_fn_failure') this.global.currentTest.hasFailed = true;
     if (name !== 'test_fn_failure' && name !== 'hook_failure') return;
     const titles = [];
     for (let block = test; block?.parent; block = block.parent) titles.unshift(block.name);

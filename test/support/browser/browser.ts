@@ -1,13 +1,17 @@
-/** A real browser for tests of the console: pages that are logged in, and that report every error. */
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+/** A real browser for tests of the console: pages that are logged in, that report every error, and that leave evidence of a failed test. */
+import { basename } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, jest } from '@jest/globals';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../../../scripts/bench/chromium.js';
 import { logIn } from '../../../scripts/bench/console-pages.js';
 import { ADMIN, type TestService } from '../fixture.js';
+import { createRecord, keepEvidence, type PageRecord } from './evidence.js';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } as const;
 const FETCH_MS = 300_000;
-const WAIT_MS = 30_000;
+const WAIT_MS = 60_000;
+/** Longer than anything that a test waits for, so that it is the wait that fails, and says what it waited for. */
+const TEST_MS = 600_000;
 
 export interface TestBrowser {
   /** A page of a new browser profile, at this path. */
@@ -23,39 +27,78 @@ export interface TestBrowser {
 export const effectsRun = (page: Page): Promise<void> =>
   page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
 
-/** Every page of a test must be free of errors of the script, of the console and of the policy. */
+/** The browsers of a test file, by their arguments, and how many parts of the file use each. */
+const browsers = new Map<string, { launched?: Promise<Browser>; users: number }>();
+
+/** Every page of a test must be free of errors of the script, of the console and of the policy. Parts of a file share one browser. */
 export function useBrowser(service: TestService, moreArguments: readonly string[] = []): TestBrowser {
-  let browser: Browser;
-  let [errors, expected]: [string[], RegExp[]] = [[], []];
+  jest.setTimeout(TEST_MS);
+  const key = moreArguments.join(' ');
+  const shared = browsers.get(key) ?? { users: 0 };
+  browsers.set(key, shared);
+  shared.users++;
+  const contexts = new Set<BrowserContext>();
+  const sessions = new Map<string, Session>();
+  let records: PageRecord[] = [];
+  let expected: RegExp[] = [];
+
   beforeAll(async () => {
-    browser = await launchChromium(moreArguments);
+    shared.launched ??= launchChromium(moreArguments);
+    await shared.launched;
   }, FETCH_MS);
-  afterAll(() => browser?.close());
+  afterAll(async () => {
+    if (--shared.users === 0) await (await shared.launched)?.close();
+  });
   afterEach(async () => {
-    await Promise.all(browser.contexts().map((context) => context.close()));
+    const errors = records.flatMap((record) => record.errors);
     const unexpected = errors.filter((error) => !expected.some((form) => form.test(error)));
-    [errors, expected] = [[], []];
+    if (unexpected.length > 0 || currentTest.hasFailed) await keepEvidence(testName(), records);
+    await Promise.all([...contexts].map((context) => context.close()));
+    contexts.clear();
+    records = [];
+    expected = [];
     expect(unexpected).toEqual([]);
   });
+
   const open: TestBrowser['open'] = async (path = '/', options = {}) => {
+    const browser = await shared.launched;
+    if (browser === undefined) throw new Error('no browser: pages are opened in tests');
     const context = await browser.newContext({ locale: 'en-GB', ...options });
+    contexts.add(context);
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
-    page.on('pageerror', (error) => errors.push(String(error.stack)));
-    page.on('console', (message) => {
-      if (message.type() === 'error') errors.push(message.text());
-    });
+    records.push(createRecord(page));
     await page.goto(service.url + path);
     return page;
   };
   return {
     open,
     async openAs(path = '/', user = ADMIN, options = {}) {
+      const storageState = sessions.get(user.login);
+      if (storageState !== undefined && (await isValid(service, storageState)))
+        return open(path, { ...options, storageState });
       const page = await open(path, options);
       await logIn(page, user);
+      sessions.set(user.login, await page.context().storageState());
       return page;
     },
     expectErrors: (form) => void expected.push(form),
     phone: PHONE,
   };
+}
+
+type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
+
+/** Whether the session of an earlier test goes on: a page that begins with an ended one reports an error. */
+async function isValid({ url }: TestService, { cookies }: Session): Promise<boolean> {
+  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+  return (await fetch(`${url}/api/v1/auth`, { headers: { cookie } })).ok;
+}
+
+/** What the environment of the test says about it (environment.mjs). */
+declare const currentTest: { readonly hasFailed: boolean };
+
+function testName(): string {
+  const { currentTestName = '', testPath = '' } = expect.getState();
+  return `${basename(testPath, '.test.ts')} ${currentTestName}`;
 }
