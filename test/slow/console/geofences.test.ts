@@ -34,7 +34,7 @@ async function openMap(): Promise<Page> {
 
 /** Clicks at these places of the map, in parts of its width and height. */
 async function clickMap(page: Page, places: readonly (readonly [number, number])[]): Promise<void> {
-  // The map is told after the form is shown.
+  // The map follows the form in an effect.
   await effectsRun(page);
   const box = await page.locator('.map').boundingBox();
   if (box === null) throw new Error('no map');
@@ -151,8 +151,8 @@ test('shows geofences on the map of the objects', async () => {
   expect(await picture()).toBe(before);
   await create({ name: 'Around it', geometry: { type: 'Point', coordinates: [10, 10] }, radius: 400 });
   // The map may be drawn once before the geofences have come.
-  await until(async () => (await picture()) !== before, 'the geofence on the map', 30_000);
-}, 120_000);
+  await until(async () => (await picture()) !== before, 'the geofence on the map');
+});
 
 test('shows a geofence of the list on the map', async () => {
   const _id = await create({

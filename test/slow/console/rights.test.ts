@@ -1,5 +1,5 @@
-/** The console answers what a user may do, and why. */
-import { test } from '@jest/globals';
+/** What a user may do: what the console explains of it, and what it leaves out. */
+import { expect, test } from '@jest/globals';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
@@ -31,4 +31,20 @@ test('says what may be wrong with a path that nothing has', async () => {
   await page.getByLabel('Path').fill('/nowhere/at-all');
   await page.getByRole('button', { name: 'Explain' }).click();
   await page.getByText('No such path, or you do not see it.').waitFor();
+});
+
+test('shows a viewer nothing that writes', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'viewed', name: 'Viewed' });
+  await service.admin('POST', 'objects/viewed/packets', { speed: 1 });
+  const viewer = await createUser(service, 'viewer');
+  const page = await browser.openAs('/', viewer);
+  await page.locator('.row', { hasText: 'Viewed' }).waitFor();
+  expect(await page.getByRole('link', { name: 'Add' }).count()).toBe(0);
+  const shown = async (tab: string): Promise<string | null> => {
+    await page.goto(`${service.url}/objects/${object._id}/${tab}`);
+    await page.locator('.object-head').waitFor();
+    return page.locator('main').textContent();
+  };
+  expect(await shown('settings')).not.toMatch(/Save|Remove|Share/);
+  expect(await shown('commands')).not.toContain('Send');
 });

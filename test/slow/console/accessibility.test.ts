@@ -1,21 +1,30 @@
-/** Everything on every page can be reached with the keyboard, and on a phone with a finger. */
-import { beforeAll, describe, expect, test } from '@jest/globals';
+/** Every page of the console can be used by everybody: with the keyboard, with a finger, with a screen reader (WCAG 2.2 AA). */
+import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { openPage, pagesWithMap, pagesWithoutMap } from '../../../scripts/bench/console-pages.js';
+import { findAxe } from '../../support/browser/axe.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();
 const browser = useBrowser(service);
+const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 const TARGET_PX = 44;
 const PARTS_OF_DATE = 8;
+let axe: string;
 let id: string;
 
 beforeAll(async () => {
+  axe = await findAxe();
   await service.admin('POST', 'groups', { name: 'North' });
   id = (await service.admin('POST', 'objects', { id: 'truck', name: 'Truck', labels: ['cold'] })).body._id;
-  const packets = [1, 2, 3].map((index) => ({
-    ...{ time: Date.now() - index * 60_000, lat: 48 + index / 500, lon: 11, speed: 40 + index, locked: true },
+  const packets = Array.from({ length: 30 }, (_, index) => ({
+    time: Date.now() - (30 - index) * 60_000,
+    lat: 48 + index / 500,
+    lon: 11 + index / 700,
+    speed: 40 + index,
+    angle: 45,
+    locked: true,
   }));
   await service.admin('POST', `objects/${id}/packets`, packets);
   await service.admin('POST', `objects/${id}/commands/lock`, { doors: 'all' });
@@ -24,9 +33,57 @@ beforeAll(async () => {
   await service.admin('POST', 'models', { name: 'Pump' });
   const area = { type: 'Polygon', coordinates: [[0, 1, 2, 0].map((degrees) => [degrees, degrees ** 2])] };
   await service.admin('POST', 'geofences', { name: 'Yard', geometry: area });
+}, 120_000);
+
+/** Opens every page in turn, and lists what is wrong with each. */
+async function checkPages(page: Page, check: () => Promise<string[]>): Promise<[path: string, problems: string[]][]> {
+  const found: [string, string[]][] = [];
+  for (const row of [...pagesWithMap(id), ...pagesWithoutMap(id)]) {
+    await openPage(page, service.url, row);
+    const problems = await check();
+    if (problems.length > 0) found.push([row[0], problems]);
+  }
+  return found;
+}
+
+/** What axe finds in both themes, each as its rule and the first place. */
+async function findViolations(page: Page): Promise<string[]> {
+  // The policy of the page permits no script from elsewhere; the browser's own protocol may.
+  await page.evaluate(axe);
+  const found: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
+    // What is still fading in has less contrast for an instant.
+    await page.evaluate(
+      'Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => null)',
+    );
+    const violations = (await page.evaluate(
+      `axe.run(document, { runOnly: ${JSON.stringify(STANDARDS)} }).then(({ violations }) =>
+        violations.map(({ id, nodes }) => id + ': ' + nodes[0].html + ' ' + nodes[0].failureSummary))`,
+    )) as string[];
+    found.push(...violations.map((violation) => `${colorScheme}: ${violation}`));
+  }
+  return found;
+}
+
+test('violates no rule of WCAG 2.2 AA on any page, in both themes', async () => {
+  const page = await browser.openAs('/');
+  expect(await checkPages(page, () => findViolations(page))).toEqual([]);
 });
 
-const pages = () => [...pagesWithMap(id), ...pagesWithoutMap(id)];
+test('violates no rule of WCAG 2.2 AA in a dialog', async () => {
+  const page = await browser.openAs('/account/tokens');
+  await page.getByRole('button', { name: 'New token' }).click();
+  await page.getByRole('dialog').waitFor();
+  expect(await findViolations(page)).toEqual([]);
+});
+
+test('violates no rule of WCAG 2.2 AA in the login', async () => {
+  const page = await browser.open('/');
+  await page.getByLabel('Login').waitFor();
+  expect(await findViolations(page)).toEqual([]);
+});
 
 /** Runs in the page: what a user can operate there, each marked with its number. */
 const MARK = `(() => {
@@ -54,7 +111,8 @@ interface Reached {
 /** What Tab does not lead to, and what does not show that it has the focus. */
 async function findUnreached(page: Page): Promise<string[]> {
   const marked = (await page.evaluate(MARK)) as string[];
-  const [reached, seen] = [new Set<number>(), new Set<number>()];
+  const reached = new Set<number>();
+  const seen = new Set<number>();
   // A date has a field for each of its parts.
   const most = marked.length * PARTS_OF_DATE;
   for (let presses = 0; presses < most && reached.size < marked.length; presses++) {
@@ -71,6 +129,11 @@ async function findUnreached(page: Page): Promise<string[]> {
   ];
 }
 
+test('reaches everything on every page with the Tab key, and shows where the focus is', async () => {
+  const page = await browser.openAs('/');
+  expect(await checkPages(page, () => findUnreached(page))).toEqual([]);
+});
+
 /** Runs in the page: the targets that are smaller than a finger. A link within a sentence has the size of its words. */
 const SMALL = `(() => {
   const all = document.querySelectorAll('a[href], button, input, select, textarea, summary');
@@ -81,43 +144,22 @@ const SMALL = `(() => {
   });
 })()`;
 
-describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-  test('reaches everything with the Tab key, and sees where the focus is', async () => {
-    const page = await browser.openAs('/', ADMIN, { colorScheme });
-    const found: [string, string[]][] = [];
-    for (const row of pages()) {
-      await openPage(page, service.url, row);
-      const unreached = await findUnreached(page);
-      if (unreached.length > 0) found.push([row[0], unreached]);
-    }
-    expect(found).toEqual([]);
-  }, 240_000);
-
-  test('finds every target of a phone large enough for a finger', async () => {
-    const page = await browser.openAs('/', ADMIN, { ...browser.phone, colorScheme });
-    const found: [string, string[]][] = [];
-    const check = async (name: string): Promise<void> => {
-      const small = (await page.evaluate(SMALL)) as string[];
-      if (small.length > 0) found.push([name, small]);
-    };
-    for (const row of pages()) {
-      await openPage(page, service.url, row);
-      await check(row[0]);
-    }
-    await page.getByRole('button', { name: 'Account of' }).click();
-    await check('the menu of the user');
-    await openPage(page, service.url, ['/account/tokens', 'main h2']);
-    await page.getByRole('button', { name: 'New token' }).first().click();
-    await page.getByRole('dialog').waitFor();
-    await check('a dialog');
-    expect(found).toEqual([]);
-  }, 240_000);
+test('has only targets on a phone that are large enough for a finger', async () => {
+  const page = await browser.openAs('/', ADMIN, browser.phone);
+  const findSmall = async (): Promise<string[]> => (await page.evaluate(SMALL)) as string[];
+  expect(await checkPages(page, findSmall)).toEqual([]);
+  await page.getByRole('button', { name: 'Account of' }).click();
+  expect(await findSmall()).toEqual([]);
+  await openPage(page, service.url, ['/account/tokens', 'main h2']);
+  await page.getByRole('button', { name: 'New token' }).first().click();
+  await page.getByRole('dialog').waitFor();
+  expect(await findSmall()).toEqual([]);
 });
 
 /** Whether the field of the search has the focus. */
 const isSearching = (page: Page): Promise<boolean> => page.evaluate('document.activeElement.type === "search"');
 
-test.each(['/', '/log', '/access/users', '/data/labels'])('searches %s after / and Ctrl-K', async (path) => {
+test.each(['/', '/log', '/access/users', '/data/labels'])('searches on %s after / and Ctrl-K', async (path) => {
   const page = await browser.openAs(path);
   await page.getByRole('searchbox').waitFor();
   for (const key of ['/', 'Control+k']) {
@@ -149,6 +191,18 @@ test('opens and leaves the menu of the user with the keyboard', async () => {
   await page.keyboard.press('Escape');
   await page.locator('#account-menu').waitFor({ state: 'hidden' });
   expect(await page.evaluate('document.activeElement.matches(".avatar")')).toBe(true);
+});
+
+test('opens and leaves a dialog with the keyboard, which gives the focus back', async () => {
+  const page = await browser.openAs('/account/tokens');
+  const opener = page.getByRole('button', { name: 'New token' }).first();
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  expect(await page.evaluate('document.activeElement.closest("dialog") !== null')).toBe(true);
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(await opener.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
 });
 
 test('gives the focus to the page when a dialog has removed what opened it', async () => {

@@ -60,7 +60,7 @@ const isRed = ([red = 0, green = 0, blue = 0]: number[]): boolean => red > 180 &
 describe('a file of tiles', () => {
   const service = useService({ env: { MAP_TILES: file } });
   const browser = useBrowser(service);
-  test('is drawn', async () => {
+  test('draws a file of tiles', async () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     expect(isRed(await colorOf(await browser.openAs('/')))).toBe(true);
   });
@@ -79,12 +79,12 @@ describe('a file of vector tiles', () => {
   test.each([
     ['light', [207, 223, 234]],
     ['dark', [14, 20, 27]],
-  ] as const)('is drawn in the colours of the %s theme', async (colorScheme, water) => {
+  ] as const)('draws vector tiles in the colours of the %s theme', async (colorScheme, water) => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     expect(await colorOf(await browser.openAs('/', ADMIN, { colorScheme }))).toEqual(water);
   });
 
-  test('names whose map it is', async () => {
+  test('shows the attribution of a file of vector tiles', async () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     const map = (await browser.openAs('/')).locator('.map[data-drawn]');
     await map.waitFor();
@@ -114,7 +114,7 @@ describe.each([
   const browser = useBrowser(service);
   const WHITE = [255, 255, 255];
 
-  test('draws roads by their kind', async () => {
+  test(`draws roads of ${schema} by their kind`, async () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     const page = await browser.openAs('/');
     const colorAt = async (nth: number, zoom: number): Promise<number[]> => {
@@ -131,12 +131,12 @@ describe.each([
 describe('a style', () => {
   const service = useService({ env: { MAP_STYLE_URL: `${origin()}/style.json` } });
   const browser = useBrowser(service);
-  test('is drawn, with everything that it loads from its origin', async () => {
+  test('draws a style, with everything that it loads from its origin', async () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     expect(isRed(await colorOf(await browser.openAs('/')))).toBe(true);
   });
 
-  test('that cannot be loaded is replaced by the own map', async () => {
+  test('replaces a style that cannot be loaded with the own map', async () => {
     hasStyle = false;
     browser.expectErrors(/404/);
     expect(isRed(await colorOf(await browser.openAs('/')))).toBe(false);

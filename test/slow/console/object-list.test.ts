@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -28,14 +29,9 @@ beforeAll(async () => {
   }
 });
 
-/** The names in the list, when they are these. */
 async function expectRows(page: Page, names: readonly string[]): Promise<void> {
-  await page
-    .locator('.virtual-list ul')
-    .getByRole('listitem')
-    .nth(Math.max(0, names.length - 1))
-    .waitFor();
-  expect(await page.locator('.row-name').allTextContents()).toEqual(names);
+  const rows = page.locator('.row-name');
+  await until(async () => (await rows.allTextContents()).join() === names.join(), `the rows ${names.join()}`);
 }
 
 test('narrows to a group with all groups below it, to a model and to a label', async () => {
@@ -108,4 +104,19 @@ test('names what is on or off in the list, and keeps a long name of the selected
   const title = page.locator('.card h2');
   await title.waitFor();
   expect((await title.boundingBox())?.height).toBeLessThan(80);
+});
+
+test('gives an object labels, and filters by them', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'labelled', name: 'Labelled' });
+  await service.admin('POST', 'objects', { id: 'other', name: 'Other', labels: ['South', 'rented'] });
+  const labelsOf = async (id: string) => (await service.admin('GET', `objects/${id}`)).body.labels;
+  const page = await browser.openAs(`/objects/${object._id}/settings`);
+  await page.getByLabel('Labels').fill('North,  rented , North,');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await until(async () => (await labelsOf('labelled'))?.join() === 'North,rented', 'the labels are stored');
+  await page.goto(`${service.url}/?label=North`);
+  await page.locator('.row', { hasText: 'Labelled' }).waitFor();
+  expect(await page.locator('.row').count()).toBe(1);
+  await page.goto(`${service.url}/objects/other/settings`);
+  expect(await page.getByLabel('Labels').inputValue()).toBe('South, rented');
 });

@@ -1,4 +1,4 @@
-/** What must hold on every page: a hostile name stays text, a phone is wide enough, dialogs work with the keyboard. */
+/** What holds on every page: names stay text, the page fits a phone and paper, and the language is one that the console speaks. */
 import { beforeAll, expect, test } from '@jest/globals';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
@@ -7,7 +7,9 @@ import { ADMIN, useService } from '../../support/fixture.js';
 const service = useService();
 const browser = useBrowser(service);
 const NAME = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
-let [object, model, user]: string[] = [];
+let object: string;
+let model: string;
+let user: string;
 
 const create = async (store: string, fields: object): Promise<string> =>
   entityOf(await service.admin('POST', store, fields))._id as string;
@@ -19,7 +21,7 @@ beforeAll(async () => {
   ];
   model = await create('models', { name: NAME, data: { children: tree } });
   object = await create('objects', { id: 'hostile', name: NAME, status: NAME, model, labels: [NAME] });
-  await service.admin('POST', `objects/${object}/packets`, { lat: 48, lon: 11, note: NAME, speed: 1 });
+  await service.admin('POST', `objects/${object}/packets`, { lat: 48, lon: 11, note: NAME, speed: 1, '<b>': 1 });
   await service.admin('POST', `objects/${object}/commands/stop`, { why: NAME });
   for (const store of ['geofences', 'groups', 'labels']) await create(store, { name: NAME });
   await create('roles', { name: NAME, credentials: ['GET /objects'] });
@@ -50,8 +52,8 @@ const pages = (): readonly (readonly [string, boolean])[] => [
   ['/account/sessions', false],
 ];
 
-test('a hostile name stays text on every page', async () => {
-  const page = await browser.openAs('/');
+test('shows a hostile name as text, and is no wider than a phone, on every page', async () => {
+  const page = await browser.openAs('/', ADMIN, browser.phone);
   for (const [path, isThere] of pages()) {
     await page.goto(service.url + path);
     await page.locator('main h1').first().waitFor({ state: 'attached' });
@@ -59,8 +61,11 @@ test('a hostile name stays text on every page', async () => {
     if (isThere) await page.getByText(NAME).first().waitFor({ state: 'attached' });
     expect([path, await page.locator('img, main script').count()]).toEqual([path, 0]);
     expect([path, await page.title()]).not.toEqual([path, '1']);
+    // A browser makes the window wider for a page that is.
+    const width = await page.evaluate('Math.max(document.documentElement.scrollWidth, innerWidth)');
+    expect([path, width]).toEqual([path, browser.phone.viewport?.width]);
   }
-}, 240_000);
+});
 
 test('speaks English in a browser whose system names no language', async () => {
   // As Chromium does where LANG is C.
@@ -70,26 +75,35 @@ test('speaks English in a browser whose system names no language', async () => {
   await page.getByText('logged in').first().waitFor();
 });
 
-test('no page is wider than a phone', async () => {
-  const page = await browser.openAs('/', ADMIN, browser.phone);
-  for (const [path] of pages()) {
-    await page.goto(service.url + path);
-    await page.locator('main h1').first().waitFor({ state: 'attached' });
-    await page.locator('.skeleton').waitFor({ state: 'detached' });
-    // A browser makes the window wider for a page that is.
-    const width = await page.evaluate('Math.max(document.documentElement.scrollWidth, innerWidth)');
-    expect([path, width]).toEqual([path, browser.phone.viewport?.width]);
-  }
-}, 240_000);
+test('speaks German to those who do', async () => {
+  const page = await browser.open('/', { locale: 'de-DE' });
+  await page.getByRole('button', { name: 'Anmelden' }).waitFor();
+  expect(await page.locator('html').getAttribute('lang')).toBe('de');
+});
 
-test('every dialog is opened, answered and left with the keyboard, and gives the focus back', async () => {
-  const page = await browser.openAs('/account/tokens');
-  const opener = page.getByRole('button', { name: 'New token' }).first();
-  await opener.focus();
-  await page.keyboard.press('Enter');
-  await page.getByRole('dialog').waitFor();
-  expect(await page.evaluate('document.activeElement.closest("dialog") !== null')).toBe(true);
-  await page.keyboard.press('Escape');
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
-  expect(await opener.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+/** How much of the content lies below the frame that shows it, and whether black ink is on white. */
+const PRINTED = `(() => {
+  const { scrollHeight, clientHeight } = document.querySelector('main');
+  const style = getComputedStyle(document.body);
+  return {
+    cutPx: Math.max(0, scrollHeight - clientHeight),
+    heightPx: document.documentElement.scrollHeight,
+    ink: style.color,
+    paper: style.backgroundColor,
+  };
+})()`;
+
+test('prints all of an object, in dark ink, without navigation and buttons', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'printed', name: 'Printed' });
+  const packets = Array.from({ length: 15 }, (_, index) => ({ time: Date.now() - index * 60_000, speed: index }));
+  await service.admin('POST', 'objects/printed/packets', packets);
+  const viewport = { width: 1000, height: 500 };
+  const page = await browser.openAs(`/objects/${body._id}/live`, undefined, { colorScheme: 'dark', viewport });
+  await page.locator('main td').nth(20).waitFor();
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  const printed = (await page.evaluate(PRINTED)) as { heightPx: number };
+  expect(printed).toMatchObject({ cutPx: 0, ink: 'rgb(20, 24, 31)', paper: 'rgb(255, 255, 255)' });
+  expect(printed.heightPx).toBeGreaterThan(2 * viewport.height);
+  expect(await page.locator('.top, .tabs, main button, main a.button').filter({ visible: true }).count()).toBe(0);
+  expect(await page.locator('main td, main h1').filter({ visible: true }).count()).toBeGreaterThan(20);
 });

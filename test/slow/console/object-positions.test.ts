@@ -158,7 +158,7 @@ test.each(['drags the map', 'moves the map with keys'])(
   },
 );
 
-test('asks only once, and shows no error to whoever may not read packets', async () => {
+test('searches each position only once, and shows no error to a user who may not read packets', async () => {
   await create('dark', 'Dark', { time: nowMs - HOUR_MS, lat: 20, lon: 11 }, { time: nowMs, lat: 0, lon: 0 });
   const { body: role } = await service.admin('POST', 'roles', {
     name: 'lister',
