@@ -4,10 +4,10 @@ import { getOrCreateSecret } from './auth/signing-secret.js';
 import type { Config } from './config.js';
 import { createContext } from './context.js';
 import { startEmbedded } from './db/embedded/start.js';
-import { toApiError } from './errors.js';
+import { toApiError } from './core/errors.js';
 import { createEntry } from './http/server/entry.js';
 import { createLogger } from './logger.js';
-import type { Change } from './model/change.js';
+import type { Change } from './core/change.js';
 import { createDeferred, createLifecycle, type Lifecycle } from './ops/lifecycle.js';
 import { startOpsServer } from './ops/server.js';
 

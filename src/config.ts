@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { count, duration, list, origins, port, secrets, tilesFile } from './config-values.js';
 import { type Network, parseNetworks } from './model/address-policy.js';
-import { LIMITS } from './model/limits.js';
+import { LIMITS } from './core/limits.js';
 
 export interface Config {
   readonly production: boolean;

@@ -24,7 +24,7 @@ import { createClientFacts } from './http/middleware/client-ip.js';
 import type { Entry } from './http/server/entry.js';
 import { createFeed, type Feed } from './live/feed.js';
 import { createSocketServer } from './live/socketio.js';
-import type { Change } from './model/change.js';
+import type { Change } from './core/change.js';
 import { createStampClock } from './model/packet.js';
 import { createDigest } from './mqtt/dedup-id.js';
 import { createGateway, type Gateway } from './mqtt/gateway.js';

@@ -1,7 +1,7 @@
 /** Creates the log: one line per event, as JSON or for people, without secrets. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
-import { LIMITS } from './model/limits.js';
+import { LIMITS } from './core/limits.js';
 
 const SECRETS = ['authorization', 'cookie', 'password', 'token', 'secret', 'uri'];
 

@@ -7,7 +7,7 @@ import { createWatcherClient } from './db/driver/client.js';
 import { mapDriverErrors } from './db/driver/errors.js';
 import type { CommandWaiters } from './http/command-waiters.js';
 import type { Feed } from './live/feed.js';
-import type { Change } from './model/change.js';
+import type { Change } from './core/change.js';
 import type { Gateway } from './mqtt/gateway.js';
 import { type Lifecycle, retryUntilAvailable } from './ops/lifecycle.js';
 import type { OpsServer } from './ops/server.js';

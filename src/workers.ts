@@ -7,7 +7,7 @@ import type { Audit } from './db/entities/audit.js';
 import { findObjectIds } from './db/entities/read.js';
 import type { StoredHandler } from './db/webhooks/handlers.js';
 import type { Network } from './model/address-policy.js';
-import type { Change } from './model/change.js';
+import type { Change } from './core/change.js';
 import { toRangeTexts } from './model/replay.js';
 import type { WorkerStats } from './ops/worker-metrics.js';
 import { createEngine, type EngineOptions } from './processing/engine.js';

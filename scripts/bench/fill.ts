@@ -6,9 +6,9 @@ import { toPacketKey } from '../../src/db/bson/packet-key.js';
 import { PACKET_LAYOUT } from '../../src/db/packets/packets.js';
 import { connectDatabase } from '../../src/db/schema/connect.js';
 import { toDocument } from '../../src/db/schema/mapping.js';
-import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
+import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
 import { type Packet, toPacket } from '../../src/model/packet.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { BEGIN_MS, databaseUri, LOGIN, newObject, newPacket, objectId, placeOf, type Size, STEP_MS } from './data.js';
 
 const OWNER_ID = '000000000000000000000002';

@@ -2,9 +2,9 @@
 import type { MongoClient } from 'mongodb';
 import { RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
 import { withTimeout } from '../db/driver/errors.js';
-import { tooManyRequests, unavailable } from '../errors.js';
-import { LIMITS } from '../model/limits.js';
-import { networkOf } from '../model/network.js';
+import { tooManyRequests, unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import { networkOf } from '../core/network.js';
 
 export interface Attempts {
   /**

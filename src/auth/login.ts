@@ -4,12 +4,12 @@ import { findLogin, type KnownLogin, replacePasswordHash } from '../db/caches/ac
 import type { Database } from '../db/driver/client.js';
 import { findPlace } from '../db/entities/place.js';
 import { createEntity, newId } from '../db/entities/write.js';
-import { badRequest, unauthorized } from '../errors.js';
-import { type Caller, scopeOf } from '../model/access.js';
-import type { Entity } from '../model/entity.js';
-import { isObject, type JsonObject } from '../model/json.js';
-import { LIMITS } from '../model/limits.js';
-import { builtInStore } from '../model/stores.js';
+import { badRequest, unauthorized } from '../core/errors.js';
+import { type Caller, scopeOf } from '../core/access.js';
+import type { Entity } from '../core/entity.js';
+import { isObject, type JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore } from '../core/stores.js';
 import type { Attempts } from './attempts.js';
 import type { Passwords } from './passwords.js';
 import type { Tokens } from './tokens.js';

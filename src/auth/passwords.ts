@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
-import { unavailable } from '../errors.js';
-import { LIMITS } from '../model/limits.js';
+import { unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, 2 passes, 1 lane. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

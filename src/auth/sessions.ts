@@ -6,8 +6,8 @@ import type { Request, RequestHandler } from 'express';
 import session, { type SessionData } from 'express-session';
 import type { MongoClient } from 'mongodb';
 import { withTimeout } from '../db/driver/errors.js';
-import { unavailable } from '../errors.js';
-import { LIMITS } from '../model/limits.js';
+import { unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 
 export const SESSION_COOKIE = 'sid';
 const STORE_AWAY = 'the session store is not available';

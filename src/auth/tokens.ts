@@ -2,9 +2,9 @@
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
-import { cacheSize } from '../model/cache-size.js';
-import { isId } from '../model/entity.js';
-import { LIMITS } from '../model/limits.js';
+import { cacheSize } from '../core/cache-size.js';
+import { isId } from '../core/entity.js';
+import { LIMITS } from '../core/limits.js';
 
 const ALGORITHM = 'HS256';
 const ISSUER = 'vigil';

@@ -1,6 +1,6 @@
 /** Look-ups for subscriptions, in a fair queue. */
-import type { FairQueue } from '../fairness/fair-queue.js';
-import type { Scope } from '../model/access.js';
+import type { FairQueue } from '../core/fair-queue.js';
+import type { Scope } from '../core/access.js';
 import type { Database } from './driver/client.js';
 import { findObjectIds } from './entities/read.js';
 import { findGroupIds } from './group-moves.js';

@@ -1,9 +1,9 @@
 /** Moves groups in their tree, with everything below them, atomically for all readers. */
 import { type ClientSession, type Document, ObjectId } from 'mongodb';
-import { badRequest, notFound } from '../errors.js';
-import type { Scope } from '../model/access.js';
-import { LIMITS } from '../model/limits.js';
-import { STORES } from '../model/stores.js';
+import { badRequest, notFound } from '../core/errors.js';
+import type { Scope } from '../core/access.js';
+import { LIMITS } from '../core/limits.js';
+import { STORES } from '../core/stores.js';
 import { innerName } from './caches/custom-stores.js';
 import type { Database } from './driver/client.js';
 import { mapDriverErrors } from './driver/errors.js';

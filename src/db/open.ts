@@ -1,5 +1,5 @@
 /** Opens the database at start: connects, migrates and seeds it, and finishes interrupted work. */
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import { sweepStores } from './caches/custom-stores.js';
 import type { Database } from './driver/client.js';
 import { toDatabaseError } from './driver/errors.js';

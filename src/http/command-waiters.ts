@@ -1,7 +1,7 @@
 /** Long-polling requests that wait for commands of an object. Changes of commands from any instance wake them; their count is limited. */
-import { tooManyRequests, unavailable } from '../errors.js';
-import type { Change } from '../model/change.js';
-import { LIMITS } from '../model/limits.js';
+import { tooManyRequests, unavailable } from '../core/errors.js';
+import type { Change } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface Waiter {
   /** Resolves with true at the first change since the last call, with false after the timeout or `end`. */

@@ -1,8 +1,8 @@
 /** Parses query strings. Throws a 400 that names the parameter; ignores unknown parameters. */
 import type { Request } from 'express';
-import { badRequest } from '../errors.js';
-import { isId } from '../model/entity.js';
-import { LIMITS } from '../model/limits.js';
+import { badRequest } from '../core/errors.js';
+import { isId } from '../core/entity.js';
+import { LIMITS } from '../core/limits.js';
 import {
   distinctPaths,
   type Filter,
@@ -13,8 +13,8 @@ import {
   type Selection,
   splitList,
   splitQuoted,
-} from '../model/list.js';
-import { parseDuration, parseTime } from '../model/time.js';
+} from '../core/list.js';
+import { parseDuration, parseTime } from '../core/time.js';
 
 type Query = Request['query'];
 

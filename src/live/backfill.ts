@@ -4,10 +4,10 @@
  * There is no gap and no overlap: the feed publishes exactly the events that were not sent here.
  */
 import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
-import type { Change, OpenHistory } from '../model/change.js';
-import type { Gap } from '../model/feed.js';
-import { LIMITS } from '../model/limits.js';
-import { isAfter, isPosition, secondsBetween } from '../model/position.js';
+import type { Change, OpenHistory } from '../core/change.js';
+import type { Gap } from '../core/feed.js';
+import { LIMITS } from '../core/limits.js';
+import { isAfter, isPosition, secondsBetween } from '../core/position.js';
 import { createBackfillQueue } from './backfill-queue.js';
 import { type LiveEvent, objectsOf, toPastEvents } from './events.js';
 import { createAudienceTest, type Presence } from './rooms.js';

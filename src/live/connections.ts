@@ -3,7 +3,7 @@
  * Uses private parts of Engine.IO and ws.
  */
 import type { Server, Socket } from 'socket.io';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 
 export type LiveConnection = Socket['conn'];
 

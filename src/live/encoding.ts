@@ -1,5 +1,5 @@
 /** Encodes events for each transport. Each encoding is created once and shared by all receivers. */
-import type { Encoding } from '../model/feed.js';
+import type { Encoding } from '../core/feed.js';
 import type { LiveEvent } from './events.js';
 
 const ENCODERS: Readonly<Record<Encoding, (event: LiveEvent) => Buffer>> = {

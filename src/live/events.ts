@@ -1,8 +1,8 @@
 /** Converts database changes to live events. Pure. */
-import { ACCESS_FIELDS, audienceOf } from '../model/access.js';
-import { type Change, mayHaveChanged } from '../model/change.js';
-import type { Encoding, EventName } from '../model/feed.js';
-import type { JsonObject } from '../model/json.js';
+import { ACCESS_FIELDS, audienceOf } from '../core/access.js';
+import { type Change, mayHaveChanged } from '../core/change.js';
+import type { Encoding, EventName } from '../core/feed.js';
+import type { JsonObject } from '../core/json.js';
 import {
   COMMAND_ENDS,
   changedFields,
@@ -10,7 +10,7 @@ import {
   createdPayload,
   removedPayload,
   updatePayload,
-} from '../model/payload.js';
+} from '../core/payload.js';
 
 export interface LiveEvent {
   readonly name: EventName;

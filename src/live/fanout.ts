@@ -3,8 +3,8 @@
  * events share the encoded bytes: the cost depends on the count of writes, not of events.
  */
 import { setImmediate as yieldTurn } from 'node:timers/promises';
-import type { Encoding, EventBatch } from '../model/feed.js';
-import { LIMITS } from '../model/limits.js';
+import type { Encoding, EventBatch } from '../core/feed.js';
+import { LIMITS } from '../core/limits.js';
 import { encode } from './encoding.js';
 import type { LiveEvent } from './events.js';
 import { createAudienceTest, type Presence, roomsFor } from './rooms.js';

@@ -1,9 +1,9 @@
 /** The live feed: receives changes in order and publishes their events to subscribers of every transport. */
 import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
-import { tooManyRequests } from '../errors.js';
-import type { Change } from '../model/change.js';
-import type { Listen } from '../model/feed.js';
-import { LIMITS } from '../model/limits.js';
+import { tooManyRequests } from '../core/errors.js';
+import type { Change } from '../core/change.js';
+import type { Listen } from '../core/feed.js';
+import { LIMITS } from '../core/limits.js';
 import { type BackfillOptions, createBackfill, isLongAgo, type ResumingClient } from './backfill.js';
 import { isOfObject, type LiveEvent, objectsOf, toEvents } from './events.js';
 import { createFanOut, type FanOut } from './fanout.js';

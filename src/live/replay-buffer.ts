@@ -1,7 +1,7 @@
 /** Keeps recent changes in memory for clients that reconnect after a short interruption. */
-import type { Change, HistoryPage } from '../model/change.js';
-import { LIMITS } from '../model/limits.js';
-import { isAfter } from '../model/position.js';
+import type { Change, HistoryPage } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
+import { isAfter } from '../core/position.js';
 import { isPublishable } from './events.js';
 
 export interface ReplayBuffer {

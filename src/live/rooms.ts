@@ -1,6 +1,6 @@
 /** Computes the rooms of subscribers and events: permissions and filters become one set lookup. Pure. */
-import { addressOfGroup } from '../model/access.js';
-import type { EventFilter } from '../model/feed.js';
+import { addressOfGroup } from '../core/access.js';
+import type { EventFilter } from '../core/feed.js';
 import type { LiveEvent } from './events.js';
 
 // A room combines an address, an object and an event name; `*` if the filter does not restrict it.

@@ -6,7 +6,7 @@ import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Server, type Socket } from 'socket.io';
 import type { Identify } from '../auth/identify.js';
 import { isTrustedOrigin } from '../auth/origin.js';
-import { toApiError } from '../errors.js';
+import { toApiError } from '../core/errors.js';
 import {
   type EventBatch,
   type Listen,
@@ -15,9 +15,9 @@ import {
   parseEventFilterQuery,
   type Sink,
   SOCKETS_PATH,
-} from '../model/feed.js';
-import { LIMITS } from '../model/limits.js';
-import { networkOf } from '../model/network.js';
+} from '../core/feed.js';
+import { LIMITS } from '../core/limits.js';
+import { networkOf } from '../core/network.js';
 import { isDrained, type LiveConnection, limitConnections, takesFrames, writeFrames } from './connections.js';
 import { escapeText } from './encoding.js';
 import { createUnauthenticatedLimit, type UnauthenticatedLimit } from './unauthenticated.js';

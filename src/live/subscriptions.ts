@@ -1,12 +1,12 @@
 /** Subscribers of the feed: authenticates them, assigns them to rooms by permissions and filter, and ends them with their credentials. */
 import type { Logger } from 'pino';
 import type { Identify } from '../auth/identify.js';
-import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../errors.js';
-import { addressesOf, type Caller, permittedObjects, type Scope, scopeOf } from '../model/access.js';
-import type { Change } from '../model/change.js';
-import type { EventFilter, ListenRequest, Sink } from '../model/feed.js';
-import { LIMITS } from '../model/limits.js';
-import { networkOf } from '../model/network.js';
+import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../core/errors.js';
+import { addressesOf, type Caller, permittedObjects, type Scope, scopeOf } from '../core/access.js';
+import type { Change } from '../core/change.js';
+import type { EventFilter, ListenRequest, Sink } from '../core/feed.js';
+import { LIMITS } from '../core/limits.js';
+import { networkOf } from '../core/network.js';
 import { type Counts, createCounts } from './counts.js';
 import { createMember, type FanOut, type Member } from './fanout.js';
 import { restrictFilter, roomsOf } from './rooms.js';

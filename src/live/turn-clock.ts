@@ -1,6 +1,6 @@
 /** Measures how long work keeps the process busy, and yields to the event loop in between. */
 import { setImmediate as yieldTurn } from 'node:timers/promises';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface TurnClock {
   /** Yields if the current turn was long. */

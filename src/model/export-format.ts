@@ -1,5 +1,5 @@
 /** The formats of exports: packets as one file, without the limit of a list. */
-import { badRequest } from '../errors.js';
+import { badRequest } from '../core/errors.js';
 
 export const EXPORT_TYPES = {
   csv: 'text/csv',

@@ -1,10 +1,10 @@
 /** Converts messages of devices to packets: checked against the object's model, stamped with the server's time. */
-import { badRequest } from '../errors.js';
-import { isId } from './entity.js';
-import { checkJson, isFieldName, isObject, type Json, type JsonObject } from './json.js';
-import { LIMITS } from './limits.js';
-import { type Declarations, memberAt, toType } from './model.js';
-import { isTimeMs, parseTime } from './time.js';
+import { badRequest } from '../core/errors.js';
+import { isId } from '../core/entity.js';
+import { checkJson, isFieldName, isObject, type Json, type JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { type Declarations, memberAt, toType } from '../core/model.js';
+import { isTimeMs, parseTime } from '../core/time.js';
 
 /** A checked message of a device. A null `timeMs` means the server's time. */
 export interface Message {

@@ -1,8 +1,8 @@
 /** Which events of the past a webhook is to get again. Pure. */
-import { badRequest } from '../errors.js';
-import type { Json, JsonObject } from './json.js';
-import { isPosition } from './position.js';
-import { isTimeMs, parseTime } from './time.js';
+import { badRequest } from '../core/errors.js';
+import type { Json, JsonObject } from '../core/json.js';
+import { isPosition } from '../core/position.js';
+import { isTimeMs, parseTime } from '../core/time.js';
 
 /** All events after a position, or the packets of an interval, both ends included. */
 export type ReplayRange =

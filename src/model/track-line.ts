@@ -2,7 +2,7 @@
  * The line of a track in bounded memory, simplified with the Douglas-Peucker algorithm: the weight of a point is its distance from the
  * line without it, and the points with the greatest weights are kept. Long lines are measured in blocks, which bounds the time.
  */
-import { DEGREE_M, distanceM, longitudeScale } from './geo.js';
+import { DEGREE_M, distanceM, longitudeScale } from '../core/geo.js';
 
 /** Measuring a block takes at most half the square of this number of steps. */
 const BLOCK_POINTS = 512;

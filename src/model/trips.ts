@@ -1,5 +1,5 @@
 /** Finds the stops of an object and the trips between them from its positions in the order of time. */
-import { distanceM, type Place } from './geo.js';
+import { distanceM, type Place } from '../core/geo.js';
 
 export interface Stop extends Place {
   readonly fromMs: number;

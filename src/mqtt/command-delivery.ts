@@ -11,8 +11,8 @@ import {
 } from '../db/commands/commands.js';
 import { createBulkQueue } from '../db/driver/bulk-queue.js';
 import type { Database } from '../db/driver/client.js';
-import { toDelivery } from '../model/command.js';
-import { LIMITS } from '../model/limits.js';
+import { toDelivery } from '../core/command.js';
+import { LIMITS } from '../core/limits.js';
 import type { Connection } from './server/connection.js';
 import { COMMANDS_TOPIC } from './topics.js';
 

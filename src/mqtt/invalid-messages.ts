@@ -2,9 +2,9 @@
 import { LRUCache } from 'lru-cache';
 import type { DeviceRecord } from '../db/devices/devices.js';
 import type { Audit } from '../db/entities/audit.js';
-import { toApiError } from '../errors.js';
-import { cacheSize } from '../model/cache-size.js';
-import { LIMITS } from '../model/limits.js';
+import { toApiError } from '../core/errors.js';
+import { cacheSize } from '../core/cache-size.js';
+import { LIMITS } from '../core/limits.js';
 
 /** Reports why a message on `topic` was rejected. */
 export type ReportInvalidMessage = (record: DeviceRecord, topic: string, error: unknown) => void;

@@ -1,8 +1,8 @@
 /** Parses the MQTT messages of devices into packets and command results, and checks their subscriptions. Pure. */
 import { isUtf8 } from 'node:buffer';
-import { badRequest } from '../errors.js';
-import { isObject, type Json, type JsonObject } from '../model/json.js';
-import { type DataType, type Declarations, memberAt, type Reference, toType } from '../model/model.js';
+import { badRequest } from '../core/errors.js';
+import { isObject, type Json, type JsonObject } from '../core/json.js';
+import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
 
 /** The MQTT parser replaces invalid UTF-8 with this character and reports no error. */
 export const REPLACEMENT = '\ufffd';

@@ -1,6 +1,6 @@
 /** OpenAPI operations of logins and of the caller's own account. */
-import type { ErrorStatus } from '../errors.js';
-import { LIMITS } from '../model/limits.js';
+import type { ErrorStatus } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
 import { allOf, listOf, type Part, schemaRef } from './schema-part.js';

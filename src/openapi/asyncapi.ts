@@ -1,5 +1,5 @@
 /** Creates the AsyncAPI document: the events of live clients, the messages of webhooks, and the topics of devices. */
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import { type Part, schemaRef } from './schema-part.js';
 import { createSchemas } from './schemas.js';
 import { createTopics } from './topics.js';

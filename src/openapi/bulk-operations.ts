@@ -1,5 +1,5 @@
 /** The operations that change or remove the entities of a list. */
-import type { ErrorStatus } from '../errors.js';
+import type { ErrorStatus } from '../core/errors.js';
 import type { Operation } from './operation.js';
 import { type Part, schemaRef } from './schema-part.js';
 

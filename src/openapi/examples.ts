@@ -1,5 +1,5 @@
 /** Examples of bodies, by the names of the operations. A new installation accepts them in the order of the document's stores. */
-import { DEFAULT_MODEL_ID, FIRST_USER_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../model/builtin.js';
+import { DEFAULT_MODEL_ID, FIRST_USER_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../core/builtin.js';
 import type { Part } from './schema-part.js';
 
 /** The `_id` in the examples of parameters. */

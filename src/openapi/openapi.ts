@@ -1,6 +1,6 @@
 /** Creates the OpenAPI document from the tables of operations, parameters and schemas. */
-import { ERROR_KINDS, type ErrorStatus } from '../errors.js';
-import { STORES } from '../model/stores.js';
+import { ERROR_KINDS, type ErrorStatus } from '../core/errors.js';
+import { STORES } from '../core/stores.js';
 import { createBodyExamples } from './examples.js';
 import type { Operation } from './operation.js';
 import { createOperations } from './operations.js';

@@ -1,5 +1,5 @@
 /** An operation in the tables of the OpenAPI document. */
-import type { ErrorStatus } from '../errors.js';
+import type { ErrorStatus } from '../core/errors.js';
 import type { Part } from './schema-part.js';
 
 export interface Operation {

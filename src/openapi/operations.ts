@@ -1,6 +1,6 @@
 /** Every operation of the API: a table of routes, and the generic operations of each store. */
-import type { ErrorStatus } from '../errors.js';
-import { SINGLE_ONLY, STORES, type Store } from '../model/stores.js';
+import type { ErrorStatus } from '../core/errors.js';
+import { SINGLE_ONLY, STORES, type Store } from '../core/stores.js';
 import { ACCOUNT_OPERATIONS, LOGINS } from './account-operations.js';
 import { bulkOperationsOf } from './bulk-operations.js';
 import { EXPORT_CONTENT, REMOVAL, TRACK } from './export-operations.js';

@@ -1,9 +1,9 @@
 /** Creates JSON Schemas of entities, packets and commands from the validation schemas and the limits. */
-import { ERROR_KINDS } from '../errors.js';
-import { COMMAND_STATUSES } from '../model/command.js';
-import { EVENT_NAMES } from '../model/feed.js';
-import { LIMITS } from '../model/limits.js';
-import { STORES, type Store } from '../model/stores.js';
+import { ERROR_KINDS } from '../core/errors.js';
+import { COMMAND_STATUSES } from '../core/command.js';
+import { EVENT_NAMES } from '../core/feed.js';
+import { LIMITS } from '../core/limits.js';
+import { STORES, type Store } from '../core/stores.js';
 import { allOf, type Part, schemaRef, toSchema } from './schema-part.js';
 import { LATEST_VALUES } from './series-operations.js';
 

@@ -1,6 +1,6 @@
 /** OpenAPI operations of series, and their query parameters. */
-import type { ErrorStatus } from '../errors.js';
-import { LIMITS } from '../model/limits.js';
+import type { ErrorStatus } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 import type { Operation } from './operation.js';
 import type { Part } from './schema-part.js';
 

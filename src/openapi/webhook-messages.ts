@@ -1,7 +1,7 @@
 /** The messages of webhooks in the AsyncAPI document: docs/reference/webhooks.md. */
 
-import { PRESENCE_EVENTS } from '../model/event-names.js';
-import { LIMITS } from '../model/limits.js';
+import { PRESENCE_EVENTS } from '../core/event-names.js';
+import { LIMITS } from '../core/limits.js';
 import { type Part, schemaRef } from './schema-part.js';
 
 const TEXT: Part = { type: 'string' };

@@ -1,6 +1,6 @@
 /** The operations of webhooks beside the generic ones of handlers. */
-import type { ErrorStatus } from '../errors.js';
-import { WEBHOOK_EVENTS } from '../model/event-names.js';
+import type { ErrorStatus } from '../core/errors.js';
+import { WEBHOOK_EVENTS } from '../core/event-names.js';
 import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
 import { allOf, type Part, schemaRef } from './schema-part.js';

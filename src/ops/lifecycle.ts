@@ -1,8 +1,8 @@
 /** Shuts components down once, in reverse order of their start, and retries operations until the database is available. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { toApiError } from '../errors.js';
-import { backoffMs } from '../model/backoff.js';
-import { LIMITS } from '../model/limits.js';
+import { toApiError } from '../core/errors.js';
+import { backoffMs } from '../core/backoff.js';
+import { LIMITS } from '../core/limits.js';
 
 type ShutdownStep = () => unknown;
 

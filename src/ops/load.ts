@@ -1,8 +1,8 @@
 /** Measures load: of the process by the delay of its event loop, of each caller in points. */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { tooManyRequests } from '../errors.js';
-import { LIMITS } from '../model/limits.js';
+import { tooManyRequests } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface Load {
   /** Whether the process is so busy that it should refuse the most expensive requests. */

@@ -1,7 +1,7 @@
 /** The metrics of the service, for Prometheus. No label contains a value chosen by a client. */
 import { performance } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Change } from '../model/change.js';
+import type { Change } from '../core/change.js';
 import { createWorkerMetrics, type WorkerStats } from './worker-metrics.js';
 
 /** A request that was answered, or whose client disconnected before. */

@@ -1,6 +1,6 @@
 /** Readiness: the database pings, its changes arrive, and the service is not about to stop. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 
 /** Checks of the components that have to work. */
 export interface Vitals {

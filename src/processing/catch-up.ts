@@ -1,8 +1,8 @@
 /** Brings partitions from their positions up to the live feed: from the history, or if that is gone, from stored data. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Change, OpenHistory } from '../model/change.js';
-import { LIMITS } from '../model/limits.js';
-import { isAfter, secondsOf } from '../model/position.js';
+import type { Change, OpenHistory } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
+import { isAfter, secondsOf } from '../core/position.js';
 import type { Holding } from './holding.js';
 import type { Processor, Task } from './processor.js';
 

@@ -11,7 +11,7 @@ import {
   renewPartitions,
   takePartition,
 } from '../db/processing/partitions.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import { findBalance } from './balance.js';
 import { createHolding, type Holding } from './holding.js';
 

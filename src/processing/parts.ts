@@ -1,6 +1,6 @@
 /** What is committed together: some tasks of each partition, in turn, and their outputs. */
 import type { Advance } from '../db/processing/commit.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import { type Holding, type PlannedTask, returnTasks, takeTasks } from './holding.js';
 import type { Outputs, Processor } from './processor.js';
 

@@ -1,9 +1,9 @@
 /** Finds the addresses of receivers, and refuses those that webhooks may not be sent to. */
 import { isIP, type LookupFunction } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { badRequest } from '../errors.js';
+import { badRequest } from '../core/errors.js';
 import { isAllowedAddress, type Network } from '../model/address-policy.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import type { FoundAddress, Resolve } from './names.js';
 
 /** The reason for which nothing was connected to. */

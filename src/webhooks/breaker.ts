@@ -1,5 +1,5 @@
 /** Pauses a receiver that fails: after some failures in a row it receives only single probes, less and less often. */
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 
 /** One attempt to send. It ends in one of three ways. */
 export interface BreakerAttempt {

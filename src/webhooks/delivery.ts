@@ -1,7 +1,7 @@
 /** One attempt to deliver messages: checks rights, sends, and stores the result. */
 import type { Database } from '../db/driver/client.js';
 import { assignBatch, type Delivery, type DeliveryResult, newDeliveryId } from '../db/webhooks/deliveries.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import type { BreakerAttempt } from './breaker.js';
 import { toBatchBody } from './message.js';
 import { isSuccess, type Receiver, sendMessage } from './receiver.js';

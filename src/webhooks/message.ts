@@ -1,6 +1,6 @@
 /** What is sent: an event in the envelope of Standard Webhooks, made once, so that every attempt sends the same bytes. Pure. */
-import type { JsonObject } from '../model/json.js';
-import { pickData } from '../model/webhook.js';
+import type { JsonObject } from '../core/json.js';
+import { pickData } from '../core/webhook.js';
 
 export interface EventMessage {
   readonly type: string;

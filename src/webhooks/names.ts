@@ -1,7 +1,7 @@
 /** Looks up host names. A name server that keeps silent delays neither other names nor the rest of the process. */
 import { promises as dns, TIMEOUT } from 'node:dns';
 import { setTimeout as wait } from 'node:timers/promises';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface FoundAddress {
   readonly address: string;

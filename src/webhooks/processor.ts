@@ -3,9 +3,9 @@
 import { type ObjectFacts, toFacts } from '../db/caches/object-facts.js';
 import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from '../db/webhooks/deliveries.js';
 import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
-import type { Change } from '../model/change.js';
-import { LIMITS } from '../model/limits.js';
-import { secondsOf } from '../model/position.js';
+import type { Change } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
+import { secondsOf } from '../core/position.js';
 import { type Hold, NO_TASKS, type Outputs, type Processor, type Task } from '../processing/processor.js';
 import { type EventMessage, toBody } from './message.js';
 import type { Registry } from './registry.js';

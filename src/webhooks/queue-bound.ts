@@ -5,7 +5,7 @@
 import type { Database } from '../db/driver/client.js';
 import type { Delivery } from '../db/webhooks/deliveries.js';
 import { countQueue, giveUpOldest, type QueueSize, trimDead } from '../db/webhooks/delivery-upkeep.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface QueueBoundOptions {
   readonly database: Database;

@@ -4,7 +4,7 @@
  */
 import type { Database } from '../db/driver/client.js';
 import { type Delivery, loadPending } from '../db/webhooks/deliveries.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import type { Hold } from '../processing/processor.js';
 
 export interface QueueParts {

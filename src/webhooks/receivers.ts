@@ -1,5 +1,5 @@
 /** The receivers of all webhooks of this instance, and how many requests each of them may have under way. */
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import { type BreakerAttempt, createBreaker } from './breaker.js';
 import type { Receiver } from './receiver.js';
 import type { Sender } from './request.js';

@@ -8,8 +8,8 @@ import {
   readStoredPackets,
   type StoredInterval,
 } from '../db/webhooks/past-packets.js';
-import type { JsonObject } from '../model/json.js';
-import { LIMITS } from '../model/limits.js';
+import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
 import { createBodies, type MakeBody, type MessageTask, toTask } from './processor.js';
 import type { Registry } from './registry.js';
 import { isSelected, namesOf, partitionFor } from './selection.js';

@@ -1,12 +1,12 @@
 /** The webhooks of the installation, and which of them receive an event. Updated from changes. */
 import type { Database } from '../db/driver/client.js';
 import { loadHandler, loadHandlers, type StoredHandler } from '../db/webhooks/handlers.js';
-import { toApiError } from '../errors.js';
+import { toApiError } from '../core/errors.js';
 import type { Limits, LiveEvent } from '../live/events.js';
-import { ACCESS_FIELDS } from '../model/access.js';
-import { type Change, mayHaveChanged } from '../model/change.js';
-import { isId } from '../model/entity.js';
-import { parseWebhook, type WebhookSettings } from '../model/webhook.js';
+import { ACCESS_FIELDS } from '../core/access.js';
+import { type Change, mayHaveChanged } from '../core/change.js';
+import { isId } from '../core/entity.js';
+import { parseWebhook, type WebhookSettings } from '../core/webhook.js';
 import { type RightsParts, toWebhook } from './rights.js';
 import { maySend, type Webhook } from './webhook.js';
 

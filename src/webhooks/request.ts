@@ -2,7 +2,7 @@
 import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as sendHttp } from 'node:http';
 import { Agent as HttpsAgent, request as sendHttps } from 'node:https';
 import type { Network } from '../model/address-policy.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import { checkLiteral, createLookup } from './addresses.js';
 import type { Resolve } from './names.js';
 

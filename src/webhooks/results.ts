@@ -2,9 +2,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../db/driver/client.js';
 import { type DeliveryResult, storeResults } from '../db/webhooks/deliveries.js';
-import { toApiError } from '../errors.js';
-import { backoffMs } from '../model/backoff.js';
-import { LIMITS } from '../model/limits.js';
+import { toApiError } from '../core/errors.js';
+import { backoffMs } from '../core/backoff.js';
+import { LIMITS } from '../core/limits.js';
 
 const FIRST_PAUSE_MS = 50;
 

@@ -1,6 +1,6 @@
 /** When a message that failed is sent again, and when it is given up instead. Pure. */
-import { LIMITS } from '../model/limits.js';
-import { MINUTE_MS, SECOND_MS } from '../model/units.js';
+import { LIMITS } from '../core/limits.js';
+import { MINUTE_MS, SECOND_MS } from '../core/units.js';
 
 /** After these, every hour. */
 export const RETRY_DELAYS_MS: readonly number[] = [

@@ -1,8 +1,8 @@
 /** Which webhooks an event goes to, beside rights, and by which names. Pure. */
 import type { ObjectFacts } from '../db/caches/object-facts.js';
-import { PRESENCE_EVENTS } from '../model/event-names.js';
-import type { JsonObject } from '../model/json.js';
-import { LIMITS } from '../model/limits.js';
+import { PRESENCE_EVENTS } from '../core/event-names.js';
+import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
 import { partitionOf } from '../processing/processor.js';
 import type { Webhook } from './webhook.js';
 

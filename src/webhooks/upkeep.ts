@@ -9,7 +9,7 @@ import {
   removeDeliveries,
   trimDead,
 } from '../db/webhooks/delivery-upkeep.js';
-import { LIMITS } from '../model/limits.js';
+import { LIMITS } from '../core/limits.js';
 import { createQueueBound, type QueueBound } from './queue-bound.js';
 
 export interface UpkeepOptions {

@@ -1,7 +1,7 @@
 /** A webhook as it runs: its settings, and what it may send. */
 import type { StoredHandler } from '../db/webhooks/handlers.js';
-import type { Scope } from '../model/access.js';
-import type { WebhookSettings } from '../model/webhook.js';
+import type { Scope } from '../core/access.js';
+import type { WebhookSettings } from '../core/webhook.js';
 
 export interface Rights {
   /** What the owner sees. */

@@ -1,6 +1,6 @@
 /** The end of a user's access: of every session, token and socket of that user, and of requests under way. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { ADMINISTRATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
+import { ADMINISTRATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
 import { createPerson, ended, openSession, type Person, withCookie } from '../support/callers.js';
 import { useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

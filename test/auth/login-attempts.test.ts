@@ -1,6 +1,6 @@
 /** Limits of failed logins, counted in hundreds: of one account from all addresses, of one address for all accounts, and at the same time. */
 import { expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { createPerson, setCookiesOf } from '../support/callers.js';
 import { ADMIN, type Answer, type TestService, useService } from '../support/fixture.js';
 

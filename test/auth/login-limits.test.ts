@@ -1,6 +1,6 @@
 /** Failed logins are counted for all instances together: guessing at another one gains nothing. */
 import { expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startTestService, testUri } from '../support/fixture.js';
 
 test('counts failures across instances without locking out the owner at another address', async () => {

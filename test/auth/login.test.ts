@@ -1,7 +1,7 @@
 /** Logging in: by cookie and by token, what it answers, what it refuses, and how often it may be tried. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { hash } from '@node-rs/argon2';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { createPerson, setCookiesOf, UNAUTHORIZED } from '../support/callers.js';
 import { ADMIN, type Answer, startTestService, type TestService, useService } from '../support/fixture.js';
 

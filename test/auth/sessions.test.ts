@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { createSessions } from '../../src/auth/sessions.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { createPerson, openSession, setCookiesOf, TEST_SECRET, UNAUTHORIZED, withCookie } from '../support/callers.js';
 import { openLine } from '../support/cuttable-connection.js';
 import { ADMIN, startTestService, type TestService, testUri, useService } from '../support/fixture.js';

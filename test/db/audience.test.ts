@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { type AudienceCache, createAudienceCache } from '../../src/db/caches/audience.js';
 import { databaseOf } from '../../src/db/driver/client.js';
-import type { Change } from '../../src/model/change.js';
-import { LIMITS } from '../../src/model/limits.js';
+import type { Change } from '../../src/core/change.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { testUri } from '../support/fixture.js';
 
 const owner = new ObjectId();

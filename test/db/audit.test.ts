@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/driver/client.js';
 import { type Audit, type AuditEntry, createAudit } from '../../src/db/entities/audit.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 

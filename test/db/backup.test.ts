@@ -8,8 +8,8 @@ import { type Db, MongoClient, ObjectId } from 'mongodb';
 import { writeBackup } from '../../src/db/backup/backup.js';
 import { readManifest } from '../../src/db/backup/manifest.js';
 import { restoreBackup } from '../../src/db/backup/restore.js';
-import { LIMITS } from '../../src/model/limits.js';
-import { HOUR_MS } from '../../src/model/units.js';
+import { LIMITS } from '../../src/core/limits.js';
+import { HOUR_MS } from '../../src/core/units.js';
 import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { MongoClient } from 'mongodb';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { createEntity, newId } from '../../src/db/entities/write.js';
-import { toApiError } from '../../src/errors.js';
-import type { Entity } from '../../src/model/entity.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { toApiError } from '../../src/core/errors.js';
+import type { Entity } from '../../src/core/entity.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

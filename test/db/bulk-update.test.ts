@@ -5,12 +5,12 @@ import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { readChanged } from '../../src/db/entities/read.js';
 import { changeEntity, createEntity, newId, shareEntity } from '../../src/db/entities/write.js';
-import { toApiError } from '../../src/errors.js';
-import { scopeOf } from '../../src/model/access.js';
-import type { Entity } from '../../src/model/entity.js';
-import type { JsonObject } from '../../src/model/json.js';
-import { LIMITS } from '../../src/model/limits.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { toApiError } from '../../src/core/errors.js';
+import { scopeOf } from '../../src/core/access.js';
+import type { Entity } from '../../src/core/entity.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { LIMITS } from '../../src/core/limits.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

@@ -13,8 +13,8 @@ import {
   type StoredCommand,
 } from '../../src/db/commands/commands.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
-import { scopeOf } from '../../src/model/access.js';
-import type { Page } from '../../src/model/list.js';
+import { scopeOf } from '../../src/core/access.js';
+import type { Page } from '../../src/core/list.js';
 import { useService } from '../support/fixture.js';
 
 const NOW = Date.now();

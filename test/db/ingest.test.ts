@@ -4,7 +4,7 @@ import { type Binary, type Document, MongoClient, ObjectId } from 'mongodb';
 import { packetIdIn, toPacketKey } from '../../src/db/bson/packet-key.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { createIngest, type Ingest } from '../../src/db/packets/ingest.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { createStampClock, type Message, type PacketSource } from '../../src/model/packet.js';
 import { type Answer, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

@@ -9,9 +9,9 @@ import { findByKey } from '../../src/db/entities/lookup.js';
 import { getEntity, listEntities, readEntity, withKey } from '../../src/db/entities/read.js';
 import { collectionOf } from '../../src/db/schema/collections.js';
 import { parseListQuery } from '../../src/http/query-params.js';
-import { type Scope, scopeOf } from '../../src/model/access.js';
-import type { Page } from '../../src/model/list.js';
-import { builtInStore, type Store } from '../../src/model/stores.js';
+import { type Scope, scopeOf } from '../../src/core/access.js';
+import type { Page } from '../../src/core/list.js';
+import { builtInStore, type Store } from '../../src/core/stores.js';
 import { useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

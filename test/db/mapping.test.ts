@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { toDatabaseError } from '../../src/db/driver/errors.js';
 import { projectionOf, toDocument, toEntity } from '../../src/db/schema/mapping.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { testUri } from '../support/fixture.js';
 
 let client: MongoClient;

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { toMergeFields } from '../../src/db/entities/merge-patch.js';
 import { toDocument } from '../../src/db/schema/mapping.js';
-import { merge } from '../../src/model/entity.js';
-import type { JsonObject } from '../../src/model/json.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { merge } from '../../src/core/entity.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

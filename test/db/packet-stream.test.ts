@@ -6,7 +6,7 @@ import type { Database } from '../../src/db/driver/client.js';
 import { withListRequest } from '../../src/db/driver/list-queue.js';
 import { type PacketReading, streamPackets } from '../../src/db/packets/packet-stream.js';
 import { connectDatabase } from '../../src/db/schema/connect.js';
-import { badRequest } from '../../src/errors.js';
+import { badRequest } from '../../src/core/errors.js';
 import { createFairness } from '../../src/fairness/fairness.js';
 import { testUri } from '../support/fixture.js';
 

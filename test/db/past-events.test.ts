@@ -5,7 +5,7 @@ import { toPacketKey } from '../../src/db/bson/packet-key.js';
 import { listPastEvents } from '../../src/db/changes/past-events.js';
 import { readPastUpdates } from '../../src/db/changes/past-updates.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { PAST_EVENT_NAMES, type PastEventName, type PastPlace } from '../../src/model/past-event.js';
 import { useService } from '../support/fixture.js';
 

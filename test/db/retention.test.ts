@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/driver/client.js';
 import { createSweeper } from '../../src/db/packets/retention.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { expectRefusal } from '../support/answers.js';
 import { startTestService, testUri, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

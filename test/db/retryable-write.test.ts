@@ -5,10 +5,10 @@ import { packetIdIn } from '../../src/db/bson/packet-key.js';
 import { type Database, databaseOf } from '../../src/db/driver/client.js';
 import { changeEntity, createEntity, newId } from '../../src/db/entities/write.js';
 import { createIngest } from '../../src/db/packets/ingest.js';
-import { scopeOf } from '../../src/model/access.js';
-import type { Entity } from '../../src/model/entity.js';
+import { scopeOf } from '../../src/core/access.js';
+import type { Entity } from '../../src/core/entity.js';
 import { createStampClock } from '../../src/model/packet.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { useService } from '../support/fixture.js';
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 

@@ -4,9 +4,9 @@ import { Long, ObjectId } from 'mongodb';
 import { createClient, type Database, databaseOf } from '../../src/db/driver/client.js';
 import { getEntity } from '../../src/db/entities/read.js';
 import { createEntity, newId } from '../../src/db/entities/write.js';
-import { toApiError } from '../../src/errors.js';
-import { scopeOf } from '../../src/model/access.js';
-import { builtInStore, type Store } from '../../src/model/stores.js';
+import { toApiError } from '../../src/core/errors.js';
+import { scopeOf } from '../../src/core/access.js';
+import { builtInStore, type Store } from '../../src/core/stores.js';
 import { useService } from '../support/fixture.js';
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 

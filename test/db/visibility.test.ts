@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { prepareCollections } from '../../src/db/schema/collections.js';
 import { isVisible, scopeFilter, visibilityIndexes, visibleExpression } from '../../src/db/schema/visibility.js';
-import { addressesOf, audienceOf, scopeOf } from '../../src/model/access.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { addressesOf, audienceOf, scopeOf } from '../../src/core/access.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

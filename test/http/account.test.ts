@@ -1,8 +1,8 @@
 /** The own account: every role may change its own data, without gaining permissions. */
 import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, ended, openSession, type Person, withCookie } from '../support/callers.js';
 import { type Answer, type Call, useService } from '../support/fixture.js';

@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { sweepStores } from '../../src/db/caches/custom-stores.js';
-import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, useService } from '../support/fixture.js';

@@ -1,6 +1,6 @@
 /** Values of every kind in every place that a client can fill: the service stores or refuses them, and never answers 500. */
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { STORES } from '../../src/model/stores.js';
+import { STORES } from '../../src/core/stores.js';
 import { ADMIN, type Answer, useService } from '../support/fixture.js';
 import { random, runsOf } from '../support/runs.js';
 

@@ -1,8 +1,8 @@
 /** Security events: their content, their audience, and the absence of secrets. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { ADMINISTRATOR_ROLE_ID, OPERATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { ADMINISTRATOR_ROLE_ID, OPERATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, openSession, type Person, withCookie } from '../support/callers.js';
 import { type Answer, type Call, startTestService, useService } from '../support/fixture.js';

@@ -1,7 +1,7 @@
 /** PATCH and DELETE of a list: what GET would list is changed, each entity by itself, and nothing else. */
 import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 

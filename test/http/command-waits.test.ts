@@ -1,8 +1,8 @@
 /** Requests that wait for a command: woken by any instance, limited, and ended with the access that they depend on. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { DEVICE_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Answer, type Call, startTestService, type TestService, useService } from '../support/fixture.js';

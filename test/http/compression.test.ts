@@ -3,7 +3,7 @@
 import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
 

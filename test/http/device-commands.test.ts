@@ -1,8 +1,8 @@
 /** Devices fetch their commands over HTTP and answer them: once, in order, in time, on any instance. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { DEVICE_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import {

@@ -1,7 +1,7 @@
 /** The role `device`: a user who is the device of one object, and of no other. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
+import { DEVICE_ROLE_ID } from '../../src/core/builtin.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { startTestService, useService } from '../support/fixture.js';

@@ -1,8 +1,8 @@
 /** The generic interface over every store: what is created, read, listed, changed and deleted, and what is refused. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { merge } from '../../src/model/entity.js';
-import { SINGLE_ONLY, STORES } from '../../src/model/stores.js';
+import { merge } from '../../src/core/entity.js';
+import { SINGLE_ONLY, STORES } from '../../src/core/stores.js';
 import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 

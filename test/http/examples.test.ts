@@ -1,6 +1,6 @@
 /** The examples of the OpenAPI document, sent as programs such as Postman fill them in: the service accepts all of them. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { STORES } from '../../src/model/stores.js';
+import { STORES } from '../../src/core/stores.js';
 import { createOpenApi } from '../../src/openapi/openapi.js';
 import { useService } from '../support/fixture.js';
 

@@ -1,7 +1,7 @@
 /** Groups move to other parents while users read and create entities on two instances: each user sees only what the rights permit. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { ROOT_GROUP_ID } from '../../src/model/builtin.js';
+import { ROOT_GROUP_ID } from '../../src/core/builtin.js';
 import { treeOf } from '../http/group-tree.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';

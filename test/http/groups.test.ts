@@ -1,8 +1,8 @@
 /** The tree of groups: moved, bounded in depth, removed when empty. */
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';

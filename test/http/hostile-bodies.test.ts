@@ -1,6 +1,6 @@
 /** Content that is refused at any depth of any body, and content that only looks dangerous. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 

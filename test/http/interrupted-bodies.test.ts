@@ -5,7 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import fc from 'fast-check';
-import { toApiError } from '../../src/errors.js';
+import { toApiError } from '../../src/core/errors.js';
 import { createFairness } from '../../src/fairness/fairness.js';
 import { jsonBody, parseJson } from '../../src/http/middleware/body.js';
 import { ADMIN, useService } from '../support/fixture.js';

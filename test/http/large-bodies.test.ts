@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import net from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 /** Objects with the last value of each parameter: `state=latest-of-each`. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 
 const service = useService();

@@ -1,8 +1,8 @@
 /** Lists of objects by their state: filtered and sorted by whether and when they were last seen. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson } from '../support/callers.js';
 import { useService } from '../support/fixture.js';

@@ -1,7 +1,7 @@
 /** Bytes that are not UTF-8 are refused with 400 in bodies, forms and URLs. */
 import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 
 const service = useService();

@@ -1,6 +1,6 @@
 /** An object's `state`: its last packet with data, with `online` as it is now, however it is asked for. */
 import { describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { connectDevice, createObject } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';

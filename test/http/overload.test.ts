@@ -1,6 +1,6 @@
 /** RATE_LIMIT refuses callers that send too much, and no others. OVERLOAD_DELAY refuses the costly requests of a process that is late. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { type Answer, startTestService, type TestService } from '../support/fixture.js';
 import { until } from '../support/until.js';

@@ -1,7 +1,7 @@
 /** An object's own id names that object and no other: not all of them, not the one with that `_id`, not nothing. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
+import { DEVICE_ROLE_ID } from '../../src/core/builtin.js';
 import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { startTestService, type TestService, useService } from '../support/fixture.js';

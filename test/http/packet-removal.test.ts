@@ -1,7 +1,7 @@
 /** The packets of an interval go when somebody who may asks for it, and no others. */
 import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 

@@ -1,7 +1,7 @@
 /** Packets over HTTP: sent one by one or many at once, stored once, received once, read back in their order. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
 import { ADMIN, type Answer, type Listener, useService } from '../support/fixture.js';
 

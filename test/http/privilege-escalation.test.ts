@@ -10,7 +10,7 @@ import {
   OPERATOR_ROLE_ID,
   ROOT_GROUP_ID,
   VIEWER_ROLE_ID,
-} from '../../src/model/builtin.js';
+} from '../../src/core/builtin.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { useService } from '../support/fixture.js';
 import { createRightsFixture, type RightsFixture } from './rights-fixture.js';

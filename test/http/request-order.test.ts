@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { beforeAll, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 /** The fixture of the tests of rights: three branches of groups, and a caller of every kind. */
 import { ObjectId } from 'mongodb';
-import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
+import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { ADMIN, type Call, type TestService } from '../support/fixture.js';
 import { sendHttp } from '../support/http-call.js';

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Document, ObjectId } from 'mongodb';
 import { toPacketKey } from '../../src/db/bson/packet-key.js';
-import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
+import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
 import { refusal } from '../support/answers.js';
 import { type Answer, useService } from '../support/fixture.js';
 import {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { createExpressClasses } from '../../src/http/server/express-classes.js';
 import { cutStalledReaders } from '../../src/http/server/stalled-readers.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

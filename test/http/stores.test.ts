@@ -1,6 +1,6 @@
 /** Stores that an administrator adds at run time, held to their JSON Schema. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { type Call, useService } from '../support/fixture.js';
 

@@ -1,8 +1,8 @@
 /** What is left of one tenant with another: waits, commands after an unshare, tokens of tokens, shares with strangers. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { ADMINISTRATOR_ROLE_ID, DEVICE_ROLE_ID, OPERATOR_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, ended, type Person } from '../support/callers.js';
 import { type Answer, type Call, useService } from '../support/fixture.js';

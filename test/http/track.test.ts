@@ -1,7 +1,7 @@
 /** The track of an object: its line, distance, stops and trips, over the positions of real packets. */
 import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 
 const service = useService();

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ObjectId } from 'mongodb';
-import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/model/builtin.js';
+import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';

@@ -1,6 +1,6 @@
 /** Command events of sockets: creation and result, live and after a reconnect. */
 import { expect, test } from '@jest/globals';
-import { DEVICE_ROLE_ID, OPERATOR_ROLE_ID } from '../../src/model/builtin.js';
+import { DEVICE_ROLE_ID, OPERATOR_ROLE_ID } from '../../src/core/builtin.js';
 import { entityOf, eventsOf } from '../support/answers.js';
 import { createPerson } from '../support/callers.js';
 import { ADMIN, openListener, useService } from '../support/fixture.js';

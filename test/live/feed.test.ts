@@ -1,8 +1,8 @@
 /** The feed without Socket.IO: server-sent events and polled pages have the same events. */
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { EventSource } from 'eventsource';
-import { LIMITS } from '../../src/model/limits.js';
-import { isAfter } from '../../src/model/position.js';
+import { LIMITS } from '../../src/core/limits.js';
+import { isAfter } from '../../src/core/position.js';
 import { ADMIN, type Answer, openListener, startTestService, testUri, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 

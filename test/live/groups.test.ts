@@ -1,7 +1,7 @@
 /** Clients that subscribe to groups receive the events of objects in and below them, and only visible ones. */
 import { beforeAll, expect, test } from '@jest/globals';
-import { VIEWER_ROLE_ID } from '../../src/model/builtin.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { VIEWER_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { openListener, useService } from '../support/fixture.js';

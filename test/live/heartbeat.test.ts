@@ -1,7 +1,7 @@
 /** The heartbeat of Socket.IO clients: connections that stop answering end, and others stay. The times are scaled down. */
 import { afterEach, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { openRaw, type Raw } from '../support/raw-socket.js';
 import { until } from '../support/until.js';

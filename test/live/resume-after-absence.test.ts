@@ -1,6 +1,6 @@
 /** Clients that resume from an old position: users are served in turn, and each may resume with a limited number of clients at once. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Listener, openListener, useService } from '../support/fixture.js';

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, openListener, useService } from '../support/fixture.js';
 import { openRaw, type Raw } from '../support/raw-socket.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 /** Clients that do not read: their connections are ended, and other clients receive all events. The time for it is scaled down. */
 import { afterEach, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { openRaw } from '../support/raw-socket.js';
 

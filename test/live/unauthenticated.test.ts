@@ -1,6 +1,6 @@
 /** Unauthenticated sockets: limited in number and time, without affecting authenticated ones. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
 import { cookieOf, openRaw, type Raw } from '../support/raw-socket.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 /** Objects that become visible or invisible to a caller: live, for resuming clients, and as past events. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { ADMINISTRATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/model/builtin.js';
+import { ADMINISTRATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { openListener, type ReceivedEvent, useService } from '../support/fixture.js';

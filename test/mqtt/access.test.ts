@@ -1,7 +1,7 @@
 /** Authentication of devices, the end of their connections, and their subscriptions. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
-import { DEVICE_ROLE_ID } from '../../src/model/builtin.js';
+import { DEVICE_ROLE_ID } from '../../src/core/builtin.js';
 import { useService } from '../support/fixture.js';
 import { AUTH, connectDevice, createObject } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';

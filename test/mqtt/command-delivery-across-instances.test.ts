@@ -1,7 +1,7 @@
 /** Commands to devices that reconnect to one of two instances all the time. */
 import { expect, test } from '@jest/globals';
 import type { MqttClient } from 'mqtt';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { startTestService, useService } from '../support/fixture.js';
 import { connectDevice, createObject } from '../support/mqtt-device.js';
 import { runsOf } from '../support/runs.js';

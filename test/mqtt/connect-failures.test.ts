@@ -1,7 +1,7 @@
 /** Failed logins of devices never block correct passwords of devices or users. */
 import { afterEach, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { connectDevice, createObject } from '../support/mqtt-device.js';
 

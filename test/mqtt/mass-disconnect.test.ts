@@ -1,7 +1,7 @@
 /** Many devices lose their connections at the same moment and reconnect. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { storeFleet } from '../support/fleet.js';

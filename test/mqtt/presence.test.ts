@@ -1,7 +1,7 @@
 /** Presence: `state.online` follows the connections of a device, on all instances, and its `offlineAfter`. */
 import { afterEach, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
 import { CONNECT, connectDevice, connectRaw, createObject } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';

@@ -5,7 +5,7 @@ import { connect as connectSocket, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { startTestService, type TestService, useService } from '../support/fixture.js';
 import {
   bytesOf,

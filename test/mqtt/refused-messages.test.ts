@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import fc from 'fast-check';
 import { type Document, MongoClient } from 'mongodb';
 import type { MqttClient } from 'mqtt';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { jsonText } from '../support/any-json.js';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseYaml } from '@redocly/openapi-core';
-import { VIEWER_ROLE_ID } from '../../src/model/builtin.js';
+import { VIEWER_ROLE_ID } from '../../src/core/builtin.js';
 import { type Call, useService } from '../support/fixture.js';
 
 interface Query {

@@ -1,6 +1,6 @@
 /** Answers while the primary is frozen and another member takes over: 200 or 503, and nothing else. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, type Call, startTestService, type TestService } from '../support/fixture.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';

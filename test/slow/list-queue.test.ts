@@ -2,7 +2,7 @@
 import { type ClientRequest, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { ADMIN, type Answer, type Call, startTestService, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

@@ -8,7 +8,7 @@ import { acquireLease } from '../../src/db/driver/lease.js';
 import { connectDatabase } from '../../src/db/schema/connect.js';
 import type { Migration } from '../../src/db/schema/migrations/migration.js';
 import { FIRST_VERSION, MIGRATIONS, migrate } from '../../src/db/schema/migrations.js';
-import { toApiError } from '../../src/errors.js';
+import { toApiError } from '../../src/core/errors.js';
 import { readCode, readSection, readTable } from '../support/docs/markdown.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';

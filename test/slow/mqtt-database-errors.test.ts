@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import mqtt from 'mqtt';
 import type { Packet } from 'mqtt-packet';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startTestService, type TestService } from '../support/fixture.js';
 import { AUTH, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { openRaw } from '../support/raw-socket.js';

@@ -1,7 +1,7 @@
 /** The oplog forgets changes before an instance processed them: webhooks get all stored packets, clients a gap, devices their commands. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { callApi, logIn } from '../support/api-call.js';
 import { ADMIN, openListener } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { startWatcher, type Watcher } from '../../src/db/changes/watcher.js';
 import { createWatcherClient, type Database } from '../../src/db/driver/client.js';
 import { connectDatabase } from '../../src/db/schema/connect.js';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
 

@@ -1,6 +1,6 @@
 /** Holds every answer of the test suite to the interface's document: its status, its type, its body. */
 import type { Ajv, ValidateFunction } from 'ajv';
-import { STORES } from '../../src/model/stores.js';
+import { STORES } from '../../src/core/stores.js';
 
 export interface Seen {
   readonly method: string;

@@ -11,7 +11,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { TestEnvironment } from 'jest-environment-node';
 import { startService } from '../../dist/src/app.js';
-import { LIMITS } from '../../dist/src/model/limits.js';
+import { LIMITS } from '../../dist/src/core/limits.js';
 import { createOpenApi } from '../../dist/src/openapi/openapi.js';
 
 const original = { ...LIMITS };

@@ -5,7 +5,7 @@ import { MongoClient, ObjectId } from 'mongodb';
 import { io, type Socket } from 'socket.io-client';
 import type { Service, ServiceOptions, startService } from '../../src/app.js';
 import { type Config, parseConfig } from '../../src/config.js';
-import type { Change } from '../../src/model/change.js';
+import type { Change } from '../../src/core/change.js';
 import { checkAgreement } from './agreement.js';
 import { keepOnFailure } from './failure-logs.js';
 import { type Answer, sendHttp } from './http-call.js';

@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LIMITS } from '../../src/model/limits.js';
+import type { LIMITS } from '../../src/core/limits.js';
 import { keepOnFailure } from './failure-logs.js';
 import { ADMIN } from './fixture.js';
 import { freezeProcess } from './freeze.js';

@@ -4,9 +4,9 @@ import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/db/driver/client.js';
 import { changeEntity } from '../../src/db/entities/write.js';
 import { type HandlerHookDeps, handlerHooks } from '../../src/http/hooks/handlers.js';
-import { type Caller, scopeOf } from '../../src/model/access.js';
-import type { JsonObject } from '../../src/model/json.js';
-import { builtInStore } from '../../src/model/stores.js';
+import { type Caller, scopeOf } from '../../src/core/access.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { builtInStore } from '../../src/core/stores.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { useReceiver, useWebhooks } from '../support/receiver.js';
 

@@ -1,7 +1,7 @@
 /** Messages that cannot be delivered: queues are bounded, and old messages and those without a handler are removed. */
 import { expect, test } from '@jest/globals';
 import { type Document, ObjectId } from 'mongodb';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { OK, useReceiver, useWebhooks } from '../support/receiver.js';
 import { until } from '../support/until.js';

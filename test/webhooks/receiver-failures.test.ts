@@ -1,6 +1,6 @@
 /** Receivers that fail: what is sent again, what waits for it, and what is not sent at all. */
 import { describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { type Answer, OK, useReceiver, useWebhooks, verify } from '../support/receiver.js';
 import { until } from '../support/until.js';

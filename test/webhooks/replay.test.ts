@@ -1,6 +1,6 @@
 /** Events of the past are sent to a webhook on request: after a position, or the packets of an interval. */
 import { describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/model/limits.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { useReceiver, useWebhooks, verify } from '../support/receiver.js';
 import { until } from '../support/until.js';

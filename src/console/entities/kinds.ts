@@ -1,5 +1,5 @@
 /** What the pages of stores show and let people edit, store by store; stores of administrators are described by their schema. */
-import { WEBHOOK_EVENTS } from '../../model/event-names.js';
+import { WEBHOOK_EVENTS } from '../../core/event-names.js';
 import type { Entity } from '../state/api.js';
 import type { TextKey } from '../text/language.js';
 import { type EntityField, OWN_FIELDS } from './field.js';

@@ -1,5 +1,5 @@
 /** Where objects are on the map, in arrays that go to the graphics card: five thousand that move cost a millisecond. */
-import { findCourse, findSpeed } from '../../model/motion-fields.js';
+import { findCourse, findSpeed } from '../../core/motion-fields.js';
 import { changed, type FleetObject, objects } from '../state/fleet.js';
 import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';

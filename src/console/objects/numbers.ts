@@ -1,6 +1,6 @@
 /** The numbers in packets that charts can show, nested ones too. */
 
-import { COURSE_NAMES } from '../../model/motion-fields.js';
+import { COURSE_NAMES } from '../../core/motion-fields.js';
 import { PLACE_NAMES } from '../state/places.js';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 /** Where objects are: where their newest packet says, or else where they were last known to be. */
-import { findPosition, PLACE_NAMES, type Position } from '../../model/position-fields.js';
+import { findPosition, PLACE_NAMES, type Position } from '../../core/position-fields.js';
 
-export { isPlaceField, PLACE_NAMES } from '../../model/position-fields.js';
+export { isPlaceField, PLACE_NAMES } from '../../core/position-fields.js';
 
 export interface Place extends Position {
   /** When the object was there, if its newest packet does not say where it is. */

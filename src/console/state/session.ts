@@ -1,6 +1,6 @@
 /** Who uses the console, and what they may do. The rules are the server's own. */
 import { computed, signal } from '@preact/signals';
-import { mayCall, toSegments } from '../../model/access.js';
+import { mayCall, toSegments } from '../../core/access.js';
 import { type Caller, noSession, onSessionEnd, request, requestWithoutLogin, VigilError } from './api.js';
 
 /** undefined until it is known. */

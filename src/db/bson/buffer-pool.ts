@@ -2,7 +2,7 @@
  * Reuses buffers for the text of long pages. Without the pool, V8 would run a full collection every few pages, because it counts
  * memory outside its heap.
  */
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 
 export interface BufferPool {
   /** Returns a buffer of at least `bytes`, not cleared. */

@@ -1,6 +1,6 @@
 /** Reads the documents of a command as BSON bytes, batch by batch. */
 import type { ClientSession, Document } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import { runCancellable } from '../driver/cancellable.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';

@@ -1,8 +1,8 @@
 /** Raw reads: converts documents from BSON bytes to JSON bytes without building objects. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { BSON, type Document } from 'mongodb';
-import { tooLarge } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { tooLarge } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { type HeldBytes, holdBytes } from '../driver/list-queue.js';
 import { type BufferPool, FRESH } from './buffer-pool.js';

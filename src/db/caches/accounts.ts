@@ -1,12 +1,12 @@
 /** Users with their permissions, tokens and sessions: cached for authentication, and invalidated by changes. */
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
-import { type Caller, forObject, type OwnObject } from '../../model/access.js';
-import { cacheSize } from '../../model/cache-size.js';
-import type { Change } from '../../model/change.js';
-import { type Entity, isId } from '../../model/entity.js';
-import { LIMITS } from '../../model/limits.js';
-import { isValidOwnId } from '../../model/own-id.js';
+import { type Caller, forObject, type OwnObject } from '../../core/access.js';
+import { cacheSize } from '../../core/cache-size.js';
+import type { Change } from '../../core/change.js';
+import { type Entity, isId } from '../../core/entity.js';
+import { LIMITS } from '../../core/limits.js';
+import { isValidOwnId } from '../../core/own-id.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { NEWEST_FIRST } from '../entities/own-access.js';

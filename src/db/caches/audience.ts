@@ -1,10 +1,10 @@
 /** Caches the audience of each object's packets, and updates it from the changes of objects. */
 import { LRUCache } from 'lru-cache';
 import { ObjectId } from 'mongodb';
-import { ACCESS_FIELDS, type AccessFields, audienceOf } from '../../model/access.js';
-import { cacheSize } from '../../model/cache-size.js';
-import { type Change, mayHaveChanged } from '../../model/change.js';
-import { LIMITS } from '../../model/limits.js';
+import { ACCESS_FIELDS, type AccessFields, audienceOf } from '../../core/access.js';
+import { cacheSize } from '../../core/cache-size.js';
+import { type Change, mayHaveChanged } from '../../core/change.js';
+import { LIMITS } from '../../core/limits.js';
 import { inBatches } from '../driver/bulk-queue.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';

@@ -1,6 +1,6 @@
 /** A bounded cache of documents, used only while the change stream delivers. */
 import { LRUCache } from 'lru-cache';
-import { cacheSize } from '../../model/cache-size.js';
+import { cacheSize } from '../../core/cache-size.js';
 
 export interface ReadThroughCache<T> {
   find(id: string): Promise<T | null>;

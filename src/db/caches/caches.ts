@@ -1,6 +1,6 @@
 /** All caches of documents, invalidated by the change stream. */
-import type { FairQueue } from '../../fairness/fair-queue.js';
-import type { Change } from '../../model/change.js';
+import type { FairQueue } from '../../core/fair-queue.js';
+import type { Change } from '../../core/change.js';
 import type { Database } from '../driver/client.js';
 import { type Accounts, createAccounts } from './accounts.js';
 import { type AudienceCache, createAudienceCache } from './audience.js';

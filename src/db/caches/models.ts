@@ -1,9 +1,9 @@
 /** Caches the declarations of models by `_id`: every packet needs them. */
 import { ObjectId } from 'mongodb';
-import type { Change } from '../../model/change.js';
-import { isId } from '../../model/entity.js';
-import { LIMITS } from '../../model/limits.js';
-import { type Declarations, declarationsOf } from '../../model/model.js';
+import type { Change } from '../../core/change.js';
+import { isId } from '../../core/entity.js';
+import { LIMITS } from '../../core/limits.js';
+import { type Declarations, declarationsOf } from '../../core/model.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { createReadThroughCache } from './cache.js';

@@ -1,9 +1,9 @@
 /** By what objects are selected beside who sees them: their model and labels; kept true by the changes of objects. */
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
-import { cacheSize } from '../../model/cache-size.js';
-import { type Change, mayHaveChanged } from '../../model/change.js';
-import { LIMITS } from '../../model/limits.js';
+import { cacheSize } from '../../core/cache-size.js';
+import { type Change, mayHaveChanged } from '../../core/change.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 

@@ -1,6 +1,6 @@
 /** Passes changes to isolated consumers: the failure of one does not keep the change from the others. */
-import { toApiError } from '../../errors.js';
-import type { Change } from '../../model/change.js';
+import { toApiError } from '../../core/errors.js';
+import type { Change } from '../../core/change.js';
 
 export type ChangeConsumer = (change: Change) => void | Promise<void>;
 

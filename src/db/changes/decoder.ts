@@ -3,11 +3,11 @@
  * members are never read.
  */
 import { BSON, BSONType, type Document } from 'mongodb';
-import type { AccessFields } from '../../model/access.js';
-import type { Change } from '../../model/change.js';
-import { isId } from '../../model/entity.js';
-import type { JsonObject } from '../../model/json.js';
-import { STORES } from '../../model/stores.js';
+import type { AccessFields } from '../../core/access.js';
+import type { Change } from '../../core/change.js';
+import { isId } from '../../core/entity.js';
+import type { JsonObject } from '../../core/json.js';
+import { STORES } from '../../core/stores.js';
 import { toJson } from '../bson/json-writer.js';
 import {
   differingMembers,

@@ -1,7 +1,7 @@
 /** Reads the changes after a position from the oplog, for clients that resume. */
 import { type MongoClient, MongoServerError } from 'mongodb';
-import type { HistoryPage, OpenHistory } from '../../model/change.js';
-import { LIMITS } from '../../model/limits.js';
+import type { HistoryPage, OpenHistory } from '../../core/change.js';
+import { LIMITS } from '../../core/limits.js';
 import { isTransientError } from '../driver/errors.js';
 import { toPosition, toToken } from './decoder.js';
 import { closeStream, dropStream, openStream, readStream, type Stream } from './stream.js';

@@ -1,9 +1,9 @@
 /** Past commands as events: their creation and their outcomes. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { PastEventName, PastQuery } from '../../model/past-event.js';
-import { COMMAND_ENDS, commandPayload } from '../../model/payload.js';
-import { builtInStore } from '../../model/stores.js';
+import { COMMAND_ENDS, commandPayload } from '../../core/payload.js';
+import { builtInStore } from '../../core/stores.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { collectionOf } from '../schema/collections.js';

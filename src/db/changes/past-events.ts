@@ -1,10 +1,10 @@
 /** Lists past events of objects in an interval: packets, commands and their outcomes, and changes of objects. */
 import { ObjectId } from 'mongodb';
-import { badRequest } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
-import { LIMITS } from '../../model/limits.js';
+import { badRequest } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
+import { LIMITS } from '../../core/limits.js';
 import { comparePlaces, type PastPlace, type PastQuery } from '../../model/past-event.js';
-import { builtInStore } from '../../model/stores.js';
+import { builtInStore } from '../../core/stores.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { collectionOf } from '../schema/collections.js';

@@ -1,8 +1,8 @@
 /** Converts past changes of objects to events, with the permissions of the caller at the time. */
-import { type AccessFields, audienceOf } from '../../model/access.js';
-import type { EventName } from '../../model/feed.js';
-import type { JsonObject } from '../../model/json.js';
-import { changedFields, createdPayload, removedPayload, updatePayload } from '../../model/payload.js';
+import { type AccessFields, audienceOf } from '../../core/access.js';
+import type { EventName } from '../../core/feed.js';
+import type { JsonObject } from '../../core/json.js';
+import { changedFields, createdPayload, removedPayload, updatePayload } from '../../core/payload.js';
 import type { StreamChange } from './decoder.js';
 
 /** The requested objects, and the caller. */

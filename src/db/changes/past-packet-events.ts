@@ -1,7 +1,7 @@
 /** Past packets as events: those with measurements, and those that only report presence. */
 import { BSON, type Document, type ObjectId } from 'mongodb';
-import type { JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
 import { PACKET_FIELDS } from '../../model/packet.js';
 import type { PastEventName, PastPlace, PastQuery } from '../../model/past-event.js';
 import { rawBatches } from '../bson/raw-batches.js';

@@ -1,7 +1,7 @@
 /** Reads past events of many objects, some objects at a time. */
 import type { ObjectId } from 'mongodb';
-import type { JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
 import { comparePlaces, type PastEventName, type PastPlace, type PastQuery } from '../../model/past-event.js';
 
 export interface PastEvent extends PastPlace {

@@ -1,6 +1,6 @@
 /** Reads changes of objects in an interval from the oplog, as far back as it reaches. */
 import { MongoServerError } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import type { StreamChange } from './decoder.js';
 import { closeStream, dropStream, openStreamAt, readStream, type Stream, type StreamBatch } from './stream.js';

@@ -9,7 +9,7 @@ import {
   type MongoClient,
   Timestamp,
 } from 'mongodb';
-import { STORES } from '../../model/stores.js';
+import { STORES } from '../../core/stores.js';
 import { cursorIn, readBatch } from '../bson/document-batch.js';
 import { documentAt, findField, findValue } from '../bson/reader.js';
 import { runRawCommand } from '../driver/raw-command.js';

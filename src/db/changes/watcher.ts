@@ -1,10 +1,10 @@
 /** Reads one change stream over the database, passes its changes on in order, and resumes it after errors. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Document, MongoClient } from 'mongodb';
-import { toApiError } from '../../errors.js';
-import { backoffMs } from '../../model/backoff.js';
-import type { Change } from '../../model/change.js';
-import { LIMITS } from '../../model/limits.js';
+import { toApiError } from '../../core/errors.js';
+import { backoffMs } from '../../core/backoff.js';
+import type { Change } from '../../core/change.js';
+import { LIMITS } from '../../core/limits.js';
 import { isTransientError, withTimeout } from '../driver/errors.js';
 import { toPosition } from './decoder.js';
 import { closeStream, dropStream, openStream, readStream, type Stream } from './stream.js';

@@ -1,7 +1,7 @@
 /** Stores commands. Each transition is one atomic write, so that of concurrent attempts only one succeeds. */
 import { BSON, type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
-import { conflict, notFound } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
+import { conflict, notFound } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
 import {
   type Command,
   type CommandOutcome,
@@ -9,11 +9,11 @@ import {
   hasOutcome,
   OPEN_STATUSES,
   statusesBefore,
-} from '../../model/command.js';
-import { type Entity, isId } from '../../model/entity.js';
-import { LIMITS } from '../../model/limits.js';
-import type { Page, Selection } from '../../model/list.js';
-import { builtInStore } from '../../model/stores.js';
+} from '../../core/command.js';
+import { type Entity, isId } from '../../core/entity.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Page, Selection } from '../../core/list.js';
+import { builtInStore } from '../../core/stores.js';
 import type { JsonPage } from '../bson/raw-cursor.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';

@@ -1,6 +1,6 @@
 /** Expires overdue commands every few seconds. All instances do; the writes are idempotent. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { expireCommands } from './commands.js';
 

@@ -1,6 +1,6 @@
 /** Records which devices publish through the bridged broker: they also receive commands there. */
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 

@@ -1,11 +1,11 @@
 /** Finds the devices of objects by `_id` or own id, with their credentials. */
 import { type Binary, type Document, ObjectId } from 'mongodb';
-import { isId } from '../../model/entity.js';
-import { isObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
-import { isValidOwnId } from '../../model/own-id.js';
+import { isId } from '../../core/entity.js';
+import { isObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import { isValidOwnId } from '../../core/own-id.js';
 import type { PacketSource } from '../../model/packet.js';
-import { parseDuration } from '../../model/time.js';
+import { parseDuration } from '../../core/time.js';
 import { packetIdIn } from '../bson/packet-key.js';
 import { type BulkQueueOptions, createBulkQueue } from '../driver/bulk-queue.js';
 import type { Database } from '../driver/client.js';

@@ -1,5 +1,5 @@
 /** Batches operations that are requested within one iteration of the event loop. */
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import { isTransientError } from './errors.js';
 
 /**

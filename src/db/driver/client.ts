@@ -1,6 +1,6 @@
 /** Clients of MongoDB, with a bound on every wait. */
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import { type Batch, createBatcher } from './batcher.js';
 import { mapDriverErrors } from './errors.js';
 import type { ListRequest } from './list-caller.js';

@@ -6,8 +6,8 @@ import {
   MongoServerError,
   MongoWriteConcernError,
 } from 'mongodb';
-import { ApiError, conflict, tooLarge, unavailable } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { ApiError, conflict, tooLarge, unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 
 const DUPLICATE = 11_000;
 const TOO_LARGE: ReadonlySet<unknown> = new Set([10_334, 17_419, 17_420]);

@@ -1,7 +1,7 @@
 /** The caller of a list, with the queues and the budget that its list uses. */
-import type { Budget } from '../../fairness/budget.js';
-import type { FairQueue } from '../../fairness/fair-queue.js';
-import type { ListCost } from '../../model/list.js';
+import type { Budget } from '../../core/budget.js';
+import type { FairQueue } from '../../core/fair-queue.js';
+import type { ListCost } from '../../core/list.js';
 
 export interface ListCaller {
   readonly userId: string;

@@ -1,6 +1,6 @@
 /** Queues lists fairly per caller, and cancels a list that no caller waits for. */
-import { LIMITS } from '../../model/limits.js';
-import type { ListCost } from '../../model/list.js';
+import { LIMITS } from '../../core/limits.js';
+import type { ListCost } from '../../core/list.js';
 import type { Database } from './client.js';
 import type { ListRequest } from './list-caller.js';
 

@@ -13,7 +13,7 @@ import {
   MongoServerError,
   MongoServerSelectionError,
 } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import { isTransientError } from './errors.js';
 import { runRawCommand, sequenceOf } from './raw-command.js';
 

@@ -1,6 +1,6 @@
 /** Ends what sessions of other processes have open. */
 import type { Binary } from 'mongodb';
-import { toApiError } from '../../errors.js';
+import { toApiError } from '../../core/errors.js';
 import type { Database } from './client.js';
 import { mapDriverErrors } from './errors.js';
 

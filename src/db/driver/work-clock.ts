@@ -1,5 +1,5 @@
 /** Bounds the time that the database and the process work on one request. */
-import type { ApiError } from '../../errors.js';
+import type { ApiError } from '../../core/errors.js';
 import type { Database } from './client.js';
 import type { ListCaller } from './list-caller.js';
 

@@ -1,8 +1,8 @@
 /** Records security events (logins, refusals, changes of permissions), each as a log line and as an entity. */
 import { ObjectId } from 'mongodb';
-import { ROOT_GROUP_ID } from '../../model/builtin.js';
-import { LIMITS } from '../../model/limits.js';
-import { networkOf } from '../../model/network.js';
+import { ROOT_GROUP_ID } from '../../core/builtin.js';
+import { LIMITS } from '../../core/limits.js';
+import { networkOf } from '../../core/network.js';
 import { DOCUMENT_BYTES, toBson } from '../bson/writer.js';
 import type { Database } from '../driver/client.js';
 import { isDuplicate, isTransientError, mapDriverErrors } from '../driver/errors.js';

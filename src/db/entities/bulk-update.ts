@@ -1,6 +1,6 @@
 /** Runs the updates of one iteration of the event loop with one command, with the same results as separate commands. */
 import { type Document, type Filter, MongoServerError } from 'mongodb';
-import { tooLarge, unavailable } from '../../errors.js';
+import { tooLarge, unavailable } from '../../core/errors.js';
 import { DOCUMENT_BYTES, toBson } from '../bson/writer.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';

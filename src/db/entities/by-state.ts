@@ -3,11 +3,11 @@
  * objects that match the other conditions are read in batches, and the page is selected from them.
  */
 import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
-import { badRequest, unavailable } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
-import { LIMITS } from '../../model/limits.js';
-import type { Filter as FieldFilter, Page, Selection } from '../../model/list.js';
-import { builtInStore, type Store } from '../../model/stores.js';
+import { badRequest, unavailable } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Filter as FieldFilter, Page, Selection } from '../../core/list.js';
+import { builtInStore, type Store } from '../../core/stores.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../bson/raw-cursor.js';
 import { readObjectId } from '../bson/reader.js';

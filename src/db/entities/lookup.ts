@@ -1,10 +1,10 @@
 /** Looks up single entities by key, and checks their visibility on the stored document. */
 import { type Document, ObjectId } from 'mongodb';
-import type { Scope } from '../../model/access.js';
-import { isId } from '../../model/entity.js';
-import { LIMITS } from '../../model/limits.js';
-import { isValidOwnId } from '../../model/own-id.js';
-import { builtInStore, type Store } from '../../model/stores.js';
+import type { Scope } from '../../core/access.js';
+import { isId } from '../../core/entity.js';
+import { LIMITS } from '../../core/limits.js';
+import { isValidOwnId } from '../../core/own-id.js';
+import { builtInStore, type Store } from '../../core/stores.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { readObjectId, readText } from '../bson/reader.js';
 import type { Database } from '../driver/client.js';

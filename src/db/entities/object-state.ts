@@ -1,6 +1,6 @@
 /** Adds the state of objects to lists and single reads: computed when it is read, and written after the stored fields. */
 import type { Document } from 'mongodb';
-import type { Store } from '../../model/stores.js';
+import type { Store } from '../../core/stores.js';
 import type { JsonWriter } from '../bson/json-writer.js';
 import type { PrepareExtra } from '../bson/raw-cursor.js';
 import type { Database } from '../driver/client.js';

@@ -1,9 +1,9 @@
 /** Sessions and tokens that users manage for themselves. */
 import { ObjectId } from 'mongodb';
-import type { Scope } from '../../model/access.js';
-import { LIMITS } from '../../model/limits.js';
-import type { ListQuery } from '../../model/list.js';
-import { builtInStore } from '../../model/stores.js';
+import type { Scope } from '../../core/access.js';
+import { LIMITS } from '../../core/limits.js';
+import type { ListQuery } from '../../core/list.js';
+import { builtInStore } from '../../core/stores.js';
 import type { JsonPage } from '../bson/raw-cursor.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';

@@ -1,8 +1,8 @@
 /** Where a new entity belongs in the tree of groups. */
 import { BSON, type ObjectId } from 'mongodb';
-import { badRequest } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
-import { builtInStore } from '../../model/stores.js';
+import { badRequest } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
+import { builtInStore } from '../../core/stores.js';
 import type { Database } from '../driver/client.js';
 import { findStored } from './lookup.js';
 

@@ -1,10 +1,10 @@
 /** Reads entities of any store: lists, summaries, single entities. Every read needs a scope. */
 import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
-import { notFound } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
-import type { Entity } from '../../model/entity.js';
-import { costOf, type Page, type Selection } from '../../model/list.js';
-import { builtInStore, type Store } from '../../model/stores.js';
+import { notFound } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
+import type { Entity } from '../../core/entity.js';
+import { costOf, type Page, type Selection } from '../../core/list.js';
+import { builtInStore, type Store } from '../../core/stores.js';
 import { writeJson } from '../bson/json-writer.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, sharePage, summarize } from '../bson/raw-cursor.js';
 import { readObjectId } from '../bson/reader.js';

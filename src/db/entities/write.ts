@@ -1,11 +1,11 @@
 /** Writes entities of any store: creates, changes, shares, removes. Every write except creation needs a scope. */
 import { type Document, ObjectId } from 'mongodb';
-import { badRequest, conflict, forbidden, notFound, tooLarge, unavailable } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
-import { type Entity, merge, ownFields } from '../../model/entity.js';
-import type { JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
-import type { Store } from '../../model/stores.js';
+import { badRequest, conflict, forbidden, notFound, tooLarge, unavailable } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
+import { type Entity, merge, ownFields } from '../../core/entity.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Store } from '../../core/stores.js';
 import { readObjectId } from '../bson/reader.js';
 import { DOCUMENT_BYTES, toBson } from '../bson/writer.js';
 import type { Database } from '../driver/client.js';

@@ -1,5 +1,5 @@
 /** The interface of export formats: each writes packets as text from BSON bytes. */
-import type { ErrorBody } from '../../errors.js';
+import type { ErrorBody } from '../../core/errors.js';
 import type { JsonWriter } from '../bson/json-writer.js';
 import type { PacketBatch } from '../packets/packet-stream.js';
 

@@ -3,9 +3,9 @@
  * after the previous piece has been sent.
  */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { ApiError, errorBody, toApiError } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
-import type { Page } from '../../model/list.js';
+import { ApiError, errorBody, toApiError } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Page } from '../../core/list.js';
 import { createBufferPool } from '../bson/buffer-pool.js';
 import { JsonWriter } from '../bson/json-writer.js';
 import { acquireConversion, releaseConversion } from '../bson/raw-cursor.js';

@@ -1,5 +1,5 @@
 /** NDJSON: each packet is one line. */
-import type { ErrorBody } from '../../errors.js';
+import type { ErrorBody } from '../../core/errors.js';
 import { type JsonWriter, textBound, writeAscii, writeName, writeValue } from '../bson/json-writer.js';
 import { eachMember, nameAt } from '../bson/members.js';
 import { BSON_TYPES } from '../bson/reader.js';

@@ -1,8 +1,8 @@
 /** Computes the track of an object from its packets, in bounded memory: a simplified line, its length, stops and trips. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { tooLarge } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
-import type { Selection } from '../../model/list.js';
+import { tooLarge } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Selection } from '../../core/list.js';
 import { TrackLine, type TrackPoint } from '../../model/track-line.js';
 import { type Stop, type Trip, TripFinder, type TripRules } from '../../model/trips.js';
 import type { Database } from '../driver/client.js';

@@ -1,7 +1,7 @@
 /** Stores incoming packets: durable before they are acknowledged, and written in groups. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { unavailable } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Message, Packet, PacketSource } from '../../model/packet.js';
 import type { Database } from '../driver/client.js';
 import { isDuplicate, toDatabaseError, withTimeout } from '../driver/errors.js';

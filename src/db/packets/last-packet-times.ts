@@ -1,6 +1,6 @@
 /** Finds the times of the latest packets of many objects with one query. */
 import { BSON, type Document, ObjectId } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import { packetIdIn } from '../bson/packet-key.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import type { Database } from '../driver/client.js';

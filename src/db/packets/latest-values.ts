@@ -1,7 +1,7 @@
 /** The last known value of each parameter of objects, with its time: a packet rarely holds all of them. */
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
-import { distinctPaths } from '../../model/list.js';
+import { LIMITS } from '../../core/limits.js';
+import { distinctPaths } from '../../core/list.js';
 import { eachMember, nameAt } from '../bson/members.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { BSON_TYPES, findValue, valueEnd } from '../bson/reader.js';

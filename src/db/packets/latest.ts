@@ -3,10 +3,10 @@
  * it is never older than an acknowledged packet.
  */
 import { type Binary, BSON, BSONType, type Document, ObjectId } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
-import { distinctPaths } from '../../model/list.js';
+import { LIMITS } from '../../core/limits.js';
+import { distinctPaths } from '../../core/list.js';
 import { PACKET_FIELDS, type Packet } from '../../model/packet.js';
-import { builtInStore } from '../../model/stores.js';
+import { builtInStore } from '../../core/stores.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { readFirst } from '../bson/raw-cursor.js';
 import { findField, hasOthers, readObjectId } from '../bson/reader.js';

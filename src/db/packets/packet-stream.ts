@@ -4,9 +4,9 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Document, Filter } from 'mongodb';
-import { ApiError } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
-import { distinctPaths } from '../../model/list.js';
+import { ApiError } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
+import { distinctPaths } from '../../core/list.js';
 import { readNumber } from '../bson/numbers.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { BSON_TYPES, findValue, PACKET_KEY } from '../bson/reader.js';

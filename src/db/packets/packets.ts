@@ -1,10 +1,10 @@
 /** Reads packets of objects, by interval or one by one, and removes them. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { badRequest, notFound } from '../../errors.js';
-import { isId } from '../../model/entity.js';
-import { LIMITS } from '../../model/limits.js';
-import { costOf, type Page, type Selection } from '../../model/list.js';
+import { badRequest, notFound } from '../../core/errors.js';
+import { isId } from '../../core/entity.js';
+import { LIMITS } from '../../core/limits.js';
+import { costOf, type Page, type Selection } from '../../core/list.js';
 import { createBufferPool } from '../bson/buffer-pool.js';
 import { toPacketKey } from '../bson/packet-key.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../bson/raw-cursor.js';

@@ -1,6 +1,6 @@
-/** Reads positions of objects from the BSON bytes of packets, by the rule of `model/position-fields.ts`. */
+/** Reads positions of objects from the BSON bytes of packets, by the rule of `core/position-fields.ts`. */
 
-import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../../model/motion-fields.js';
+import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../../core/motion-fields.js';
 import {
   CONTAINER_NAMES,
   COORDINATES_NAME,
@@ -8,7 +8,7 @@ import {
   LATITUDE_NAMES,
   LONGITUDE_NAMES,
   PLACE_NAMES,
-} from '../../model/position-fields.js';
+} from '../../core/position-fields.js';
 import { eachMember, nameAt } from '../bson/members.js';
 import { numberAt } from '../bson/numbers.js';
 import { BSON_TYPES, byteAt } from '../bson/reader.js';

@@ -4,8 +4,8 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { tooManyRequests, unavailable } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { tooManyRequests, unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { acquireLease } from '../driver/lease.js';

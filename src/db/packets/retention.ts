@@ -5,8 +5,8 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Binary, ObjectId } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
-import { DAY_MS } from '../../model/units.js';
+import { LIMITS } from '../../core/limits.js';
+import { DAY_MS } from '../../core/units.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { acquireLease } from '../driver/lease.js';

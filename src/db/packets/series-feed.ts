@@ -1,6 +1,6 @@
 /** Passes the parameters of packets to the columns of a series, and yields to the event loop in between. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Column } from '../../model/series/column.js';
 import type { SeriesQuery } from '../../model/series/query.js';
 import { FieldFinder } from '../bson/fields.js';

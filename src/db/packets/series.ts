@@ -1,8 +1,8 @@
 /** Computes exact series of objects' parameters from their packets. Only the results stay in memory. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { ObjectId } from 'mongodb';
-import { badRequest, tooLarge } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { badRequest, tooLarge } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 import { bucketStarts } from '../../model/series/calendar.js';
 import { type Buckets, Column } from '../../model/series/column.js';
 import { checkCells, divideInterval, type SeriesQuery } from '../../model/series/query.js';

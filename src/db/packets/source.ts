@@ -1,9 +1,9 @@
 /** The object that packets are read from or stored for. */
 import { BSONType } from 'mongodb';
-import { notFound } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
+import { notFound } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
 import type { PacketSource } from '../../model/packet.js';
-import { builtInStore } from '../../model/stores.js';
+import { builtInStore } from '../../core/stores.js';
 import { findField, readObjectId, readText } from '../bson/reader.js';
 import type { Database } from '../driver/client.js';
 import { findByKey } from '../entities/lookup.js';

@@ -1,8 +1,8 @@
 /** Converts messages to packets and to their stored form. */
 import { type Document, ObjectId } from 'mongodb';
-import { tooLarge } from '../../errors.js';
-import { mapInSlices } from '../../fairness/slices.js';
-import { LIMITS } from '../../model/limits.js';
+import { tooLarge } from '../../core/errors.js';
+import { mapInSlices } from '../../core/slices.js';
+import { LIMITS } from '../../core/limits.js';
 import { type Message, type Packet, type PacketSource, toPacket } from '../../model/packet.js';
 import { NewPacketKey } from '../bson/packet-key.js';
 import { toBson } from '../bson/writer.js';

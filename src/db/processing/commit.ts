@@ -1,6 +1,6 @@
 /** Outputs and the positions of their partitions, stored in one transaction that only the partitions' owner can commit. */
 import type { AnyBulkWriteOperation, Binary, ClientSession, Document } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { endSessions } from '../driver/sessions.js';

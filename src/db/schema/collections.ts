@@ -6,8 +6,8 @@ import {
   type IndexDescription,
   MongoServerError,
 } from 'mongodb';
-import { COMMAND_STATUSES, OPEN_STATUSES } from '../../model/command.js';
-import { STORES, type Store } from '../../model/stores.js';
+import { COMMAND_STATUSES, OPEN_STATUSES } from '../../core/command.js';
+import { STORES, type Store } from '../../core/stores.js';
 import type { Database } from '../driver/client.js';
 import { DELIVERY_INDEXES } from './delivery-indexes.js';
 import { visibilityIndexes } from './visibility.js';

@@ -1,6 +1,6 @@
 /** Connects to MongoDB, checks that the server is usable, and creates missing collections. */
 import { type Db, MongoCompatibilityError, MongoServerError, MongoServerSelectionError } from 'mongodb';
-import { ApiError } from '../../errors.js';
+import { ApiError } from '../../core/errors.js';
 import { createClient, type Database, databaseOf } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { prepareCollections } from './collections.js';

@@ -1,10 +1,10 @@
 /** Maps entities to documents and back, and list queries to filters. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { badRequest } from '../../errors.js';
-import { type Entity, isId } from '../../model/entity.js';
-import type { Json, JsonObject } from '../../model/json.js';
-import { distinctPaths, type Selection } from '../../model/list.js';
-import type { Store } from '../../model/stores.js';
+import { badRequest } from '../../core/errors.js';
+import { type Entity, isId } from '../../core/entity.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import { distinctPaths, type Selection } from '../../core/list.js';
+import type { Store } from '../../core/stores.js';
 import { isPacketKey, packetIdIn } from '../bson/packet-key.js';
 
 /** The properties of a store that the mapping needs. Packets are not a store, but are mapped in the same way. */

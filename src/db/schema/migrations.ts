@@ -1,6 +1,6 @@
 /** Migrates stored data to the current schema version: numbered steps, each applied once, by one instance at a time. */
-import { unavailable } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { acquireLease, type Lease } from '../driver/lease.js';

@@ -6,9 +6,9 @@ import {
   BUILT_IN_ROLES,
   FIRST_USER_ID,
   ROOT_GROUP_ID,
-} from '../../model/builtin.js';
-import type { JsonObject } from '../../model/json.js';
-import { builtInStore } from '../../model/stores.js';
+} from '../../core/builtin.js';
+import type { JsonObject } from '../../core/json.js';
+import { builtInStore } from '../../core/stores.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors, toDatabaseError } from '../driver/errors.js';
 import { collectionOf } from './collections.js';

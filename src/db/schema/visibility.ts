@@ -1,11 +1,11 @@
 /**
  * The rule of visibility for MongoDB: the entity's branch contains the caller's group, the caller owns it, or it is shared with the
  * caller (docs/reference/permissions.md). Here in all its forms: a filter, an aggregation expression, a test of bytes, and the indexes.
- * For events the same rule is `audienceOf` and `addressesOf` in model/access.ts. One property test compares all of them.
+ * For events the same rule is `audienceOf` and `addressesOf` in core/access.ts. One property test compares all of them.
  */
 import { BSONType, type Document, type Filter, type IndexDescription, ObjectId } from 'mongodb';
-import type { Scope } from '../../model/access.js';
-import type { Store } from '../../model/stores.js';
+import type { Scope } from '../../core/access.js';
+import type { Store } from '../../core/stores.js';
 import { findField, holdsObjectId, readObjectId } from '../bson/reader.js';
 
 /** The properties of a store that the rule needs. */

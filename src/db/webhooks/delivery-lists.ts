@@ -1,9 +1,9 @@
 /** Deliveries as those see them who see their handler: listed, counted, and asked to be sent again. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { conflict, notFound } from '../../errors.js';
-import { isId } from '../../model/entity.js';
-import type { JsonObject } from '../../model/json.js';
-import { costOf, type Page, type Selection } from '../../model/list.js';
+import { conflict, notFound } from '../../core/errors.js';
+import { isId } from '../../core/entity.js';
+import type { JsonObject } from '../../core/json.js';
+import { costOf, type Page, type Selection } from '../../core/list.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../bson/raw-cursor.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';

@@ -1,7 +1,7 @@
 /** Keeps the outbox bounded: counts queues, gives up their oldest messages, and removes what nobody needs. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { DELIVERIES, expiryOf } from './deliveries.js';

@@ -1,7 +1,7 @@
 /** Handlers as the service runs them: with what nobody is shown, their secrets and who set them up. */
 import { type Document, ObjectId } from 'mongodb';
-import type { JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { toPlain } from '../schema/mapping.js';

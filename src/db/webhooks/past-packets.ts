@@ -1,9 +1,9 @@
 /** Reads what is stored of the past, for messages that the change stream no longer gives: objects, and their packets. */
 import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
-import { type AccessFields, audienceOf, type Scope } from '../../model/access.js';
-import type { JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
-import { builtInStore } from '../../model/stores.js';
+import { type AccessFields, audienceOf, type Scope } from '../../core/access.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import { builtInStore } from '../../core/stores.js';
 import { toJson } from '../bson/json-writer.js';
 import { readNumber } from '../bson/numbers.js';
 import { readObjectId, readShownId } from '../bson/reader.js';

@@ -1,7 +1,7 @@
 /** Replays that were asked for, and how far each of them is: stored before they are answered, one of each handler at a time. */
 import { type Document, ObjectId } from 'mongodb';
-import { ApiError, conflict, tooManyRequests, unavailable } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { ApiError, conflict, tooManyRequests, unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 import type { ReplayRange } from '../../model/replay.js';
 import type { Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';

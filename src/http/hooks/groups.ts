@@ -3,10 +3,10 @@ import { findPlace } from '../../db/entities/place.js';
 import { getEntity } from '../../db/entities/read.js';
 import { createEntity } from '../../db/entities/write.js';
 import { countContents, moveGroup, settleBranches } from '../../db/group-moves.js';
-import { badRequest, conflict } from '../../errors.js';
-import { scopeOf } from '../../model/access.js';
-import { LIMITS } from '../../model/limits.js';
-import { builtInStore } from '../../model/stores.js';
+import { badRequest, conflict } from '../../core/errors.js';
+import { scopeOf } from '../../core/access.js';
+import { LIMITS } from '../../core/limits.js';
+import { builtInStore } from '../../core/stores.js';
 import { type HookDeps, parseReference, type StoreHooks, toNewEntity } from './types.js';
 
 export function groupHooks(deps: HookDeps): StoreHooks {

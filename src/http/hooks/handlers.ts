@@ -5,12 +5,12 @@ import { getEntity } from '../../db/entities/read.js';
 import { createEntity } from '../../db/entities/write.js';
 import { removeDeliveries } from '../../db/webhooks/delivery-upkeep.js';
 import { countWebhooks, type Editor } from '../../db/webhooks/handlers.js';
-import { conflict } from '../../errors.js';
-import { type Caller, scopeOf } from '../../model/access.js';
-import type { JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
-import { builtInStore } from '../../model/stores.js';
-import { parseUrl, parseWebhook } from '../../model/webhook.js';
+import { conflict } from '../../core/errors.js';
+import { type Caller, scopeOf } from '../../core/access.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import { builtInStore } from '../../core/stores.js';
+import { parseUrl, parseWebhook } from '../../core/webhook.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from './types.js';
 
 export const editorOf = ({ userId, scopes }: Caller): Editor => ({ userId, scopes });

@@ -2,13 +2,13 @@
 import { followAccess } from '../../db/commands/commands.js';
 import { parseOfflineAfter } from '../../db/devices/devices.js';
 import { removePackets } from '../../db/packets/packets.js';
-import { badRequest } from '../../errors.js';
-import { createFairQueue } from '../../fairness/fair-queue.js';
-import type { Caller } from '../../model/access.js';
-import { DEFAULT_MODEL_ID } from '../../model/builtin.js';
-import { isObject, type JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
-import { builtInStore } from '../../model/stores.js';
+import { badRequest } from '../../core/errors.js';
+import { createFairQueue } from '../../core/fair-queue.js';
+import type { Caller } from '../../core/access.js';
+import { DEFAULT_MODEL_ID } from '../../core/builtin.js';
+import { isObject, type JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import { builtInStore } from '../../core/stores.js';
 import { getReferencedId, type HookDeps, type StoreHooks } from './types.js';
 
 export interface ObjectHookDeps extends HookDeps {

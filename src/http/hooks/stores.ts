@@ -3,14 +3,14 @@
 import { addStore, assertEmptyStore, removeStore } from '../../db/caches/custom-stores.js';
 import { findPlace } from '../../db/entities/place.js';
 import { getEntity } from '../../db/entities/read.js';
-import { badRequest, conflict } from '../../errors.js';
-import type { Scope } from '../../model/access.js';
-import { type Caller, scopeOf } from '../../model/access.js';
-import { ROOT_GROUP_ID } from '../../model/builtin.js';
-import type { JsonObject } from '../../model/json.js';
-import { compileSchema } from '../../model/schema/schema.js';
-import type { Store } from '../../model/stores.js';
-import { builtInStore, STORES } from '../../model/stores.js';
+import { badRequest, conflict } from '../../core/errors.js';
+import type { Scope } from '../../core/access.js';
+import { type Caller, scopeOf } from '../../core/access.js';
+import { ROOT_GROUP_ID } from '../../core/builtin.js';
+import type { JsonObject } from '../../core/json.js';
+import { compileSchema } from '../../core/schema/schema.js';
+import type { Store } from '../../core/stores.js';
+import { builtInStore, STORES } from '../../core/stores.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from './types.js';
 
 export interface StoreHookDeps extends HookDeps {

@@ -3,11 +3,11 @@ import type { Database } from '../../db/driver/client.js';
 import type { Place } from '../../db/entities/place.js';
 import { getEntity, getEntityId } from '../../db/entities/read.js';
 import { newId } from '../../db/entities/write.js';
-import { badRequest, forbidden, toApiError } from '../../errors.js';
-import { type Caller, mayGrant, scopeOf } from '../../model/access.js';
-import { type Entity, isId, type NewEntity } from '../../model/entity.js';
-import type { JsonObject } from '../../model/json.js';
-import type { Store } from '../../model/stores.js';
+import { badRequest, forbidden, toApiError } from '../../core/errors.js';
+import { type Caller, mayGrant, scopeOf } from '../../core/access.js';
+import { type Entity, isId, type NewEntity } from '../../core/entity.js';
+import type { JsonObject } from '../../core/json.js';
+import type { Store } from '../../core/stores.js';
 
 /** What most hooks need. */
 export interface HookDeps {

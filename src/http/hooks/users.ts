@@ -13,13 +13,13 @@ import {
 } from '../../db/caches/accounts.js';
 import type { Database } from '../../db/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
-import { badRequest, conflict, unauthorized } from '../../errors.js';
-import { type Caller, scopeOf } from '../../model/access.js';
-import { VIEWER_ROLE_ID } from '../../model/builtin.js';
-import type { JsonObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
-import { builtInStore } from '../../model/stores.js';
-import { parseDuration } from '../../model/time.js';
+import { badRequest, conflict, unauthorized } from '../../core/errors.js';
+import { type Caller, scopeOf } from '../../core/access.js';
+import { VIEWER_ROLE_ID } from '../../core/builtin.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import { builtInStore } from '../../core/stores.js';
+import { parseDuration } from '../../core/time.js';
 import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from './types.js';
 
 /**

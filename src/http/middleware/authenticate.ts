@@ -2,8 +2,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Identify } from '../../auth/identify.js';
 import { isTrustedOrigin } from '../../auth/origin.js';
-import { forbidden, unauthorized } from '../../errors.js';
-import { type Caller, mayCall } from '../../model/access.js';
+import { forbidden, unauthorized } from '../../core/errors.js';
+import { type Caller, mayCall } from '../../core/access.js';
 import { isForAll, requiredMethod, toRouteSegments } from './caller.js';
 
 /** Prevents cross-site request forgery: browsers also send the cookie with requests of foreign pages. */

@@ -1,10 +1,10 @@
 /** Parses request bodies: JSON of a limited size, and forms at login. */
 import type { IncomingMessage } from 'node:http';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import { badRequest, unsupportedMediaType } from '../../errors.js';
-import type { Budget } from '../../fairness/budget.js';
-import type { FairQueue } from '../../fairness/fair-queue.js';
-import { LIMITS } from '../../model/limits.js';
+import { badRequest, unsupportedMediaType } from '../../core/errors.js';
+import type { Budget } from '../../core/budget.js';
+import type { FairQueue } from '../../core/fair-queue.js';
+import { LIMITS } from '../../core/limits.js';
 import { callerOf } from './caller.js';
 import {
   type CheckedBytes,

@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { badRequest, errorBody, methodNotAllowed, notFound, toApiError, unavailable } from '../../errors.js';
+import { badRequest, errorBody, methodNotAllowed, notFound, toApiError, unavailable } from '../../core/errors.js';
 import { sendError } from '../responses.js';
 
 export const unknownPath: RequestHandler = () => {

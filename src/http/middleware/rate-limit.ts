@@ -1,7 +1,7 @@
 /** Rate limiting: each request costs its caller points, and an overloaded process refuses the expensive requests. */
 import type { Request, RequestHandler, Response } from 'express';
-import { unavailable } from '../../errors.js';
-import { LIMITS } from '../../model/limits.js';
+import { unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 import { callerOf } from './caller.js';
 
 export interface RateLimitDeps {

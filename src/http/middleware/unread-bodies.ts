@@ -3,7 +3,7 @@
  * answer only after they have sent everything. Reading at full speed would block the process.
  */
 import type { IncomingMessage } from 'node:http';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 
 /** In the order of the next read. */
 const leftovers: IncomingMessage[] = [];

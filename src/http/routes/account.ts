@@ -15,12 +15,12 @@ import {
 } from '../../db/entities/own-access.js';
 import { getEntity } from '../../db/entities/read.js';
 import { changeEntity, removeEntity } from '../../db/entities/write.js';
-import { badRequest, conflict, notFound } from '../../errors.js';
-import { type Caller, scopeOf } from '../../model/access.js';
-import { parseNewEntity, parsePatch } from '../../model/entity.js';
-import { type JsonObject, parseObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
-import { builtInStore } from '../../model/stores.js';
+import { badRequest, conflict, notFound } from '../../core/errors.js';
+import { type Caller, scopeOf } from '../../core/access.js';
+import { parseNewEntity, parsePatch } from '../../core/entity.js';
+import { type JsonObject, parseObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import { builtInStore } from '../../core/stores.js';
 import { jsonBody } from '../middleware/body.js';
 import { callerOf, scopeIn } from '../middleware/caller.js';
 import { allowMethods, unknownPath } from '../middleware/errors.js';

@@ -15,11 +15,11 @@ import {
 import type { Database } from '../../db/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
 import { createEntity } from '../../db/entities/write.js';
-import { badRequest, tooManyRequests } from '../../errors.js';
-import { newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../../model/command.js';
-import type { Entity } from '../../model/entity.js';
-import { LIMITS } from '../../model/limits.js';
-import { builtInStore } from '../../model/stores.js';
+import { badRequest, tooManyRequests } from '../../core/errors.js';
+import { newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../../core/command.js';
+import type { Entity } from '../../core/entity.js';
+import { LIMITS } from '../../core/limits.js';
+import { builtInStore } from '../../core/stores.js';
 import type { CommandWaiters } from '../command-waiters.js';
 import { authorize } from '../middleware/authenticate.js';
 import { type BodyDeps, jsonBody } from '../middleware/body.js';

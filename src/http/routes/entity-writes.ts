@@ -1,11 +1,11 @@
 /** Changes and removes one entity of any store, with the hooks of its store; for single requests and for bulk ones. */
 import type { Database } from '../../db/driver/client.js';
 import { changeEntity, removeEntity, unchangedSince } from '../../db/entities/write.js';
-import type { FairQueue } from '../../fairness/fair-queue.js';
-import { type Caller, scopeOf } from '../../model/access.js';
-import type { Entity } from '../../model/entity.js';
-import type { JsonObject } from '../../model/json.js';
-import { STORES, type Store } from '../../model/stores.js';
+import type { FairQueue } from '../../core/fair-queue.js';
+import { type Caller, scopeOf } from '../../core/access.js';
+import type { Entity } from '../../core/entity.js';
+import type { JsonObject } from '../../core/json.js';
+import { STORES, type Store } from '../../core/stores.js';
 import type { StoreHooks } from '../hooks/types.js';
 
 export interface WriteDeps {

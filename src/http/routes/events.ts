@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { LAYOUT } from '../../db/bson/raw-cursor.js';
-import { badRequest } from '../../errors.js';
+import { badRequest } from '../../core/errors.js';
 import {
   type EventBatch,
   type Gap,
@@ -14,8 +14,8 @@ import {
   type ListenRequest,
   parseEventFilterQuery,
   type Sink,
-} from '../../model/feed.js';
-import { LIMITS } from '../../model/limits.js';
+} from '../../core/feed.js';
+import { LIMITS } from '../../core/limits.js';
 import { callerOf } from '../middleware/caller.js';
 import { allowMethods } from '../middleware/errors.js';
 import { onClientDisconnect } from '../middleware/request-log.js';

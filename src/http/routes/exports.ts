@@ -6,7 +6,7 @@ import type { ModelFinder } from '../../db/caches/models.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from '../../db/exports/export.js';
 import { createEncoder } from '../../db/exports/formats.js';
 import type { Source } from '../../db/packets/source.js';
-import { badRequest } from '../../errors.js';
+import { badRequest } from '../../core/errors.js';
 import {
   ACCEPTED_TYPES,
   EXPORT_TYPES,
@@ -14,8 +14,8 @@ import {
   formatOfType,
   parseFormat,
 } from '../../model/export-format.js';
-import { LIMITS } from '../../model/limits.js';
-import type { ListQuery } from '../../model/list.js';
+import { LIMITS } from '../../core/limits.js';
+import type { ListQuery } from '../../core/list.js';
 import { callerOf } from '../middleware/caller.js';
 import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
 import { consumeForBytes } from '../middleware/rate-limit.js';

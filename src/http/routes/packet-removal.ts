@@ -3,7 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Database } from '../../db/driver/client.js';
 import { countInterval, type PacketInterval, type Removals, toFields } from '../../db/packets/removals.js';
 import { getSource } from '../../db/packets/source.js';
-import { badRequest } from '../../errors.js';
+import { badRequest } from '../../core/errors.js';
 import { callerOf, scopeIn } from '../middleware/caller.js';
 import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
 import { parseBound, parseDryRun } from '../query-params.js';

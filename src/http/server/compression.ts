@@ -3,7 +3,7 @@
 import { promisify } from 'node:util';
 import { gzip as gzipWithCallback } from 'node:zlib';
 import type { Response } from 'express';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 
 const gzip = promisify(gzipWithCallback);
 

@@ -6,7 +6,7 @@
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import type { ErrorRequestHandler, Express, Request, RequestHandler, Response } from 'express';
-import { notFound } from '../../errors.js';
+import { notFound } from '../../core/errors.js';
 
 /** The undocumented properties of Express' router layers. */
 interface Layer {

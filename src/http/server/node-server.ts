@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import { handleClientError } from '../middleware/errors.js';
 import { responseOn } from './response-tracking.js';
 import { cutStalledReaders, type HttpSocket, type StallLimits } from './stalled-readers.js';

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 
 /** `_paused`: Node paused the socket because too much output is queued, and resumes it when the output was sent. */
 type PausedSocket = Socket & { readonly _paused?: boolean };

@@ -8,7 +8,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { SOCKETS_PATH } from '../../model/feed.js';
+import { SOCKETS_PATH } from '../../core/feed.js';
 import { originFormOf } from './request-target.js';
 
 export function isWebSocketHandshake({ method, url, headers }: IncomingMessage): boolean {

@@ -1,6 +1,6 @@
 /** Buckets that follow the calendar of a time zone: where each begins. Pure. */
 
-import { DAY_MS } from '../units.js';
+import { DAY_MS } from '../../core/units.js';
 import type { Zone } from './zone.js';
 
 /** The first Monday. */

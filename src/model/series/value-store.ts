@@ -1,6 +1,6 @@
 /** Values that are kept until their bucket ends, in bounded memory. Pure. */
-import { tooLarge } from '../../errors.js';
-import { LIMITS } from '../limits.js';
+import { tooLarge } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
 
 const FIRST_VALUES = 256;
 

@@ -11,12 +11,12 @@ import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../.
 import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../../db/devices/bridge-devices.js';
 import { type DeviceRecord, findDevice } from '../../db/devices/devices.js';
 import { isTransientError } from '../../db/driver/errors.js';
-import { tooLarge } from '../../errors.js';
-import { cacheSize } from '../../model/cache-size.js';
-import type { Change } from '../../model/change.js';
-import { isTopic, toDelivery } from '../../model/command.js';
-import { LIMITS } from '../../model/limits.js';
-import { isValidOwnId } from '../../model/own-id.js';
+import { tooLarge } from '../../core/errors.js';
+import { cacheSize } from '../../core/cache-size.js';
+import type { Change } from '../../core/change.js';
+import { isTopic, toDelivery } from '../../core/command.js';
+import { LIMITS } from '../../core/limits.js';
+import { isValidOwnId } from '../../core/own-id.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import { type ReceiveDeps, receive } from '../receive.js';
 import { COMMANDS_TOPIC } from '../topics.js';

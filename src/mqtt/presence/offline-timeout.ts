@@ -9,10 +9,10 @@ import { inBatches } from '../../db/driver/bulk-queue.js';
 import type { Database } from '../../db/driver/client.js';
 import type { Ingest } from '../../db/packets/ingest.js';
 import { findLastPacketTimes, type LastPacketTime } from '../../db/packets/last-packet-times.js';
-import { backoffMs } from '../../model/backoff.js';
-import { type Change, mayHaveChanged } from '../../model/change.js';
-import { isObject } from '../../model/json.js';
-import { LIMITS } from '../../model/limits.js';
+import { backoffMs } from '../../core/backoff.js';
+import { type Change, mayHaveChanged } from '../../core/change.js';
+import { isObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
 
 export interface OfflineTimeoutDeps {

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Socket } from 'node:net';
 import { Aedes, type AuthenticateError, type Client } from 'aedes';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import type { ReceiveDeps } from '../receive.js';
 import { type ConnectAuth, type ConnectAuthDeps, type ConnectError, createConnectAuth } from './connect-auth.js';

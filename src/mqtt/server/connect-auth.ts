@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'aedes';
 import { LRUCache } from 'lru-cache';
-import { toApiError, tooManyRequests } from '../../errors.js';
-import { cacheSize } from '../../model/cache-size.js';
-import type { Change } from '../../model/change.js';
-import { LIMITS } from '../../model/limits.js';
+import { toApiError, tooManyRequests } from '../../core/errors.js';
+import { cacheSize } from '../../core/cache-size.js';
+import type { Change } from '../../core/change.js';
+import { LIMITS } from '../../core/limits.js';
 import type { Presence } from '../presence/presence.js';
 import { createConnectFailures } from './connect-failures.js';
 import type { Connection } from './connection.js';

@@ -3,9 +3,9 @@
  * address and the check costs microseconds. They only delay the answer to further failures and omit its reason.
  */
 import { LRUCache } from 'lru-cache';
-import { cacheSize } from '../../model/cache-size.js';
-import { LIMITS } from '../../model/limits.js';
-import { networkOf } from '../../model/network.js';
+import { cacheSize } from '../../core/cache-size.js';
+import { LIMITS } from '../../core/limits.js';
+import { networkOf } from '../../core/network.js';
 
 export interface ConnectFailures {
   /** Counts a failure. Returns true if the limit of the device at this address, or of the whole address, is exceeded. */

@@ -6,12 +6,12 @@ import type { ModelFinder } from '../../db/caches/models.js';
 import type { DeviceRecord } from '../../db/devices/devices.js';
 import type { Database } from '../../db/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
-import { toApiError, tooManyRequests, unauthorized } from '../../errors.js';
-import { mayCall, scopeOf } from '../../model/access.js';
-import { LIMITS } from '../../model/limits.js';
-import type { Declarations } from '../../model/model.js';
-import { isValidOwnId } from '../../model/own-id.js';
-import { builtInStore } from '../../model/stores.js';
+import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';
+import { mayCall, scopeOf } from '../../core/access.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Declarations } from '../../core/model.js';
+import { isValidOwnId } from '../../core/own-id.js';
+import { builtInStore } from '../../core/stores.js';
 import { REPLACEMENT } from '../topics.js';
 import type { ConnectFailures } from './connect-failures.js';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { LIMITS } from '../../model/limits.js';
-import { networkOf } from '../../model/network.js';
+import { LIMITS } from '../../core/limits.js';
+import { networkOf } from '../../core/network.js';
 import { readProxyHeader } from './proxy-protocol.js';
 
 export interface MqttAddress {

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 
 const CONNECT = 1;
 const PUBLISH = 3;

@@ -3,7 +3,7 @@
  * the client before the client's bytes. Pure except for `readProxyHeader`.
  */
 import { isIPv4, isIPv6, type Socket } from 'node:net';
-import { LIMITS } from '../../model/limits.js';
+import { LIMITS } from '../../core/limits.js';
 
 /** `address` is null for connections of the load balancer itself, such as health checks, and for unknown clients. */
 export interface ProxyHeader {

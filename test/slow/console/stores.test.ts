@@ -1,6 +1,6 @@
 /** Entities of stores that administrators add. */
 import { expect, test } from '@jest/globals';
-import type { JsonObject } from '../../../src/model/json.js';
+import type { JsonObject } from '../../../src/core/json.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 

@@ -1,5 +1,5 @@
 /** Compares the stored packets and the received events with the sent requests. Pure; returns a description of each problem. */
-import { isAfter } from '../../../src/model/position.js';
+import { isAfter } from '../../../src/core/position.js';
 import type { Client, ReceivedEvent } from './listeners.js';
 import type { Sent } from './writers.js';
 

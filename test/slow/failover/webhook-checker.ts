@@ -1,5 +1,5 @@
 /** Compares the messages at receivers with the stored packets and the requests. Pure; returns a description of each problem. */
-import { isAfter } from '../../../src/model/position.js';
+import { isAfter } from '../../../src/core/position.js';
 import { type Arrival, RECEIVERS, type ReceiverName, type Receivers } from './receivers.js';
 import type { Sent } from './writers.js';
 

@@ -1,7 +1,7 @@
 /** Which objects the console searches for their last position. */
 import { expect, test } from '@jest/globals';
 import { createPositionPlan, PLAN_LIMITS } from '../../../src/console/home/position-plan.js';
-import { PLACE_NAMES } from '../../../src/model/position-fields.js';
+import { PLACE_NAMES } from '../../../src/core/position-fields.js';
 
 const sensors = (count: number, model = 'sensor') =>
   Array.from({ length: count }, (_, nth) => ({ _id: `${model}-${nth}`, model, state: { time: 1, temperature: 7 } }));

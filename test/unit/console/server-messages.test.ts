@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { ENGLISH_FAULTS, type FaultKey } from '../../../src/console/text/english-faults.js';
 import { GERMAN_FAULTS } from '../../../src/console/text/german-faults.js';
 import { splitHelper, toText } from '../../../src/console/text/server-messages.js';
-import { builtInStore } from '../../../src/model/stores.js';
+import { builtInStore } from '../../../src/core/stores.js';
 
 test.each([
   ['id: already taken', ['id', 'already taken']],

@@ -10,7 +10,7 @@ import {
   readObjectIds,
   readText,
 } from '../../../src/db/bson/reader.js';
-import type { JsonObject } from '../../../src/model/json.js';
+import type { JsonObject } from '../../../src/core/json.js';
 import { runsOf } from '../../support/runs.js';
 
 const bytes = (document: object): Buffer => Buffer.from(BSON.serialize(document));

@@ -1,8 +1,8 @@
 /** Consumers of changes: the failure of one keeps no change from the others. */
 import { expect, test } from '@jest/globals';
 import { createChangeConsumers } from '../../../src/db/changes/consumers.js';
-import { unavailable } from '../../../src/errors.js';
-import type { Change } from '../../../src/model/change.js';
+import { unavailable } from '../../../src/core/errors.js';
+import type { Change } from '../../../src/core/change.js';
 
 const changeAt = (position: string) => ({ position }) as Change;
 

@@ -5,7 +5,7 @@ import {
   type PendingPackets,
   type PendingRequest,
 } from '../../../src/db/packets/pending-bytes.js';
-import { LIMITS } from '../../../src/model/limits.js';
+import { LIMITS } from '../../../src/core/limits.js';
 
 const unavailable = expect.objectContaining({ status: 503, headers: { 'Retry-After': '1' } });
 

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import type { Router } from 'express';
 import { CONFIG_NAMES, parseConfig } from '../../../src/config.js';
-import { ERROR_KINDS } from '../../../src/errors.js';
+import { ERROR_KINDS } from '../../../src/core/errors.js';
 import { type AppDeps, createApp } from '../../../src/http/app.js';
-import { BUILT_IN_ROLES } from '../../../src/model/builtin.js';
-import { LIMITS } from '../../../src/model/limits.js';
-import { STORES, type Store } from '../../../src/model/stores.js';
+import { BUILT_IN_ROLES } from '../../../src/core/builtin.js';
+import { LIMITS } from '../../../src/core/limits.js';
+import { STORES, type Store } from '../../../src/core/stores.js';
 import { filesUnder, sourceFiles } from '../../support/docs/files.js';
 import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
 
@@ -130,7 +130,7 @@ describe('Limits', () => {
     ...['backupCompression', 'backupPieceBytes', 'restoreBatch'],
   ];
   const code = sourceFiles()
-    .filter(({ path }) => path !== 'src/model/limits.ts')
+    .filter(({ path }) => path !== 'src/core/limits.ts')
     .map(({ text }) => text)
     .join('\n');
   const isHeld = (name: string): boolean => new RegExp(`\\bLIMITS\\.${name}\\b`).test(code);

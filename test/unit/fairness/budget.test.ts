@@ -1,7 +1,7 @@
 /** Memory that callers share. */
 import { describe, expect, test } from '@jest/globals';
-import { createBudget } from '../../../src/fairness/budget.js';
-import { LIMITS } from '../../../src/model/limits.js';
+import { createBudget } from '../../../src/core/budget.js';
+import { LIMITS } from '../../../src/core/limits.js';
 
 const LIMIT = { perCaller: 60, inAll: 100, little: 10, reserve: 20 };
 

@@ -1,8 +1,8 @@
 /** Waiters for commands: woken, ended and limited. */
 import { describe, expect, test } from '@jest/globals';
 import { createCommandWaiters } from '../../../src/http/command-waiters.js';
-import type { Change } from '../../../src/model/change.js';
-import { LIMITS } from '../../../src/model/limits.js';
+import type { Change } from '../../../src/core/change.js';
+import { LIMITS } from '../../../src/core/limits.js';
 
 const LONG_MS = 60_000;
 const change = (object: string, store = 'commands'): Change => ({

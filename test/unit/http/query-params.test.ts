@@ -2,7 +2,7 @@
 import { parse } from 'node:querystring';
 import { describe, expect, test } from '@jest/globals';
 import { parseFields, parseListQuery } from '../../../src/http/query-params.js';
-import { distinctPaths, isPath } from '../../../src/model/list.js';
+import { distinctPaths, isPath } from '../../../src/core/list.js';
 
 const read = (text: string) => parseListQuery(parse(text) as Parameters<typeof parseListQuery>[0]);
 const SELECTION = { fromMs: null, toMs: null, filters: [], search: null, only: null };

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import type { LiveEvent } from '../../../src/live/events.js';
 import { createFanOut, createMember } from '../../../src/live/fanout.js';
-import type { EventBatch } from '../../../src/model/feed.js';
+import type { EventBatch } from '../../../src/core/feed.js';
 import { until } from '../../support/until.js';
 
 const READER = 'group:1';

@@ -2,9 +2,9 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { createFeed, type Feed } from '../../../src/live/feed.js';
-import type { Caller } from '../../../src/model/access.js';
-import type { Change } from '../../../src/model/change.js';
-import { type EventBatch, NO_FILTER } from '../../../src/model/feed.js';
+import type { Caller } from '../../../src/core/access.js';
+import type { Change } from '../../../src/core/change.js';
+import { type EventBatch, NO_FILTER } from '../../../src/core/feed.js';
 import { until } from '../../support/until.js';
 
 const endings: (() => void)[] = [];

@@ -8,7 +8,7 @@ import {
   mayGrant,
   permittedObjects,
   toSegments,
-} from '../../../src/model/access.js';
+} from '../../../src/core/access.js';
 
 const holder = (credentials: string[], scopes: string[] | null = null) => ({ credentials, scopes });
 

@@ -1,6 +1,6 @@
 /** The pauses between retries. */
 import { expect, test } from '@jest/globals';
-import { backoffMs } from '../../../src/model/backoff.js';
+import { backoffMs } from '../../../src/core/backoff.js';
 
 test('doubles the pause with each failure, up to the maximum', () => {
   expect([1, 2, 3, 4, 1_000].map((failures) => backoffMs(failures, 100, 500, 1))).toEqual([100, 200, 400, 500, 500]);

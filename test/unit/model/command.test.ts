@@ -11,9 +11,9 @@ import {
   parseTtl,
   statusesBefore,
   toDelivery,
-} from '../../../src/model/command.js';
-import type { JsonObject } from '../../../src/model/json.js';
-import { declarationsOf } from '../../../src/model/model.js';
+} from '../../../src/core/command.js';
+import type { JsonObject } from '../../../src/core/json.js';
+import { declarationsOf } from '../../../src/core/model.js';
 
 const NONE = declarationsOf(null);
 const DECLARED = declarationsOf({

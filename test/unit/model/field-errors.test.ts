@@ -1,7 +1,7 @@
 /** The error messages for fields of the wrong form. */
 import { expect, test } from '@jest/globals';
-import type { JsonObject } from '../../../src/model/json.js';
-import { builtInStore } from '../../../src/model/stores.js';
+import type { JsonObject } from '../../../src/core/json.js';
+import { builtInStore } from '../../../src/core/stores.js';
 
 const OBJECT = { id: 'a', name: 'A' };
 const USER = { login: 'a', password: 'long enough' };

@@ -1,7 +1,7 @@
 /** What a model's tree declares, and which values fit a declared type. */
 import { describe, expect, test } from '@jest/globals';
-import type { Json, JsonObject } from '../../../src/model/json.js';
-import { type DataType, declarationsOf, isOfType, modelData, toType } from '../../../src/model/model.js';
+import type { Json, JsonObject } from '../../../src/core/json.js';
+import { type DataType, declarationsOf, isOfType, modelData, toType } from '../../../src/core/model.js';
 
 const TREE: JsonObject = {
   id: 'car',

@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { networkOf } from '../../../src/model/network.js';
+import { networkOf } from '../../../src/core/network.js';
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],

@@ -1,8 +1,8 @@
 /** What a device sends becomes a packet. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { LIMITS } from '../../../src/model/limits.js';
-import { declarationsOf } from '../../../src/model/model.js';
+import { LIMITS } from '../../../src/core/limits.js';
+import { declarationsOf } from '../../../src/core/model.js';
 import { createStampClock, parseMessages, toPacket } from '../../../src/model/packet.js';
 
 const NOW = 1_750_000_000_000;

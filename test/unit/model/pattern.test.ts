@@ -2,9 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
-import { LIMITS } from '../../../src/model/limits.js';
-import { compilePattern, patternSize } from '../../../src/model/schema/pattern.js';
-import { Overrun, StepBudget } from '../../../src/model/schema/step-budget.js';
+import { LIMITS } from '../../../src/core/limits.js';
+import { compilePattern, patternSize } from '../../../src/core/schema/pattern.js';
+import { Overrun, StepBudget } from '../../../src/core/schema/step-budget.js';
 import { runsOf } from '../../support/runs.js';
 
 const unbounded = () => new StepBudget(() => 0);

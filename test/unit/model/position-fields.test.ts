@@ -3,8 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON } from 'mongodb';
 import { PositionReader } from '../../../src/db/packets/position.js';
-import { findCourse, findSpeed } from '../../../src/model/motion-fields.js';
-import { findPosition, isPlaceField } from '../../../src/model/position-fields.js';
+import { findCourse, findSpeed } from '../../../src/core/motion-fields.js';
+import { findPosition, isPlaceField } from '../../../src/core/position-fields.js';
 
 type Fields = Record<string, unknown>;
 const point = (coordinates: unknown) => ({ type: 'Point', coordinates });

@@ -3,10 +3,10 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
-import type { ApiError } from '../../../src/errors.js';
-import type { JsonObject } from '../../../src/model/json.js';
-import { LIMITS } from '../../../src/model/limits.js';
-import { compileSchema } from '../../../src/model/schema/schema.js';
+import type { ApiError } from '../../../src/core/errors.js';
+import type { JsonObject } from '../../../src/core/json.js';
+import { LIMITS } from '../../../src/core/limits.js';
+import { compileSchema } from '../../../src/core/schema/schema.js';
 import { isSoak, runsOf } from '../../support/runs.js';
 
 /** A clock that moves on whenever it is looked at. */

@@ -1,7 +1,7 @@
 /** Times and durations as clients write them. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isTimeMs, parseDuration, parseTime } from '../../../src/model/time.js';
+import { isTimeMs, parseDuration, parseTime } from '../../../src/core/time.js';
 
 const NOON = Date.UTC(2024, 1, 29, 12, 30);
 

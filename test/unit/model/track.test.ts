@@ -1,7 +1,7 @@
 /** The line of a track keeps its shape, and its stops and trips are those of the positions. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { distanceM } from '../../../src/model/geo.js';
+import { distanceM } from '../../../src/core/geo.js';
 import { TrackLine, type TrackPoint } from '../../../src/model/track-line.js';
 import { type Stop, type Trip, TripFinder } from '../../../src/model/trips.js';
 

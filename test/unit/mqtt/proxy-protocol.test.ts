@@ -1,7 +1,7 @@
 /** The header that a load balancer puts before a connection: whole, in parts, and forged. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { LIMITS } from '../../../src/model/limits.js';
+import { LIMITS } from '../../../src/core/limits.js';
 import { parseProxyHeader } from '../../../src/mqtt/server/proxy-protocol.js';
 import { proxyHeader } from '../../support/proxy-header.js';
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
-import { WEBHOOK_EVENTS } from '../../../src/model/event-names.js';
-import { EVENT_NAMES } from '../../../src/model/feed.js';
+import { WEBHOOK_EVENTS } from '../../../src/core/event-names.js';
+import { EVENT_NAMES } from '../../../src/core/feed.js';
 import { createAsyncApi, EVENTS } from '../../../src/openapi/asyncapi.js';
 
 const document = createAsyncApi();

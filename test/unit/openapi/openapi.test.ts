@@ -1,8 +1,8 @@
 /** The OpenAPI document is valid and lists exactly the existing routes. */
 import { describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { ERROR_KINDS } from '../../../src/errors.js';
-import { SINGLE_ONLY, STORES } from '../../../src/model/stores.js';
+import { ERROR_KINDS } from '../../../src/core/errors.js';
+import { SINGLE_ONLY, STORES } from '../../../src/core/stores.js';
 import { createOpenApi } from '../../../src/openapi/openapi.js';
 import { LIST_PARAMETERS } from '../../../src/openapi/parameters.js';
 import { routes } from '../../http/routes.js';

@@ -1,7 +1,7 @@
 /** Partitions read the history no faster than their tasks are committed, change by change. */
 import { expect, test } from '@jest/globals';
-import type { Change, HistoryPage } from '../../../src/model/change.js';
-import { LIMITS } from '../../../src/model/limits.js';
+import type { Change, HistoryPage } from '../../../src/core/change.js';
+import { LIMITS } from '../../../src/core/limits.js';
 import { type CatchUpParts, catchUp } from '../../../src/processing/catch-up.js';
 import { addTasks, areFull, type Holding, pushTasks, takeTasks } from '../../../src/processing/holding.js';
 import { holdAll, MIB, planned, positionOf, processor } from '../../support/holdings.js';

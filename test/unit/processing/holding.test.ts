@@ -1,6 +1,6 @@
 /** How much may wait in the memory of an instance: bounded by number and by bytes, per partition and in total. */
 import { expect, test } from '@jest/globals';
-import { LIMITS } from '../../../src/model/limits.js';
+import { LIMITS } from '../../../src/core/limits.js';
 import { addTasks, areFull, type Holding, takeTasks } from '../../../src/processing/holding.js';
 import { holdAll, MIB, planned, positionOf } from '../../support/holdings.js';
 

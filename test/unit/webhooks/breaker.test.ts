@@ -1,6 +1,6 @@
 /** A receiver that fails receives only single probes, less and less often. */
 import { afterAll, afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { LIMITS } from '../../../src/model/limits.js';
+import { LIMITS } from '../../../src/core/limits.js';
 import { type Breaker, createBreaker } from '../../../src/webhooks/breaker.js';
 
 const original = { ...LIMITS };

@@ -1,7 +1,7 @@
 /** What webhooks make of a change. */
 import { expect, test } from '@jest/globals';
-import type { Change } from '../../../src/model/change.js';
-import { parseWebhook, type WebhookSettings } from '../../../src/model/webhook.js';
+import type { Change } from '../../../src/core/change.js';
+import { parseWebhook, type WebhookSettings } from '../../../src/core/webhook.js';
 import { createProcessor, type MessageTask, type ProcessorOptions } from '../../../src/webhooks/processor.js';
 import type { Webhook } from '../../../src/webhooks/webhook.js';
 import { positionOf } from '../../support/holdings.js';

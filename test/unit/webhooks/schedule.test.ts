@@ -1,6 +1,6 @@
 /** When a message that failed is sent again. */
 import { describe, expect, test } from '@jest/globals';
-import { LIMITS } from '../../../src/model/limits.js';
+import { LIMITS } from '../../../src/core/limits.js';
 import { findRetryDelay, isTooOld } from '../../../src/webhooks/schedule.js';
 
 const MIDDLE = 0.5;

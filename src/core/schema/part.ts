@@ -1,5 +1,5 @@
 /** The input and the output of keyword compilers: a part of a schema, and a check. */
-import { badRequest } from '../../errors.js';
+import { badRequest } from '../errors.js';
 import type { Json, JsonObject } from '../json.js';
 import { compilePattern, type Pattern } from './pattern.js';
 import { Overrun, type StepBudget } from './step-budget.js';

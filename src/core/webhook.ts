@@ -1,5 +1,5 @@
 /** Parses the settings of webhooks, and selects the fields that are sent. Pure. */
-import { badRequest } from '../errors.js';
+import { badRequest } from './errors.js';
 import { EVENT_NAMES, WEBHOOK_EVENTS } from './event-names.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';

@@ -1,5 +1,5 @@
 /** The keywords of JSON Schema (draft-07) for items of lists and members of objects. */
-import { badRequest } from '../../errors.js';
+import { badRequest } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import {
   type Check,

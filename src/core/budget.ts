@@ -1,6 +1,6 @@
 /** Bounds memory that callers share: per caller and in total. */
-import { type ApiError, tooManyRequests, unavailable } from '../errors.js';
-import { LIMITS } from '../model/limits.js';
+import { type ApiError, tooManyRequests, unavailable } from './errors.js';
+import { LIMITS } from './limits.js';
 
 export interface BudgetLimits {
   readonly perCaller: number;

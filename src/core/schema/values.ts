@@ -1,5 +1,5 @@
 /** The keywords of JSON Schema (draft-07) for single values. */
-import { badRequest } from '../../errors.js';
+import { badRequest } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { isOfFormat } from './formats.js';
 import { type Check, faultHere, type Keyword, parseNumber, parseSize, parseTextList } from './part.js';

@@ -1,5 +1,5 @@
 /** The common fields of entities, and the conversion of request bodies to fields of new or changed entities. */
-import { badRequest } from '../errors.js';
+import { badRequest } from './errors.js';
 import { isObject, type JsonObject, parseObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { ID } from './own-id.js';

@@ -7,7 +7,7 @@
  * 250 ms refused valid entities, because a thread takes as long to start and to load Ajv. A limit of 1 s makes other tenants
  * wait for several seconds. Neither can name the field.
  */
-import { ApiError, badRequest } from '../../errors.js';
+import { ApiError, badRequest } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import { LIMITS } from '../limits.js';
 import { parseSchema } from './keywords.js';

@@ -1,5 +1,5 @@
 /** Validates JSON of clients: keys, sizes and numbers must be storable and returned exactly as they came. */
-import { badRequest } from '../errors.js';
+import { badRequest } from './errors.js';
 import { LIMITS } from './limits.js';
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;

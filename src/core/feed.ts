@@ -1,5 +1,5 @@
 /** The interface between the live feed and its transports: subscribers, batches of events, encodings. */
-import { badRequest } from '../errors.js';
+import { badRequest } from './errors.js';
 import { isId } from './entity.js';
 import { EVENT_NAMES, type EventName } from './event-names.js';
 import { isObject, type JsonObject } from './json.js';

@@ -1,5 +1,5 @@
 /** Compiles a JSON Schema (draft-07) to one check of a value. The messages are those of Ajv. */
-import { badRequest } from '../../errors.js';
+import { badRequest } from '../errors.js';
 import { isObject, type Json } from '../json.js';
 import { ITEM_KEYWORDS, MEMBER_KEYWORDS } from './members.js';
 import { type Check, createPatterns, faultHere, type Keyword, type Part, parseChecks } from './part.js';

@@ -1,5 +1,5 @@
 /** Commands to objects: their states, their outcome, and their form on the way to the device. */
-import { badRequest, notFound } from '../errors.js';
+import { badRequest, notFound } from './errors.js';
 import { isObject, type Json, type JsonObject, parseObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { COMMAND_NAME, type Declarations } from './model.js';
