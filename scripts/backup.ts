@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { writeBackup } from '../src/db/backup/backup.js';
 import type { Manifest } from '../src/db/backup/manifest.js';
-import { createClient } from '../src/db/driver/client.js';
+import { createClient } from '../src/platform/mongo/driver/client.js';
 import { PlainError } from '../src/program.js';
 import {
   formatBytes,

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { config as loadEnv } from 'dotenv';
 import { type Config, parseConfig, withFiles } from '../src/config.js';
-import { findRunning, startEmbedded } from '../src/db/embedded/start.js';
+import { findRunning, startEmbedded } from '../src/platform/mongo/embedded/start.js';
 import { PlainError, runProgram } from '../src/program.js';
 
 /** Runs a script and prints any error as its message only. */

@@ -3,13 +3,13 @@ import type { DestinationStream, Logger } from 'pino';
 import { getOrCreateSecret } from './auth/signing-secret.js';
 import type { Config } from './config.js';
 import { createContext } from './context.js';
-import { startEmbedded } from './db/embedded/start.js';
+import { startEmbedded } from './platform/mongo/embedded/start.js';
 import { toApiError } from './core/errors.js';
-import { createEntry } from './http/server/entry.js';
-import { createLogger } from './logger.js';
+import { createEntry } from './platform/http/server/entry.js';
+import { createLogger } from './platform/logger.js';
 import type { Change } from './core/change.js';
-import { createDeferred, createLifecycle, type Lifecycle } from './ops/lifecycle.js';
-import { startOpsServer } from './ops/server.js';
+import { createDeferred, createLifecycle, type Lifecycle } from './platform/ops/lifecycle.js';
+import { startOpsServer } from './platform/ops/server.js';
 
 export interface ServiceOptions {
   readonly now?: () => number;

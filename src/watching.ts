@@ -1,16 +1,16 @@
 /** Connects the change stream to its consumers, in their order: caches, live events, requests that wait for commands, MQTT, webhooks. */
 import type { Logger } from 'pino';
 import type { Caches } from './db/caches/caches.js';
-import { createChangeConsumers } from './db/changes/consumers.js';
-import { startWatcher, type Watcher } from './db/changes/watcher.js';
-import { createWatcherClient } from './db/driver/client.js';
-import { mapDriverErrors } from './db/driver/errors.js';
+import { createChangeConsumers } from './platform/mongo/changes/consumers.js';
+import { startWatcher, type Watcher } from './platform/mongo/changes/watcher.js';
+import { createWatcherClient } from './platform/mongo/driver/client.js';
+import { mapDriverErrors } from './platform/mongo/driver/errors.js';
 import type { CommandWaiters } from './http/command-waiters.js';
 import type { Feed } from './live/feed.js';
 import type { Change } from './core/change.js';
 import type { Gateway } from './mqtt/gateway.js';
-import { type Lifecycle, retryUntilAvailable } from './ops/lifecycle.js';
-import type { OpsServer } from './ops/server.js';
+import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
+import type { OpsServer } from './platform/ops/server.js';
 import type { Workers } from './workers.js';
 
 export interface WatchingDeps {

@@ -1,15 +1,15 @@
 /** What happens because of changes, besides live events: the engine, and the webhooks that it drives. */
 import type { Logger } from 'pino';
 import type { Caches } from './db/caches/caches.js';
-import { createHistory } from './db/changes/history.js';
-import type { Database } from './db/driver/client.js';
+import { createHistory } from './platform/mongo/changes/history.js';
+import type { Database } from './platform/mongo/driver/client.js';
 import type { Audit } from './db/entities/audit.js';
 import { findObjectIds } from './db/entities/read.js';
 import type { StoredHandler } from './db/webhooks/handlers.js';
 import type { Network } from './model/address-policy.js';
 import type { Change } from './core/change.js';
 import { toRangeTexts } from './model/replay.js';
-import type { WorkerStats } from './ops/worker-metrics.js';
+import type { WorkerStats } from './platform/ops/worker-metrics.js';
 import { createEngine, type EngineOptions } from './processing/engine.js';
 import { checkReceiver } from './webhooks/addresses.js';
 import { createResolve } from './webhooks/names.js';

@@ -10,7 +10,7 @@ import { brotliDecompress } from 'node:zlib';
 import pacote from 'pacote';
 import { type Browser, chromium } from 'playwright-core';
 import { defaultCacheFolder } from '../../src/config.js';
-import { readNpmSettings } from '../../src/db/embedded/npm-settings.js';
+import { readNpmSettings } from '../../src/platform/mongo/embedded/npm-settings.js';
 
 const PACKAGE = {
   spec: '@sparticuz/chromium@153.0.0',

@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import { BSON, type Document, MongoClient, ObjectId } from 'mongodb';
 import { WebSocketServer } from 'ws';
-import { readBatch } from '../../src/db/bson/document-batch.js';
-import { JsonWriter, toJson } from '../../src/db/bson/json-writer.js';
-import { findField } from '../../src/db/bson/reader.js';
+import { readBatch } from '../../src/platform/mongo/bson/document-batch.js';
+import { JsonWriter, toJson } from '../../src/platform/mongo/bson/json-writer.js';
+import { findField } from '../../src/platform/mongo/bson/reader.js';
 import { createStampClock } from '../../src/model/packet.js';
 
 /** TICK_MS: how long live events are gathered before they are written to each socket together; 0: one write per event. */

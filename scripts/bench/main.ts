@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { startEmbedded } from '../../src/db/embedded/start.js';
+import { startEmbedded } from '../../src/platform/mongo/embedded/start.js';
 import { PlainError, parsePositive, runProgram, UsageError } from '../../src/program.js';
 import { CONSOLE_SECONDS, measureConsole } from './console.js';
 import { sizeOf } from './data.js';

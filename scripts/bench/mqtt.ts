@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { MongoClient, type WriteConcernSettings } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { startEmbedded } from '../../src/db/embedded/start.js';
+import { startEmbedded } from '../../src/platform/mongo/embedded/start.js';
 import { PlainError, parsePositive, runProgram } from '../../src/program.js';
 import { readPlainArguments } from '../installation.js';
 import type { FromMqttLoad, MqttJob, MqttPhase, MqttResult, ToMqttLoad } from './mqtt-load.js';

@@ -1,6 +1,6 @@
 /** Composes authentication: sessions, tokens, and `identify`, which reads both. */
 import { type Accounts, createUseNotes } from '../db/caches/accounts.js';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { createIdentify } from './identify.js';
 import { createSessions } from './sessions.js';
 import { createTokens } from './tokens.js';

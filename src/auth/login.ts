@@ -1,7 +1,7 @@
 /** Checks logins and passwords, and issues tokens. */
 
 import { findLogin, type KnownLogin, replacePasswordHash } from '../db/caches/accounts.js';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { findPlace } from '../db/entities/place.js';
 import { createEntity, newId } from '../db/entities/write.js';
 import { badRequest, unauthorized } from '../core/errors.js';

@@ -1,6 +1,6 @@
 /** Checks the old password of a user who sets a new one. */
 import { findLogin } from '../db/caches/accounts.js';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { badRequest, toApiError } from '../core/errors.js';
 import type { Caller } from '../core/access.js';
 import type { Attempts } from './attempts.js';

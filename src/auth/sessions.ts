@@ -5,7 +5,7 @@ import cookieParser from 'cookie-parser';
 import type { Request, RequestHandler } from 'express';
 import session, { type SessionData } from 'express-session';
 import type { MongoClient } from 'mongodb';
-import { withTimeout } from '../db/driver/errors.js';
+import { withTimeout } from '../platform/mongo/driver/errors.js';
 import { unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFolder } from '../db/embedded/data-folder.js';
+import { createFolder } from '../platform/mongo/embedded/data-folder.js';
 
 /** Returns the secret of this data folder. Services that start at the same time get the same one. */
 export async function getOrCreateSecret(dataFolder: string): Promise<string> {

@@ -1,7 +1,7 @@
 /** Look-ups for subscriptions, in a fair queue. */
 import type { FairQueue } from '../core/fair-queue.js';
 import type { Scope } from '../core/access.js';
-import type { Database } from './driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { findObjectIds } from './entities/read.js';
 import { findGroupIds } from './group-moves.js';
 

@@ -5,9 +5,9 @@ import type { Scope } from '../core/access.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES } from '../core/stores.js';
 import { innerName } from './caches/custom-stores.js';
-import type { Database } from './driver/client.js';
-import { mapDriverErrors } from './driver/errors.js';
-import { collectionName } from './schema/collections.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { collectionName } from '../platform/mongo/schema/collections.js';
 
 export interface GroupMove {
   readonly groupId: string;

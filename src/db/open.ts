@@ -1,11 +1,11 @@
 /** Opens the database at start: connects, migrates and seeds it, and finishes interrupted work. */
 import { LIMITS } from '../core/limits.js';
 import { sweepStores } from './caches/custom-stores.js';
-import type { Database } from './driver/client.js';
-import { toDatabaseError } from './driver/errors.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { toDatabaseError } from '../platform/mongo/driver/errors.js';
 import { settleMoves } from './group-moves.js';
-import { connectDatabase } from './schema/connect.js';
-import { migrate } from './schema/migrations.js';
+import { connectDatabase } from '../platform/mongo/schema/connect.js';
+import { migrate } from '../platform/mongo/schema/migrations.js';
 import { type FirstUser, prepareInstallation } from './schema/seed.js';
 
 /** Calls `onCreated` as soon as the first administrator is stored. Throws 503 while the database is unavailable. */

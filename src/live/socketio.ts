@@ -100,7 +100,7 @@ function createServer(
   const io = new Server(httpServer, {
     path: SOCKETS_PATH,
     serveClient: false,
-    // The HTTP server ignores other upgrades already (http/server/upgrades.ts).
+    // The HTTP server ignores other upgrades already (platform/http/server/upgrades.ts).
     destroyUpgrade: false,
     // Clients of the first generations use EIO=3 (docs/reference/live-events.md).
     allowEIO3: true,

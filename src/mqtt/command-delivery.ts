@@ -9,8 +9,8 @@ import {
   releaseCommands,
   type StoredCommand,
 } from '../db/commands/commands.js';
-import { createBulkQueue } from '../db/driver/bulk-queue.js';
-import type { Database } from '../db/driver/client.js';
+import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { toDelivery } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
 import type { Connection } from './server/connection.js';

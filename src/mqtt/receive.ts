@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { finishCommand } from '../db/commands/commands.js';
 import { findPacketId } from '../db/devices/devices.js';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import type { Ingest } from '../db/packets/ingest.js';
 import { parseOutcome } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';

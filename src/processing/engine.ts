@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { createCommits } from '../db/processing/commit.js';
 import { backoffMs } from '../core/backoff.js';
 import type { Change, OpenHistory } from '../core/change.js';

@@ -1,6 +1,6 @@
 /** Keeps the leases of an instance: renews them, takes partitions that are free, and gives some back when an instance joins. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import type { Commits } from '../db/processing/commit.js';
 import {
   createPartitions,

@@ -1,5 +1,5 @@
 /** One attempt to deliver messages: checks rights, sends, and stores the result. */
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { assignBatch, type Delivery, type DeliveryResult, newDeliveryId } from '../db/webhooks/deliveries.js';
 import { LIMITS } from '../core/limits.js';
 import type { BreakerAttempt } from './breaker.js';

@@ -1,6 +1,6 @@
 /** The messages of an interval out of the stored packets, where the history that would give them is gone. */
 import { createHash } from 'node:crypto';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import {
   listPastObjects,
   type PastObject,

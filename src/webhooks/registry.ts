@@ -1,5 +1,5 @@
 /** The webhooks of the installation, and which of them receive an event. Updated from changes. */
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { loadHandler, loadHandlers, type StoredHandler } from '../db/webhooks/handlers.js';
 import { toApiError } from '../core/errors.js';
 import type { Limits, LiveEvent } from '../live/events.js';

@@ -3,8 +3,8 @@
  * receiver takes them, so that a long one delays neither others nor what happens meanwhile.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { mapDriverErrors } from '../db/driver/errors.js';
-import { acquireLease } from '../db/driver/lease.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { insertReplayed } from '../db/webhooks/deliveries.js';
 import { countPending } from '../db/webhooks/delivery-upkeep.js';
 import { loadHandler } from '../db/webhooks/handlers.js';

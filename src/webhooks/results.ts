@@ -1,6 +1,6 @@
 /** Stores how attempts ended, those of one moment together. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { type DeliveryResult, storeResults } from '../db/webhooks/deliveries.js';
 import { toApiError } from '../core/errors.js';
 import { backoffMs } from '../core/backoff.js';

@@ -1,7 +1,7 @@
 /** Keeps the outbox bounded while the service runs: queues that are too long, messages that are too old, handlers that are gone. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Database } from '../db/driver/client.js';
-import { acquireLease } from '../db/driver/lease.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { acquireLease } from '../platform/mongo/driver/lease.js';
 import {
   countWaiting,
   findDeliveryHandlers,

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Account } from '../db/caches/accounts.js';
 import { createObjectFacts } from '../db/caches/object-facts.js';
-import type { Database } from '../db/driver/client.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { newDeliveryId } from '../db/webhooks/deliveries.js';
 import { deactivateHandler, loadHandler } from '../db/webhooks/handlers.js';
 import type { Scope } from '../core/access.js';

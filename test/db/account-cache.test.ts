@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { type Accounts, createAccounts } from '../../src/db/caches/accounts.js';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { testUri } from '../support/fixture.js';
 
 const client = new MongoClient(testUri(), { monitorCommands: true });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { type AudienceCache, createAudienceCache } from '../../src/db/caches/audience.js';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { testUri } from '../support/fixture.js';

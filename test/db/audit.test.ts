@@ -1,7 +1,7 @@
 /** How many security events are stored: few of a flood, and all of other users. */
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { type Audit, type AuditEntry, createAudit } from '../../src/db/entities/audit.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';

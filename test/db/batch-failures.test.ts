@@ -1,9 +1,9 @@
 /** What goes to the database together: one that the database does not take, for whatever reason, fails alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BSON, type Document, ObjectId } from 'mongodb';
-import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createAudit } from '../../src/db/entities/audit.js';
-import { findStored } from '../../src/db/entities/lookup.js';
+import { findStored } from '../../src/platform/mongo/schema/lookup.js';
 import { readChanged } from '../../src/db/entities/read.js';
 import { changeEntity, createEntity, newId } from '../../src/db/entities/write.js';
 import { createIngest } from '../../src/db/packets/ingest.js';

@@ -12,7 +12,7 @@ import {
   releaseCommands,
   type StoredCommand,
 } from '../../src/db/commands/commands.js';
-import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { scopeOf } from '../../src/core/access.js';
 import type { Page } from '../../src/core/list.js';
 import { useService } from '../support/fixture.js';

@@ -1,8 +1,8 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, type Document, MongoClient, ObjectId } from 'mongodb';
-import { packetIdIn, toPacketKey } from '../../src/db/bson/packet-key.js';
-import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { packetIdIn, toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createIngest, type Ingest } from '../../src/db/packets/ingest.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { createStampClock, type Message, type PacketSource } from '../../src/model/packet.js';

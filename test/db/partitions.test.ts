@@ -1,7 +1,7 @@
 /** Partitions are taken over from an instance that has died, whatever it was doing, and outputs are committed by owners alone. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, MongoClient } from 'mongodb';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createCommits, FencedError } from '../../src/db/processing/commit.js';
 import { createPartitions, partitionsOf, renewPartitions, takePartition } from '../../src/db/processing/partitions.js';
 import { testUri } from '../support/fixture.js';

@@ -1,10 +1,10 @@
 /** Past events of many objects and packets: complete and in order over many pages, and at a bounded cost in the database. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
-import { toPacketKey } from '../../src/db/bson/packet-key.js';
+import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { listPastEvents } from '../../src/db/changes/past-events.js';
 import { readPastUpdates } from '../../src/db/changes/past-updates.js';
-import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { PAST_EVENT_NAMES, type PastEventName, type PastPlace } from '../../src/model/past-event.js';
 import { useService } from '../support/fixture.js';

@@ -1,7 +1,7 @@
 /** Packets of the past, for webhooks, whatever a foreign writer stored among them. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Decimal128, MongoClient, ObjectId, Timestamp } from 'mongodb';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { listPastPackets, type PastPacket, readStoredPackets } from '../../src/db/webhooks/past-packets.js';
 import { testUri } from '../support/fixture.js';
 

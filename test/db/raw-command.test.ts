@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, type Document, MongoServerError } from 'mongodb';
-import { runRawCommand } from '../../src/db/driver/raw-command.js';
+import { runRawCommand } from '../../src/platform/mongo/driver/raw-command.js';
 import { useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

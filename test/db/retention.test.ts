@@ -1,7 +1,7 @@
 /** Which packets are removed: those older than their model or the installation permits, and those without an object. */
 import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createSweeper } from '../../src/db/packets/retention.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { expectRefusal } from '../support/answers.js';

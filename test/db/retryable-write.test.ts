@@ -1,8 +1,8 @@
 /** Groups of writes whose answer is lost: sent again, executed once, and acknowledged to every sender. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, type Document, ObjectId } from 'mongodb';
-import { packetIdIn } from '../../src/db/bson/packet-key.js';
-import { type Database, databaseOf } from '../../src/db/driver/client.js';
+import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { changeEntity, createEntity, newId } from '../../src/db/entities/write.js';
 import { createIngest } from '../../src/db/packets/ingest.js';
 import { scopeOf } from '../../src/core/access.js';

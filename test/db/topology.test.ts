@@ -1,7 +1,7 @@
 /** A server that refuses a raw read since it is no primary any more: what it says of itself must not confuse the driver. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Long, ObjectId } from 'mongodb';
-import { createClient, type Database, databaseOf } from '../../src/db/driver/client.js';
+import { createClient, type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { getEntity } from '../../src/db/entities/read.js';
 import { createEntity, newId } from '../../src/db/entities/write.js';
 import { toApiError } from '../../src/core/errors.js';

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import fc from 'fast-check';
 import { toApiError } from '../../src/core/errors.js';
-import { createFairness } from '../../src/fairness/fairness.js';
-import { jsonBody, parseJson } from '../../src/http/middleware/body.js';
+import { createFairness } from '../../src/platform/fairness.js';
+import { jsonBody, parseJson } from '../../src/platform/http/body.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

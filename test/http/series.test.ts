@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { readSeries } from '../../src/db/packets/series.js';
-import { connectDatabase } from '../../src/db/schema/connect.js';
+import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
 import { parseSeriesQuery } from '../../src/model/series/query.js';
 import { useService } from '../support/fixture.js';
 import { naiveSeries, type Reading } from '../support/naive-series.js';

@@ -8,10 +8,10 @@ import { join, resolve } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { isFreePort, pathsOf } from '../../src/db/embedded/instance.js';
-import { findMongod } from '../../src/db/embedded/mongod.js';
-import { type Embedded, startEmbedded } from '../../src/db/embedded/start.js';
-import { startReady, supervise } from '../../src/db/embedded/supervise.js';
+import { isFreePort, pathsOf } from '../../src/platform/mongo/embedded/instance.js';
+import { findMongod } from '../../src/platform/mongo/embedded/mongod.js';
+import { type Embedded, startEmbedded } from '../../src/platform/mongo/embedded/start.js';
+import { startReady, supervise } from '../../src/platform/mongo/embedded/supervise.js';
 import { freezeProcess } from '../support/freeze.js';
 import { until } from '../support/until.js';
 
@@ -57,7 +57,7 @@ async function processOf(dataFolder: string): Promise<number> {
 async function startInChild(dataFolder: string) {
   const options = { dataFolder, mongodBinary: null, searchPath, cacheFolder, cacheSizeMb: 256 };
   const code = `
-    import { startEmbedded } from ${JSON.stringify(resolve('src/db/embedded/start.ts'))};
+    import { startEmbedded } from ${JSON.stringify(resolve('src/platform/mongo/embedded/start.ts'))};
     const log = { info() {}, warn() {} };
     console.log((await startEmbedded({ ...${JSON.stringify(options)}, log })).uri);
   `;

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { pathsOf, uriOf } from '../../src/db/embedded/instance.js';
-import { findMongod } from '../../src/db/embedded/mongod.js';
-import { startEmbedded } from '../../src/db/embedded/start.js';
-import { startReady, supervise } from '../../src/db/embedded/supervise.js';
+import { pathsOf, uriOf } from '../../src/platform/mongo/embedded/instance.js';
+import { findMongod } from '../../src/platform/mongo/embedded/mongod.js';
+import { startEmbedded } from '../../src/platform/mongo/embedded/start.js';
+import { startReady, supervise } from '../../src/platform/mongo/embedded/supervise.js';
 import { until } from '../support/until.js';
 
 let folder: string;

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Binary, MongoClient, ObjectId } from 'mongodb';
-import { packetIdIn } from '../../src/db/bson/packet-key.js';
+import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { findFreePort } from '../support/ports.js';
 import { type Process, startProcess } from '../support/process.js';

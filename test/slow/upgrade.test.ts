@@ -1,7 +1,7 @@
 /** An `Upgrade` that is not a WebSocket of Socket.IO's is ignored, whatever comes with it, before it and after it. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createEntry } from '../../src/http/server/entry.js';
+import { createEntry } from '../../src/platform/http/server/entry.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';

@@ -5,8 +5,8 @@ import { homedir } from 'node:os';
 import { type Document, MongoClient } from 'mongodb';
 import { MongoMemoryServer } from 'mongodb-memory-server-core';
 import { defaultCacheFolder } from '../../src/config.js';
-import { libraryEnvironment } from '../../src/db/embedded/binary.js';
-import { findMongod } from '../../src/db/embedded/mongod.js';
+import { libraryEnvironment } from '../../src/platform/mongo/embedded/binary.js';
+import { findMongod } from '../../src/platform/mongo/embedded/mongod.js';
 import { freezeProcess } from './freeze.js';
 import { findFreePort } from './ports.js';
 

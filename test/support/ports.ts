@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { isFreePort } from '../../src/db/embedded/instance.js';
+import { isFreePort } from '../../src/platform/mongo/embedded/instance.js';
 
 /** A free port of this machine. */
 export async function findFreePort(): Promise<number> {

@@ -23,8 +23,8 @@ export default async function startMongod() {
     stdio: 'inherit',
   });
   const { defaultCacheFolder } = await import('../../dist/src/config.js');
-  const { libraryEnvironment } = await import('../../dist/src/db/embedded/binary.js');
-  const { findMongod } = await import('../../dist/src/db/embedded/mongod.js');
+  const { libraryEnvironment } = await import('../../dist/src/platform/mongo/embedded/binary.js');
+  const { findMongod } = await import('../../dist/src/platform/mongo/embedded/mongod.js');
   // The replica sets of tests use it, too.
   process.env.TEST_DATA_FOLDER = await chooseFolder();
   const mongod = await findMongod({

@@ -1,7 +1,7 @@
 /** Changes of handlers: the rights of a webhook are those of the user who set its address. */
 import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { changeEntity } from '../../src/db/entities/write.js';
 import { type HandlerHookDeps, handlerHooks } from '../../src/http/hooks/handlers.js';
 import { type Caller, scopeOf } from '../../src/core/access.js';

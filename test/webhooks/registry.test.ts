@@ -1,7 +1,7 @@
 /** Which webhooks receive an event, while what decides it changes. */
 import { describe, expect, test } from '@jest/globals';
 import { createAccounts } from '../../src/db/caches/accounts.js';
-import { databaseOf } from '../../src/db/driver/client.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { findObjectIds } from '../../src/db/entities/read.js';
 import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';

@@ -5,10 +5,10 @@ import { ACCESS_FIELDS, type AccessFields, audienceOf } from '../../core/access.
 import { cacheSize } from '../../core/cache-size.js';
 import { type Change, mayHaveChanged } from '../../core/change.js';
 import { LIMITS } from '../../core/limits.js';
-import { inBatches } from '../driver/bulk-queue.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
-import { toPlain } from '../schema/mapping.js';
+import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { toPlain } from '../../platform/mongo/schema/mapping.js';
 
 export interface AudienceCache {
   /** The addresses of all who may see the object; null when the object does not exist. */

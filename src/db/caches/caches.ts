@@ -1,7 +1,7 @@
 /** All caches of documents, invalidated by the change stream. */
 import type { FairQueue } from '../../core/fair-queue.js';
 import type { Change } from '../../core/change.js';
-import type { Database } from '../driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { type Accounts, createAccounts } from './accounts.js';
 import { type AudienceCache, createAudienceCache } from './audience.js';
 import { createStoreFinder, type StoreFinder } from './custom-stores.js';

@@ -17,15 +17,15 @@ import type { JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { compileSchema, type Schema } from '../../core/schema/schema.js';
 import { builtInStore, customStore, STORES, type Store } from '../../core/stores.js';
-import { readObjectId, readObjectIds } from '../bson/reader.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
-import { findStored } from '../entities/lookup.js';
+import { readObjectId, readObjectIds } from '../../platform/mongo/bson/reader.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { findStored } from '../../platform/mongo/schema/lookup.js';
 import { createEntity } from '../entities/write.js';
-import { collectionName, collectionOf, prepareCollection } from '../schema/collections.js';
-import { toPlain } from '../schema/mapping.js';
-import { scopeFilter } from '../schema/visibility.js';
-import { createReadThroughCache } from './cache.js';
+import { collectionName, collectionOf, prepareCollection } from '../../platform/mongo/schema/collections.js';
+import { toPlain } from '../../platform/mongo/schema/mapping.js';
+import { scopeFilter } from '../../platform/mongo/schema/visibility.js';
+import { createReadThroughCache } from '../../platform/cache.js';
 
 export interface StoreFinder {
   /** Finds a built-in or added store by name; null when the scope may use none. */

@@ -4,8 +4,8 @@ import { type Document, ObjectId } from 'mongodb';
 import { cacheSize } from '../../core/cache-size.js';
 import { type Change, mayHaveChanged } from '../../core/change.js';
 import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 
 export interface ObjectFacts {
   readonly model: string | null;

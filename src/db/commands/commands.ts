@@ -14,13 +14,13 @@ import { type Entity, isId } from '../../core/entity.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Page, Selection } from '../../core/list.js';
 import { builtInStore } from '../../core/stores.js';
-import type { JsonPage } from '../bson/raw-cursor.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
-import { findStored } from '../entities/lookup.js';
+import type { JsonPage } from '../../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { findStored } from '../../platform/mongo/schema/lookup.js';
 import { listEntities, summarizeEntities } from '../entities/read.js';
-import { collectionOf } from '../schema/collections.js';
-import { toEntity } from '../schema/mapping.js';
+import { collectionOf } from '../../platform/mongo/schema/collections.js';
+import { toEntity } from '../../platform/mongo/schema/mapping.js';
 
 export type StoredCommand = Entity & Command;
 

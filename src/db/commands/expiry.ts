@@ -1,7 +1,7 @@
 /** Expires overdue commands every few seconds. All instances do; the writes are idempotent. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { expireCommands } from './commands.js';
 
 export interface ExpiryOptions {

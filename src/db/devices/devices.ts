@@ -6,12 +6,12 @@ import { LIMITS } from '../../core/limits.js';
 import { isValidOwnId } from '../../core/own-id.js';
 import type { PacketSource } from '../../model/packet.js';
 import { parseDuration } from '../../core/time.js';
-import { packetIdIn } from '../bson/packet-key.js';
-import { type BulkQueueOptions, createBulkQueue } from '../driver/bulk-queue.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
+import { packetIdIn } from '../../platform/mongo/bson/packet-key.js';
+import { type BulkQueueOptions, createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { namedPacket, PACKETS } from '../packets/packets.js';
-import { toPlain } from '../schema/mapping.js';
+import { toPlain } from '../../platform/mongo/schema/mapping.js';
 
 export interface DeviceRecord extends PacketSource {
   readonly ownerId: string;

@@ -4,9 +4,9 @@ import type { Scope } from '../../core/access.js';
 import { LIMITS } from '../../core/limits.js';
 import type { ListQuery } from '../../core/list.js';
 import { builtInStore } from '../../core/stores.js';
-import type { JsonPage } from '../bson/raw-cursor.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
+import type { JsonPage } from '../../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { listEntities, summarizeEntities } from './read.js';
 
 /** A page of the user's own tokens, or their summary. */

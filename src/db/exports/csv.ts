@@ -1,9 +1,9 @@
 /** CSV (RFC 4180) for spreadsheets, with possible formulas escaped. */
 import { PACKET_FIELDS } from '../../model/packet.js';
-import { JsonWriter, textBound, writeAscii, writeName, writeValue } from '../bson/json-writer.js';
-import { eachMember, isSameBytes, nameAt } from '../bson/members.js';
-import { numberAt } from '../bson/numbers.js';
-import { BSON_TYPES, int32, valueEnd } from '../bson/reader.js';
+import { JsonWriter, textBound, writeAscii, writeName, writeValue } from '../../platform/mongo/bson/json-writer.js';
+import { eachMember, isSameBytes, nameAt } from '../../platform/mongo/bson/members.js';
+import { numberAt } from '../../platform/mongo/bson/numbers.js';
+import { BSON_TYPES, int32, valueEnd } from '../../platform/mongo/bson/reader.js';
 import { writeCsvText } from './csv-text.js';
 import { appendText, type Encoder, type EncoderOptions } from './encoder.js';
 import { toReason } from './ndjson.js';

@@ -1,7 +1,7 @@
 /** GeoJSON (RFC 7946): each packet with a position is a point, with the packet as its properties. */
 
-import { type JsonWriter, writeNumber } from '../bson/json-writer.js';
-import { readShownId } from '../bson/reader.js';
+import { type JsonWriter, writeNumber } from '../../platform/mongo/bson/json-writer.js';
+import { readShownId } from '../../platform/mongo/bson/reader.js';
 import { POSITION_FIELDS, PositionReader } from '../packets/position.js';
 import { appendText, type Encoder, type EncoderOptions } from './encoder.js';
 import { appendShown, shownRoots } from './ndjson.js';

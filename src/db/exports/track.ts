@@ -5,7 +5,7 @@ import { LIMITS } from '../../core/limits.js';
 import type { Selection } from '../../core/list.js';
 import { TrackLine, type TrackPoint } from '../../model/track-line.js';
 import { type Stop, type Trip, TripFinder, type TripRules } from '../../model/trips.js';
-import type { Database } from '../driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { streamPackets } from '../packets/packet-stream.js';
 import { findPageConditions } from '../packets/packets.js';
 import { POSITION_FIELDS, PositionReader } from '../packets/position.js';

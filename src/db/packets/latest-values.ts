@@ -2,10 +2,10 @@
 import { ObjectId } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
 import { distinctPaths } from '../../core/list.js';
-import { eachMember, nameAt } from '../bson/members.js';
-import { rawBatches } from '../bson/raw-batches.js';
-import { BSON_TYPES, findValue, valueEnd } from '../bson/reader.js';
-import type { Database } from '../driver/client.js';
+import { eachMember, nameAt } from '../../platform/mongo/bson/members.js';
+import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
+import { BSON_TYPES, findValue, valueEnd } from '../../platform/mongo/bson/reader.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { PACKETS } from './packets.js';
 
 const { DOCUMENT, DOUBLE, INT32, INT64, NULL, UNDEFINED } = BSON_TYPES;

@@ -5,13 +5,13 @@ import { badRequest, notFound } from '../../core/errors.js';
 import { isId } from '../../core/entity.js';
 import { LIMITS } from '../../core/limits.js';
 import { costOf, type Page, type Selection } from '../../core/list.js';
-import { createBufferPool } from '../bson/buffer-pool.js';
-import { toPacketKey } from '../bson/packet-key.js';
-import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../bson/raw-cursor.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
-import { runList } from '../driver/list-queue.js';
-import { type Layout, projectionOf, selectionFilter } from '../schema/mapping.js';
+import { createBufferPool } from '../../platform/mongo/bson/buffer-pool.js';
+import { toPacketKey } from '../../platform/mongo/bson/packet-key.js';
+import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { runList } from '../../platform/mongo/driver/list-queue.js';
+import { type Layout, projectionOf, selectionFilter } from '../../platform/mongo/schema/mapping.js';
 
 export const PACKETS = 'packets';
 export const PACKET_LAYOUT: Layout = {

@@ -9,9 +9,9 @@ import {
   LONGITUDE_NAMES,
   PLACE_NAMES,
 } from '../../core/position-fields.js';
-import { eachMember, nameAt } from '../bson/members.js';
-import { numberAt } from '../bson/numbers.js';
-import { BSON_TYPES, byteAt } from '../bson/reader.js';
+import { eachMember, nameAt } from '../../platform/mongo/bson/members.js';
+import { numberAt } from '../../platform/mongo/bson/numbers.js';
+import { BSON_TYPES, byteAt } from '../../platform/mongo/bson/reader.js';
 
 const { DOCUMENT, ARRAY } = BSON_TYPES;
 

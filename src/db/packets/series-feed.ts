@@ -3,9 +3,9 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { LIMITS } from '../../core/limits.js';
 import type { Column } from '../../model/series/column.js';
 import type { SeriesQuery } from '../../model/series/query.js';
-import { FieldFinder } from '../bson/fields.js';
-import { numberAt } from '../bson/numbers.js';
-import { BSON_TYPES, int32 } from '../bson/reader.js';
+import { FieldFinder } from '../../platform/mongo/bson/fields.js';
+import { numberAt } from '../../platform/mongo/bson/numbers.js';
+import { BSON_TYPES, int32 } from '../../platform/mongo/bson/reader.js';
 import type { PacketBatch } from './packet-stream.js';
 
 const { BOOLEAN, DOUBLE, INT32, INT64, NULL, STRING, UNDEFINED } = BSON_TYPES;

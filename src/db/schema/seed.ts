@@ -9,10 +9,10 @@ import {
 } from '../../core/builtin.js';
 import type { JsonObject } from '../../core/json.js';
 import { builtInStore } from '../../core/stores.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors, toDatabaseError } from '../driver/errors.js';
-import { collectionOf } from './collections.js';
-import { toDocument } from './mapping.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors, toDatabaseError } from '../../platform/mongo/driver/errors.js';
+import { collectionOf } from '../../platform/mongo/schema/collections.js';
+import { toDocument } from '../../platform/mongo/schema/mapping.js';
 
 export interface FirstUser {
   readonly login: string;

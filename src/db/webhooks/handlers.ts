@@ -2,9 +2,9 @@
 import { type Document, ObjectId } from 'mongodb';
 import type { JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
-import { toPlain } from '../schema/mapping.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { toPlain } from '../../platform/mongo/schema/mapping.js';
 
 export interface StoredSecret {
   readonly secret: string;

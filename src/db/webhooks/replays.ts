@@ -3,8 +3,8 @@ import { type Document, ObjectId } from 'mongodb';
 import { ApiError, conflict, tooManyRequests, unavailable } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { ReplayRange } from '../../model/replay.js';
-import type { Database } from '../driver/client.js';
-import { mapDriverErrors } from '../driver/errors.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import type { Requester } from '../packets/removals.js';
 import type { PacketPlace } from './past-packets.js';
 

@@ -1,5 +1,5 @@
 /** The interface of hooks, and the checks that they share: references to existing entities, permissions that a caller may grant. */
-import type { Database } from '../../db/driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import type { Place } from '../../db/entities/place.js';
 import { getEntity, getEntityId } from '../../db/entities/read.js';
 import { newId } from '../../db/entities/write.js';

@@ -11,7 +11,7 @@ import {
   revokeDescendants,
   revokeToken,
 } from '../../db/caches/accounts.js';
-import type { Database } from '../../db/driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
 import { badRequest, conflict, unauthorized } from '../../core/errors.js';
 import { type Caller, scopeOf } from '../../core/access.js';

@@ -4,7 +4,7 @@ import type { Identify } from '../../auth/identify.js';
 import { isTrustedOrigin } from '../../auth/origin.js';
 import { forbidden, unauthorized } from '../../core/errors.js';
 import { type Caller, mayCall } from '../../core/access.js';
-import { isForAll, requiredMethod, toRouteSegments } from './caller.js';
+import { isForAll, requiredMethod, toRouteSegments } from '../../platform/http/caller.js';
 
 /** Prevents cross-site request forgery: browsers also send the cookie with requests of foreign pages. */
 export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandler {

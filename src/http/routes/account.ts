@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { checkOwnPassword } from '../../auth/own-password.js';
-import { LAYOUT } from '../../db/bson/raw-cursor.js';
+import { LAYOUT } from '../../platform/mongo/bson/raw-cursor.js';
 import { endSession } from '../../db/caches/accounts.js';
 import {
   endOtherAccess,
@@ -21,12 +21,12 @@ import { parseNewEntity, parsePatch } from '../../core/entity.js';
 import { type JsonObject, parseObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
-import { jsonBody } from '../middleware/body.js';
-import { callerOf, scopeIn } from '../middleware/caller.js';
-import { allowMethods, unknownPath } from '../middleware/errors.js';
-import { listDatabaseFor } from '../middleware/list-caller.js';
-import { parseListQuery } from '../query-params.js';
-import { sendEntity, sendJson, sendPage } from '../responses.js';
+import { jsonBody } from '../../platform/http/body.js';
+import { callerOf, scopeIn } from '../../platform/http/caller.js';
+import { allowMethods, unknownPath } from '../../platform/http/errors.js';
+import { listDatabaseFor } from '../../platform/http/list-caller.js';
+import { parseListQuery } from '../../platform/http/query-params.js';
+import { sendEntity, sendJson, sendPage } from '../../platform/http/responses.js';
 import { type AuthDeps, clearSessionCookie } from './auth.js';
 import type { EntityDeps } from './entities.js';
 

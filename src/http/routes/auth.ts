@@ -6,7 +6,7 @@ import type { Passwords } from '../../auth/passwords.js';
 import { SESSION_COOKIE, type Sessions } from '../../auth/sessions.js';
 import type { Tokens } from '../../auth/tokens.js';
 import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from '../../db/caches/accounts.js';
-import type { Database } from '../../db/driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
 import { badRequest, forbidden, unauthorized } from '../../core/errors.js';
 import { isCredential, mayGrant } from '../../core/access.js';
@@ -14,10 +14,10 @@ import { isObject, type JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
 import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../../core/time.js';
-import { readLogin } from '../middleware/body.js';
-import { callerOf, scopeIn } from '../middleware/caller.js';
-import { allowMethods } from '../middleware/errors.js';
-import { sendEntity, sendJson } from '../responses.js';
+import { readLogin } from '../../platform/http/body.js';
+import { callerOf, scopeIn } from '../../platform/http/caller.js';
+import { allowMethods } from '../../platform/http/errors.js';
+import { sendEntity, sendJson } from '../../platform/http/responses.js';
 
 export interface AuthDeps {
   readonly database: Database;

@@ -1,7 +1,7 @@
 /** Routes: send commands to objects, list them or wait for them, and report their results. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Identify } from '../../auth/identify.js';
-import type { JsonPage } from '../../db/bson/raw-cursor.js';
+import type { JsonPage } from '../../platform/mongo/bson/raw-cursor.js';
 import type { ModelFinder } from '../../db/caches/models.js';
 import {
   finishCommand,
@@ -12,7 +12,7 @@ import {
   newCommandId,
   summarizeCommands,
 } from '../../db/commands/commands.js';
-import type { Database } from '../../db/driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
 import { createEntity } from '../../db/entities/write.js';
 import { badRequest, tooManyRequests } from '../../core/errors.js';
@@ -22,13 +22,13 @@ import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
 import type { CommandWaiters } from '../command-waiters.js';
 import { authorize } from '../middleware/authenticate.js';
-import { type BodyDeps, jsonBody } from '../middleware/body.js';
-import { callerOf, scopeIn } from '../middleware/caller.js';
-import { allowMethods } from '../middleware/errors.js';
-import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
-import { onClientDisconnect } from '../middleware/request-log.js';
-import { parseListQuery, parseText } from '../query-params.js';
-import { sendEntity, sendJson, sendPage } from '../responses.js';
+import { type BodyDeps, jsonBody } from '../../platform/http/body.js';
+import { callerOf, scopeIn } from '../../platform/http/caller.js';
+import { allowMethods } from '../../platform/http/errors.js';
+import { type ListDeps, listDatabaseFor } from '../../platform/http/list-caller.js';
+import { onClientDisconnect } from '../../platform/http/request-log.js';
+import { parseListQuery, parseText } from '../../platform/http/query-params.js';
+import { sendEntity, sendJson, sendPage } from '../../platform/http/responses.js';
 
 export interface CommandDeps extends ListDeps, BodyDeps {
   readonly database: Database;

@@ -3,8 +3,8 @@ import { type RequestHandler, type Response, Router } from 'express';
 import swaggerUi from 'swagger-ui-express';
 import { createAsyncApi } from '../../openapi/asyncapi.js';
 import { createOpenApi } from '../../openapi/openapi.js';
-import { allowMethods } from '../middleware/errors.js';
-import { sendJson } from '../responses.js';
+import { allowMethods } from '../../platform/http/errors.js';
+import { sendJson } from '../../platform/http/responses.js';
 
 /** The documents contain no stored data, so they need no login. */
 export function createDocumentRouter(): Router {

@@ -13,12 +13,12 @@ import { type JsonObject, parseObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore, STORES, type Store } from '../../core/stores.js';
 import { getReferencedId, type StoreHooks, toNewEntity } from '../hooks/types.js';
-import { type BodyDeps, jsonBody } from '../middleware/body.js';
-import { callerOf, scopeIn } from '../middleware/caller.js';
-import { allowMethods } from '../middleware/errors.js';
-import { listDatabaseFor } from '../middleware/list-caller.js';
-import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../query-params.js';
-import { sendEntity, sendEntityJson, sendJson, sendPage } from '../responses.js';
+import { type BodyDeps, jsonBody } from '../../platform/http/body.js';
+import { callerOf, scopeIn } from '../../platform/http/caller.js';
+import { allowMethods } from '../../platform/http/errors.js';
+import { listDatabaseFor } from '../../platform/http/list-caller.js';
+import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../../platform/http/query-params.js';
+import { sendEntity, sendEntityJson, sendJson, sendPage } from '../../platform/http/responses.js';
 import { type BulkDeps, changeMany, refuseSingleOnly, removeMany } from './bulk.js';
 import { changeOne, queueCheck, removeOne, type Writer } from './entity-writes.js';
 

@@ -1,5 +1,5 @@
 /** Changes and removes one entity of any store, with the hooks of its store; for single requests and for bulk ones. */
-import type { Database } from '../../db/driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { changeEntity, removeEntity, unchangedSince } from '../../db/entities/write.js';
 import type { FairQueue } from '../../core/fair-queue.js';
 import { type Caller, scopeOf } from '../../core/access.js';

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { LAYOUT } from '../../db/bson/raw-cursor.js';
+import { LAYOUT } from '../../platform/mongo/bson/raw-cursor.js';
 import { badRequest } from '../../core/errors.js';
 import {
   type EventBatch,
@@ -16,11 +16,11 @@ import {
   type Sink,
 } from '../../core/feed.js';
 import { LIMITS } from '../../core/limits.js';
-import { callerOf } from '../middleware/caller.js';
-import { allowMethods } from '../middleware/errors.js';
-import { onClientDisconnect } from '../middleware/request-log.js';
-import { parseCount, parseText } from '../query-params.js';
-import { sendJson } from '../responses.js';
+import { callerOf } from '../../platform/http/caller.js';
+import { allowMethods } from '../../platform/http/errors.js';
+import { onClientDisconnect } from '../../platform/http/request-log.js';
+import { parseCount, parseText } from '../../platform/http/query-params.js';
+import { sendJson } from '../../platform/http/responses.js';
 
 export interface EventDeps {
   readonly listen: Listen;

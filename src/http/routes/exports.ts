@@ -16,10 +16,10 @@ import {
 } from '../../model/export-format.js';
 import { LIMITS } from '../../core/limits.js';
 import type { ListQuery } from '../../core/list.js';
-import { callerOf } from '../middleware/caller.js';
-import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
-import { consumeForBytes } from '../middleware/rate-limit.js';
-import { parseCount, parseDurationParam, parseListQuery, parseText } from '../query-params.js';
+import { callerOf } from '../../platform/http/caller.js';
+import { type ListDeps, listDatabaseFor } from '../../platform/http/list-caller.js';
+import { consumeForBytes } from '../../platform/http/rate-limit.js';
+import { parseCount, parseDurationParam, parseListQuery, parseText } from '../../platform/http/query-params.js';
 
 export interface ExportDeps extends ListDeps {
   readonly models: ModelFinder;

@@ -1,6 +1,6 @@
 /** Webhooks beside the generic routes of handlers: what was delivered, again, a test, another secret. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Database } from '../../db/driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
 import { getChangeable } from '../../db/entities/write.js';
 import type { Requester } from '../../db/packets/removals.js';
@@ -14,12 +14,12 @@ import { LIMITS } from '../../core/limits.js';
 import { parseReplay, type ReplayRange, toRangeFields, toRangeTexts } from '../../model/replay.js';
 import { builtInStore } from '../../core/stores.js';
 import { editorOf } from '../hooks/handlers.js';
-import { type BodyDeps, jsonBody } from '../middleware/body.js';
-import { callerOf, scopeIn } from '../middleware/caller.js';
-import { allowMethods } from '../middleware/errors.js';
-import { type ListDeps, listDatabaseFor } from '../middleware/list-caller.js';
-import { parseListQuery } from '../query-params.js';
-import { sendEntity, sendJson, sendPage } from '../responses.js';
+import { type BodyDeps, jsonBody } from '../../platform/http/body.js';
+import { callerOf, scopeIn } from '../../platform/http/caller.js';
+import { allowMethods } from '../../platform/http/errors.js';
+import { type ListDeps, listDatabaseFor } from '../../platform/http/list-caller.js';
+import { parseListQuery } from '../../platform/http/query-params.js';
+import { sendEntity, sendJson, sendPage } from '../../platform/http/responses.js';
 
 export interface WebhookDeps extends ListDeps, BodyDeps {
   readonly database: Database;

@@ -10,7 +10,7 @@ import type { ModelFinder } from '../../db/caches/models.js';
 import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../../db/commands/commands.js';
 import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../../db/devices/bridge-devices.js';
 import { type DeviceRecord, findDevice } from '../../db/devices/devices.js';
-import { isTransientError } from '../../db/driver/errors.js';
+import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { tooLarge } from '../../core/errors.js';
 import { cacheSize } from '../../core/cache-size.js';
 import type { Change } from '../../core/change.js';

@@ -5,8 +5,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type DeviceRecord, findDevices, listOfflineAfter, parseOfflineAfter } from '../../db/devices/devices.js';
 import { findPresent } from '../../db/devices/presence.js';
-import { inBatches } from '../../db/driver/bulk-queue.js';
-import type { Database } from '../../db/driver/client.js';
+import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import type { Ingest } from '../../db/packets/ingest.js';
 import { findLastPacketTimes, type LastPacketTime } from '../../db/packets/last-packet-times.js';
 import { backoffMs } from '../../core/backoff.js';

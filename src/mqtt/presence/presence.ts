@@ -17,9 +17,9 @@ import {
   renewInstance,
   takeSilentInstance,
 } from '../../db/devices/presence.js';
-import { createBulkQueue } from '../../db/driver/bulk-queue.js';
-import type { Database } from '../../db/driver/client.js';
-import { isTransientError } from '../../db/driver/errors.js';
+import { createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import type { Ingest } from '../../db/packets/ingest.js';
 import { findLastPacketTimes, type LastPacketTime, readLastPacketTimes } from '../../db/packets/last-packet-times.js';
 import { unavailable } from '../../core/errors.js';

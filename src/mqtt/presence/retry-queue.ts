@@ -1,6 +1,6 @@
 /** Runs work for many devices in batches, and retries failed items with exponential backoff until they succeed. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { isTransientError } from '../../db/driver/errors.js';
+import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { backoffMs } from '../../core/backoff.js';
 import { LIMITS } from '../../core/limits.js';
 import { createSerialRunner } from './serial-runner.js';

@@ -4,7 +4,7 @@ import type { DevicePasswords } from '../../auth/device-passwords.js';
 import type { Identify } from '../../auth/identify.js';
 import type { ModelFinder } from '../../db/caches/models.js';
 import type { DeviceRecord } from '../../db/devices/devices.js';
-import type { Database } from '../../db/driver/client.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
 import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';
 import { mayCall, scopeOf } from '../../core/access.js';

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type FolderLock, lockFolder } from '../../../src/db/embedded/lock.js';
+import { type FolderLock, lockFolder } from '../../../src/platform/mongo/embedded/lock.js';
 import { freezeProcess } from '../../support/freeze.js';
 
 let base: string;
@@ -31,7 +31,7 @@ async function take(folder: string): Promise<FolderLock> {
 /** A process that holds the folder until it is killed. */
 async function holdInChild(folder: string) {
   const code = `
-    import { lockFolder } from ${JSON.stringify(resolve('src/db/embedded/lock.ts'))};
+    import { lockFolder } from ${JSON.stringify(resolve('src/platform/mongo/embedded/lock.ts'))};
     await lockFolder(${JSON.stringify(folder)});
     console.log('held');
     setInterval(() => {}, 1000);

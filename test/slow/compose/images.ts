@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { defaultCacheFolder } from '../../../src/config.js';
-import { findMongod } from '../../../src/db/embedded/mongod.js';
+import { findMongod } from '../../../src/platform/mongo/embedded/mongod.js';
 import type { Engine } from './engine.js';
 import type { Packages } from './packages.js';
 

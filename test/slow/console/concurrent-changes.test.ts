@@ -1,7 +1,7 @@
 /** What others do meanwhile: other users, devices, and packets by the thousands. */
 import { expect, test } from '@jest/globals';
 import { logIn } from '../../../scripts/bench/console-pages.js';
-import { createDeferred } from '../../../src/ops/lifecycle.js';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';

@@ -1,7 +1,7 @@
 /** The map of all objects: when it is created, where it begins, and what it draws. */
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { createDeferred } from '../../../src/ops/lifecycle.js';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';

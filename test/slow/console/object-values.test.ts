@@ -1,6 +1,6 @@
 /** The live page of an object whose packets contain one value each, as devices with a topic for each parameter send them. */
 import { expect, test } from '@jest/globals';
-import { createDeferred } from '../../../src/ops/lifecycle.js';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import pacote from 'pacote';
 import { defaultCacheFolder } from '../../../src/config.js';
-import { readNpmSettings } from '../../../src/db/embedded/npm-settings.js';
+import { readNpmSettings } from '../../../src/platform/mongo/embedded/npm-settings.js';
 
 const AXE = {
   spec: 'axe-core@4.14.1',

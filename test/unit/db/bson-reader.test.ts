@@ -9,7 +9,7 @@ import {
   readObjectId,
   readObjectIds,
   readText,
-} from '../../../src/db/bson/reader.js';
+} from '../../../src/platform/mongo/bson/reader.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { runsOf } from '../../support/runs.js';
 

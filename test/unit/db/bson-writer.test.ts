@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Binary, BSON, type Document, ObjectId } from 'mongodb';
-import { NewPacketKey, toPacketKey } from '../../../src/db/bson/packet-key.js';
-import { toBson } from '../../../src/db/bson/writer.js';
+import { NewPacketKey, toPacketKey } from '../../../src/platform/mongo/bson/packet-key.js';
+import { toBson } from '../../../src/platform/mongo/bson/writer.js';
 import { runsOf } from '../../support/runs.js';
 
 const MOST = 16 * 1_024 * 1_024;

@@ -1,6 +1,6 @@
 /** The pool of buffers for long pages. */
 import { expect, test } from '@jest/globals';
-import { createBufferPool } from '../../../src/db/bson/buffer-pool.js';
+import { createBufferPool } from '../../../src/platform/mongo/bson/buffer-pool.js';
 import { LIMITS } from '../../../src/core/limits.js';
 
 const pool = createBufferPool();

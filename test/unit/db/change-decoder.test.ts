@@ -1,7 +1,7 @@
 /** What a change stream says, read where it is asked for. */
 import { describe, expect, test } from '@jest/globals';
 import { BSON, BSONRegExp, type Document, ObjectId } from 'mongodb';
-import { type StreamChange, toChange, toPosition, toToken } from '../../../src/db/changes/decoder.js';
+import { type StreamChange, toChange, toPosition, toToken } from '../../../src/platform/mongo/changes/decoder.js';
 
 const _id = new ObjectId();
 const [owner, group, shared] = [new ObjectId(), new ObjectId(), new ObjectId()];

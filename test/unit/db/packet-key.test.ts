@@ -1,10 +1,10 @@
 /** The keys of packets: what is seen of them, and when two are the same. */
 import { expect, test } from '@jest/globals';
 import { BSON, ObjectId } from 'mongodb';
-import { toJson } from '../../../src/db/bson/json-writer.js';
-import { packetIdIn, toPacketKey } from '../../../src/db/bson/packet-key.js';
-import { readShownId } from '../../../src/db/bson/reader.js';
-import { toPlain } from '../../../src/db/schema/mapping.js';
+import { toJson } from '../../../src/platform/mongo/bson/json-writer.js';
+import { packetIdIn, toPacketKey } from '../../../src/platform/mongo/bson/packet-key.js';
+import { readShownId } from '../../../src/platform/mongo/bson/reader.js';
+import { toPlain } from '../../../src/platform/mongo/schema/mapping.js';
 
 test('shows the `_id` of the packet for its key', () => {
   const id = new ObjectId().toHexString();

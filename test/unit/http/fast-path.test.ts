@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express';
 import fc from 'fast-check';
-import { createExpressClasses } from '../../../src/http/server/express-classes.js';
-import { createFastPath } from '../../../src/http/server/fast-path.js';
+import { createExpressClasses } from '../../../src/platform/http/server/express-classes.js';
+import { createFastPath } from '../../../src/platform/http/server/fast-path.js';
 import { runsOf } from '../../support/runs.js';
 
 const ENDS = ['next', 'next', 'next', 'route', 'router', 'error', 'throw', 'reject', 'answer'] as const;

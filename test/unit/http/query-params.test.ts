@@ -1,7 +1,7 @@
 /** Parsing of query strings to list queries, or to an error that names the parameter. */
 import { parse } from 'node:querystring';
 import { describe, expect, test } from '@jest/globals';
-import { parseFields, parseListQuery } from '../../../src/http/query-params.js';
+import { parseFields, parseListQuery } from '../../../src/platform/http/query-params.js';
 import { distinctPaths, isPath } from '../../../src/core/list.js';
 
 const read = (text: string) => parseListQuery(parse(text) as Parameters<typeof parseListQuery>[0]);

@@ -1,6 +1,6 @@
 /** The checker of the failover tests finds every kind of problem. */
 import { describe, expect, test } from '@jest/globals';
-import { toPosition } from '../../../src/db/changes/decoder.js';
+import { toPosition } from '../../../src/platform/mongo/changes/decoder.js';
 import { checkCounted, checkReceived, checkWritten, type Stored } from '../../slow/failover/checker.js';
 import type { Client, ReceivedEvent } from '../../slow/failover/listeners.js';
 import type { Sent } from '../../slow/failover/writers.js';

@@ -10,10 +10,10 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { defaultCacheFolder } from '../../../../src/config.js';
-import { type Build, fillCache, findCached } from '../../../../src/db/embedded/cache.js';
-import { createPackageBuild } from '../../../../src/db/embedded/fetch.js';
-import { findMongod } from '../../../../src/db/embedded/mongod.js';
-import { readNpmSettings } from '../../../../src/db/embedded/npm-settings.js';
+import { type Build, fillCache, findCached } from '../../../../src/platform/mongo/embedded/cache.js';
+import { createPackageBuild } from '../../../../src/platform/mongo/embedded/fetch.js';
+import { findMongod } from '../../../../src/platform/mongo/embedded/mongod.js';
+import { readNpmSettings } from '../../../../src/platform/mongo/embedded/npm-settings.js';
 
 const log = { info() {}, warn() {} };
 // No npm package holds a mongod for this machine, so only MongoDB's own site remains.

@@ -1,0 +1,56 @@
+/** The request entry point: answers 503 until the database is available, then calls the app; stops without losing requests. */
+import type { RequestListener, Server } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Express } from 'express';
+import { sendUnavailable } from '../errors.js';
+import { createExpressClasses } from './express-classes.js';
+import { createFastPath } from './fast-path.js';
+import { closeServer, createHttpServer, drainAcceptQueue, endKeptConnections, listen } from './node-server.js';
+import { answerInOrder } from './request-order.js';
+
+export interface Entry {
+  /** For protocols that take over connections, such as WebSockets. */
+  readonly server: Server;
+  /** Passes requests to the app. Resolves with the address. */
+  open(app: Express): Promise<string>;
+  /** Answers every request with 503 until `open` is called. Resolves with the address. */
+  refuse(): Promise<string>;
+  /** Accepts requests for `stopDelayMs` more, then stops listening and finishes the requests in progress. */
+  close(): Promise<void>;
+}
+
+export function createEntry(options: { host: string; port: number; stopDelayMs: number }): Entry {
+  let listener = sendUnavailable;
+  const classes = createExpressClasses();
+  const server = createHttpServer(
+    answerInOrder((req, res) => listener(req, res)),
+    classes,
+  );
+  let listening: Promise<string> | undefined;
+  const startListening = (): Promise<string> => {
+    listening ??= listen(server, options);
+    return listening;
+  };
+  return {
+    server,
+    open(app) {
+      classes.follow(app);
+      listener = createFastPath(app);
+      return startListening();
+    },
+    refuse: startListening,
+    async close() {
+      if (!server.listening) return;
+      endKeptConnections(server);
+      if (listener !== sendUnavailable) await wait(options.stopDelayMs);
+      // A client that waits for an answer sends no new request: holding answers back lets the accept queue drain.
+      const app = listener;
+      const held: Parameters<RequestListener>[] = [];
+      listener = (...request) => void held.push(request);
+      await drainAcceptQueue(server);
+      closeServer(server);
+      listener = app;
+      for (const request of held) app(...request);
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** Passes changes to isolated consumers: the failure of one does not keep the change from the others. */
+import { toApiError } from '../../../core/errors.js';
+import type { Change } from '../../../core/change.js';
+
+export type ChangeConsumer = (change: Change) => void | Promise<void>;
+
+/**
+ * Calls the consumers in order. Throws if one failed, preferring an error of the database. When the same change is passed again,
+ * only the consumers that failed are called.
+ */
+export function createChangeConsumers(consumers: readonly ChangeConsumer[]): (change: Change) => Promise<void> {
+  let position = '';
+  let left = consumers;
+  return async (change) => {
+    if (change.position !== position) left = consumers;
+    position = change.position;
+    const failed: [consumer: ChangeConsumer, error: unknown][] = [];
+    for (const consume of left) {
+      try {
+        const consumed = consume(change);
+        if (consumed !== undefined) await consumed;
+      } catch (error) {
+        failed.push([consume, error]);
+      }
+    }
+    left = failed.map(([consume]) => consume);
+    const [first] = failed;
+    if (first === undefined) return;
+    throw (failed.find(([, error]) => toApiError(error).status === 503) ?? first)[1];
+  };
+}

@@ -1,0 +1,21 @@
+/** The caller of a list, with the queues and the budget that its list uses. */
+import type { Budget } from '../../../core/budget.js';
+import type { FairQueue } from '../../../core/fair-queue.js';
+import type { ListCost } from '../../../core/list.js';
+
+export interface ListCaller {
+  readonly userId: string;
+  /** Aborted when the caller no longer waits. */
+  disconnectSignal(): AbortSignal;
+  /** Charges the time that the database spent on the list. */
+  consumeForMs(ms: number): void;
+}
+
+export type ListQueues = Readonly<Record<ListCost, FairQueue>>;
+
+export interface ListRequest {
+  readonly queues: ListQueues;
+  /** For pages that are not sent yet. */
+  readonly budget: Budget;
+  readonly caller: ListCaller;
+}
