@@ -3,11 +3,11 @@
 import { hash } from '@node-rs/argon2';
 import { type Db, type Document, MongoClient } from 'mongodb';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
-import { PACKET_LAYOUT } from '../../src/db/packets/packets.js';
+import { PACKET_LAYOUT } from '../../src/packets/packets.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
 import { toDocument } from '../../src/platform/mongo/schema/mapping.js';
 import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
-import { type Packet, toPacket } from '../../src/model/packet.js';
+import { type Packet, toPacket } from '../../src/packets/packet.js';
 import { builtInStore } from '../../src/core/stores.js';
 import { BEGIN_MS, databaseUri, LOGIN, newObject, newPacket, objectId, placeOf, type Size, STEP_MS } from './data.js';
 

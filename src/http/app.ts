@@ -19,7 +19,7 @@ import { createDocumentRouter } from './routes/docs.js';
 import { createEntityRouter, type EntityDeps } from './routes/entities.js';
 import { createEventRouter, type EventDeps } from './routes/events.js';
 import { createExports, type ExportDeps } from './routes/exports.js';
-import { createPacketRouter, type PacketDeps } from './routes/packets.js';
+import { createPacketRouter, type PacketDeps } from '../packets/routes.js';
 import { createPastEventRouter } from './routes/past-events.js';
 import { createPermissionRouter } from './routes/permissions.js';
 import { createSeriesRouter } from './routes/series.js';

@@ -3,11 +3,11 @@ import { isUtf8 } from 'node:buffer';
 import { finishCommand } from '../db/commands/commands.js';
 import { findPacketId } from '../db/devices/devices.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { Ingest } from '../db/packets/ingest.js';
+import type { Ingest } from '../packets/ingest.js';
 import { parseOutcome } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
 import type { Declarations } from '../core/model.js';
-import { type Message, type PacketSource, parseMessages } from '../model/packet.js';
+import { type Message, type PacketSource, parseMessages } from '../packets/packet.js';
 import { type Digest, packetIdOf } from './dedup-id.js';
 import { parseMessage } from './topics.js';
 

@@ -4,7 +4,7 @@ import { BSON, type Document, ObjectId } from 'mongodb';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
 import { withListRequest } from '../../src/platform/mongo/driver/list-queue.js';
-import { type PacketReading, streamPackets } from '../../src/db/packets/packet-stream.js';
+import { type PacketReading, streamPackets } from '../../src/packets/packet-stream.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
 import { badRequest } from '../../src/core/errors.js';
 import { createFairness } from '../../src/platform/fairness.js';

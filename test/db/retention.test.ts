@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { createSweeper } from '../../src/db/packets/retention.js';
+import { createSweeper } from '../../src/packets/retention.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { expectRefusal } from '../support/answers.js';
 import { startTestService, testUri, useService } from '../support/fixture.js';

@@ -7,7 +7,7 @@ import { LIMITS } from '../../core/limits.js';
 import { prepareCustomStore } from '../caches/custom-stores.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../../packets/packets.js';
 import { connectDatabase } from '../../platform/mongo/schema/connect.js';
 import { FIRST_VERSION, NEWEST_VERSION, RESTORING } from '../../platform/mongo/schema/migrations.js';
 import { type BackupFile, type Manifest, readManifest } from './manifest.js';

@@ -14,11 +14,11 @@ import { readObjectId } from '../../platform/mongo/bson/reader.js';
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { runList } from '../../platform/mongo/driver/list-queue.js';
-import { findLastPacketTimes } from '../packets/last-packet-times.js';
-import { findStates } from '../packets/latest.js';
+import { findLastPacketTimes } from '../../packets/last-packet-times.js';
+import { findStates } from '../../packets/latest.js';
 import { checkReadable, selectionFilter } from '../../platform/mongo/schema/mapping.js';
 import { scopeFilter } from '../../platform/mongo/schema/visibility.js';
-import { projected, stateOf } from './object-state.js';
+import { projected, stateOf } from '../../packets/object-state.js';
 import { SEARCHED } from './read.js';
 
 const OBJECTS = builtInStore('objects');

@@ -11,12 +11,12 @@ import { readObjectId } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { runList } from '../../platform/mongo/driver/list-queue.js';
-import { findState, findWithState, type ObjectWithState } from '../packets/latest.js';
+import { findState, findWithState, type ObjectWithState } from '../../packets/latest.js';
 import { collectionName, collectionOf } from '../../platform/mongo/schema/collections.js';
 import { checkReadable, selectionFilter, toEntity } from '../../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../../platform/mongo/schema/visibility.js';
 import { findByKey, findStored, isVisibleToOwner, type KeyField, parseKey } from '../../platform/mongo/schema/lookup.js';
-import { projected, stateOf, writeState } from './object-state.js';
+import { projected, stateOf, writeState } from '../../packets/object-state.js';
 
 export const SEARCHED = ['name', 'id', 'login'];
 

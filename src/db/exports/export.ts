@@ -12,8 +12,8 @@ import { acquireConversion, releaseConversion } from '../../platform/mongo/bson/
 import { readShownId } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import type { ListRequest } from '../../platform/mongo/driver/list-caller.js';
-import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
-import { findPageConditions } from '../packets/packets.js';
+import { type PacketBatch, streamPackets } from '../../packets/packet-stream.js';
+import { findPageConditions } from '../../packets/packets.js';
 import type { Encoder } from './encoder.js';
 
 const FIRST_BYTES = 64 * 1_024;

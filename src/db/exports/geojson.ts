@@ -2,7 +2,7 @@
 
 import { type JsonWriter, writeNumber } from '../../platform/mongo/bson/json-writer.js';
 import { readShownId } from '../../platform/mongo/bson/reader.js';
-import { POSITION_FIELDS, PositionReader } from '../packets/position.js';
+import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
 import { appendText, type Encoder, type EncoderOptions } from './encoder.js';
 import { appendShown, shownRoots } from './ndjson.js';
 

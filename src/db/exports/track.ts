@@ -6,9 +6,9 @@ import type { Selection } from '../../core/list.js';
 import { TrackLine, type TrackPoint } from '../../model/track-line.js';
 import { type Stop, type Trip, TripFinder, type TripRules } from '../../model/trips.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import { streamPackets } from '../packets/packet-stream.js';
-import { findPageConditions } from '../packets/packets.js';
-import { POSITION_FIELDS, PositionReader } from '../packets/position.js';
+import { streamPackets } from '../../packets/packet-stream.js';
+import { findPageConditions } from '../../packets/packets.js';
+import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
 
 export interface TrackQuery extends TripRules {
   readonly selection: Selection;

@@ -6,7 +6,7 @@ import type { SeriesQuery } from '../../model/series/query.js';
 import { FieldFinder } from '../../platform/mongo/bson/fields.js';
 import { numberAt } from '../../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, int32 } from '../../platform/mongo/bson/reader.js';
-import type { PacketBatch } from './packet-stream.js';
+import type { PacketBatch } from '../../packets/packet-stream.js';
 
 const { BOOLEAN, DOUBLE, INT32, INT64, NULL, STRING, UNDEFINED } = BSON_TYPES;
 /** How many packets are read between two checks of the clock. */

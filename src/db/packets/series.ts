@@ -11,8 +11,8 @@ import { readNumber } from '../../platform/mongo/bson/numbers.js';
 import { readFirst } from '../../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { createWorkClock, type WorkClock } from '../../platform/mongo/driver/work-clock.js';
-import { type PacketBatch, streamPackets } from './packet-stream.js';
-import { PACKETS } from './packets.js';
+import { type PacketBatch, streamPackets } from '../../packets/packet-stream.js';
+import { PACKETS } from '../../packets/packets.js';
 import { ColumnFeed } from './series-feed.js';
 
 /** The columns of an object, in the order of the parameters. */

@@ -10,7 +10,7 @@ import { readObjectId, readShownId } from '../../platform/mongo/bson/reader.js';
 import { type ObjectFacts, toFacts } from '../caches/object-facts.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../../packets/packets.js';
 import { toPlain } from '../../platform/mongo/schema/mapping.js';
 import { scopeFilter } from '../../platform/mongo/schema/visibility.js';
 

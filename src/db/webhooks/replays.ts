@@ -5,7 +5,7 @@ import { LIMITS } from '../../core/limits.js';
 import type { ReplayRange } from '../../model/replay.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import type { Requester } from '../packets/removals.js';
+import type { Requester } from '../../packets/removals.js';
 import type { PacketPlace } from './past-packets.js';
 
 /** Everything before it is done. */

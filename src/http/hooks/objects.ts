@@ -1,7 +1,7 @@
 /** Objects: checks the model, hashes device passwords, and applies sharing and removal to commands and packets. */
 import { followAccess } from '../../db/commands/commands.js';
 import { parseOfflineAfter } from '../../db/devices/devices.js';
-import { removePackets } from '../../db/packets/packets.js';
+import { removePackets } from '../../packets/packets.js';
 import { badRequest } from '../../core/errors.js';
 import { createFairQueue } from '../../core/fair-queue.js';
 import type { Caller } from '../../core/access.js';

@@ -2,7 +2,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Identify } from '../../auth/identify.js';
 import type { JsonPage } from '../../platform/mongo/bson/raw-cursor.js';
-import type { ModelFinder } from '../../db/caches/models.js';
+import type { ModelFinder } from '../../packets/models.js';
 import {
   finishCommand,
   followAccess,

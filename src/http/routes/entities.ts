@@ -5,7 +5,7 @@ import { isByState, listByState, summarizeByState } from '../../db/entities/by-s
 import { findPlace } from '../../db/entities/place.js';
 import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from '../../db/entities/read.js';
 import { getChangeable, shareEntity } from '../../db/entities/write.js';
-import { readState } from '../../db/packets/latest.js';
+import { readState } from '../../packets/latest.js';
 import { badRequest, methodNotAllowed, notFound } from '../../core/errors.js';
 import { type Scope, scopeOf } from '../../core/access.js';
 import { type Entity, isId, parseNewEntity, parsePatch } from '../../core/entity.js';

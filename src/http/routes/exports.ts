@@ -2,10 +2,10 @@
 
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
-import type { ModelFinder } from '../../db/caches/models.js';
+import type { ModelFinder } from '../../packets/models.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from '../../db/exports/export.js';
 import { createEncoder } from '../../db/exports/formats.js';
-import type { Source } from '../../db/packets/source.js';
+import type { Source } from '../../packets/source.js';
 import { badRequest } from '../../core/errors.js';
 import {
   ACCEPTED_TYPES,

@@ -5,7 +5,7 @@ import { findVisibleObjects, listPastEvents, type PastPage } from '../../db/chan
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { runList } from '../../platform/mongo/driver/list-queue.js';
 import { findObjectIds, getEntity } from '../../db/entities/read.js';
-import { getSource } from '../../db/packets/source.js';
+import { getSource } from '../../packets/source.js';
 import { addressesOf, permittedObjects } from '../../core/access.js';
 import { LIMITS } from '../../core/limits.js';
 import { splitList } from '../../core/list.js';

@@ -4,7 +4,7 @@ import type { Database } from '../../platform/mongo/driver/client.js';
 import { readHistory } from '../../platform/mongo/driver/list-queue.js';
 import { findObjectId } from '../../platform/mongo/schema/lookup.js';
 import { readSeries } from '../../db/packets/series.js';
-import { getSource } from '../../db/packets/source.js';
+import { getSource } from '../../packets/source.js';
 import { badRequest } from '../../core/errors.js';
 import { mayCall } from '../../core/access.js';
 import { LIMITS } from '../../core/limits.js';

@@ -2,7 +2,7 @@
 import { type Request, type RequestHandler, Router } from 'express';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { findTrack, type Track, type TrackQuery } from '../../db/exports/track.js';
-import { getSource, type Source } from '../../db/packets/source.js';
+import { getSource, type Source } from '../../packets/source.js';
 import { badRequest } from '../../core/errors.js';
 import { EXPORT_TYPES } from '../../model/export-format.js';
 import type { Place } from '../../core/geo.js';

@@ -3,7 +3,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';
 import { getChangeable } from '../../db/entities/write.js';
-import type { Requester } from '../../db/packets/removals.js';
+import type { Requester } from '../../packets/removals.js';
 import { listDeliveries, retryDelivery, summarizeDeliveries } from '../../db/webhooks/delivery-lists.js';
 import { rotateSecret } from '../../db/webhooks/handlers.js';
 import { conflict } from '../../core/errors.js';

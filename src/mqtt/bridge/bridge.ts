@@ -6,7 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
-import type { ModelFinder } from '../../db/caches/models.js';
+import type { ModelFinder } from '../../packets/models.js';
 import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../../db/commands/commands.js';
 import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../../db/devices/bridge-devices.js';
 import { type DeviceRecord, findDevice } from '../../db/devices/devices.js';

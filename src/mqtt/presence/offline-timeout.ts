@@ -7,8 +7,8 @@ import { type DeviceRecord, findDevices, listOfflineAfter, parseOfflineAfter } f
 import { findPresent } from '../../db/devices/presence.js';
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import type { Ingest } from '../../db/packets/ingest.js';
-import { findLastPacketTimes, type LastPacketTime } from '../../db/packets/last-packet-times.js';
+import type { Ingest } from '../../packets/ingest.js';
+import { findLastPacketTimes, type LastPacketTime } from '../../packets/last-packet-times.js';
 import { backoffMs } from '../../core/backoff.js';
 import { type Change, mayHaveChanged } from '../../core/change.js';
 import { isObject } from '../../core/json.js';

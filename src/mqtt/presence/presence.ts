@@ -20,11 +20,11 @@ import {
 import { createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
-import type { Ingest } from '../../db/packets/ingest.js';
-import { findLastPacketTimes, type LastPacketTime, readLastPacketTimes } from '../../db/packets/last-packet-times.js';
+import type { Ingest } from '../../packets/ingest.js';
+import { findLastPacketTimes, type LastPacketTime, readLastPacketTimes } from '../../packets/last-packet-times.js';
 import { unavailable } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
-import type { PacketSource } from '../../model/packet.js';
+import type { PacketSource } from '../../packets/packet.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
 import { createRetryQueue, runEach } from './retry-queue.js';
 import { createSerialRunner } from './serial-runner.js';

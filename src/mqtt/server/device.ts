@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { DevicePasswords } from '../../auth/device-passwords.js';
 import type { Identify } from '../../auth/identify.js';
-import type { ModelFinder } from '../../db/caches/models.js';
+import type { ModelFinder } from '../../packets/models.js';
 import type { DeviceRecord } from '../../db/devices/devices.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../db/entities/read.js';

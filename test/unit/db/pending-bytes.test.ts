@@ -4,7 +4,7 @@ import {
   createPendingPackets,
   type PendingPackets,
   type PendingRequest,
-} from '../../../src/db/packets/pending-bytes.js';
+} from '../../../src/packets/pending-bytes.js';
 import { LIMITS } from '../../../src/core/limits.js';
 
 const unavailable = expect.objectContaining({ status: 503, headers: { 'Retry-After': '1' } });

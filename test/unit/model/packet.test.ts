@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LIMITS } from '../../../src/core/limits.js';
 import { declarationsOf } from '../../../src/core/model.js';
-import { createStampClock, parseMessages, toPacket } from '../../../src/model/packet.js';
+import { createStampClock, parseMessages, toPacket } from '../../../src/packets/packet.js';
 
 const NOW = 1_750_000_000_000;
 const ID = '65a00000000000000000000a';

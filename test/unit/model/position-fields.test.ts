@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON } from 'mongodb';
-import { PositionReader } from '../../../src/db/packets/position.js';
+import { PositionReader } from '../../../src/packets/position.js';
 import { findCourse, findSpeed } from '../../../src/core/motion-fields.js';
 import { findPosition, isPlaceField } from '../../../src/core/position-fields.js';
 

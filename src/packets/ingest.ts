@@ -1,11 +1,11 @@
 /** Stores incoming packets: durable before they are acknowledged, and written in groups. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { unavailable } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
-import type { Message, Packet, PacketSource } from '../../model/packet.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { isDuplicate, toDatabaseError, withTimeout } from '../../platform/mongo/driver/errors.js';
-import { insertTogether, type Write } from '../../platform/mongo/driver/retryable-write.js';
+import { unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import type { Message, Packet, PacketSource } from './packet.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { isDuplicate, toDatabaseError, withTimeout } from '../platform/mongo/driver/errors.js';
+import { insertTogether, type Write } from '../platform/mongo/driver/retryable-write.js';
 import { findStored } from './duplicates.js';
 import { createInsertOrder } from './insert-order.js';
 import { PACKETS } from './packets.js';

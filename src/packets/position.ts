@@ -1,6 +1,6 @@
 /** Reads positions of objects from the BSON bytes of packets, by the rule of `core/position-fields.ts`. */
 
-import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../../core/motion-fields.js';
+import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../core/motion-fields.js';
 import {
   CONTAINER_NAMES,
   COORDINATES_NAME,
@@ -8,10 +8,10 @@ import {
   LATITUDE_NAMES,
   LONGITUDE_NAMES,
   PLACE_NAMES,
-} from '../../core/position-fields.js';
-import { eachMember, nameAt } from '../../platform/mongo/bson/members.js';
-import { numberAt } from '../../platform/mongo/bson/numbers.js';
-import { BSON_TYPES, byteAt } from '../../platform/mongo/bson/reader.js';
+} from '../core/position-fields.js';
+import { eachMember, nameAt } from '../platform/mongo/bson/members.js';
+import { numberAt } from '../platform/mongo/bson/numbers.js';
+import { BSON_TYPES, byteAt } from '../platform/mongo/bson/reader.js';
 
 const { DOCUMENT, ARRAY } = BSON_TYPES;
 

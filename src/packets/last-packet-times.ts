@@ -1,9 +1,9 @@
 /** Finds the times of the latest packets of many objects with one query. */
 import { BSON, type Document, ObjectId } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import { packetIdIn } from '../../platform/mongo/bson/packet-key.js';
-import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
+import { LIMITS } from '../core/limits.js';
+import { packetIdIn } from '../platform/mongo/bson/packet-key.js';
+import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { PACKETS } from './packets.js';
 
 /** The latest packet of an object, with or without data. */

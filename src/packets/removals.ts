@@ -4,11 +4,11 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { tooManyRequests, unavailable } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { acquireLease } from '../../platform/mongo/driver/lease.js';
+import { tooManyRequests, unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { PACKETS, removePacketsWhere } from './packets.js';
 
 /** The packets of an object between two times, both included, that arrived until `stampUs`. */

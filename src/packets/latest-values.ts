@@ -1,11 +1,11 @@
 /** The last known value of each parameter of objects, with its time: a packet rarely holds all of them. */
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import { distinctPaths } from '../../core/list.js';
-import { eachMember, nameAt } from '../../platform/mongo/bson/members.js';
-import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
-import { BSON_TYPES, findValue, valueEnd } from '../../platform/mongo/bson/reader.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
+import { LIMITS } from '../core/limits.js';
+import { distinctPaths } from '../core/list.js';
+import { eachMember, nameAt } from '../platform/mongo/bson/members.js';
+import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
+import { BSON_TYPES, findValue, valueEnd } from '../platform/mongo/bson/reader.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { PACKETS } from './packets.js';
 
 const { DOCUMENT, DOUBLE, INT32, INT64, NULL, UNDEFINED } = BSON_TYPES;

@@ -1,17 +1,17 @@
 /** Reads packets of objects, by interval or one by one, and removes them. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { badRequest, notFound } from '../../core/errors.js';
-import { isId } from '../../core/entity.js';
-import { LIMITS } from '../../core/limits.js';
-import { costOf, type Page, type Selection } from '../../core/list.js';
-import { createBufferPool } from '../../platform/mongo/bson/buffer-pool.js';
-import { toPacketKey } from '../../platform/mongo/bson/packet-key.js';
-import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../../platform/mongo/bson/raw-cursor.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { runList } from '../../platform/mongo/driver/list-queue.js';
-import { type Layout, projectionOf, selectionFilter } from '../../platform/mongo/schema/mapping.js';
+import { badRequest, notFound } from '../core/errors.js';
+import { isId } from '../core/entity.js';
+import { LIMITS } from '../core/limits.js';
+import { costOf, type Page, type Selection } from '../core/list.js';
+import { createBufferPool } from '../platform/mongo/bson/buffer-pool.js';
+import { toPacketKey } from '../platform/mongo/bson/packet-key.js';
+import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { runList } from '../platform/mongo/driver/list-queue.js';
+import { type Layout, projectionOf, selectionFilter } from '../platform/mongo/schema/mapping.js';
 
 export const PACKETS = 'packets';
 export const PACKET_LAYOUT: Layout = {

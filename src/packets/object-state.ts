@@ -1,12 +1,12 @@
 /** Adds the state of objects to lists and single reads: computed when it is read, and written after the stored fields. */
 import type { Document } from 'mongodb';
-import type { Store } from '../../core/stores.js';
-import type { JsonWriter } from '../../platform/mongo/bson/json-writer.js';
-import type { PrepareExtra } from '../../platform/mongo/bson/raw-cursor.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { findStates } from '../packets/latest.js';
-import { findLatestValues } from '../packets/latest-values.js';
-import { projectionOf } from '../../platform/mongo/schema/mapping.js';
+import type { Store } from '../core/stores.js';
+import type { JsonWriter } from '../platform/mongo/bson/json-writer.js';
+import type { PrepareExtra } from '../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { findStates } from './latest.js';
+import { findLatestValues } from './latest-values.js';
+import { projectionOf } from '../platform/mongo/schema/mapping.js';
 
 /** The fields to show. `isOfEach` shows the latest value of each parameter instead of the state. */
 export interface Shown {

@@ -4,15 +4,15 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Document, Filter } from 'mongodb';
-import { ApiError } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
-import { distinctPaths } from '../../core/list.js';
-import { readNumber } from '../../platform/mongo/bson/numbers.js';
-import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
-import { BSON_TYPES, findValue, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { isTransientError } from '../../platform/mongo/driver/errors.js';
-import { runList } from '../../platform/mongo/driver/list-queue.js';
+import { ApiError } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import { distinctPaths } from '../core/list.js';
+import { readNumber } from '../platform/mongo/bson/numbers.js';
+import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
+import { BSON_TYPES, findValue, PACKET_KEY } from '../platform/mongo/bson/reader.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { isTransientError } from '../platform/mongo/driver/errors.js';
+import { runList } from '../platform/mongo/driver/list-queue.js';
 import { PACKETS } from './packets.js';
 
 const { BINARY, OBJECT_ID } = BSON_TYPES;

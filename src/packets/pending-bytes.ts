@@ -1,6 +1,6 @@
 /** Bounds the number and the bytes of packets that wait to be stored: per group of objects, and in total. */
-import { unavailable } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
+import { unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 
 interface Amount {
   packets: number;

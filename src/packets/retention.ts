@@ -5,11 +5,11 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Binary, ObjectId } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import { DAY_MS } from '../../core/units.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { acquireLease } from '../../platform/mongo/driver/lease.js';
+import { LIMITS } from '../core/limits.js';
+import { DAY_MS } from '../core/units.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { findKept } from './latest.js';
 import { PACKETS, removePacketsWhere } from './packets.js';
 
