@@ -2,8 +2,8 @@
 
 import { findLogin, type KnownLogin, replacePasswordHash } from '../db/caches/accounts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { findPlace } from '../db/entities/place.js';
-import { createEntity, newId } from '../db/entities/write.js';
+import { findPlace } from '../entities/place.js';
+import { createEntity, newId } from '../entities/write.js';
 import { badRequest, unauthorized } from '../core/errors.js';
 import { type Caller, scopeOf } from '../core/access.js';
 import type { Entity } from '../core/entity.js';

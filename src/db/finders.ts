@@ -2,7 +2,7 @@
 import type { FairQueue } from '../core/fair-queue.js';
 import type { Scope } from '../core/access.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { findObjectIds } from './entities/read.js';
+import { findObjectIds } from '../entities/read.js';
 import { findGroupIds } from './group-moves.js';
 
 export const createFinders = (database: Database, queue: FairQueue) => ({

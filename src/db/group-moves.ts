@@ -4,7 +4,7 @@ import { badRequest, notFound } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES } from '../core/stores.js';
-import { innerName } from './caches/custom-stores.js';
+import { innerName } from '../entities/custom-stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionName } from '../platform/mongo/schema/collections.js';

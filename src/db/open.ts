@@ -1,6 +1,6 @@
 /** Opens the database at start: connects, migrates and seeds it, and finishes interrupted work. */
 import { LIMITS } from '../core/limits.js';
-import { sweepStores } from './caches/custom-stores.js';
+import { sweepStores } from '../entities/custom-stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { toDatabaseError } from '../platform/mongo/driver/errors.js';
 import { settleMoves } from './group-moves.js';

@@ -16,7 +16,7 @@ import { type AuthDeps, createAuthRouter, createLoginRouter } from './routes/aut
 import { type CommandDeps, createCommandRouter, createSendRouter } from './routes/commands.js';
 import { type ConsoleDeps, createConsole } from './routes/console.js';
 import { createDocumentRouter } from './routes/docs.js';
-import { createEntityRouter, type EntityDeps } from './routes/entities.js';
+import { createEntityRouter, type EntityDeps } from '../entities/routes.js';
 import { createEventRouter, type EventDeps } from './routes/events.js';
 import { createExports, type ExportDeps } from './routes/exports.js';
 import { createPacketRouter, type PacketDeps } from '../packets/routes.js';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import fc from 'fast-check';
 import { MongoClient } from 'mongodb';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { createEntity, newId } from '../../src/db/entities/write.js';
+import { createEntity, newId } from '../../src/entities/write.js';
 import { toApiError } from '../../src/core/errors.js';
 import type { Entity } from '../../src/core/entity.js';
 import { builtInStore } from '../../src/core/stores.js';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import fc from 'fast-check';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { readChanged } from '../../src/db/entities/read.js';
-import { changeEntity, createEntity, newId, shareEntity } from '../../src/db/entities/write.js';
+import { readChanged } from '../../src/entities/read.js';
+import { changeEntity, createEntity, newId, shareEntity } from '../../src/entities/write.js';
 import { toApiError } from '../../src/core/errors.js';
 import { scopeOf } from '../../src/core/access.js';
 import type { Entity } from '../../src/core/entity.js';

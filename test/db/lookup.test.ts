@@ -6,7 +6,7 @@ import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { readObjectId } from '../../src/platform/mongo/bson/reader.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { findByKey } from '../../src/platform/mongo/schema/lookup.js';
-import { getEntity, listEntities, readEntity, withKey } from '../../src/db/entities/read.js';
+import { getEntity, listEntities, readEntity, withKey } from '../../src/entities/read.js';
 import { collectionOf } from '../../src/platform/mongo/schema/collections.js';
 import { parseListQuery } from '../../src/platform/http/query-params.js';
 import { type Scope, scopeOf } from '../../src/core/access.js';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, type Document, ObjectId } from 'mongodb';
 import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { changeEntity, createEntity, newId } from '../../src/db/entities/write.js';
+import { changeEntity, createEntity, newId } from '../../src/entities/write.js';
 import { createIngest } from '../../src/packets/ingest.js';
 import { scopeOf } from '../../src/core/access.js';
 import type { Entity } from '../../src/core/entity.js';

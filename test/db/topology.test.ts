@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Long, ObjectId } from 'mongodb';
 import { createClient, type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { getEntity } from '../../src/db/entities/read.js';
-import { createEntity, newId } from '../../src/db/entities/write.js';
+import { getEntity } from '../../src/entities/read.js';
+import { createEntity, newId } from '../../src/entities/write.js';
 import { toApiError } from '../../src/core/errors.js';
 import { scopeOf } from '../../src/core/access.js';
 import { builtInStore, type Store } from '../../src/core/stores.js';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createAccounts } from '../../src/db/caches/accounts.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { findObjectIds } from '../../src/db/entities/read.js';
+import { findObjectIds } from '../../src/entities/read.js';
 import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { createRegistry } from '../../src/webhooks/registry.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { BSON, type Document } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
-import { prepareCustomStore } from '../caches/custom-stores.js';
+import { prepareCustomStore } from '../../entities/custom-stores.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { PACKETS } from '../../packets/packets.js';

@@ -4,7 +4,7 @@ import type { Change } from '../../core/change.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { type Accounts, createAccounts } from './accounts.js';
 import { type AudienceCache, createAudienceCache } from './audience.js';
-import { createStoreFinder, type StoreFinder } from './custom-stores.js';
+import { createStoreFinder, type StoreFinder } from '../../entities/custom-stores.js';
 import { createModelFinder, type ModelFinder } from '../../packets/models.js';
 
 export interface Caches {

@@ -18,7 +18,7 @@ import type { JsonPage } from '../../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { findStored } from '../../platform/mongo/schema/lookup.js';
-import { listEntities, summarizeEntities } from '../entities/read.js';
+import { listEntities, summarizeEntities } from '../../entities/read.js';
 import { collectionOf } from '../../platform/mongo/schema/collections.js';
 import { toEntity } from '../../platform/mongo/schema/mapping.js';
 

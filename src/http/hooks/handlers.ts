@@ -1,8 +1,8 @@
 /** Handlers: one with an address is a webhook, with a secret of its own, and no more rights than those who set it up. */
 import { isDeepStrictEqual } from 'node:util';
-import { findPlace } from '../../db/entities/place.js';
-import { getEntity } from '../../db/entities/read.js';
-import { createEntity } from '../../db/entities/write.js';
+import { findPlace } from '../../entities/place.js';
+import { getEntity } from '../../entities/read.js';
+import { createEntity } from '../../entities/write.js';
 import { removeDeliveries } from '../../db/webhooks/delivery-upkeep.js';
 import { countWebhooks, type Editor } from '../../db/webhooks/handlers.js';
 import { conflict } from '../../core/errors.js';
@@ -11,7 +11,7 @@ import type { JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
 import { parseUrl, parseWebhook } from '../../core/webhook.js';
-import { type HookDeps, type StoreHooks, toNewEntity } from './types.js';
+import { type HookDeps, type StoreHooks, toNewEntity } from '../../entities/hooks.js';
 
 export const editorOf = ({ userId, scopes }: Caller): Editor => ({ userId, scopes });
 

@@ -2,8 +2,8 @@
 import { groupHooks } from './groups.js';
 import { type HandlerHookDeps, handlerHooks } from './handlers.js';
 import { type ObjectHookDeps, objectHooks } from './objects.js';
-import { type StoreHookDeps, storeHooks } from './stores.js';
-import type { StoreHooks } from './types.js';
+import { type StoreHookDeps, storeHooks } from '../../entities/store-hooks.js';
+import type { StoreHooks } from '../../entities/hooks.js';
 import { roleHooks, tokenHooks, type UserHookDeps, userHooks } from './users.js';
 
 export type AllHookDeps = UserHookDeps & ObjectHookDeps & StoreHookDeps & HandlerHookDeps;

@@ -9,7 +9,7 @@ import { DEFAULT_MODEL_ID } from '../../core/builtin.js';
 import { isObject, type JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
-import { getReferencedId, type HookDeps, type StoreHooks } from './types.js';
+import { getReferencedId, type HookDeps, type StoreHooks } from '../../entities/hooks.js';
 
 export interface ObjectHookDeps extends HookDeps {
   /** Hashes a device password for storage. */

@@ -12,7 +12,7 @@ import {
   revokeToken,
 } from '../../db/caches/accounts.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import { getEntity } from '../../db/entities/read.js';
+import { getEntity } from '../../entities/read.js';
 import { badRequest, conflict, unauthorized } from '../../core/errors.js';
 import { type Caller, scopeOf } from '../../core/access.js';
 import { VIEWER_ROLE_ID } from '../../core/builtin.js';
@@ -20,7 +20,7 @@ import type { JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
 import { parseDuration } from '../../core/time.js';
-import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from './types.js';
+import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from '../../entities/hooks.js';
 
 /**
  * What decides what a user may do. Callers change these fields of their own user, and their own role, only as they were when the

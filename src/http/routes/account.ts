@@ -13,8 +13,8 @@ import {
   listSessions,
   type StoredSession,
 } from '../../db/entities/own-access.js';
-import { getEntity } from '../../db/entities/read.js';
-import { changeEntity, removeEntity } from '../../db/entities/write.js';
+import { getEntity } from '../../entities/read.js';
+import { changeEntity, removeEntity } from '../../entities/write.js';
 import { badRequest, conflict, notFound } from '../../core/errors.js';
 import { type Caller, scopeOf } from '../../core/access.js';
 import { parseNewEntity, parsePatch } from '../../core/entity.js';
@@ -28,7 +28,7 @@ import { listDatabaseFor } from '../../platform/http/list-caller.js';
 import { parseListQuery } from '../../platform/http/query-params.js';
 import { sendEntity, sendJson, sendPage } from '../../platform/http/responses.js';
 import { type AuthDeps, clearSessionCookie } from './auth.js';
-import type { EntityDeps } from './entities.js';
+import type { EntityDeps } from '../../entities/routes.js';
 
 export interface AccountDeps extends AuthDeps, EntityDeps {}
 

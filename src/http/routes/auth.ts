@@ -7,7 +7,7 @@ import { SESSION_COOKIE, type Sessions } from '../../auth/sessions.js';
 import type { Tokens } from '../../auth/tokens.js';
 import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from '../../db/caches/accounts.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import { getEntity } from '../../db/entities/read.js';
+import { getEntity } from '../../entities/read.js';
 import { badRequest, forbidden, unauthorized } from '../../core/errors.js';
 import { isCredential, mayGrant } from '../../core/access.js';
 import { isObject, type JsonObject } from '../../core/json.js';

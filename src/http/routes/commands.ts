@@ -13,8 +13,8 @@ import {
   summarizeCommands,
 } from '../../db/commands/commands.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import { getEntity } from '../../db/entities/read.js';
-import { createEntity } from '../../db/entities/write.js';
+import { getEntity } from '../../entities/read.js';
+import { createEntity } from '../../entities/write.js';
 import { badRequest, tooManyRequests } from '../../core/errors.js';
 import { newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../../core/command.js';
 import type { Entity } from '../../core/entity.js';

@@ -4,7 +4,7 @@ import { LAYOUT } from '../../platform/mongo/bson/raw-cursor.js';
 import { findVisibleObjects, listPastEvents, type PastPage } from '../../db/changes/past-events.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { runList } from '../../platform/mongo/driver/list-queue.js';
-import { findObjectIds, getEntity } from '../../db/entities/read.js';
+import { findObjectIds, getEntity } from '../../entities/read.js';
 import { getSource } from '../../packets/source.js';
 import { addressesOf, permittedObjects } from '../../core/access.js';
 import { LIMITS } from '../../core/limits.js';

@@ -2,7 +2,7 @@
 import { type Request, type RequestHandler, Router } from 'express';
 import { findRights } from '../../db/caches/accounts.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import { getEntity } from '../../db/entities/read.js';
+import { getEntity } from '../../entities/read.js';
 import { ApiError, badRequest, notFound } from '../../core/errors.js';
 import { findPermitting, type OwnObject, type Scope, scopeOf } from '../../core/access.js';
 import type { Entity } from '../../core/entity.js';

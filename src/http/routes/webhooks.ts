@@ -1,8 +1,8 @@
 /** Webhooks beside the generic routes of handlers: what was delivered, again, a test, another secret. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import { getEntity } from '../../db/entities/read.js';
-import { getChangeable } from '../../db/entities/write.js';
+import { getEntity } from '../../entities/read.js';
+import { getChangeable } from '../../entities/write.js';
 import type { Requester } from '../../packets/removals.js';
 import { listDeliveries, retryDelivery, summarizeDeliveries } from '../../db/webhooks/delivery-lists.js';
 import { rotateSecret } from '../../db/webhooks/handlers.js';

@@ -5,7 +5,7 @@ import type { Identify } from '../../auth/identify.js';
 import type { ModelFinder } from '../../packets/models.js';
 import type { DeviceRecord } from '../../db/devices/devices.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
-import { getEntity } from '../../db/entities/read.js';
+import { getEntity } from '../../entities/read.js';
 import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';
 import { mayCall, scopeOf } from '../../core/access.js';
 import { LIMITS } from '../../core/limits.js';

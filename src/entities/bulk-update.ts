@@ -1,11 +1,11 @@
 /** Runs the updates of one iteration of the event loop with one command, with the same results as separate commands. */
 import { type Document, type Filter, MongoServerError } from 'mongodb';
-import { tooLarge, unavailable } from '../../core/errors.js';
-import { DOCUMENT_BYTES, toBson } from '../../platform/mongo/bson/writer.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { sequenceOf } from '../../platform/mongo/driver/raw-command.js';
-import { runWrite, type Write, type WriteOutcome, writeTogether } from '../../platform/mongo/driver/retryable-write.js';
+import { tooLarge, unavailable } from '../core/errors.js';
+import { DOCUMENT_BYTES, toBson } from '../platform/mongo/bson/writer.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { sequenceOf } from '../platform/mongo/driver/raw-command.js';
+import { runWrite, type Write, type WriteOutcome, writeTogether } from '../platform/mongo/driver/retryable-write.js';
 
 export interface Update {
   readonly collection: string;

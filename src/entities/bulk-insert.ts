@@ -1,8 +1,8 @@
 /** Inserts the documents of one iteration of the event loop with one command, with the same results as separate commands. */
 import type { Collection } from 'mongodb';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { insertTogether, type Write, type WriteOutcome } from '../../platform/mongo/driver/retryable-write.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { insertTogether, type Write, type WriteOutcome } from '../platform/mongo/driver/retryable-write.js';
 
 /** Inserts a document; durable when the promise resolves. Throws the error of this document. */
 export async function insertDocument(database: Database, collection: Collection, one: Write): Promise<void> {

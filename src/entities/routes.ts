@@ -1,25 +1,25 @@
 /** Routes: the generic interface, the same for every built-in and custom store. */
 import { type RequestHandler, type Response, Router } from 'express';
-import { createInAddedStore } from '../../db/caches/custom-stores.js';
-import { isByState, listByState, summarizeByState } from '../../db/entities/by-state.js';
-import { findPlace } from '../../db/entities/place.js';
-import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from '../../db/entities/read.js';
-import { getChangeable, shareEntity } from '../../db/entities/write.js';
-import { readState } from '../../packets/latest.js';
-import { badRequest, methodNotAllowed, notFound } from '../../core/errors.js';
-import { type Scope, scopeOf } from '../../core/access.js';
-import { type Entity, isId, parseNewEntity, parsePatch } from '../../core/entity.js';
-import { type JsonObject, parseObject } from '../../core/json.js';
-import { LIMITS } from '../../core/limits.js';
-import { builtInStore, STORES, type Store } from '../../core/stores.js';
-import { getReferencedId, type StoreHooks, toNewEntity } from '../hooks/types.js';
-import { type BodyDeps, jsonBody } from '../../platform/http/body.js';
-import { callerOf, scopeIn } from '../../platform/http/caller.js';
-import { allowMethods } from '../../platform/http/errors.js';
-import { listDatabaseFor } from '../../platform/http/list-caller.js';
-import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../../platform/http/query-params.js';
-import { sendEntity, sendEntityJson, sendJson, sendPage } from '../../platform/http/responses.js';
-import { type BulkDeps, changeMany, refuseSingleOnly, removeMany } from './bulk.js';
+import { createInAddedStore } from './custom-stores.js';
+import { isByState, listByState, summarizeByState } from './by-state.js';
+import { findPlace } from './place.js';
+import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from './read.js';
+import { getChangeable, shareEntity } from './write.js';
+import { readState } from '../packets/latest.js';
+import { badRequest, methodNotAllowed, notFound } from '../core/errors.js';
+import { type Scope, scopeOf } from '../core/access.js';
+import { type Entity, isId, parseNewEntity, parsePatch } from '../core/entity.js';
+import { type JsonObject, parseObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore, STORES, type Store } from '../core/stores.js';
+import { getReferencedId, type StoreHooks, toNewEntity } from './hooks.js';
+import { type BodyDeps, jsonBody } from '../platform/http/body.js';
+import { callerOf, scopeIn } from '../platform/http/caller.js';
+import { allowMethods } from '../platform/http/errors.js';
+import { listDatabaseFor } from '../platform/http/list-caller.js';
+import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../platform/http/query-params.js';
+import { sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
+import { type BulkDeps, changeMany, refuseSingleOnly, removeMany } from './bulk-routes.js';
 import { changeOne, queueCheck, removeOne, type Writer } from './entity-writes.js';
 
 export interface EntityDeps extends BulkDeps, BodyDeps {

@@ -1,10 +1,10 @@
 /** Where a new entity belongs in the tree of groups. */
 import { BSON, type ObjectId } from 'mongodb';
-import { badRequest } from '../../core/errors.js';
-import type { Scope } from '../../core/access.js';
-import { builtInStore } from '../../core/stores.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { findStored } from '../../platform/mongo/schema/lookup.js';
+import { badRequest } from '../core/errors.js';
+import type { Scope } from '../core/access.js';
+import { builtInStore } from '../core/stores.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { findStored } from '../platform/mongo/schema/lookup.js';
 
 /** The place of an entity: its group, and the chain of groups from the root down to it. */
 export interface Place {
