@@ -1,6 +1,6 @@
 /** Starts and stops the service: listens, waits for the database, opens, and shuts down in reverse order. */
 import type { DestinationStream, Logger } from 'pino';
-import { getOrCreateSecret } from './auth/signing-secret.js';
+import { getOrCreateSecret } from './accounts/signing-secret.js';
 import type { Config } from './config.js';
 import { createContext } from './context.js';
 import { startEmbedded } from './platform/mongo/embedded/start.js';

@@ -1,21 +1,21 @@
 /** The composition root: creates every component that needs the database. Nothing else creates components. */
 import type { Express } from 'express';
 import type { Logger } from 'pino';
-import { type Attempts, createAttempts } from './auth/attempts.js';
-import { createDevicePasswords } from './auth/device-passwords.js';
-import { createIdentity, type Identity } from './auth/identity.js';
-import { createPasswords, generatePassword, type Passwords } from './auth/passwords.js';
+import { type Attempts, createAttempts } from './accounts/attempts.js';
+import { createDevicePasswords } from './accounts/device-passwords.js';
+import { createIdentity, type Identity } from './accounts/identity.js';
+import { createPasswords, generatePassword, type Passwords } from './accounts/passwords.js';
 import type { Config } from './config.js';
 import { type Caches, createCaches } from './db/caches/caches.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import { connectListDatabase, type Database } from './platform/mongo/driver/client.js';
 import { poolStateOf } from './platform/mongo/driver/pool-stats.js';
-import { type Audit, createAudit } from './db/entities/audit.js';
+import { type Audit, createAudit } from './accounts/audit.js';
 import { createFinders } from './db/finders.js';
 import { type Jobs, startJobs } from './db/jobs.js';
 import { openDatabase } from './db/open.js';
 import { createIngest, type Ingest } from './packets/ingest.js';
-import { findKey } from './db/schema/seed.js';
+import { findKey } from './accounts/seed.js';
 import { createCheckTurns, createFairness, createSubscriptionQueue } from './platform/fairness.js';
 import { createApp } from './http/app.js';
 import { type CommandWaiters, createCommandWaiters } from './http/command-waiters.js';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Caches } from './db/caches/caches.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
-import type { Audit } from './db/entities/audit.js';
+import type { Audit } from './accounts/audit.js';
 import { findObjectIds } from './entities/read.js';
 import type { StoredHandler } from './db/webhooks/handlers.js';
 import type { Network } from './model/address-policy.js';

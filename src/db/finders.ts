@@ -3,7 +3,7 @@ import type { FairQueue } from '../core/fair-queue.js';
 import type { Scope } from '../core/access.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findObjectIds } from '../entities/read.js';
-import { findGroupIds } from './group-moves.js';
+import { findGroupIds } from '../accounts/group-moves.js';
 
 export const createFinders = (database: Database, queue: FairQueue) => ({
   /** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. */

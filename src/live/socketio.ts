@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Server, type Socket } from 'socket.io';
-import type { Identify } from '../auth/identify.js';
-import { isTrustedOrigin } from '../auth/origin.js';
+import type { Identify } from '../accounts/identify.js';
+import { isTrustedOrigin } from '../accounts/origin.js';
 import { toApiError } from '../core/errors.js';
 import {
   type EventBatch,

@@ -1,6 +1,6 @@
 /** Subscribers of the feed: authenticates them, assigns them to rooms by permissions and filter, and ends them with their credentials. */
 import type { Logger } from 'pino';
-import type { Identify } from '../auth/identify.js';
+import type { Identify } from '../accounts/identify.js';
 import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../core/errors.js';
 import { addressesOf, type Caller, permittedObjects, type Scope, scopeOf } from '../core/access.js';
 import type { Change } from '../core/change.js';

@@ -1,6 +1,6 @@
 /** Limits unauthenticated connections per network and in total, so that they do not displace authenticated ones. */
 import type { IncomingMessage } from 'node:http';
-import type { Identify } from '../auth/identify.js';
+import type { Identify } from '../accounts/identify.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
 import type { LiveConnection } from './connections.js';

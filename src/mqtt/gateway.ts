@@ -1,6 +1,6 @@
 /** The MQTT gateway: starts the broker and the bridge, and applies database changes to connected devices. */
 import { createDeviceFinder } from '../db/devices/devices.js';
-import type { Audit } from '../db/entities/audit.js';
+import type { Audit } from '../accounts/audit.js';
 import type { Change } from '../core/change.js';
 import { type Bridge, type BridgeAddress, startBridge } from './bridge/bridge.js';
 import { createDeliverer, type Deliverer } from './command-delivery.js';

@@ -1,5 +1,5 @@
 /** What a handler becomes when it runs: the rights of those behind it, as they are now. */
-import type { Account } from '../db/caches/accounts.js';
+import type { Account } from '../accounts/accounts.js';
 import type { StoredHandler } from '../db/webhooks/handlers.js';
 import { addressesOf, permittedObjects, type Scope, scopeOf } from '../core/access.js';
 import { isId } from '../core/entity.js';

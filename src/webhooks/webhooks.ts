@@ -1,6 +1,6 @@
 /** Webhooks: the handlers, what is to be sent to them, and how it is sent. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Account } from '../db/caches/accounts.js';
+import type { Account } from '../accounts/accounts.js';
 import { createObjectFacts } from '../db/caches/object-facts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { newDeliveryId } from '../db/webhooks/deliveries.js';

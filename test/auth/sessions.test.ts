@@ -2,7 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { createSessions } from '../../src/auth/sessions.js';
+import { createSessions } from '../../src/accounts/sessions.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { createPerson, openSession, setCookiesOf, TEST_SECRET, UNAUTHORIZED, withCookie } from '../support/callers.js';
 import { openLine } from '../support/cuttable-connection.js';

@@ -1,7 +1,7 @@
 /** What is known of accounts is forgotten where a change made it untrue, and nowhere else. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
-import { type Accounts, createAccounts } from '../../src/db/caches/accounts.js';
+import { type Accounts, createAccounts } from '../../src/accounts/accounts.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { testUri } from '../support/fixture.js';
 

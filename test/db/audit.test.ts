@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { type Audit, type AuditEntry, createAudit } from '../../src/db/entities/audit.js';
+import { type Audit, type AuditEntry, createAudit } from '../../src/accounts/audit.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BSON, type Document, ObjectId } from 'mongodb';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { createAudit } from '../../src/db/entities/audit.js';
+import { createAudit } from '../../src/accounts/audit.js';
 import { findStored } from '../../src/platform/mongo/schema/lookup.js';
 import { readChanged } from '../../src/entities/read.js';
 import { changeEntity, createEntity, newId } from '../../src/entities/write.js';

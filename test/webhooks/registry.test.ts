@@ -1,6 +1,6 @@
 /** Which webhooks receive an event, while what decides it changes. */
 import { describe, expect, test } from '@jest/globals';
-import { createAccounts } from '../../src/db/caches/accounts.js';
+import { createAccounts } from '../../src/accounts/accounts.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { findObjectIds } from '../../src/entities/read.js';
 import type { Change } from '../../src/core/change.js';

@@ -1,6 +1,6 @@
 /** Routes: send commands to objects, list them or wait for them, and report their results. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Identify } from '../../auth/identify.js';
+import type { Identify } from '../../accounts/identify.js';
 import type { JsonPage } from '../../platform/mongo/bson/raw-cursor.js';
 import type { ModelFinder } from '../../packets/models.js';
 import {
@@ -21,7 +21,7 @@ import type { Entity } from '../../core/entity.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
 import type { CommandWaiters } from '../command-waiters.js';
-import { authorize } from '../middleware/authenticate.js';
+import { authorize } from '../../accounts/authenticate.js';
 import { type BodyDeps, jsonBody } from '../../platform/http/body.js';
 import { callerOf, scopeIn } from '../../platform/http/caller.js';
 import { allowMethods } from '../../platform/http/errors.js';

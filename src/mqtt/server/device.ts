@@ -1,7 +1,7 @@
 /** Authenticates devices by the password of their object or by a token. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { DevicePasswords } from '../../auth/device-passwords.js';
-import type { Identify } from '../../auth/identify.js';
+import type { DevicePasswords } from '../../accounts/device-passwords.js';
+import type { Identify } from '../../accounts/identify.js';
 import type { ModelFinder } from '../../packets/models.js';
 import type { DeviceRecord } from '../../db/devices/devices.js';
 import type { Database } from '../../platform/mongo/driver/client.js';

@@ -1,5 +1,5 @@
 /** Identifies the caller by its headers. Independent of Express and sockets. */
-import type { Account, Accounts, TokenRecord } from '../db/caches/accounts.js';
+import type { Account, Accounts, TokenRecord } from './accounts.js';
 import type { Caller } from '../core/access.js';
 import type { Sessions } from './sessions.js';
 import type { Claims, Tokens } from './tokens.js';

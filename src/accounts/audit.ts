@@ -1,12 +1,12 @@
 /** Records security events (logins, refusals, changes of permissions), each as a log line and as an entity. */
 import { ObjectId } from 'mongodb';
-import { ROOT_GROUP_ID } from '../../core/builtin.js';
-import { LIMITS } from '../../core/limits.js';
-import { networkOf } from '../../core/network.js';
-import { DOCUMENT_BYTES, toBson } from '../../platform/mongo/bson/writer.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { isDuplicate, isTransientError, mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { insertTogether, type Write } from '../../platform/mongo/driver/retryable-write.js';
+import { ROOT_GROUP_ID } from '../core/builtin.js';
+import { LIMITS } from '../core/limits.js';
+import { networkOf } from '../core/network.js';
+import { DOCUMENT_BYTES, toBson } from '../platform/mongo/bson/writer.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { isDuplicate, isTransientError, mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { insertTogether, type Write } from '../platform/mongo/driver/retryable-write.js';
 import { type AuditBudget, createAuditBudget } from './audit-budget.js';
 
 /** A security event. Equal events within a moment are stored once, with their count. */

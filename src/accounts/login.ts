@@ -1,6 +1,6 @@
 /** Checks logins and passwords, and issues tokens. */
 
-import { findLogin, type KnownLogin, replacePasswordHash } from '../db/caches/accounts.js';
+import { findLogin, type KnownLogin, replacePasswordHash } from './accounts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findPlace } from '../entities/place.js';
 import { createEntity, newId } from '../entities/write.js';

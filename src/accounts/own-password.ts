@@ -1,5 +1,5 @@
 /** Checks the old password of a user who sets a new one. */
-import { findLogin } from '../db/caches/accounts.js';
+import { findLogin } from './accounts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { badRequest, toApiError } from '../core/errors.js';
 import type { Caller } from '../core/access.js';

@@ -1,5 +1,5 @@
 /** Composes authentication: sessions, tokens, and `identify`, which reads both. */
-import { type Accounts, createUseNotes } from '../db/caches/accounts.js';
+import { type Accounts, createUseNotes } from './accounts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createIdentify } from './identify.js';
 import { createSessions } from './sessions.js';

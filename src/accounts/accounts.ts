@@ -1,16 +1,16 @@
 /** Users with their permissions, tokens and sessions: cached for authentication, and invalidated by changes. */
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
-import { type Caller, forObject, type OwnObject } from '../../core/access.js';
-import { cacheSize } from '../../core/cache-size.js';
-import type { Change } from '../../core/change.js';
-import { type Entity, isId } from '../../core/entity.js';
-import { LIMITS } from '../../core/limits.js';
-import { isValidOwnId } from '../../core/own-id.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { NEWEST_FIRST } from '../entities/own-access.js';
-import { createReadThroughCache } from '../../platform/cache.js';
+import { type Caller, forObject, type OwnObject } from '../core/access.js';
+import { cacheSize } from '../core/cache-size.js';
+import type { Change } from '../core/change.js';
+import { type Entity, isId } from '../core/entity.js';
+import { LIMITS } from '../core/limits.js';
+import { isValidOwnId } from '../core/own-id.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { NEWEST_FIRST } from './own-access.js';
+import { createReadThroughCache } from '../platform/cache.js';
 
 /** An active user with the permissions of the role. */
 export interface Account {

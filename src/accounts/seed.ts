@@ -6,13 +6,13 @@ import {
   BUILT_IN_ROLES,
   FIRST_USER_ID,
   ROOT_GROUP_ID,
-} from '../../core/builtin.js';
-import type { JsonObject } from '../../core/json.js';
-import { builtInStore } from '../../core/stores.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors, toDatabaseError } from '../../platform/mongo/driver/errors.js';
-import { collectionOf } from '../../platform/mongo/schema/collections.js';
-import { toDocument } from '../../platform/mongo/schema/mapping.js';
+} from '../core/builtin.js';
+import type { JsonObject } from '../core/json.js';
+import { builtInStore } from '../core/stores.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors, toDatabaseError } from '../platform/mongo/driver/errors.js';
+import { collectionOf } from '../platform/mongo/schema/collections.js';
+import { toDocument } from '../platform/mongo/schema/mapping.js';
 
 export interface FirstUser {
   readonly login: string;

@@ -1,9 +1,9 @@
 /** Limits how many refusals of one user or network become separate events; further ones are counted in one event. */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from 'mongodb';
-import { cacheSize } from '../../core/cache-size.js';
-import { LIMITS } from '../../core/limits.js';
-import { networkOf } from '../../core/network.js';
+import { cacheSize } from '../core/cache-size.js';
+import { LIMITS } from '../core/limits.js';
+import { networkOf } from '../core/network.js';
 
 /** Events that strangers can cause without limit. */
 const REFUSALS: ReadonlySet<string> = new Set(['login failed', 'login refused', 'forbidden']);
