@@ -18,7 +18,7 @@ import { createIngest, type Ingest } from './packets/ingest.js';
 import { findKey } from './accounts/seed.js';
 import { createCheckTurns, createFairness, createSubscriptionQueue } from './platform/fairness.js';
 import { createApp } from './http/app.js';
-import { type CommandWaiters, createCommandWaiters } from './http/command-waiters.js';
+import { type CommandWaiters, createCommandWaiters } from './commands/waiters.js';
 import { createHooks } from './http/hooks/hooks.js';
 import { createClientFacts } from './platform/http/client-ip.js';
 import type { Entry } from './platform/http/server/entry.js';

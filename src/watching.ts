@@ -5,7 +5,7 @@ import { createChangeConsumers } from './platform/mongo/changes/consumers.js';
 import { startWatcher, type Watcher } from './platform/mongo/changes/watcher.js';
 import { createWatcherClient } from './platform/mongo/driver/client.js';
 import { mapDriverErrors } from './platform/mongo/driver/errors.js';
-import type { CommandWaiters } from './http/command-waiters.js';
+import type { CommandWaiters } from './commands/waiters.js';
 import type { Feed } from './live/feed.js';
 import type { Change } from './core/change.js';
 import type { Gateway } from './mqtt/gateway.js';

@@ -13,7 +13,7 @@ import { assignRequestId, type EndedRequest, logRequests, requireHost, requireUt
 import { sendJson } from '../platform/http/responses.js';
 import { createAccountRouter } from '../accounts/account-routes.js';
 import { type AuthDeps, createAuthRouter, createLoginRouter } from '../accounts/auth-routes.js';
-import { type CommandDeps, createCommandRouter, createSendRouter } from './routes/commands.js';
+import { type CommandDeps, createCommandRouter, createSendRouter } from '../commands/routes.js';
 import { type ConsoleDeps, createConsole } from './routes/console.js';
 import { createDocumentRouter } from './routes/docs.js';
 import { createEntityRouter, type EntityDeps } from '../entities/routes.js';

@@ -8,7 +8,7 @@ import {
   hasWaiting,
   releaseCommands,
   type StoredCommand,
-} from '../db/commands/commands.js';
+} from '../commands/command-store.js';
 import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { toDelivery } from '../core/command.js';

@@ -11,7 +11,7 @@ import {
   newCommandId,
   releaseCommands,
   type StoredCommand,
-} from '../../src/db/commands/commands.js';
+} from '../../src/commands/command-store.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { scopeOf } from '../../src/core/access.js';
 import type { Page } from '../../src/core/list.js';

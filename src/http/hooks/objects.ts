@@ -1,5 +1,5 @@
 /** Objects: checks the model, hashes device passwords, and applies sharing and removal to commands and packets. */
-import { followAccess } from '../../db/commands/commands.js';
+import { followAccess } from '../../commands/command-store.js';
 import { parseOfflineAfter } from '../../db/devices/devices.js';
 import { removePackets } from '../../packets/packets.js';
 import { badRequest } from '../../core/errors.js';

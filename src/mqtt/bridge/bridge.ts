@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
 import type { ModelFinder } from '../../packets/models.js';
-import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../../db/commands/commands.js';
+import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../../commands/command-store.js';
 import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../../db/devices/bridge-devices.js';
 import { type DeviceRecord, findDevice } from '../../db/devices/devices.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';

@@ -1,6 +1,6 @@
 /** Waiters for commands: woken, ended and limited. */
 import { describe, expect, test } from '@jest/globals';
-import { createCommandWaiters } from '../../../src/http/command-waiters.js';
+import { createCommandWaiters } from '../../../src/commands/waiters.js';
 import type { Change } from '../../../src/core/change.js';
 import { LIMITS } from '../../../src/core/limits.js';
 

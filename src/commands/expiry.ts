@@ -1,8 +1,8 @@
 /** Expires overdue commands every few seconds. All instances do; the writes are idempotent. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { expireCommands } from './commands.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { expireCommands } from './command-store.js';
 
 export interface ExpiryOptions {
   readonly database: Database;

@@ -1,7 +1,7 @@
 /** Stores commands. Each transition is one atomic write, so that of concurrent attempts only one succeeds. */
 import { BSON, type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
-import { conflict, notFound } from '../../core/errors.js';
-import type { Scope } from '../../core/access.js';
+import { conflict, notFound } from '../core/errors.js';
+import type { Scope } from '../core/access.js';
 import {
   type Command,
   type CommandOutcome,
@@ -9,18 +9,18 @@ import {
   hasOutcome,
   OPEN_STATUSES,
   statusesBefore,
-} from '../../core/command.js';
-import { type Entity, isId } from '../../core/entity.js';
-import { LIMITS } from '../../core/limits.js';
-import type { Page, Selection } from '../../core/list.js';
-import { builtInStore } from '../../core/stores.js';
-import type { JsonPage } from '../../platform/mongo/bson/raw-cursor.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { findStored } from '../../platform/mongo/schema/lookup.js';
-import { listEntities, summarizeEntities } from '../../entities/read.js';
-import { collectionOf } from '../../platform/mongo/schema/collections.js';
-import { toEntity } from '../../platform/mongo/schema/mapping.js';
+} from '../core/command.js';
+import { type Entity, isId } from '../core/entity.js';
+import { LIMITS } from '../core/limits.js';
+import type { Page, Selection } from '../core/list.js';
+import { builtInStore } from '../core/stores.js';
+import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { findStored } from '../platform/mongo/schema/lookup.js';
+import { listEntities, summarizeEntities } from '../entities/read.js';
+import { collectionOf } from '../platform/mongo/schema/collections.js';
+import { toEntity } from '../platform/mongo/schema/mapping.js';
 
 export type StoredCommand = Entity & Command;
 
