@@ -18,12 +18,12 @@ import { type ConsoleDeps, createConsole } from './routes/console.js';
 import { createDocumentRouter } from './routes/docs.js';
 import { createEntityRouter, type EntityDeps } from '../entities/routes.js';
 import { createEventRouter, type EventDeps } from './routes/events.js';
-import { createExports, type ExportDeps } from './routes/exports.js';
+import { createExports, type ExportDeps } from '../history/export-routes.js';
 import { createPacketRouter, type PacketDeps } from '../packets/routes.js';
-import { createPastEventRouter } from './routes/past-events.js';
+import { createPastEventRouter } from '../history/past-event-routes.js';
 import { createPermissionRouter } from '../accounts/permission-routes.js';
-import { createSeriesRouter } from './routes/series.js';
-import { createTrackRouter } from './routes/track.js';
+import { createSeriesRouter } from '../history/series-routes.js';
+import { createTrackRouter } from '../history/track-routes.js';
 import { createWebhookRouter, type WebhookDeps } from './routes/webhooks.js';
 
 export interface AppDeps

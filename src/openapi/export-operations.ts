@@ -1,5 +1,5 @@
 /** The operations that export, summarize and remove packets. */
-import { EXPORT_TYPES } from '../model/export-format.js';
+import { EXPORT_TYPES } from '../history/export-format.js';
 import type { Operation } from './operation.js';
 import type { Part } from './schema-part.js';
 

@@ -1,6 +1,6 @@
 /** OpenAPI operations of past events and of the model of an object. */
 import type { ErrorStatus } from '../core/errors.js';
-import { PAST_EVENT_NAMES } from '../model/past-event.js';
+import { PAST_EVENT_NAMES } from '../history/past-event.js';
 import type { Operation } from './operation.js';
 import { allOf, type Part, schemaRef } from './schema-part.js';
 

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
-import { listPastEvents } from '../../src/db/changes/past-events.js';
-import { readPastUpdates } from '../../src/db/changes/past-updates.js';
+import { listPastEvents } from '../../src/history/past-events.js';
+import { readPastUpdates } from '../../src/history/past-updates.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { LIMITS } from '../../src/core/limits.js';
-import { PAST_EVENT_NAMES, type PastEventName, type PastPlace } from '../../src/model/past-event.js';
+import { PAST_EVENT_NAMES, type PastEventName, type PastPlace } from '../../src/history/past-event.js';
 import { useService } from '../support/fixture.js';
 
 const service = useService();

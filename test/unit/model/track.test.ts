@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { distanceM } from '../../../src/core/geo.js';
-import { TrackLine, type TrackPoint } from '../../../src/model/track-line.js';
-import { type Stop, type Trip, TripFinder } from '../../../src/model/trips.js';
+import { TrackLine, type TrackPoint } from '../../../src/history/track-line.js';
+import { type Stop, type Trip, TripFinder } from '../../../src/history/trips.js';
 
 type Position = readonly [longitude: number, latitude: number, isConnected?: boolean];
 

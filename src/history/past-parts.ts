@@ -1,8 +1,8 @@
 /** Reads past events of many objects, some objects at a time. */
 import type { ObjectId } from 'mongodb';
-import type { JsonObject } from '../../core/json.js';
-import { LIMITS } from '../../core/limits.js';
-import { comparePlaces, type PastEventName, type PastPlace, type PastQuery } from '../../model/past-event.js';
+import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { comparePlaces, type PastEventName, type PastPlace, type PastQuery } from './past-event.js';
 
 export interface PastEvent extends PastPlace {
   readonly json: Buffer;

@@ -1,9 +1,9 @@
 /** Converts past changes of objects to events, with the permissions of the caller at the time. */
-import { type AccessFields, audienceOf } from '../../core/access.js';
-import type { EventName } from '../../core/feed.js';
-import type { JsonObject } from '../../core/json.js';
-import { changedFields, createdPayload, removedPayload, updatePayload } from '../../core/payload.js';
-import type { StreamChange } from '../../platform/mongo/changes/decoder.js';
+import { type AccessFields, audienceOf } from '../core/access.js';
+import type { EventName } from '../core/feed.js';
+import type { JsonObject } from '../core/json.js';
+import { changedFields, createdPayload, removedPayload, updatePayload } from '../core/payload.js';
+import type { StreamChange } from '../platform/mongo/changes/decoder.js';
 
 /** The requested objects, and the caller. */
 export interface PastSubject {
