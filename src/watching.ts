@@ -8,7 +8,7 @@ import { mapDriverErrors } from './platform/mongo/driver/errors.js';
 import type { CommandWaiters } from './commands/waiters.js';
 import type { Feed } from './live/feed.js';
 import type { Change } from './core/change.js';
-import type { Gateway } from './mqtt/gateway.js';
+import type { Gateway } from './devices/gateway.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
 import type { OpsServer } from './platform/ops/server.js';
 import type { Workers } from './workers.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import net, { type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/core/limits.js';
-import { limitPackets, type PacketLimiter } from '../../src/mqtt/server/packet-limiter.js';
+import { limitPackets, type PacketLimiter } from '../../src/devices/mqtt/packet-limiter.js';
 import { bytesOf, CONNECT, PUBLISH } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';
 

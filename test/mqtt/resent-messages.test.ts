@@ -1,7 +1,7 @@
 /** Messages that a device sends again are stored once and sent to clients once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createDigest, packetIdOf } from '../../src/mqtt/dedup-id.js';
+import { createDigest, packetIdOf } from '../../src/devices/dedup-id.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LIMITS } from '../../../src/core/limits.js';
-import { parseProxyHeader } from '../../../src/mqtt/server/proxy-protocol.js';
+import { parseProxyHeader } from '../../../src/devices/mqtt/proxy-protocol.js';
 import { proxyHeader } from '../../support/proxy-header.js';
 
 const text = (line: string): Buffer => Buffer.from(line, 'latin1');

@@ -1,7 +1,7 @@
 /** Work that must not run twice at the same time, and what is asked for at the very moment when it ends. */
 import { expect, test } from '@jest/globals';
-import { createRetryQueue } from '../../../src/mqtt/presence/retry-queue.js';
-import { createSerialRunner } from '../../../src/mqtt/presence/serial-runner.js';
+import { createRetryQueue } from '../../../src/devices/presence/retry-queue.js';
+import { createSerialRunner } from '../../../src/devices/presence/serial-runner.js';
 import { until } from '../../support/until.js';
 
 /** Lets so many promises settle. */

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DevicePasswords } from '../../accounts/device-passwords.js';
 import type { Identify } from '../../accounts/identify.js';
 import type { ModelFinder } from '../../packets/models.js';
-import type { DeviceRecord } from '../../db/devices/devices.js';
+import type { DeviceRecord } from '../devices.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { getEntity } from '../../entities/read.js';
 import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';

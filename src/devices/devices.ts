@@ -1,17 +1,17 @@
 /** Finds the devices of objects by `_id` or own id, with their credentials. */
 import { type Binary, type Document, ObjectId } from 'mongodb';
-import { isId } from '../../core/entity.js';
-import { isObject } from '../../core/json.js';
-import { LIMITS } from '../../core/limits.js';
-import { isValidOwnId } from '../../core/own-id.js';
-import type { PacketSource } from '../../packets/packet.js';
-import { parseDuration } from '../../core/time.js';
-import { packetIdIn } from '../../platform/mongo/bson/packet-key.js';
-import { type BulkQueueOptions, createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { namedPacket, PACKETS } from '../../packets/packets.js';
-import { toPlain } from '../../platform/mongo/schema/mapping.js';
+import { isId } from '../core/entity.js';
+import { isObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { isValidOwnId } from '../core/own-id.js';
+import type { PacketSource } from '../packets/packet.js';
+import { parseDuration } from '../core/time.js';
+import { packetIdIn } from '../platform/mongo/bson/packet-key.js';
+import { type BulkQueueOptions, createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { namedPacket, PACKETS } from '../packets/packets.js';
+import { toPlain } from '../platform/mongo/schema/mapping.js';
 
 export interface DeviceRecord extends PacketSource {
   readonly ownerId: string;

@@ -3,8 +3,8 @@
  * All times come from the database's clock, because the clocks of instances may differ.
  */
 import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 /** A connection of a device; `id` names the connection, `instance` its process. */
 export interface HeldDevice {

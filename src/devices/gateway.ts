@@ -1,5 +1,5 @@
 /** The MQTT gateway: starts the broker and the bridge, and applies database changes to connected devices. */
-import { createDeviceFinder } from '../db/devices/devices.js';
+import { createDeviceFinder } from './devices.js';
 import type { Audit } from '../accounts/audit.js';
 import type { Change } from '../core/change.js';
 import { type Bridge, type BridgeAddress, startBridge } from './bridge/bridge.js';
@@ -9,11 +9,11 @@ import { createOfflineTimeouts } from './presence/offline-timeout.js';
 import { createPresence, DEVICE_GROUPS, type Presence } from './presence/presence.js';
 import { createRetryQueue, type RetryQueue, runEach } from './presence/retry-queue.js';
 import type { ReceiveDeps } from './receive.js';
-import { type Broker, startBroker } from './server/broker.js';
-import { mayAffectConnections, recheck } from './server/connect-auth.js';
-import type { Connection } from './server/connection.js';
-import type { DeviceDeps, DeviceFinding } from './server/device.js';
-import type { MqttAddress } from './server/listener.js';
+import { type Broker, startBroker } from './mqtt/broker.js';
+import { mayAffectConnections, recheck } from './mqtt/connect-auth.js';
+import type { Connection } from './mqtt/connection.js';
+import type { DeviceDeps, DeviceFinding } from './mqtt/device.js';
+import type { MqttAddress } from './mqtt/listener.js';
 
 export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
   /** Null if devices cannot connect directly. */

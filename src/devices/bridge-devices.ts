@@ -1,8 +1,8 @@
 /** Records which devices publish through the bridged broker: they also receive commands there. */
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 const COLLECTION = 'brokered';
 

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type DeviceRecord, findDevices } from '../../db/devices/devices.js';
+import { type DeviceRecord, findDevices } from '../devices.js';
 import {
   claimPresences,
   endAllPresence,
@@ -16,7 +16,7 @@ import {
   removeInstance,
   renewInstance,
   takeSilentInstance,
-} from '../../db/devices/presence.js';
+} from '../presence-store.js';
 import { createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';

@@ -1,6 +1,6 @@
 /** Reports invalid messages of devices, at most once per device per minute. */
 import { LRUCache } from 'lru-cache';
-import type { DeviceRecord } from '../db/devices/devices.js';
+import type { DeviceRecord } from './devices.js';
 import type { Audit } from '../accounts/audit.js';
 import { toApiError } from '../core/errors.js';
 import { cacheSize } from '../core/cache-size.js';

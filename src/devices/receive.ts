@@ -1,7 +1,7 @@
 /** Stores a device's message as packets or as the result of a command, for the broker and the bridge. */
 import { isUtf8 } from 'node:buffer';
 import { finishCommand } from '../commands/command-store.js';
-import { findPacketId } from '../db/devices/devices.js';
+import { findPacketId } from './devices.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Ingest } from '../packets/ingest.js';
 import { parseOutcome } from '../core/command.js';

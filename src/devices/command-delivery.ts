@@ -13,7 +13,7 @@ import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { toDelivery } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
-import type { Connection } from './server/connection.js';
+import type { Connection } from './mqtt/connection.js';
 import { COMMANDS_TOPIC } from './topics.js';
 
 export interface DeliveryDeps {

@@ -3,8 +3,8 @@
  * detects the same silence; the offline packet has the same `_id` on every instance, so it is stored once.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { type DeviceRecord, findDevices, listOfflineAfter, parseOfflineAfter } from '../../db/devices/devices.js';
-import { findPresent } from '../../db/devices/presence.js';
+import { type DeviceRecord, findDevices, listOfflineAfter, parseOfflineAfter } from '../devices.js';
+import { findPresent } from '../presence-store.js';
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import type { Ingest } from '../../packets/ingest.js';
