@@ -11,7 +11,7 @@ import { createHistory } from './platform/mongo/changes/history.js';
 import { connectListDatabase, type Database } from './platform/mongo/driver/client.js';
 import { poolStateOf } from './platform/mongo/driver/pool-stats.js';
 import { type Audit, createAudit } from './accounts/audit.js';
-import { createFinders } from './db/finders.js';
+import { createFinders } from './live/finders.js';
 import { type Jobs, startJobs } from './db/jobs.js';
 import { openDatabase } from './db/open.js';
 import { createIngest, type Ingest } from './packets/ingest.js';

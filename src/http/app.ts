@@ -17,7 +17,7 @@ import { type CommandDeps, createCommandRouter, createSendRouter } from '../comm
 import { type ConsoleDeps, createConsole } from './routes/console.js';
 import { createDocumentRouter } from './routes/docs.js';
 import { createEntityRouter, type EntityDeps } from '../entities/routes.js';
-import { createEventRouter, type EventDeps } from './routes/events.js';
+import { createEventRouter, type EventDeps } from '../live/routes.js';
 import { createExports, type ExportDeps } from '../history/export-routes.js';
 import { createPacketRouter, type PacketDeps } from '../packets/routes.js';
 import { createPastEventRouter } from '../history/past-event-routes.js';

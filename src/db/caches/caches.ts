@@ -3,7 +3,7 @@ import type { FairQueue } from '../../core/fair-queue.js';
 import type { Change } from '../../core/change.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { type Accounts, createAccounts } from '../../accounts/accounts.js';
-import { type AudienceCache, createAudienceCache } from './audience.js';
+import { type AudienceCache, createAudienceCache } from '../../live/audience.js';
 import { createStoreFinder, type StoreFinder } from '../../entities/custom-stores.js';
 import { createModelFinder, type ModelFinder } from '../../packets/models.js';
 

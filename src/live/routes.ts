@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { LAYOUT } from '../../platform/mongo/bson/raw-cursor.js';
-import { badRequest } from '../../core/errors.js';
+import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
+import { badRequest } from '../core/errors.js';
 import {
   type EventBatch,
   type Gap,
@@ -14,13 +14,13 @@ import {
   type ListenRequest,
   parseEventFilterQuery,
   type Sink,
-} from '../../core/feed.js';
-import { LIMITS } from '../../core/limits.js';
-import { callerOf } from '../../platform/http/caller.js';
-import { allowMethods } from '../../platform/http/errors.js';
-import { onClientDisconnect } from '../../platform/http/request-log.js';
-import { parseCount, parseText } from '../../platform/http/query-params.js';
-import { sendJson } from '../../platform/http/responses.js';
+} from '../core/feed.js';
+import { LIMITS } from '../core/limits.js';
+import { callerOf } from '../platform/http/caller.js';
+import { allowMethods } from '../platform/http/errors.js';
+import { onClientDisconnect } from '../platform/http/request-log.js';
+import { parseCount, parseText } from '../platform/http/query-params.js';
+import { sendJson } from '../platform/http/responses.js';
 
 export interface EventDeps {
   readonly listen: Listen;

@@ -1,14 +1,14 @@
 /** Caches the audience of each object's packets, and updates it from the changes of objects. */
 import { LRUCache } from 'lru-cache';
 import { ObjectId } from 'mongodb';
-import { ACCESS_FIELDS, type AccessFields, audienceOf } from '../../core/access.js';
-import { cacheSize } from '../../core/cache-size.js';
-import { type Change, mayHaveChanged } from '../../core/change.js';
-import { LIMITS } from '../../core/limits.js';
-import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { toPlain } from '../../platform/mongo/schema/mapping.js';
+import { ACCESS_FIELDS, type AccessFields, audienceOf } from '../core/access.js';
+import { cacheSize } from '../core/cache-size.js';
+import { type Change, mayHaveChanged } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
+import { inBatches } from '../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { toPlain } from '../platform/mongo/schema/mapping.js';
 
 export interface AudienceCache {
   /** The addresses of all who may see the object; null when the object does not exist. */
