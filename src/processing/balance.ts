@@ -1,5 +1,5 @@
 /** Who owns how many partitions: the numbers of two instances differ by at most one. Pure. */
-import type { Membership } from '../db/processing/partitions.js';
+import type { Membership } from './partitions.js';
 
 export interface Balance {
   /** Free partitions that this instance takes. */

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { createCommits } from '../db/processing/commit.js';
+import { createCommits } from './commit.js';
 import { backoffMs } from '../core/backoff.js';
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';

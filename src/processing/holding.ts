@@ -1,5 +1,5 @@
 /** A partition in the memory of its owner: where it is, and the tasks that wait to be committed. */
-import type { StoredPartition } from '../db/processing/partitions.js';
+import type { StoredPartition } from './partitions.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
 import type { Hold, Task } from './processor.js';

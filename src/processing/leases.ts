@@ -1,7 +1,7 @@
 /** Keeps the leases of an instance: renews them, takes partitions that are free, and gives some back when an instance joins. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { Commits } from '../db/processing/commit.js';
+import type { Commits } from './commit.js';
 import {
   createPartitions,
   type Membership,
@@ -10,7 +10,7 @@ import {
   removeInstance,
   renewPartitions,
   takePartition,
-} from '../db/processing/partitions.js';
+} from './partitions.js';
 import { LIMITS } from '../core/limits.js';
 import { findBalance } from './balance.js';
 import { createHolding, type Holding } from './holding.js';

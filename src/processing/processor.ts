@@ -1,5 +1,5 @@
 /** The interface between the engine and its users: they turn changes into tasks, and tasks into outputs. */
-import type { OutputWrite } from '../db/processing/commit.js';
+import type { OutputWrite } from './commit.js';
 import type { Change } from '../core/change.js';
 
 /** A partition that this instance owns. */

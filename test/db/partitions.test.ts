@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, MongoClient } from 'mongodb';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { createCommits, FencedError } from '../../src/db/processing/commit.js';
-import { createPartitions, partitionsOf, renewPartitions, takePartition } from '../../src/db/processing/partitions.js';
+import { createCommits, FencedError } from '../../src/processing/commit.js';
+import { createPartitions, partitionsOf, renewPartitions, takePartition } from '../../src/processing/partitions.js';
 import { testUri } from '../support/fixture.js';
 
 const LEASE_MS = 4_000;

@@ -3,7 +3,7 @@ import { type AnyBulkWriteOperation, type Document, type Filter, ObjectId } from
 import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import type { OutputWrite } from '../processing/commit.js';
+import type { OutputWrite } from '../../processing/commit.js';
 
 export const DELIVERIES = 'deliveries';
 

@@ -1,6 +1,6 @@
 /** Who takes and gives partitions: whatever happens, all of them are owned soon, and their numbers differ by at most one. */
 import { describe, expect, test } from '@jest/globals';
-import type { Membership } from '../../../src/db/processing/partitions.js';
+import type { Membership } from '../../../src/processing/partitions.js';
 import { findBalance } from '../../../src/processing/balance.js';
 
 const COUNT = 16;

@@ -1,6 +1,6 @@
 /** Partitions share each commit, and none of them has to wait for another, whatever that does. */
 import { expect, test } from '@jest/globals';
-import type { Advance, Commits } from '../../../src/db/processing/commit.js';
+import type { Advance, Commits } from '../../../src/processing/commit.js';
 import { unavailable } from '../../../src/core/errors.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { createCommitter } from '../../../src/processing/committer.js';

@@ -3,9 +3,9 @@
  * epoch grows with every owner, and fences off those before it.
  */
 import type { Binary, Document } from 'mongodb';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { endSessions } from '../../platform/mongo/driver/sessions.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { endSessions } from '../platform/mongo/driver/sessions.js';
 
 /** A partition as it is stored. */
 export interface StoredPartition {

@@ -1,9 +1,9 @@
 /** Outputs and the positions of their partitions, stored in one transaction that only the partitions' owner can commit. */
 import type { AnyBulkWriteOperation, Binary, ClientSession, Document } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { endSessions } from '../../platform/mongo/driver/sessions.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { endSessions } from '../platform/mongo/driver/sessions.js';
 import { partitionsOf } from './partitions.js';
 
 /** What is written into one collection, in order. */
