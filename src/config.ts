@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { count, duration, list, origins, port, secrets, tilesFile } from './config-values.js';
-import { type Network, parseNetworks } from './model/address-policy.js';
+import { type Network, parseNetworks } from './webhooks/address-policy.js';
 import { LIMITS } from './core/limits.js';
 
 export interface Config {

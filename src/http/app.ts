@@ -24,7 +24,7 @@ import { createPastEventRouter } from '../history/past-event-routes.js';
 import { createPermissionRouter } from '../accounts/permission-routes.js';
 import { createSeriesRouter } from '../history/series-routes.js';
 import { createTrackRouter } from '../history/track-routes.js';
-import { createWebhookRouter, type WebhookDeps } from './routes/webhooks.js';
+import { createWebhookRouter, type WebhookDeps } from '../webhooks/routes.js';
 
 export interface AppDeps
   extends AuthDeps,

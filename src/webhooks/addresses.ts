@@ -2,7 +2,7 @@
 import { isIP, type LookupFunction } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { badRequest } from '../core/errors.js';
-import { isAllowedAddress, type Network } from '../model/address-policy.js';
+import { isAllowedAddress, type Network } from './address-policy.js';
 import { LIMITS } from '../core/limits.js';
 import type { FoundAddress, Resolve } from './names.js';
 

@@ -1,6 +1,6 @@
 /** One attempt to deliver messages: checks rights, sends, and stores the result. */
 import type { Database } from '../platform/mongo/driver/client.js';
-import { assignBatch, type Delivery, type DeliveryResult, newDeliveryId } from '../db/webhooks/deliveries.js';
+import { assignBatch, type Delivery, type DeliveryResult, newDeliveryId } from './deliveries.js';
 import { LIMITS } from '../core/limits.js';
 import type { BreakerAttempt } from './breaker.js';
 import { toBatchBody } from './message.js';

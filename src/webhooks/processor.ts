@@ -1,7 +1,7 @@
 /** Webhooks as a user of the engine: changes become rows of the outbox. */
 
-import { type ObjectFacts, toFacts } from '../db/caches/object-facts.js';
-import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from '../db/webhooks/deliveries.js';
+import { type ObjectFacts, toFacts } from './object-facts.js';
+import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from './deliveries.js';
 import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';

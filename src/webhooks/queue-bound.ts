@@ -3,8 +3,8 @@
  * exceeded its bound since the last count, because a count takes as long as the queue is.
  */
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { Delivery } from '../db/webhooks/deliveries.js';
-import { countQueue, giveUpOldest, type QueueSize, trimDead } from '../db/webhooks/delivery-upkeep.js';
+import type { Delivery } from './deliveries.js';
+import { countQueue, giveUpOldest, type QueueSize, trimDead } from './delivery-upkeep.js';
 import { LIMITS } from '../core/limits.js';
 
 export interface QueueBoundOptions {

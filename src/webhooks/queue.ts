@@ -3,7 +3,7 @@
  * read when memory is available. Only the object whose message failed waits.
  */
 import type { Database } from '../platform/mongo/driver/client.js';
-import { type Delivery, loadPending } from '../db/webhooks/deliveries.js';
+import { type Delivery, loadPending } from './deliveries.js';
 import { LIMITS } from '../core/limits.js';
 import type { Hold } from '../processing/processor.js';
 

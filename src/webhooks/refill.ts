@@ -7,7 +7,7 @@ import {
   type PastPacket,
   readStoredPackets,
   type StoredInterval,
-} from '../db/webhooks/past-packets.js';
+} from './past-packets.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { createBodies, type MakeBody, type MessageTask, toTask } from './processor.js';

@@ -1,6 +1,6 @@
 /** The webhooks of the installation, and which of them receive an event. Updated from changes. */
 import type { Database } from '../platform/mongo/driver/client.js';
-import { loadHandler, loadHandlers, type StoredHandler } from '../db/webhooks/handlers.js';
+import { loadHandler, loadHandlers, type StoredHandler } from './handlers.js';
 import { toApiError } from '../core/errors.js';
 import type { Limits, LiveEvent } from '../live/events.js';
 import { ACCESS_FIELDS } from '../core/access.js';

@@ -1,9 +1,9 @@
 /** Reads the next messages of a replay: after a position out of the history, of an interval out of the stored packets. */
-import type { ObjectFacts } from '../db/caches/object-facts.js';
+import type { ObjectFacts } from './object-facts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { Delivery } from '../db/webhooks/deliveries.js';
-import { listPastObjects, listPastPackets, type PastObject } from '../db/webhooks/past-packets.js';
-import type { Replay, ReplayPlace } from '../db/webhooks/replays.js';
+import type { Delivery } from './deliveries.js';
+import { listPastObjects, listPastPackets, type PastObject } from './past-packets.js';
+import type { Replay, ReplayPlace } from './replay-store.js';
 import { isPublishable, toPastEvents } from '../live/events.js';
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';

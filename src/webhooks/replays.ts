@@ -5,14 +5,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
-import { insertReplayed } from '../db/webhooks/deliveries.js';
-import { countPending } from '../db/webhooks/delivery-upkeep.js';
-import { loadHandler } from '../db/webhooks/handlers.js';
-import { advanceReplay, loadReplays, type Replay, removeReplay, storeReplay } from '../db/webhooks/replays.js';
+import { insertReplayed } from './deliveries.js';
+import { countPending } from './delivery-upkeep.js';
+import { loadHandler } from './handlers.js';
+import { advanceReplay, loadReplays, type Replay, removeReplay, storeReplay } from './replay-store.js';
 import { badRequest, conflict } from '../core/errors.js';
 import type { OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
-import type { ReplayRange } from '../model/replay.js';
+import type { ReplayRange } from './replay.js';
 import type { Registry } from './registry.js';
 import { type ReplayParts, readReplay } from './replay-messages.js';
 

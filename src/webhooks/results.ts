@@ -1,7 +1,7 @@
 /** Stores how attempts ended, those of one moment together. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { type DeliveryResult, storeResults } from '../db/webhooks/deliveries.js';
+import { type DeliveryResult, storeResults } from './deliveries.js';
 import { toApiError } from '../core/errors.js';
 import { backoffMs } from '../core/backoff.js';
 import { LIMITS } from '../core/limits.js';

@@ -1,5 +1,5 @@
 /** Which webhooks an event goes to, beside rights, and by which names. Pure. */
-import type { ObjectFacts } from '../db/caches/object-facts.js';
+import type { ObjectFacts } from './object-facts.js';
 import { PRESENCE_EVENTS } from '../core/event-names.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';

@@ -8,7 +8,7 @@ import {
   giveUpLate,
   removeDeliveries,
   trimDead,
-} from '../db/webhooks/delivery-upkeep.js';
+} from './delivery-upkeep.js';
 import { LIMITS } from '../core/limits.js';
 import { createQueueBound, type QueueBound } from './queue-bound.js';
 

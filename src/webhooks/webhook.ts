@@ -1,5 +1,5 @@
 /** A webhook as it runs: its settings, and what it may send. */
-import type { StoredHandler } from '../db/webhooks/handlers.js';
+import type { StoredHandler } from './handlers.js';
 import type { Scope } from '../core/access.js';
 import type { WebhookSettings } from '../core/webhook.js';
 

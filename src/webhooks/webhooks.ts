@@ -1,12 +1,12 @@
 /** Webhooks: the handlers, what is to be sent to them, and how it is sent. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Account } from '../accounts/accounts.js';
-import { createObjectFacts } from '../db/caches/object-facts.js';
+import { createObjectFacts } from './object-facts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { newDeliveryId } from '../db/webhooks/deliveries.js';
-import { deactivateHandler, loadHandler } from '../db/webhooks/handlers.js';
+import { newDeliveryId } from './deliveries.js';
+import { deactivateHandler, loadHandler } from './handlers.js';
 import type { Scope } from '../core/access.js';
-import type { Network } from '../model/address-policy.js';
+import type { Network } from './address-policy.js';
 import { backoffMs } from '../core/backoff.js';
 import type { Change } from '../core/change.js';
 import type { JsonObject } from '../core/json.js';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Decimal128, MongoClient, ObjectId, Timestamp } from 'mongodb';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { listPastPackets, type PastPacket, readStoredPackets } from '../../src/db/webhooks/past-packets.js';
+import { listPastPackets, type PastPacket, readStoredPackets } from '../../src/webhooks/past-packets.js';
 import { testUri } from '../support/fixture.js';
 
 const client = new MongoClient(testUri());

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { parseNetworks } from '../../src/model/address-policy.js';
+import { parseNetworks } from '../../src/webhooks/address-policy.js';
 import { createResolve, type Resolve } from '../../src/webhooks/names.js';
 import { createSender } from '../../src/webhooks/request.js';
 import { useService } from '../support/fixture.js';

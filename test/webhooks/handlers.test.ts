@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { changeEntity } from '../../src/entities/write.js';
-import { type HandlerHookDeps, handlerHooks } from '../../src/http/hooks/handlers.js';
+import { type HandlerHookDeps, handlerHooks } from '../../src/webhooks/handler-hooks.js';
 import { type Caller, scopeOf } from '../../src/core/access.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { builtInStore } from '../../src/core/stores.js';

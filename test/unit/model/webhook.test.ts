@@ -1,6 +1,6 @@
 /** Which settings of a webhook are refused, which addresses it may be sent to, and what `only` leaves of an event. */
 import { describe, expect, test } from '@jest/globals';
-import { isAllowedAddress, parseNetworks } from '../../../src/model/address-policy.js';
+import { isAllowedAddress, parseNetworks } from '../../../src/webhooks/address-policy.js';
 import { parseWebhook, pickData } from '../../../src/core/webhook.js';
 
 describe('a handler', () => {

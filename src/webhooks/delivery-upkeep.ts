@@ -1,9 +1,9 @@
 /** Keeps the outbox bounded: counts queues, gives up their oldest messages, and removes what nobody needs. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { DELIVERIES, expiryOf } from './deliveries.js';
 
 /** Messages by their number, and the bytes of their bodies. */

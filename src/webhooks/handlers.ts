@@ -1,10 +1,10 @@
 /** Handlers as the service runs them: with what nobody is shown, their secrets and who set them up. */
 import { type Document, ObjectId } from 'mongodb';
-import type { JsonObject } from '../../core/json.js';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { toPlain } from '../../platform/mongo/schema/mapping.js';
+import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { toPlain } from '../platform/mongo/schema/mapping.js';
 
 export interface StoredSecret {
   readonly secret: string;

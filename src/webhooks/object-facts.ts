@@ -1,11 +1,11 @@
 /** By what objects are selected beside who sees them: their model and labels; kept true by the changes of objects. */
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
-import { cacheSize } from '../../core/cache-size.js';
-import { type Change, mayHaveChanged } from '../../core/change.js';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { cacheSize } from '../core/cache-size.js';
+import { type Change, mayHaveChanged } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 export interface ObjectFacts {
   readonly model: string | null;

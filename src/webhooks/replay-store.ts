@@ -1,11 +1,11 @@
 /** Replays that were asked for, and how far each of them is: stored before they are answered, one of each handler at a time. */
 import { type Document, ObjectId } from 'mongodb';
-import { ApiError, conflict, tooManyRequests, unavailable } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
-import type { ReplayRange } from '../../model/replay.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import type { Requester } from '../../packets/removals.js';
+import { ApiError, conflict, tooManyRequests, unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import type { ReplayRange } from './replay.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import type { Requester } from '../packets/removals.js';
 import type { PacketPlace } from './past-packets.js';
 
 /** Everything before it is done. */

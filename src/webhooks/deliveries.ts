@@ -1,9 +1,9 @@
 /** The outbox of webhooks: a row for each message, from the event until the receiver has it, or was given up. */
 import { type AnyBulkWriteOperation, type Document, type Filter, ObjectId } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import type { OutputWrite } from '../../processing/commit.js';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import type { OutputWrite } from '../processing/commit.js';
 
 export const DELIVERIES = 'deliveries';
 

@@ -1,14 +1,14 @@
 /** Deliveries as those see them who see their handler: listed, counted, and asked to be sent again. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { conflict, notFound } from '../../core/errors.js';
-import { isId } from '../../core/entity.js';
-import type { JsonObject } from '../../core/json.js';
-import { costOf, type Page, type Selection } from '../../core/list.js';
-import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../../platform/mongo/bson/raw-cursor.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { runList } from '../../platform/mongo/driver/list-queue.js';
-import { type Layout, projectionOf, selectionFilter, toPlain } from '../../platform/mongo/schema/mapping.js';
+import { conflict, notFound } from '../core/errors.js';
+import { isId } from '../core/entity.js';
+import type { JsonObject } from '../core/json.js';
+import { costOf, type Page, type Selection } from '../core/list.js';
+import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { runList } from '../platform/mongo/driver/list-queue.js';
+import { type Layout, projectionOf, selectionFilter, toPlain } from '../platform/mongo/schema/mapping.js';
 import { DELIVERIES } from './deliveries.js';
 
 const LAYOUT: Layout = {
