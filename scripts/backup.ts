@@ -1,8 +1,8 @@
 // Writes a backup of an installation's database, consistent at one point in time, to a folder. The service may be running.
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { writeBackup } from '../src/db/backup/backup.js';
-import type { Manifest } from '../src/db/backup/manifest.js';
+import { writeBackup } from '../src/backup/backup.js';
+import type { Manifest } from '../src/backup/manifest.js';
 import { createClient } from '../src/platform/mongo/driver/client.js';
 import { PlainError } from '../src/program.js';
 import {

@@ -1,7 +1,7 @@
 // Restores the database of an installation from a backup. Vigil must not be running on the database.
 import { resolve } from 'node:path';
-import { readManifest } from '../src/db/backup/manifest.js';
-import { restoreBackup } from '../src/db/backup/restore.js';
+import { readManifest } from '../src/backup/manifest.js';
+import { restoreBackup } from '../src/backup/restore.js';
 import { PlainError } from '../src/program.js';
 import { readInstallation, readPlainArguments, runPlainly, secretOf, withDatabase } from './installation.js';
 

@@ -3,13 +3,13 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { BSON, type Document } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import { prepareCustomStore } from '../../entities/custom-stores.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { PACKETS } from '../../packets/packets.js';
-import { connectDatabase } from '../../platform/mongo/schema/connect.js';
-import { FIRST_VERSION, NEWEST_VERSION, RESTORING } from '../../platform/mongo/schema/migrations.js';
+import { LIMITS } from '../core/limits.js';
+import { prepareCustomStore } from '../entities/custom-stores.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { PACKETS } from '../packets/packets.js';
+import { connectDatabase } from '../platform/mongo/schema/connect.js';
+import { FIRST_VERSION, NEWEST_VERSION, RESTORING } from '../platform/mongo/schema/migrations.js';
 import { type BackupFile, type Manifest, readManifest } from './manifest.js';
 
 /** Keeps the exact BSON types of all values. */

@@ -8,9 +8,9 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { BSON, type ClientSession, type Db, type Document, type Filter, type MongoClient } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
-import { PACKETS } from '../../packets/packets.js';
-import { RESTORING } from '../../platform/mongo/schema/migrations.js';
+import { LIMITS } from '../core/limits.js';
+import { PACKETS } from '../packets/packets.js';
+import { RESTORING } from '../platform/mongo/schema/migrations.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
 
 /** The database no longer has the history of the snapshot: by default it keeps five minutes. */
