@@ -14,7 +14,7 @@ import { sendJson } from '../platform/http/responses.js';
 import { createAccountRouter } from '../accounts/account-routes.js';
 import { type AuthDeps, createAuthRouter, createLoginRouter } from '../accounts/auth-routes.js';
 import { type CommandDeps, createCommandRouter, createSendRouter } from '../commands/routes.js';
-import { type ConsoleDeps, createConsole } from './routes/console.js';
+import { type ConsoleDeps, createConsole } from '../pages/console.js';
 import { createDocumentRouter } from '../openapi/routes.js';
 import { createEntityRouter, type EntityDeps } from '../entities/routes.js';
 import { createEventRouter, type EventDeps } from '../live/routes.js';

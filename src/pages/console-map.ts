@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { RequestHandler } from 'express';
-import { badRequest } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
+import { badRequest } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface ConsoleMap {
   readonly styleUrl: string | null;
