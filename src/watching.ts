@@ -1,6 +1,6 @@
 /** Connects the change stream to its consumers, in their order: caches, live events, requests that wait for commands, MQTT, webhooks. */
 import type { Logger } from 'pino';
-import type { Caches } from './db/caches/caches.js';
+import type { Caches } from './caches.js';
 import { createChangeConsumers } from './platform/mongo/changes/consumers.js';
 import { startWatcher, type Watcher } from './platform/mongo/changes/watcher.js';
 import { createWatcherClient } from './platform/mongo/driver/client.js';

@@ -1,6 +1,6 @@
 /** What happens because of changes, besides live events: the engine, and the webhooks that it drives. */
 import type { Logger } from 'pino';
-import type { Caches } from './db/caches/caches.js';
+import type { Caches } from './caches.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
 import type { Audit } from './accounts/audit.js';

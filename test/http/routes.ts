@@ -1,5 +1,5 @@
 /** Which routes the service has, as its routers themselves tell. */
-import { type AppDeps, createApp } from '../../src/http/app.js';
+import { type AppDeps, createApp } from '../../src/express.js';
 
 interface Layer {
   readonly handle: { readonly stack?: Layer[] };

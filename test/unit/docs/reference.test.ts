@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Router } from 'express';
 import { CONFIG_NAMES, parseConfig } from '../../../src/config.js';
 import { ERROR_KINDS } from '../../../src/core/errors.js';
-import { type AppDeps, createApp } from '../../../src/http/app.js';
+import { type AppDeps, createApp } from '../../../src/express.js';
 import { BUILT_IN_ROLES } from '../../../src/core/builtin.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { STORES, type Store } from '../../../src/core/stores.js';
