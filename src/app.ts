@@ -3,11 +3,11 @@ import type { DestinationStream, Logger } from 'pino';
 import { getOrCreateSecret } from './accounts/signing-secret.js';
 import type { Config } from './config.js';
 import { createContext } from './context.js';
-import { startEmbedded } from './platform/mongo/embedded/start.js';
+import type { Change } from './core/change.js';
 import { toApiError } from './core/errors.js';
 import { createEntry } from './platform/http/server/entry.js';
 import { createLogger } from './platform/logger.js';
-import type { Change } from './core/change.js';
+import { startEmbedded } from './platform/mongo/embedded/start.js';
 import { createDeferred, createLifecycle, type Lifecycle } from './platform/ops/lifecycle.js';
 import { startOpsServer } from './platform/ops/server.js';
 

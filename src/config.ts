@@ -4,8 +4,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { count, duration, list, origins, port, secrets, tilesFile } from './config-values.js';
-import { type Network, parseNetworks } from './webhooks/address-policy.js';
 import { LIMITS } from './core/limits.js';
+import { type Network, parseNetworks } from './webhooks/address-policy.js';
 
 export interface Config {
   readonly production: boolean;

@@ -4,26 +4,32 @@ import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import type { Audit } from './accounts/audit.js';
-import { auditRequests } from './accounts/request-audit.js';
-import { authenticate, refuseForeignPages } from './accounts/authenticate.js';
-import { allowMethods, handleError, unknownPath } from './platform/http/errors.js';
-import { type RateLimitDeps, rateLimit } from './platform/http/rate-limit.js';
-import { assignRequestId, type EndedRequest, logRequests, requireHost, requireUtf8 } from './platform/http/request-log.js';
-import { sendJson } from './platform/http/responses.js';
 import { createAccountRouter } from './accounts/account-routes.js';
+import type { Audit } from './accounts/audit.js';
 import { type AuthDeps, createAuthRouter, createLoginRouter } from './accounts/auth-routes.js';
-import { type CommandDeps, createCommandRouter, createSendRouter } from './commands/routes.js';
-import { type ConsoleDeps, createConsole } from './pages/console.js';
-import { createDocumentRouter } from './openapi/routes.js';
-import { createEntityRouter, type EntityDeps } from './entities/routes.js';
-import { createEventRouter, type EventDeps } from './live/routes.js';
-import { createExports, type ExportDeps } from './history/export-routes.js';
-import { createPacketRouter, type PacketDeps } from './packets/routes.js';
-import { createPastEventRouter } from './history/past-event-routes.js';
+import { authenticate, refuseForeignPages } from './accounts/authenticate.js';
 import { createPermissionRouter } from './accounts/permission-routes.js';
+import { auditRequests } from './accounts/request-audit.js';
+import { type CommandDeps, createCommandRouter, createSendRouter } from './commands/routes.js';
+import { createEntityRouter, type EntityDeps } from './entities/routes.js';
+import { createExports, type ExportDeps } from './history/export-routes.js';
+import { createPastEventRouter } from './history/past-event-routes.js';
 import { createSeriesRouter } from './history/series-routes.js';
 import { createTrackRouter } from './history/track-routes.js';
+import { createEventRouter, type EventDeps } from './live/routes.js';
+import { createDocumentRouter } from './openapi/routes.js';
+import { createPacketRouter, type PacketDeps } from './packets/routes.js';
+import { type ConsoleDeps, createConsole } from './pages/console.js';
+import { allowMethods, handleError, unknownPath } from './platform/http/errors.js';
+import { type RateLimitDeps, rateLimit } from './platform/http/rate-limit.js';
+import {
+  assignRequestId,
+  type EndedRequest,
+  logRequests,
+  requireHost,
+  requireUtf8,
+} from './platform/http/request-log.js';
+import { sendJson } from './platform/http/responses.js';
 import { createWebhookRouter, type WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps

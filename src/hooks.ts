@@ -1,10 +1,10 @@
 /** The hooks of stores: what a store does besides storing. */
 import { groupHooks } from './accounts/group-hooks.js';
-import { type HandlerHookDeps, handlerHooks } from './webhooks/handler-hooks.js';
-import { type ObjectHookDeps, objectHooks } from './devices/object-hooks.js';
-import { type StoreHookDeps, storeHooks } from './entities/store-hooks.js';
-import type { StoreHooks } from './entities/hooks.js';
 import { roleHooks, tokenHooks, type UserHookDeps, userHooks } from './accounts/user-hooks.js';
+import { type ObjectHookDeps, objectHooks } from './devices/object-hooks.js';
+import type { StoreHooks } from './entities/hooks.js';
+import { type StoreHookDeps, storeHooks } from './entities/store-hooks.js';
+import { type HandlerHookDeps, handlerHooks } from './webhooks/handler-hooks.js';
 
 export type AllHookDeps = UserHookDeps & ObjectHookDeps & StoreHookDeps & HandlerHookDeps;
 

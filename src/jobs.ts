@@ -1,6 +1,7 @@
 /** Starts the jobs on the database: expiry of commands, and removal of packets. */
-import { type ExpiryOptions, startExpiry } from './commands/expiry.js';
+
 import type { Audit } from './accounts/audit.js';
+import { type ExpiryOptions, startExpiry } from './commands/expiry.js';
 import { type RemovalOptions, type Removals, startRemovals, toFields } from './packets/removals.js';
 import { type SweeperOptions, startSweeper } from './packets/retention.js';
 

@@ -1,12 +1,13 @@
 /** Opens the database at start: connects, migrates and seeds it, and finishes interrupted work. */
+
+import { settleMoves } from './accounts/group-moves.js';
+import { type FirstUser, prepareInstallation } from './accounts/seed.js';
 import { LIMITS } from './core/limits.js';
 import { sweepStores } from './entities/custom-stores.js';
 import type { Database } from './platform/mongo/driver/client.js';
 import { toDatabaseError } from './platform/mongo/driver/errors.js';
-import { settleMoves } from './accounts/group-moves.js';
 import { connectDatabase } from './platform/mongo/schema/connect.js';
 import { migrate } from './platform/mongo/schema/migrations.js';
-import { type FirstUser, prepareInstallation } from './accounts/seed.js';
 
 /** Calls `onCreated` as soon as the first administrator is stored. Throws 503 while the database is unavailable. */
 export async function openDatabase(

@@ -1,14 +1,14 @@
 /** Connects the change stream to its consumers, in their order: caches, live events, requests that wait for commands, MQTT, webhooks. */
 import type { Logger } from 'pino';
 import type { Caches } from './caches.js';
+import type { CommandWaiters } from './commands/waiters.js';
+import type { Change } from './core/change.js';
+import type { Gateway } from './devices/gateway.js';
+import type { Feed } from './live/feed.js';
 import { createChangeConsumers } from './platform/mongo/changes/consumers.js';
 import { startWatcher, type Watcher } from './platform/mongo/changes/watcher.js';
 import { createWatcherClient } from './platform/mongo/driver/client.js';
 import { mapDriverErrors } from './platform/mongo/driver/errors.js';
-import type { CommandWaiters } from './commands/waiters.js';
-import type { Feed } from './live/feed.js';
-import type { Change } from './core/change.js';
-import type { Gateway } from './devices/gateway.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
 import type { OpsServer } from './platform/ops/server.js';
 import type { Workers } from './workers.js';

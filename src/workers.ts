@@ -1,18 +1,18 @@
 /** What happens because of changes, besides live events: the engine, and the webhooks that it drives. */
 import type { Logger } from 'pino';
+import type { Audit } from './accounts/audit.js';
 import type { Caches } from './caches.js';
+import type { Change } from './core/change.js';
+import { findObjectIds } from './entities/read.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
-import type { Audit } from './accounts/audit.js';
-import { findObjectIds } from './entities/read.js';
-import type { StoredHandler } from './webhooks/handlers.js';
-import type { Network } from './webhooks/address-policy.js';
-import type { Change } from './core/change.js';
-import { toRangeTexts } from './webhooks/replay.js';
 import type { WorkerStats } from './platform/ops/worker-metrics.js';
 import { createEngine, type EngineOptions } from './processing/engine.js';
+import type { Network } from './webhooks/address-policy.js';
 import { checkReceiver } from './webhooks/addresses.js';
+import type { StoredHandler } from './webhooks/handlers.js';
 import { createResolve } from './webhooks/names.js';
+import { toRangeTexts } from './webhooks/replay.js';
 import { createSecret } from './webhooks/signature.js';
 import { createWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.js';
 

@@ -2,13 +2,13 @@
 // driver, because filling through the API would warm the service up.
 import { hash } from '@node-rs/argon2';
 import { type Db, type Document, MongoClient } from 'mongodb';
-import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
+import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
+import { builtInStore } from '../../src/core/stores.js';
+import { type Packet, toPacket } from '../../src/packets/packet.js';
 import { PACKET_LAYOUT } from '../../src/packets/packets.js';
+import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
 import { toDocument } from '../../src/platform/mongo/schema/mapping.js';
-import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
-import { type Packet, toPacket } from '../../src/packets/packet.js';
-import { builtInStore } from '../../src/core/stores.js';
 import { BEGIN_MS, databaseUri, LOGIN, newObject, newPacket, objectId, placeOf, type Size, STEP_MS } from './data.js';
 
 const OWNER_ID = '000000000000000000000002';

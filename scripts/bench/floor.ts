@@ -5,10 +5,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import { BSON, type Document, MongoClient, ObjectId } from 'mongodb';
 import { WebSocketServer } from 'ws';
+import { createStampClock } from '../../src/packets/packet.js';
 import { readBatch } from '../../src/platform/mongo/bson/document-batch.js';
 import { JsonWriter, toJson } from '../../src/platform/mongo/bson/json-writer.js';
 import { findField } from '../../src/platform/mongo/bson/reader.js';
-import { createStampClock } from '../../src/packets/packet.js';
 
 /** TICK_MS: how long live events are gathered before they are written to each socket together; 0: one write per event. */
 const { PORT, MONGODB_URI = '', TICK_MS = '0' } = process.env;

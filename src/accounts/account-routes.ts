@@ -1,9 +1,24 @@
 /** Routes: the caller's own account, its tokens and its sessions. Every role may use them, within the scopes of a token. */
 import { createHash } from 'node:crypto';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { checkOwnPassword } from './own-password.js';
+import { type Caller, scopeOf } from '../core/access.js';
+import { parseNewEntity, parsePatch } from '../core/entity.js';
+import { badRequest, conflict, notFound } from '../core/errors.js';
+import { type JsonObject, parseObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore } from '../core/stores.js';
+import { getEntity } from '../entities/read.js';
+import type { EntityDeps } from '../entities/routes.js';
+import { changeEntity, removeEntity } from '../entities/write.js';
+import { jsonBody } from '../platform/http/body.js';
+import { callerOf, scopeIn } from '../platform/http/caller.js';
+import { allowMethods, unknownPath } from '../platform/http/errors.js';
+import { listDatabaseFor } from '../platform/http/list-caller.js';
+import { parseListQuery } from '../platform/http/query-params.js';
+import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 import { endSession } from './accounts.js';
+import { type AuthDeps, clearSessionCookie } from './auth-routes.js';
 import {
   endOtherAccess,
   endOtherSessions,
@@ -13,22 +28,7 @@ import {
   listSessions,
   type StoredSession,
 } from './own-access.js';
-import { getEntity } from '../entities/read.js';
-import { changeEntity, removeEntity } from '../entities/write.js';
-import { badRequest, conflict, notFound } from '../core/errors.js';
-import { type Caller, scopeOf } from '../core/access.js';
-import { parseNewEntity, parsePatch } from '../core/entity.js';
-import { type JsonObject, parseObject } from '../core/json.js';
-import { LIMITS } from '../core/limits.js';
-import { builtInStore } from '../core/stores.js';
-import { jsonBody } from '../platform/http/body.js';
-import { callerOf, scopeIn } from '../platform/http/caller.js';
-import { allowMethods, unknownPath } from '../platform/http/errors.js';
-import { listDatabaseFor } from '../platform/http/list-caller.js';
-import { parseListQuery } from '../platform/http/query-params.js';
-import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
-import { type AuthDeps, clearSessionCookie } from './auth-routes.js';
-import type { EntityDeps } from '../entities/routes.js';
+import { checkOwnPassword } from './own-password.js';
 
 export interface AccountDeps extends AuthDeps, EntityDeps {}
 

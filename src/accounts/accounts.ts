@@ -7,10 +7,10 @@ import type { Change } from '../core/change.js';
 import { type Entity, isId } from '../core/entity.js';
 import { LIMITS } from '../core/limits.js';
 import { isValidOwnId } from '../core/own-id.js';
+import { createReadThroughCache } from '../platform/cache.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { NEWEST_FIRST } from './own-access.js';
-import { createReadThroughCache } from '../platform/cache.js';
 
 /** An active user with the permissions of the role. */
 export interface Account {

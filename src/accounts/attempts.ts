@@ -1,10 +1,10 @@
 /** Counts failed logins per account and per address in MongoDB, so that all instances share the counts. */
 import type { MongoClient } from 'mongodb';
 import { RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
-import { withTimeout } from '../platform/mongo/driver/errors.js';
 import { tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
+import { withTimeout } from '../platform/mongo/driver/errors.js';
 
 export interface Attempts {
   /**

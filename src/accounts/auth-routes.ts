@@ -1,23 +1,23 @@
 /** Routes: login with a cookie or a token, the own identity, logout. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { isCredential, mayGrant } from '../core/access.js';
+import { badRequest, forbidden, unauthorized } from '../core/errors.js';
+import { isObject, type JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore } from '../core/stores.js';
+import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../core/time.js';
+import { getEntity } from '../entities/read.js';
+import { readLogin } from '../platform/http/body.js';
+import { callerOf, scopeIn } from '../platform/http/caller.js';
+import { allowMethods } from '../platform/http/errors.js';
+import { sendEntity, sendJson } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from './accounts.js';
 import type { Attempts } from './attempts.js';
 import { areStillValid, checkLogin, issueToken, parseLoginCredentials } from './login.js';
 import type { Passwords } from './passwords.js';
 import { SESSION_COOKIE, type Sessions } from './sessions.js';
 import type { Tokens } from './tokens.js';
-import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from './accounts.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { getEntity } from '../entities/read.js';
-import { badRequest, forbidden, unauthorized } from '../core/errors.js';
-import { isCredential, mayGrant } from '../core/access.js';
-import { isObject, type JsonObject } from '../core/json.js';
-import { LIMITS } from '../core/limits.js';
-import { builtInStore } from '../core/stores.js';
-import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../core/time.js';
-import { readLogin } from '../platform/http/body.js';
-import { callerOf, scopeIn } from '../platform/http/caller.js';
-import { allowMethods } from '../platform/http/errors.js';
-import { sendEntity, sendJson } from '../platform/http/responses.js';
 
 export interface AuthDeps {
   readonly database: Database;

@@ -1,10 +1,10 @@
 /** Authenticates the caller (401), checks the permission (403) and refuses requests of foreign web pages (403). */
 import type { Request, RequestHandler, Response } from 'express';
+import { type Caller, mayCall } from '../core/access.js';
+import { forbidden, unauthorized } from '../core/errors.js';
+import { isForAll, requiredMethod, toRouteSegments } from '../platform/http/caller.js';
 import type { Identify } from './identify.js';
 import { isTrustedOrigin } from './origin.js';
-import { forbidden, unauthorized } from '../core/errors.js';
-import { type Caller, mayCall } from '../core/access.js';
-import { isForAll, requiredMethod, toRouteSegments } from '../platform/http/caller.js';
 
 /** Prevents cross-site request forgery: browsers also send the cookie with requests of foreign pages. */
 export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandler {

@@ -1,13 +1,14 @@
 /** Groups form a tree whose members see the entities below. A group can be moved, and removed if it is empty. */
+
+import { scopeOf } from '../core/access.js';
+import { badRequest, conflict } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore } from '../core/stores.js';
+import { type HookDeps, parseReference, type StoreHooks, toNewEntity } from '../entities/hooks.js';
 import { findPlace } from '../entities/place.js';
 import { getEntity } from '../entities/read.js';
 import { createEntity } from '../entities/write.js';
 import { countContents, moveGroup, settleBranches } from './group-moves.js';
-import { badRequest, conflict } from '../core/errors.js';
-import { scopeOf } from '../core/access.js';
-import { LIMITS } from '../core/limits.js';
-import { builtInStore } from '../core/stores.js';
-import { type HookDeps, parseReference, type StoreHooks, toNewEntity } from '../entities/hooks.js';
 
 export function groupHooks(deps: HookDeps): StoreHooks {
   const { database } = deps;

@@ -1,7 +1,7 @@
 /** Moves groups in their tree, with everything below them, atomically for all readers. */
 import { type ClientSession, type Document, ObjectId } from 'mongodb';
-import { badRequest, notFound } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
+import { badRequest, notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES } from '../core/stores.js';
 import { innerName } from '../entities/custom-stores.js';

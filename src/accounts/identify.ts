@@ -1,6 +1,7 @@
 /** Identifies the caller by its headers. Independent of Express and sockets. */
-import type { Account, Accounts, TokenRecord } from './accounts.js';
+
 import type { Caller } from '../core/access.js';
+import type { Account, Accounts, TokenRecord } from './accounts.js';
 import type { Sessions } from './sessions.js';
 import type { Claims, Tokens } from './tokens.js';
 

@@ -1,6 +1,7 @@
 /** Composes authentication: sessions, tokens, and `identify`, which reads both. */
-import { type Accounts, createUseNotes } from './accounts.js';
+
 import type { Database } from '../platform/mongo/driver/client.js';
+import { type Accounts, createUseNotes } from './accounts.js';
 import { createIdentify } from './identify.js';
 import { createSessions } from './sessions.js';
 import { createTokens } from './tokens.js';

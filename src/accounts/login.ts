@@ -1,15 +1,15 @@
 /** Checks logins and passwords, and issues tokens. */
 
-import { findLogin, type KnownLogin, replacePasswordHash } from './accounts.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { findPlace } from '../entities/place.js';
-import { createEntity, newId } from '../entities/write.js';
-import { badRequest, unauthorized } from '../core/errors.js';
 import { type Caller, scopeOf } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
+import { badRequest, unauthorized } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
+import { findPlace } from '../entities/place.js';
+import { createEntity, newId } from '../entities/write.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { findLogin, type KnownLogin, replacePasswordHash } from './accounts.js';
 import type { Attempts } from './attempts.js';
 import type { Passwords } from './passwords.js';
 import type { Tokens } from './tokens.js';

@@ -1,8 +1,9 @@
 /** Checks the old password of a user who sets a new one. */
-import { findLogin } from './accounts.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { badRequest, toApiError } from '../core/errors.js';
+
 import type { Caller } from '../core/access.js';
+import { badRequest, toApiError } from '../core/errors.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { findLogin } from './accounts.js';
 import type { Attempts } from './attempts.js';
 import { checkLogin } from './login.js';
 import type { Passwords } from './passwords.js';

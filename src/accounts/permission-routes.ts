@@ -1,16 +1,16 @@
 /** Routes: what a user may do, and why. It applies the rules of every request to a user other than the caller. */
 import { type Request, type RequestHandler, Router } from 'express';
-import { findRights } from './accounts.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { getEntity } from '../entities/read.js';
-import { ApiError, badRequest, notFound } from '../core/errors.js';
 import { findPermitting, type OwnObject, type Scope, scopeOf } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
+import { ApiError, badRequest, notFound } from '../core/errors.js';
 import { builtInStore, type Store } from '../core/stores.js';
+import { getEntity } from '../entities/read.js';
 import { isForAll, requiredMethod, scopeIn, toRouteSegments } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { parseText } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { findRights } from './accounts.js';
 
 export interface PermissionDeps {
   readonly database: Database;

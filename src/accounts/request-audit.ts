@@ -1,7 +1,7 @@
 /** Records requests that are security events, once their response was sent. */
 import type { Request, RequestHandler, Response } from 'express';
-import type { Audit } from './audit.js';
 import { type Caller, toSegments } from '../core/access.js';
+import type { Audit } from './audit.js';
 
 const EVERYDAY = /^\/api\/v1\/objects(?:\/[\w-]+(?:\/packets)?)?$/;
 const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);

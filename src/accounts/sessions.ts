@@ -5,9 +5,9 @@ import cookieParser from 'cookie-parser';
 import type { Request, RequestHandler } from 'express';
 import session, { type SessionData } from 'express-session';
 import type { MongoClient } from 'mongodb';
-import { withTimeout } from '../platform/mongo/driver/errors.js';
 import { unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { withTimeout } from '../platform/mongo/driver/errors.js';
 
 export const SESSION_COOKIE = 'sid';
 const STORE_AWAY = 'the session store is not available';

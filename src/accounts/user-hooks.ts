@@ -1,26 +1,19 @@
 /** Users, roles and tokens: callers grant only permissions that they have, and ended access also ends its sessions and tokens. */
 
-import { issueToken, type TokenRequest } from './login.js';
-import type { Passwords } from './passwords.js';
-import type { Tokens } from './tokens.js';
-import {
-  endAccess,
-  findCredentials,
-  findLineage,
-  isInForce,
-  revokeDescendants,
-  revokeToken,
-} from './accounts.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { getEntity } from '../entities/read.js';
-import { badRequest, conflict, unauthorized } from '../core/errors.js';
 import { type Caller, scopeOf } from '../core/access.js';
 import { VIEWER_ROLE_ID } from '../core/builtin.js';
+import { badRequest, conflict, unauthorized } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { parseDuration } from '../core/time.js';
 import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from '../entities/hooks.js';
+import { getEntity } from '../entities/read.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { endAccess, findCredentials, findLineage, isInForce, revokeDescendants, revokeToken } from './accounts.js';
+import { issueToken, type TokenRequest } from './login.js';
+import type { Passwords } from './passwords.js';
+import type { Tokens } from './tokens.js';
 
 /**
  * What decides what a user may do. Callers change these fields of their own user, and their own role, only as they were when the

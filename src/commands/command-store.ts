@@ -1,6 +1,5 @@
 /** Stores commands. Each transition is one atomic write, so that of concurrent attempts only one succeeds. */
 import { BSON, type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
-import { conflict, notFound } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
 import {
   type Command,
@@ -11,15 +10,16 @@ import {
   statusesBefore,
 } from '../core/command.js';
 import { type Entity, isId } from '../core/entity.js';
+import { conflict, notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Page, Selection } from '../core/list.js';
 import { builtInStore } from '../core/stores.js';
+import { listEntities, summarizeEntities } from '../entities/read.js';
 import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import { findStored } from '../platform/mongo/schema/lookup.js';
-import { listEntities, summarizeEntities } from '../entities/read.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
+import { findStored } from '../platform/mongo/schema/lookup.js';
 import { toEntity } from '../platform/mongo/schema/mapping.js';
 
 export type StoredCommand = Entity & Command;

@@ -1,8 +1,24 @@
 /** Routes: send commands to objects, list them or wait for them, and report their results. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { authorize } from '../accounts/authenticate.js';
 import type { Identify } from '../accounts/identify.js';
-import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
+import { newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../core/command.js';
+import type { Entity } from '../core/entity.js';
+import { badRequest, tooManyRequests } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore } from '../core/stores.js';
+import { getEntity } from '../entities/read.js';
+import { createEntity } from '../entities/write.js';
 import type { ModelFinder } from '../packets/models.js';
+import { type BodyDeps, jsonBody } from '../platform/http/body.js';
+import { callerOf, scopeIn } from '../platform/http/caller.js';
+import { allowMethods } from '../platform/http/errors.js';
+import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
+import { parseListQuery, parseText } from '../platform/http/query-params.js';
+import { onClientDisconnect } from '../platform/http/request-log.js';
+import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
+import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import {
   finishCommand,
   followAccess,
@@ -12,23 +28,7 @@ import {
   newCommandId,
   summarizeCommands,
 } from './command-store.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { getEntity } from '../entities/read.js';
-import { createEntity } from '../entities/write.js';
-import { badRequest, tooManyRequests } from '../core/errors.js';
-import { newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../core/command.js';
-import type { Entity } from '../core/entity.js';
-import { LIMITS } from '../core/limits.js';
-import { builtInStore } from '../core/stores.js';
 import type { CommandWaiters } from './waiters.js';
-import { authorize } from '../accounts/authenticate.js';
-import { type BodyDeps, jsonBody } from '../platform/http/body.js';
-import { callerOf, scopeIn } from '../platform/http/caller.js';
-import { allowMethods } from '../platform/http/errors.js';
-import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
-import { onClientDisconnect } from '../platform/http/request-log.js';
-import { parseListQuery, parseText } from '../platform/http/query-params.js';
-import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
 
 export interface CommandDeps extends ListDeps, BodyDeps {
   readonly database: Database;

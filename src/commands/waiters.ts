@@ -1,6 +1,7 @@
 /** Long-polling requests that wait for commands of an object. Changes of commands from any instance wake them; their count is limited. */
-import { tooManyRequests, unavailable } from '../core/errors.js';
+
 import type { Change } from '../core/change.js';
+import { tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 
 export interface Waiter {

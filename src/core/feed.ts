@@ -1,6 +1,7 @@
 /** The interface between the live feed and its transports: subscribers, batches of events, encodings. */
-import { badRequest } from './errors.js';
+
 import { isId } from './entity.js';
+import { badRequest } from './errors.js';
 import { EVENT_NAMES, type EventName } from './event-names.js';
 import { isObject, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';

@@ -1,7 +1,7 @@
 /** The table of stores: the fields of each, which are required, unique, hidden, or set by the service. */
 import { z } from 'zod';
-import { badRequest } from './errors.js';
 import { isCredential } from './access.js';
+import { badRequest } from './errors.js';
 import { explainIssue } from './field-errors.js';
 import { geometry } from './geojson.js';
 import type { JsonObject } from './json.js';

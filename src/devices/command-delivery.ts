@@ -9,10 +9,10 @@ import {
   releaseCommands,
   type StoredCommand,
 } from '../commands/command-store.js';
-import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
-import type { Database } from '../platform/mongo/driver/client.js';
 import { toDelivery } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
+import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import type { Connection } from './mqtt/connection.js';
 import { COMMANDS_TOPIC } from './topics.js';
 

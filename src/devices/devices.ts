@@ -4,13 +4,13 @@ import { isId } from '../core/entity.js';
 import { isObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { isValidOwnId } from '../core/own-id.js';
-import type { PacketSource } from '../packets/packet.js';
 import { parseDuration } from '../core/time.js';
+import type { PacketSource } from '../packets/packet.js';
+import { namedPacket, PACKETS } from '../packets/packets.js';
 import { packetIdIn } from '../platform/mongo/bson/packet-key.js';
 import { type BulkQueueOptions, createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import { namedPacket, PACKETS } from '../packets/packets.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
 
 export interface DeviceRecord extends PacketSource {

@@ -1,19 +1,20 @@
 /** The MQTT gateway: starts the broker and the bridge, and applies database changes to connected devices. */
-import { createDeviceFinder } from './devices.js';
+
 import type { Audit } from '../accounts/audit.js';
 import type { Change } from '../core/change.js';
 import { type Bridge, type BridgeAddress, startBridge } from './bridge/bridge.js';
 import { createDeliverer, type Deliverer } from './command-delivery.js';
+import { createDeviceFinder } from './devices.js';
 import { createInvalidMessageReporter, type ReportInvalidMessage } from './invalid-messages.js';
-import { createOfflineTimeouts } from './presence/offline-timeout.js';
-import { createPresence, DEVICE_GROUPS, type Presence } from './presence/presence.js';
-import { createRetryQueue, type RetryQueue, runEach } from './presence/retry-queue.js';
-import type { ReceiveDeps } from './receive.js';
 import { type Broker, startBroker } from './mqtt/broker.js';
 import { mayAffectConnections, recheck } from './mqtt/connect-auth.js';
 import type { Connection } from './mqtt/connection.js';
 import type { DeviceDeps, DeviceFinding } from './mqtt/device.js';
 import type { MqttAddress } from './mqtt/listener.js';
+import { createOfflineTimeouts } from './presence/offline-timeout.js';
+import { createPresence, DEVICE_GROUPS, type Presence } from './presence/presence.js';
+import { createRetryQueue, type RetryQueue, runEach } from './presence/retry-queue.js';
+import type { ReceiveDeps } from './receive.js';
 
 export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
   /** Null if devices cannot connect directly. */

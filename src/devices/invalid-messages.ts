@@ -1,10 +1,10 @@
 /** Reports invalid messages of devices, at most once per device per minute. */
 import { LRUCache } from 'lru-cache';
-import type { DeviceRecord } from './devices.js';
 import type { Audit } from '../accounts/audit.js';
-import { toApiError } from '../core/errors.js';
 import { cacheSize } from '../core/cache-size.js';
+import { toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import type { DeviceRecord } from './devices.js';
 
 /** Reports why a message on `topic` was rejected. */
 export type ReportInvalidMessage = (record: DeviceRecord, topic: string, error: unknown) => void;

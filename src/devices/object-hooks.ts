@@ -1,15 +1,15 @@
 /** Objects: checks the model, hashes device passwords, and applies sharing and removal to commands and packets. */
 import { followAccess } from '../commands/command-store.js';
-import { parseOfflineAfter } from './devices.js';
-import { removePackets } from '../packets/packets.js';
-import { badRequest } from '../core/errors.js';
-import { createFairQueue } from '../core/fair-queue.js';
 import type { Caller } from '../core/access.js';
 import { DEFAULT_MODEL_ID } from '../core/builtin.js';
+import { badRequest } from '../core/errors.js';
+import { createFairQueue } from '../core/fair-queue.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { getReferencedId, type HookDeps, type StoreHooks } from '../entities/hooks.js';
+import { removePackets } from '../packets/packets.js';
+import { parseOfflineAfter } from './devices.js';
 
 export interface ObjectHookDeps extends HookDeps {
   /** Hashes a device password for storage. */

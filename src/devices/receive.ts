@@ -1,14 +1,14 @@
 /** Stores a device's message as packets or as the result of a command, for the broker and the bridge. */
 import { isUtf8 } from 'node:buffer';
 import { finishCommand } from '../commands/command-store.js';
-import { findPacketId } from './devices.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import type { Ingest } from '../packets/ingest.js';
 import { parseOutcome } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
 import type { Declarations } from '../core/model.js';
+import type { Ingest } from '../packets/ingest.js';
 import { type Message, type PacketSource, parseMessages } from '../packets/packet.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { type Digest, packetIdOf } from './dedup-id.js';
+import { findPacketId } from './devices.js';
 import { parseMessage } from './topics.js';
 
 export interface ReceiveDeps {

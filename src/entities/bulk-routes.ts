@@ -1,20 +1,20 @@
 /** Changes or removes the entities that a list would contain: each by itself, with its own permission, checks and events. */
 import type { Request, RequestHandler, Response } from 'express';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { isByState, listByState } from './by-state.js';
-import { listEntities } from './read.js';
-import { badRequest, errorBody, forbidden, methodNotAllowed, toApiError, unavailable } from '../core/errors.js';
 import { mayCall, scopeOf } from '../core/access.js';
 import { parsePatch } from '../core/entity.js';
+import { badRequest, errorBody, forbidden, methodNotAllowed, toApiError, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Page } from '../core/list.js';
 import { SINGLE_ONLY, type Store } from '../core/stores.js';
 import { callerOf } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
-import { consumeForMs } from '../platform/http/rate-limit.js';
 import { parseDryRun, parseListQuery } from '../platform/http/query-params.js';
+import { consumeForMs } from '../platform/http/rate-limit.js';
 import { sendJson } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { isByState, listByState } from './by-state.js';
 import { changeOne, removeOne, type WriteDeps, type Writer } from './entity-writes.js';
+import { listEntities } from './read.js';
 
 export interface BulkDeps extends WriteDeps, ListDeps {}
 

@@ -3,22 +3,22 @@
  * objects that match the other conditions are read in batches, and the page is selected from them.
  */
 import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
-import { badRequest, unavailable } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
+import { badRequest, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Filter as FieldFilter, Page, Selection } from '../core/list.js';
 import { builtInStore, type Store } from '../core/stores.js';
+import { findLastPacketTimes } from '../packets/last-packet-times.js';
+import { findStates } from '../packets/latest.js';
+import { projected, stateOf } from '../packets/object-state.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
 import { inBatches } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { findLastPacketTimes } from '../packets/last-packet-times.js';
-import { findStates } from '../packets/latest.js';
 import { checkReadable, selectionFilter } from '../platform/mongo/schema/mapping.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
-import { projected, stateOf } from '../packets/object-state.js';
 import { SEARCHED } from './read.js';
 
 const OBJECTS = builtInStore('objects');

@@ -6,26 +6,26 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
-import { conflict, notFound } from '../core/errors.js';
-import type { FairQueue } from '../core/fair-queue.js';
 import type { AccessFields, Scope } from '../core/access.js';
 import { ROOT_GROUP_ID } from '../core/builtin.js';
 import { cacheSize } from '../core/cache-size.js';
 import type { Change } from '../core/change.js';
 import { type Entity, isId } from '../core/entity.js';
+import { conflict, notFound } from '../core/errors.js';
+import type { FairQueue } from '../core/fair-queue.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { compileSchema, type Schema } from '../core/schema/schema.js';
 import { builtInStore, customStore, STORES, type Store } from '../core/stores.js';
+import { createReadThroughCache } from '../platform/cache.js';
 import { readObjectId, readObjectIds } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import { findStored } from '../platform/mongo/schema/lookup.js';
-import { createEntity } from './write.js';
 import { collectionName, collectionOf, prepareCollection } from '../platform/mongo/schema/collections.js';
+import { findStored } from '../platform/mongo/schema/lookup.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
-import { createReadThroughCache } from '../platform/cache.js';
+import { createEntity } from './write.js';
 
 export interface StoreFinder {
   /** Finds a built-in or added store by name; null when the scope may use none. */

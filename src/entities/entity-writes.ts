@@ -1,12 +1,13 @@
 /** Changes and removes one entity of any store, with the hooks of its store; for single requests and for bulk ones. */
-import type { Database } from '../platform/mongo/driver/client.js';
-import { changeEntity, removeEntity, unchangedSince } from './write.js';
-import type { FairQueue } from '../core/fair-queue.js';
+
 import { type Caller, scopeOf } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
+import type { FairQueue } from '../core/fair-queue.js';
 import type { JsonObject } from '../core/json.js';
 import { STORES, type Store } from '../core/stores.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import type { StoreHooks } from './hooks.js';
+import { changeEntity, removeEntity, unchangedSince } from './write.js';
 
 export interface WriteDeps {
   readonly database: Database;

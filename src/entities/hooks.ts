@@ -1,13 +1,14 @@
 /** The interface of hooks, and the checks that they share: references to existing entities, permissions that a caller may grant. */
+
+import { type Caller, mayGrant, scopeOf } from '../core/access.js';
+import { type Entity, isId, type NewEntity } from '../core/entity.js';
+import { badRequest, forbidden, toApiError } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
+import type { Store } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Place } from './place.js';
 import { getEntity, getEntityId } from './read.js';
 import { newId } from './write.js';
-import { badRequest, forbidden, toApiError } from '../core/errors.js';
-import { type Caller, mayGrant, scopeOf } from '../core/access.js';
-import { type Entity, isId, type NewEntity } from '../core/entity.js';
-import type { JsonObject } from '../core/json.js';
-import type { Store } from '../core/stores.js';
 
 /** What most hooks need. */
 export interface HookDeps {

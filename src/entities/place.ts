@@ -1,7 +1,7 @@
 /** Where a new entity belongs in the tree of groups. */
 import { BSON, type ObjectId } from 'mongodb';
-import { badRequest } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
+import { badRequest } from '../core/errors.js';
 import { builtInStore } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findStored } from '../platform/mongo/schema/lookup.js';

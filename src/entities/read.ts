@@ -1,22 +1,29 @@
 /** Reads entities of any store: lists, summaries, single entities. Every read needs a scope. */
 import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
-import { notFound } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
+import { notFound } from '../core/errors.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
 import { builtInStore, type Store } from '../core/stores.js';
+import { findState, findWithState, type ObjectWithState } from '../packets/latest.js';
+import { projected, stateOf, writeState } from '../packets/object-state.js';
 import { writeJson } from '../platform/mongo/bson/json-writer.js';
-import { EMPTY_PAGE, type JsonPage, readOne, readPage, sharePage, summarize } from '../platform/mongo/bson/raw-cursor.js';
+import {
+  EMPTY_PAGE,
+  type JsonPage,
+  readOne,
+  readPage,
+  sharePage,
+  summarize,
+} from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { findState, findWithState, type ObjectWithState } from '../packets/latest.js';
 import { collectionName, collectionOf } from '../platform/mongo/schema/collections.js';
+import { findByKey, findStored, isVisibleToOwner, type KeyField, parseKey } from '../platform/mongo/schema/lookup.js';
 import { checkReadable, selectionFilter, toEntity } from '../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../platform/mongo/schema/visibility.js';
-import { findByKey, findStored, isVisibleToOwner, type KeyField, parseKey } from '../platform/mongo/schema/lookup.js';
-import { projected, stateOf, writeState } from '../packets/object-state.js';
 
 export const SEARCHED = ['name', 'id', 'login'];
 

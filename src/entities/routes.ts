@@ -1,18 +1,12 @@
 /** Routes: the generic interface, the same for every built-in and custom store. */
 import { type RequestHandler, type Response, Router } from 'express';
-import { createInAddedStore } from './custom-stores.js';
-import { isByState, listByState, summarizeByState } from './by-state.js';
-import { findPlace } from './place.js';
-import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from './read.js';
-import { getChangeable, shareEntity } from './write.js';
-import { readState } from '../packets/latest.js';
-import { badRequest, methodNotAllowed, notFound } from '../core/errors.js';
 import { type Scope, scopeOf } from '../core/access.js';
 import { type Entity, isId, parseNewEntity, parsePatch } from '../core/entity.js';
+import { badRequest, methodNotAllowed, notFound } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore, STORES, type Store } from '../core/stores.js';
-import { getReferencedId, type StoreHooks, toNewEntity } from './hooks.js';
+import { readState } from '../packets/latest.js';
 import { type BodyDeps, jsonBody } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
@@ -20,7 +14,13 @@ import { listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../platform/http/query-params.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
 import { type BulkDeps, changeMany, refuseSingleOnly, removeMany } from './bulk-routes.js';
+import { isByState, listByState, summarizeByState } from './by-state.js';
+import { createInAddedStore } from './custom-stores.js';
 import { changeOne, queueCheck, removeOne, type Writer } from './entity-writes.js';
+import { getReferencedId, type StoreHooks, toNewEntity } from './hooks.js';
+import { findPlace } from './place.js';
+import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from './read.js';
+import { getChangeable, shareEntity } from './write.js';
 
 export interface EntityDeps extends BulkDeps, BodyDeps {
   readonly findStore: (name: string, scope: Scope) => Promise<Store | null>;

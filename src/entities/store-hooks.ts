@@ -1,17 +1,17 @@
 /** Custom stores: checks their schema, creates their collection, and removes them only if they are empty. */
 
-import { addStore, assertEmptyStore, removeStore } from './custom-stores.js';
-import { findPlace } from './place.js';
-import { getEntity } from './read.js';
-import { badRequest, conflict } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
 import { type Caller, scopeOf } from '../core/access.js';
 import { ROOT_GROUP_ID } from '../core/builtin.js';
+import { badRequest, conflict } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { compileSchema } from '../core/schema/schema.js';
 import type { Store } from '../core/stores.js';
 import { builtInStore, STORES } from '../core/stores.js';
+import { addStore, assertEmptyStore, removeStore } from './custom-stores.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from './hooks.js';
+import { findPlace } from './place.js';
+import { getEntity } from './read.js';
 
 export interface StoreHookDeps extends HookDeps {
   /** Returns the store of this name if the scope may use it, otherwise null. */

@@ -1,8 +1,8 @@
 /** Writes entities of any store: creates, changes, shares, removes. Every write except creation needs a scope. */
 import { type Document, ObjectId } from 'mongodb';
-import { badRequest, conflict, forbidden, notFound, tooLarge, unavailable } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
 import { type Entity, merge, ownFields } from '../core/entity.js';
+import { badRequest, conflict, forbidden, notFound, tooLarge, unavailable } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import type { Store } from '../core/stores.js';
@@ -11,11 +11,11 @@ import { DOCUMENT_BYTES, toBson } from '../platform/mongo/bson/writer.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionName, collectionOf } from '../platform/mongo/schema/collections.js';
+import { findStored, parseKey } from '../platform/mongo/schema/lookup.js';
 import { toDocument, toEntity } from '../platform/mongo/schema/mapping.js';
 import { visibleExpression } from '../platform/mongo/schema/visibility.js';
 import { insertDocument } from './bulk-insert.js';
 import { updateDocument } from './bulk-update.js';
-import { findStored, parseKey } from '../platform/mongo/schema/lookup.js';
 import { toMergeFields } from './merge-patch.js';
 import { getEntity, withKey } from './read.js';
 

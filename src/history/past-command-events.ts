@@ -1,13 +1,13 @@
 /** Past commands as events: their creation and their outcomes. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import type { PastEventName, PastQuery } from './past-event.js';
 import { COMMAND_ENDS, commandPayload } from '../core/payload.js';
 import { builtInStore } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { toEntity } from '../platform/mongo/schema/mapping.js';
+import type { PastEventName, PastQuery } from './past-event.js';
 import { mergeParts, type PastEvent, type PastPart, readInParts, timesWithin, toPastEvent } from './past-parts.js';
 
 const COMMANDS = builtInStore('commands');

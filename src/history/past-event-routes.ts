@@ -1,22 +1,22 @@
 /** Routes: past events as lists, the event names, and the model of an object, compatible with programs for other platforms. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
-import { findVisibleObjects, listPastEvents, type PastPage } from './past-events.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { runList } from '../platform/mongo/driver/list-queue.js';
-import { findObjectIds, getEntity } from '../entities/read.js';
-import { getSource } from '../packets/source.js';
 import { addressesOf, permittedObjects } from '../core/access.js';
 import { LIMITS } from '../core/limits.js';
 import { splitList } from '../core/list.js';
 import { nodesOf } from '../core/model.js';
-import { PAST_EVENT_NAMES, type PastQuery, parsePastNames, parsePlace, placeToText } from './past-event.js';
 import { builtInStore } from '../core/stores.js';
+import { findObjectIds, getEntity } from '../entities/read.js';
+import { getSource } from '../packets/source.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseBound, parseCount, parseText } from '../platform/http/query-params.js';
 import { sendEntity, sendJson } from '../platform/http/responses.js';
+import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { runList } from '../platform/mongo/driver/list-queue.js';
+import { PAST_EVENT_NAMES, type PastQuery, parsePastNames, parsePlace, placeToText } from './past-event.js';
+import { findVisibleObjects, listPastEvents, type PastPage } from './past-events.js';
 
 export interface PastEventDeps extends ListDeps {
   readonly database: Database;

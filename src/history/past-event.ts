@@ -1,6 +1,7 @@
 /** Past events: parameters and positions of queries for the events of an interval. */
-import { badRequest } from '../core/errors.js';
+
 import { isId } from '../core/entity.js';
+import { badRequest } from '../core/errors.js';
 import { EVENT_NAMES, type EventName } from '../core/feed.js';
 
 /** The names of presence packets among past events; live, they are `object-packet` like all others. */

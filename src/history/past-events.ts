@@ -1,16 +1,16 @@
 /** Lists past events of objects in an interval: packets, commands and their outcomes, and changes of objects. */
 import { ObjectId } from 'mongodb';
-import { badRequest } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
+import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import { comparePlaces, type PastPlace, type PastQuery } from './past-event.js';
 import { builtInStore } from '../core/stores.js';
+import type { StreamChange } from '../platform/mongo/changes/decoder.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
-import type { StreamChange } from '../platform/mongo/changes/decoder.js';
 import { readCommandEvents } from './past-command-events.js';
+import { comparePlaces, type PastPlace, type PastQuery } from './past-event.js';
 import { type PastSubject, stampOf, timeOf, toPastObjectEvent } from './past-object-events.js';
 import { readPacketEvents } from './past-packet-events.js';
 import {

@@ -3,12 +3,12 @@ import { BSON, type Document, type ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { PACKET_FIELDS } from '../packets/packet.js';
-import type { PastEventName, PastPlace, PastQuery } from './past-event.js';
+import { PACKETS } from '../packets/packets.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { hasOthers } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { PACKETS } from '../packets/packets.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
+import type { PastEventName, PastPlace, PastQuery } from './past-event.js';
 import { isNew, type PastEvent, type PastPart, readInParts, timesWithin, toPastEvent, wants } from './past-parts.js';
 
 const NAMES: readonly PastEventName[] = ['object-packet', 'object-online', 'object-offline'];

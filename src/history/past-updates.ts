@@ -1,9 +1,16 @@
 /** Reads changes of objects in an interval from the oplog, as far back as it reaches. */
 import { MongoServerError } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import type { Database } from '../platform/mongo/driver/client.js';
 import type { StreamChange } from '../platform/mongo/changes/decoder.js';
-import { closeStream, dropStream, openStreamAt, readStream, type Stream, type StreamBatch } from '../platform/mongo/changes/stream.js';
+import {
+  closeStream,
+  dropStream,
+  openStreamAt,
+  readStream,
+  type Stream,
+  type StreamBatch,
+} from '../platform/mongo/changes/stream.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 
 const HISTORY_LOST = 286;
 const STORE = 'objects';

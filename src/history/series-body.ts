@@ -1,8 +1,8 @@
 /** Writes series as JSON in slices: a million numbers would block the event loop. */
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { ObjectSeries, Series } from './series.js';
 import { LIMITS } from '../core/limits.js';
 import type { SeriesQuery } from './series/query.js';
+import type { ObjectSeries, Series } from './series.js';
 
 const SLICE = 1_000;
 

@@ -1,12 +1,12 @@
 /** Passes the parameters of packets to the columns of a series, and yields to the event loop in between. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { LIMITS } from '../core/limits.js';
-import type { Column } from './series/column.js';
-import type { SeriesQuery } from './series/query.js';
+import type { PacketBatch } from '../packets/packet-stream.js';
 import { FieldFinder } from '../platform/mongo/bson/fields.js';
 import { numberAt } from '../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, int32 } from '../platform/mongo/bson/reader.js';
-import type { PacketBatch } from '../packets/packet-stream.js';
+import type { Column } from './series/column.js';
+import type { SeriesQuery } from './series/query.js';
 
 const { BOOLEAN, DOUBLE, INT32, INT64, NULL, STRING, UNDEFINED } = BSON_TYPES;
 /** How many packets are read between two checks of the clock. */

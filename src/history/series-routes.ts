@@ -1,20 +1,20 @@
 /** Routes: the values of objects' parameters over time, in columns. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { readHistory } from '../platform/mongo/driver/list-queue.js';
-import { findObjectId } from '../platform/mongo/schema/lookup.js';
-import { readSeries } from './series.js';
-import { getSource } from '../packets/source.js';
-import { badRequest } from '../core/errors.js';
 import { mayCall } from '../core/access.js';
+import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { splitList } from '../core/list.js';
-import { parseSeriesQuery, type SeriesQuery } from './series/query.js';
+import { getSource } from '../packets/source.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseBound, parseCount, parseText } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { readHistory } from '../platform/mongo/driver/list-queue.js';
+import { findObjectId } from '../platform/mongo/schema/lookup.js';
+import { parseSeriesQuery, type SeriesQuery } from './series/query.js';
+import { readSeries } from './series.js';
 import { toSeriesBody, toSeriesListBody } from './series-body.js';
 
 export interface SeriesDeps extends ListDeps {

@@ -3,16 +3,16 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { ObjectId } from 'mongodb';
 import { badRequest, tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import { bucketStarts } from './series/calendar.js';
-import { type Buckets, Column } from './series/column.js';
-import { checkCells, divideInterval, type SeriesQuery } from './series/query.js';
-import { createValueStores } from './series/value-store.js';
+import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
+import { PACKETS } from '../packets/packets.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createWorkClock, type WorkClock } from '../platform/mongo/driver/work-clock.js';
-import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
-import { PACKETS } from '../packets/packets.js';
+import { bucketStarts } from './series/calendar.js';
+import { type Buckets, Column } from './series/column.js';
+import { checkCells, divideInterval, type SeriesQuery } from './series/query.js';
+import { createValueStores } from './series/value-store.js';
 import { ColumnFeed } from './series-feed.js';
 
 /** The columns of an object, in the order of the parameters. */

@@ -1,18 +1,18 @@
 /** Routes: the track of an object as GeoJSON. */
 import { type Request, type RequestHandler, Router } from 'express';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { findTrack, type Track, type TrackQuery } from './exports/track.js';
-import { getSource, type Source } from '../packets/source.js';
 import { badRequest } from '../core/errors.js';
-import { EXPORT_TYPES } from './export-format.js';
 import type { Place } from '../core/geo.js';
 import { LIMITS } from '../core/limits.js';
-import type { Stop, Trip } from './trips.js';
+import { getSource, type Source } from '../packets/source.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseCount, parseDurationParam, parseFlag, parseListQuery } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { EXPORT_TYPES } from './export-format.js';
+import { findTrack, type Track, type TrackQuery } from './exports/track.js';
+import type { Stop, Trip } from './trips.js';
 
 export interface TrackDeps extends ListDeps {
   readonly database: Database;

@@ -1,7 +1,7 @@
 /** The live feed: receives changes in order and publishes their events to subscribers of every transport. */
 import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
-import { tooManyRequests } from '../core/errors.js';
 import type { Change } from '../core/change.js';
+import { tooManyRequests } from '../core/errors.js';
 import type { Listen } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { type BackfillOptions, createBackfill, isLongAgo, type ResumingClient } from './backfill.js';

@@ -1,9 +1,10 @@
 /** Look-ups for subscriptions, in a fair queue. */
-import type { FairQueue } from '../core/fair-queue.js';
-import type { Scope } from '../core/access.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { findObjectIds } from '../entities/read.js';
+
 import { findGroupIds } from '../accounts/group-moves.js';
+import type { Scope } from '../core/access.js';
+import type { FairQueue } from '../core/fair-queue.js';
+import { findObjectIds } from '../entities/read.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 
 export const createFinders = (database: Database, queue: FairQueue) => ({
   /** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. */

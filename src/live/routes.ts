@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 import { badRequest } from '../core/errors.js';
 import {
   type EventBatch,
@@ -18,9 +17,10 @@ import {
 import { LIMITS } from '../core/limits.js';
 import { callerOf } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
-import { onClientDisconnect } from '../platform/http/request-log.js';
 import { parseCount, parseText } from '../platform/http/query-params.js';
+import { onClientDisconnect } from '../platform/http/request-log.js';
 import { sendJson } from '../platform/http/responses.js';
+import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 
 export interface EventDeps {
   readonly listen: Listen;

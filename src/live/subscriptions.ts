@@ -1,9 +1,9 @@
 /** Subscribers of the feed: authenticates them, assigns them to rooms by permissions and filter, and ends them with their credentials. */
 import type { Logger } from 'pino';
 import type { Identify } from '../accounts/identify.js';
-import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../core/errors.js';
 import { addressesOf, type Caller, permittedObjects, type Scope, scopeOf } from '../core/access.js';
 import type { Change } from '../core/change.js';
+import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../core/errors.js';
 import type { EventFilter, ListenRequest, Sink } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';

@@ -1,8 +1,8 @@
 /** The parameters of paths and queries. Operations refer to them by name. */
 import { FIRST_USER_ID } from '../core/builtin.js';
 import { COMMAND_STATUSES } from '../core/command.js';
-import { EXPORT_TYPES } from '../history/export-format.js';
 import { LIMITS } from '../core/limits.js';
+import { EXPORT_TYPES } from '../history/export-format.js';
 import { PAST_EVENT_NAMES } from '../history/past-event.js';
 import { EXAMPLE_ID } from './examples.js';
 import type { Part } from './schema-part.js';

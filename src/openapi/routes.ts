@@ -1,10 +1,10 @@
 /** Routes: the OpenAPI and AsyncAPI documents, and a page to read and try the interface. */
 import { type RequestHandler, type Response, Router } from 'express';
 import swaggerUi from 'swagger-ui-express';
-import { createAsyncApi } from './asyncapi.js';
-import { createOpenApi } from './openapi.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { sendJson } from '../platform/http/responses.js';
+import { createAsyncApi } from './asyncapi.js';
+import { createOpenApi } from './openapi.js';
 
 /** The documents contain no stored data, so they need no login. */
 export function createDocumentRouter(): Router {

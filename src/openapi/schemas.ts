@@ -1,6 +1,7 @@
 /** Creates JSON Schemas of entities, packets and commands from the validation schemas and the limits. */
-import { ERROR_KINDS } from '../core/errors.js';
+
 import { COMMAND_STATUSES } from '../core/command.js';
+import { ERROR_KINDS } from '../core/errors.js';
 import { EVENT_NAMES } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES, type Store } from '../core/stores.js';

@@ -1,9 +1,9 @@
 /** Finds the stored packets of messages that are sent again. */
 import { type Document, ObjectId } from 'mongodb';
-import type { Packet } from './packet.js';
 import { toPacketKey } from '../platform/mongo/bson/packet-key.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { toEntity } from '../platform/mongo/schema/mapping.js';
+import type { Packet } from './packet.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
 /** Maps packets with a duplicate `_id` to the stored ones; null for a stored one that was removed meanwhile. */

@@ -2,12 +2,12 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import type { Message, Packet, PacketSource } from './packet.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isDuplicate, toDatabaseError, withTimeout } from '../platform/mongo/driver/errors.js';
 import { insertTogether, type Write } from '../platform/mongo/driver/retryable-write.js';
 import { findStored } from './duplicates.js';
 import { createInsertOrder } from './insert-order.js';
+import type { Message, Packet, PacketSource } from './packet.js';
 import { PACKETS } from './packets.js';
 import { createPendingPackets } from './pending-bytes.js';
 import { type PacketWrites, toPacketWrites } from './stored-packets.js';

@@ -5,13 +5,13 @@
 import { type Binary, BSON, BSONType, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { distinctPaths } from '../core/list.js';
-import { PACKET_FIELDS, type Packet } from './packet.js';
 import { builtInStore } from '../core/stores.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import { findField, hasOthers, readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { projectionOf, toEntity } from '../platform/mongo/schema/mapping.js';
+import { PACKET_FIELDS, type Packet } from './packet.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
 const OBJECTS = 'objects';

@@ -4,9 +4,9 @@ import type { Change } from '../core/change.js';
 import { isId } from '../core/entity.js';
 import { LIMITS } from '../core/limits.js';
 import { type Declarations, declarationsOf } from '../core/model.js';
+import { createReadThroughCache } from '../platform/cache.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import { createReadThroughCache } from '../platform/cache.js';
 
 export interface ModelFinder {
   /** A missing model declares nothing. */

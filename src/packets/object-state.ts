@@ -4,9 +4,9 @@ import type { Store } from '../core/stores.js';
 import type { JsonWriter } from '../platform/mongo/bson/json-writer.js';
 import type { PrepareExtra } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { projectionOf } from '../platform/mongo/schema/mapping.js';
 import { findStates } from './latest.js';
 import { findLatestValues } from './latest-values.js';
-import { projectionOf } from '../platform/mongo/schema/mapping.js';
 
 /** The fields to show. `isOfEach` shows the latest value of each parameter instead of the state. */
 export interface Shown {

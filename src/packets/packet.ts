@@ -1,6 +1,7 @@
 /** Converts messages of devices to packets: checked against the object's model, stamped with the server's time. */
-import { badRequest } from '../core/errors.js';
+
 import { isId } from '../core/entity.js';
+import { badRequest } from '../core/errors.js';
 import { checkJson, isFieldName, isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { type Declarations, memberAt, toType } from '../core/model.js';

@@ -1,8 +1,8 @@
 /** Reads packets of objects, by interval or one by one, and removes them. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { badRequest, notFound } from '../core/errors.js';
 import { isId } from '../core/entity.js';
+import { badRequest, notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
 import { createBufferPool } from '../platform/mongo/bson/buffer-pool.js';

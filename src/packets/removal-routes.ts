@@ -1,13 +1,13 @@
 /** Removes the packets of an interval of an object, in the background. */
 import type { Request, RequestHandler, Response } from 'express';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { countInterval, type PacketInterval, type Removals, toFields } from './removals.js';
-import { getSource } from './source.js';
 import { badRequest } from '../core/errors.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseBound, parseDryRun } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { countInterval, type PacketInterval, type Removals, toFields } from './removals.js';
+import { getSource } from './source.js';
 
 export interface RemovalDeps extends ListDeps {
   readonly database: Database;

@@ -1,23 +1,23 @@
 /** Routes: store, list and read the packets of objects. */
 
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { ModelFinder } from './models.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import type { Ingest } from './ingest.js';
-import { listPackets, readPacket, summarizePackets } from './packets.js';
-import { getSource, type Source } from './source.js';
-import { mapInSlices } from '../core/slices.js';
 import { LIMITS } from '../core/limits.js';
 import type { ListQuery } from '../core/list.js';
 import type { Declarations } from '../core/model.js';
-import { type Message, parseMessageAt, parseMessages } from './packet.js';
+import { mapInSlices } from '../core/slices.js';
 import { type BodyDeps, jsonBody } from '../platform/http/body.js';
 import { scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseFields, parseListQuery } from '../platform/http/query-params.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import type { Ingest } from './ingest.js';
+import type { ModelFinder } from './models.js';
+import { type Message, parseMessageAt, parseMessages } from './packet.js';
+import { listPackets, readPacket, summarizePackets } from './packets.js';
 import { type RemovalDeps, removePacketsOf } from './removal-routes.js';
+import { getSource, type Source } from './source.js';
 
 export interface PacketDeps extends RemovalDeps, BodyDeps {
   readonly database: Database;

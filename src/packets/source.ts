@@ -1,12 +1,12 @@
 /** The object that packets are read from or stored for. */
 import { BSONType } from 'mongodb';
-import { notFound } from '../core/errors.js';
 import type { Scope } from '../core/access.js';
-import type { PacketSource } from './packet.js';
+import { notFound } from '../core/errors.js';
 import { builtInStore } from '../core/stores.js';
 import { findField, readObjectId, readText } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findByKey } from '../platform/mongo/schema/lookup.js';
+import type { PacketSource } from './packet.js';
 
 /** A source of packets with its model. */
 export type Source = PacketSource & { readonly modelId: string };

@@ -1,12 +1,12 @@
 /** Converts messages to packets and to their stored form. */
 import { type Document, ObjectId } from 'mongodb';
 import { tooLarge } from '../core/errors.js';
-import { mapInSlices } from '../core/slices.js';
 import { LIMITS } from '../core/limits.js';
-import { type Message, type Packet, type PacketSource, toPacket } from './packet.js';
+import { mapInSlices } from '../core/slices.js';
 import { NewPacketKey } from '../platform/mongo/bson/packet-key.js';
 import { toBson } from '../platform/mongo/bson/writer.js';
 import type { Write } from '../platform/mongo/driver/retryable-write.js';
+import { type Message, type Packet, type PacketSource, toPacket } from './packet.js';
 
 export interface PacketWrites {
   readonly packets: readonly Packet[];

@@ -1,9 +1,9 @@
 /** Turns the tasks of all held partitions into outputs, and commits them together: one transaction at a time. */
 import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
-import { type Commits, FencedError, type OutputWrite } from './commit.js';
-import { toApiError } from '../core/errors.js';
 import { backoffMs } from '../core/backoff.js';
+import { toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { type Commits, FencedError, type OutputWrite } from './commit.js';
 import type { Holding } from './holding.js';
 import { findWaiting, type Part, type PartOptions, preparePart, prepareParts } from './parts.js';
 

@@ -5,13 +5,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { createCommits } from './commit.js';
 import { backoffMs } from '../core/backoff.js';
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import { catchUp } from './catch-up.js';
+import { createCommits } from './commit.js';
 import { type Committer, createCommitter } from './committer.js';
 import { addTasks, areFull, type Holding, type PlannedTask, pushTasks } from './holding.js';
 import { type Leases, startLeases } from './leases.js';

@@ -1,7 +1,8 @@
 /** A partition in the memory of its owner: where it is, and the tasks that wait to be committed. */
-import type { StoredPartition } from './partitions.js';
+
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
+import type { StoredPartition } from './partitions.js';
 import type { Hold, Task } from './processor.js';
 
 /** A task, and the processor that planned it. */

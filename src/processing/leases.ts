@@ -1,7 +1,10 @@
 /** Keeps the leases of an instance: renews them, takes partitions that are free, and gives some back when an instance joins. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { findBalance } from './balance.js';
 import type { Commits } from './commit.js';
+import { createHolding, type Holding } from './holding.js';
 import {
   createPartitions,
   type Membership,
@@ -11,9 +14,6 @@ import {
   renewPartitions,
   takePartition,
 } from './partitions.js';
-import { LIMITS } from '../core/limits.js';
-import { findBalance } from './balance.js';
-import { createHolding, type Holding } from './holding.js';
 
 export interface LeaseOptions {
   readonly database: Database;

@@ -1,6 +1,7 @@
 /** What is committed together: some tasks of each partition, in turn, and their outputs. */
-import type { Advance } from './commit.js';
+
 import { LIMITS } from '../core/limits.js';
+import type { Advance } from './commit.js';
 import { type Holding, type PlannedTask, returnTasks, takeTasks } from './holding.js';
 import type { Outputs, Processor } from './processor.js';
 

@@ -1,6 +1,7 @@
 /** The interface between the engine and its users: they turn changes into tasks, and tasks into outputs. */
-import type { OutputWrite } from './commit.js';
+
 import type { Change } from '../core/change.js';
+import type { OutputWrite } from './commit.js';
 
 /** A partition that this instance owns. */
 export interface Hold {

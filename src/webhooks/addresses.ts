@@ -2,8 +2,8 @@
 import { isIP, type LookupFunction } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { badRequest } from '../core/errors.js';
-import { isAllowedAddress, type Network } from './address-policy.js';
 import { LIMITS } from '../core/limits.js';
+import { isAllowedAddress, type Network } from './address-policy.js';
 import type { FoundAddress, Resolve } from './names.js';
 
 /** The reason for which nothing was connected to. */

@@ -1,7 +1,7 @@
 /** Deliveries as those see them who see their handler: listed, counted, and asked to be sent again. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { conflict, notFound } from '../core/errors.js';
 import { isId } from '../core/entity.js';
+import { conflict, notFound } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';

@@ -1,8 +1,9 @@
 /** One attempt to deliver messages: checks rights, sends, and stores the result. */
-import type { Database } from '../platform/mongo/driver/client.js';
-import { assignBatch, type Delivery, type DeliveryResult, newDeliveryId } from './deliveries.js';
+
 import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import type { BreakerAttempt } from './breaker.js';
+import { assignBatch, type Delivery, type DeliveryResult, newDeliveryId } from './deliveries.js';
 import { toBatchBody } from './message.js';
 import { isSuccess, type Receiver, sendMessage } from './receiver.js';
 import type { RequestOutcome } from './request.js';

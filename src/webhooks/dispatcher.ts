@@ -1,7 +1,8 @@
 /** All queues of this instance: of each partition that it owns one for each webhook that has something to send. */
-import { type Delivery, loadBacklog, takePoked } from './deliveries.js';
+
 import { LIMITS } from '../core/limits.js';
 import type { Hold } from '../processing/processor.js';
+import { type Delivery, loadBacklog, takePoked } from './deliveries.js';
 import { type DeliveryParts, deliver, UNTRIED_WAIT_MS } from './delivery.js';
 import { block, closeQueue, createQueue, offer, pump, type Queue, recheck, unblock } from './queue.js';
 import { createReceivers, type Receivers } from './receivers.js';

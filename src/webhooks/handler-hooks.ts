@@ -1,17 +1,17 @@
 /** Handlers: one with an address is a webhook, with a secret of its own, and no more rights than those who set it up. */
 import { isDeepStrictEqual } from 'node:util';
-import { findPlace } from '../entities/place.js';
-import { getEntity } from '../entities/read.js';
-import { createEntity } from '../entities/write.js';
-import { removeDeliveries } from './delivery-upkeep.js';
-import { countWebhooks, type Editor } from './handlers.js';
-import { conflict } from '../core/errors.js';
 import { type Caller, scopeOf } from '../core/access.js';
+import { conflict } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { parseUrl, parseWebhook } from '../core/webhook.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from '../entities/hooks.js';
+import { findPlace } from '../entities/place.js';
+import { getEntity } from '../entities/read.js';
+import { createEntity } from '../entities/write.js';
+import { removeDeliveries } from './delivery-upkeep.js';
+import { countWebhooks, type Editor } from './handlers.js';
 
 export const editorOf = ({ userId, scopes }: Caller): Editor => ({ userId, scopes });
 

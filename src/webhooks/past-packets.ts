@@ -4,15 +4,15 @@ import { type AccessFields, audienceOf, type Scope } from '../core/access.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
+import { PACKETS } from '../packets/packets.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { readObjectId, readShownId } from '../platform/mongo/bson/reader.js';
-import { type ObjectFacts, toFacts } from './object-facts.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import { PACKETS } from '../packets/packets.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
+import { type ObjectFacts, toFacts } from './object-facts.js';
 
 /** An object, with those who may see it and what selects it. */
 export interface PastObject {

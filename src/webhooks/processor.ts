@@ -1,13 +1,13 @@
 /** Webhooks as a user of the engine: changes become rows of the outbox. */
 
-import { type ObjectFacts, toFacts } from './object-facts.js';
-import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from './deliveries.js';
-import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { secondsOf } from '../core/position.js';
+import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
 import { type Hold, NO_TASKS, type Outputs, type Processor, type Task } from '../processing/processor.js';
+import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from './deliveries.js';
 import { type EventMessage, toBody } from './message.js';
+import { type ObjectFacts, toFacts } from './object-facts.js';
 import type { Registry } from './registry.js';
 import { isSelected, namesOf, needsFacts, partitionFor } from './selection.js';
 import type { Webhook } from './webhook.js';

@@ -2,10 +2,11 @@
  * Keeps the queue of each handler within its bound. Adds up what this instance stores, and counts a queue only when it may have
  * exceeded its bound since the last count, because a count takes as long as the queue is.
  */
+
+import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Delivery } from './deliveries.js';
 import { countQueue, giveUpOldest, type QueueSize, trimDead } from './delivery-upkeep.js';
-import { LIMITS } from '../core/limits.js';
 
 export interface QueueBoundOptions {
   readonly database: Database;

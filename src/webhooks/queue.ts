@@ -2,10 +2,11 @@
  * The messages of one webhook and partition, in order per object. Memory holds the oldest messages that can be sent; the rest are
  * read when memory is available. Only the object whose message failed waits.
  */
-import type { Database } from '../platform/mongo/driver/client.js';
-import { type Delivery, loadPending } from './deliveries.js';
+
 import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import type { Hold } from '../processing/processor.js';
+import { type Delivery, loadPending } from './deliveries.js';
 
 export interface QueueParts {
   readonly database: Database;

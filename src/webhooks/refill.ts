@@ -1,5 +1,7 @@
 /** The messages of an interval out of the stored packets, where the history that would give them is gone. */
 import { createHash } from 'node:crypto';
+import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import {
   listPastObjects,
@@ -8,8 +10,6 @@ import {
   readStoredPackets,
   type StoredInterval,
 } from './past-packets.js';
-import type { JsonObject } from '../core/json.js';
-import { LIMITS } from '../core/limits.js';
 import { createBodies, type MakeBody, type MessageTask, toTask } from './processor.js';
 import type { Registry } from './registry.js';
 import { isSelected, namesOf, partitionFor } from './selection.js';

@@ -1,12 +1,13 @@
 /** The webhooks of the installation, and which of them receive an event. Updated from changes. */
-import type { Database } from '../platform/mongo/driver/client.js';
-import { loadHandler, loadHandlers, type StoredHandler } from './handlers.js';
-import { toApiError } from '../core/errors.js';
-import type { Limits, LiveEvent } from '../live/events.js';
+
 import { ACCESS_FIELDS } from '../core/access.js';
 import { type Change, mayHaveChanged } from '../core/change.js';
 import { isId } from '../core/entity.js';
+import { toApiError } from '../core/errors.js';
 import { parseWebhook, type WebhookSettings } from '../core/webhook.js';
+import type { Limits, LiveEvent } from '../live/events.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { loadHandler, loadHandlers, type StoredHandler } from './handlers.js';
 import { type RightsParts, toWebhook } from './rights.js';
 import { maySend, type Webhook } from './webhook.js';
 

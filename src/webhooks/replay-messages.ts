@@ -1,17 +1,18 @@
 /** Reads the next messages of a replay: after a position out of the history, of an interval out of the stored packets. */
-import type { ObjectFacts } from './object-facts.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import type { Delivery } from './deliveries.js';
-import { listPastObjects, listPastPackets, type PastObject } from './past-packets.js';
-import type { Replay, ReplayPlace } from './replay-store.js';
-import { isPublishable, toPastEvents } from '../live/events.js';
+
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
+import { isPublishable, toPastEvents } from '../live/events.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import type { Delivery } from './deliveries.js';
 import { toBody } from './message.js';
+import type { ObjectFacts } from './object-facts.js';
+import { listPastObjects, listPastPackets, type PastObject } from './past-packets.js';
 import { findFactsOf, timeOf } from './processor.js';
 import { toPacketMessages, toPastId } from './refill.js';
 import { isMatchedBy } from './registry.js';
+import type { Replay, ReplayPlace } from './replay-store.js';
 import { isSelected, namesOf, needsFacts, partitionFor } from './selection.js';
 import type { Webhook } from './webhook.js';
 

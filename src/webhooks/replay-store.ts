@@ -2,11 +2,11 @@
 import { type Document, ObjectId } from 'mongodb';
 import { ApiError, conflict, tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import type { ReplayRange } from './replay.js';
+import type { Requester } from '../packets/removals.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import type { Requester } from '../packets/removals.js';
 import type { PacketPlace } from './past-packets.js';
+import type { ReplayRange } from './replay.js';
 
 /** Everything before it is done. */
 export interface ReplayPlace {

@@ -3,18 +3,18 @@
  * receiver takes them, so that a long one delays neither others nor what happens meanwhile.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import type { OpenHistory } from '../core/change.js';
+import { badRequest, conflict } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { insertReplayed } from './deliveries.js';
 import { countPending } from './delivery-upkeep.js';
 import { loadHandler } from './handlers.js';
-import { advanceReplay, loadReplays, type Replay, removeReplay, storeReplay } from './replay-store.js';
-import { badRequest, conflict } from '../core/errors.js';
-import type { OpenHistory } from '../core/change.js';
-import { LIMITS } from '../core/limits.js';
-import type { ReplayRange } from './replay.js';
 import type { Registry } from './registry.js';
+import type { ReplayRange } from './replay.js';
 import { type ReplayParts, readReplay } from './replay-messages.js';
+import { advanceReplay, loadReplays, type Replay, removeReplay, storeReplay } from './replay-store.js';
 
 export interface ReplayOptions extends ReplayParts {
   readonly registry: Registry;

@@ -1,8 +1,8 @@
 /** One request to a receiver: to an address that is allowed, with an end, and with what it answered. */
 import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as sendHttp } from 'node:http';
 import { Agent as HttpsAgent, request as sendHttps } from 'node:https';
-import type { Network } from './address-policy.js';
 import { LIMITS } from '../core/limits.js';
+import type { Network } from './address-policy.js';
 import { checkLiteral, createLookup } from './addresses.js';
 import type { Resolve } from './names.js';
 

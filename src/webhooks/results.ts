@@ -1,10 +1,10 @@
 /** Stores how attempts ended, those of one moment together. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { backoffMs } from '../core/backoff.js';
+import { toApiError } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { type DeliveryResult, storeResults } from './deliveries.js';
-import { toApiError } from '../core/errors.js';
-import { backoffMs } from '../core/backoff.js';
-import { LIMITS } from '../core/limits.js';
 
 const FIRST_PAUSE_MS = 50;
 

@@ -1,9 +1,9 @@
 /** What a handler becomes when it runs: the rights of those behind it, as they are now. */
 import type { Account } from '../accounts/accounts.js';
-import type { StoredHandler } from './handlers.js';
 import { addressesOf, permittedObjects, type Scope, scopeOf } from '../core/access.js';
 import { isId } from '../core/entity.js';
 import type { WebhookSettings } from '../core/webhook.js';
+import type { StoredHandler } from './handlers.js';
 import type { Rights, Webhook } from './webhook.js';
 
 export interface RightsParts {

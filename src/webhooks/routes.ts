@@ -1,25 +1,25 @@
 /** Webhooks beside the generic routes of handlers: what was delivered, again, a test, another secret. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Database } from '../platform/mongo/driver/client.js';
+import type { Entity } from '../core/entity.js';
+import { conflict } from '../core/errors.js';
+import type { FairQueue } from '../core/fair-queue.js';
+import { type JsonObject, parseObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
 import { getChangeable } from '../entities/write.js';
 import type { Requester } from '../packets/removals.js';
-import { listDeliveries, retryDelivery, summarizeDeliveries } from './delivery-lists.js';
-import { rotateSecret } from './handlers.js';
-import { conflict } from '../core/errors.js';
-import type { FairQueue } from '../core/fair-queue.js';
-import type { Entity } from '../core/entity.js';
-import { type JsonObject, parseObject } from '../core/json.js';
-import { LIMITS } from '../core/limits.js';
-import { parseReplay, type ReplayRange, toRangeFields, toRangeTexts } from './replay.js';
-import { builtInStore } from '../core/stores.js';
-import { editorOf } from './handler-hooks.js';
 import { type BodyDeps, jsonBody } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseListQuery } from '../platform/http/query-params.js';
 import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { listDeliveries, retryDelivery, summarizeDeliveries } from './delivery-lists.js';
+import { editorOf } from './handler-hooks.js';
+import { rotateSecret } from './handlers.js';
+import { parseReplay, type ReplayRange, toRangeFields, toRangeTexts } from './replay.js';
 
 export interface WebhookDeps extends ListDeps, BodyDeps {
   readonly database: Database;

@@ -1,9 +1,10 @@
 /** Which webhooks an event goes to, beside rights, and by which names. Pure. */
-import type { ObjectFacts } from './object-facts.js';
+
 import { PRESENCE_EVENTS } from '../core/event-names.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { partitionOf } from '../processing/processor.js';
+import type { ObjectFacts } from './object-facts.js';
 import type { Webhook } from './webhook.js';
 
 /** Whether the webhook selects by what has to be known of the object. */

@@ -1,15 +1,9 @@
 /** Keeps the outbox bounded while the service runs: queues that are too long, messages that are too old, handlers that are gone. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
-import {
-  countWaiting,
-  findDeliveryHandlers,
-  giveUpLate,
-  removeDeliveries,
-  trimDead,
-} from './delivery-upkeep.js';
-import { LIMITS } from '../core/limits.js';
+import { countWaiting, findDeliveryHandlers, giveUpLate, removeDeliveries, trimDead } from './delivery-upkeep.js';
 import { createQueueBound, type QueueBound } from './queue-bound.js';
 
 export interface UpkeepOptions {

@@ -1,7 +1,8 @@
 /** A webhook as it runs: its settings, and what it may send. */
-import type { StoredHandler } from './handlers.js';
+
 import type { Scope } from '../core/access.js';
 import type { WebhookSettings } from '../core/webhook.js';
+import type { StoredHandler } from './handlers.js';
 
 export interface Rights {
   /** What the owner sees. */

@@ -1,22 +1,22 @@
 /** Webhooks: the handlers, what is to be sent to them, and how it is sent. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Account } from '../accounts/accounts.js';
-import { createObjectFacts } from './object-facts.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { newDeliveryId } from './deliveries.js';
-import { deactivateHandler, loadHandler } from './handlers.js';
 import type { Scope } from '../core/access.js';
-import type { Network } from './address-policy.js';
 import { backoffMs } from '../core/backoff.js';
 import type { Change } from '../core/change.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { parseWebhook } from '../core/webhook.js';
+import type { Database } from '../platform/mongo/driver/client.js';
 import type { Processor } from '../processing/processor.js';
+import type { Network } from './address-policy.js';
+import { newDeliveryId } from './deliveries.js';
 import type { Outcome } from './delivery.js';
 import { createDispatcher, type Dispatcher } from './dispatcher.js';
+import { deactivateHandler, loadHandler } from './handlers.js';
 import { toBody, toMessageId } from './message.js';
 import type { Resolve } from './names.js';
+import { createObjectFacts } from './object-facts.js';
 import { createProcessor, type MessageTask } from './processor.js';
 import { sendMessage } from './receiver.js';
 import { refill } from './refill.js';

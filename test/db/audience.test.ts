@@ -1,10 +1,10 @@
 /** Who reads the packets of many objects: asked for together, and kept true by changes. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
-import { type AudienceCache, createAudienceCache } from '../../src/live/audience.js';
-import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
+import { type AudienceCache, createAudienceCache } from '../../src/live/audience.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { testUri } from '../support/fixture.js';
 
 const owner = new ObjectId();

@@ -1,9 +1,9 @@
 /** How many security events are stored: few of a flood, and all of other users. */
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { type Audit, type AuditEntry, createAudit } from '../../src/accounts/audit.js';
 import { LIMITS } from '../../src/core/limits.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 

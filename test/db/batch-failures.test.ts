@@ -1,20 +1,20 @@
 /** What goes to the database together: one that the database does not take, for whatever reason, fails alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BSON, type Document, ObjectId } from 'mongodb';
-import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createAudit } from '../../src/accounts/audit.js';
-import { findStored } from '../../src/platform/mongo/schema/lookup.js';
+import { scopeOf } from '../../src/core/access.js';
+import type { Entity } from '../../src/core/entity.js';
+import { toApiError } from '../../src/core/errors.js';
+import { builtInStore } from '../../src/core/stores.js';
+import { createDigest } from '../../src/devices/dedup-id.js';
+import { createPresence } from '../../src/devices/presence/presence.js';
 import { readChanged } from '../../src/entities/read.js';
 import { changeEntity, createEntity, newId } from '../../src/entities/write.js';
 import { createIngest } from '../../src/packets/ingest.js';
 import { findState } from '../../src/packets/latest.js';
-import { toApiError } from '../../src/core/errors.js';
-import { scopeOf } from '../../src/core/access.js';
-import type { Entity } from '../../src/core/entity.js';
 import { createStampClock } from '../../src/packets/packet.js';
-import { builtInStore } from '../../src/core/stores.js';
-import { createDigest } from '../../src/devices/dedup-id.js';
-import { createPresence } from '../../src/devices/presence/presence.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
+import { findStored } from '../../src/platform/mongo/schema/lookup.js';
 import { useService } from '../support/fixture.js';
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 import { until } from '../support/until.js';

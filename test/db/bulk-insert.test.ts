@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MongoClient } from 'mongodb';
-import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { createEntity, newId } from '../../src/entities/write.js';
-import { toApiError } from '../../src/core/errors.js';
 import type { Entity } from '../../src/core/entity.js';
+import { toApiError } from '../../src/core/errors.js';
 import { builtInStore } from '../../src/core/stores.js';
+import { createEntity, newId } from '../../src/entities/write.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

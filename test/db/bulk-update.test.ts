@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
-import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { readChanged } from '../../src/entities/read.js';
-import { changeEntity, createEntity, newId, shareEntity } from '../../src/entities/write.js';
-import { toApiError } from '../../src/core/errors.js';
 import { scopeOf } from '../../src/core/access.js';
 import type { Entity } from '../../src/core/entity.js';
+import { toApiError } from '../../src/core/errors.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { builtInStore } from '../../src/core/stores.js';
+import { readChanged } from '../../src/entities/read.js';
+import { changeEntity, createEntity, newId, shareEntity } from '../../src/entities/write.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

@@ -12,9 +12,9 @@ import {
   releaseCommands,
   type StoredCommand,
 } from '../../src/commands/command-store.js';
-import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { scopeOf } from '../../src/core/access.js';
 import type { Page } from '../../src/core/list.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
 
 const NOW = Date.now();

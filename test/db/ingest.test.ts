@@ -1,11 +1,11 @@
 /** Packets are stored in groups; each sender is answered as if it had been alone. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, type Document, MongoClient, ObjectId } from 'mongodb';
+import { LIMITS } from '../../src/core/limits.js';
+import { createIngest, type Ingest } from '../../src/packets/ingest.js';
+import { createStampClock, type Message, type PacketSource } from '../../src/packets/packet.js';
 import { packetIdIn, toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { createIngest, type Ingest } from '../../src/packets/ingest.js';
-import { LIMITS } from '../../src/core/limits.js';
-import { createStampClock, type Message, type PacketSource } from '../../src/packets/packet.js';
 import { type Answer, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 

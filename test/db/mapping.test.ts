@@ -1,9 +1,9 @@
 /** The border to MongoDB: an entity as a document and back, and faults of the driver as errors of ours. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
+import { builtInStore } from '../../src/core/stores.js';
 import { toDatabaseError } from '../../src/platform/mongo/driver/errors.js';
 import { projectionOf, toDocument, toEntity } from '../../src/platform/mongo/schema/mapping.js';
-import { builtInStore } from '../../src/core/stores.js';
 import { testUri } from '../support/fixture.js';
 
 let client: MongoClient;

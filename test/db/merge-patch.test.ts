@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
-import { toMergeFields } from '../../src/entities/merge-patch.js';
-import { toDocument } from '../../src/platform/mongo/schema/mapping.js';
 import { merge } from '../../src/core/entity.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { builtInStore } from '../../src/core/stores.js';
+import { toMergeFields } from '../../src/entities/merge-patch.js';
+import { toDocument } from '../../src/platform/mongo/schema/mapping.js';
 import { testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

@@ -1,13 +1,13 @@
 /** Packets as a stream of batches: all of them, in order, each once, also where its cursor is lost on the way. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { BSON, type Document, ObjectId } from 'mongodb';
+import { badRequest } from '../../src/core/errors.js';
+import { type PacketReading, streamPackets } from '../../src/packets/packet-stream.js';
+import { createFairness } from '../../src/platform/fairness.js';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
 import { withListRequest } from '../../src/platform/mongo/driver/list-queue.js';
-import { type PacketReading, streamPackets } from '../../src/packets/packet-stream.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
-import { badRequest } from '../../src/core/errors.js';
-import { createFairness } from '../../src/platform/fairness.js';
 import { testUri } from '../support/fixture.js';
 
 const objectId = new ObjectId();

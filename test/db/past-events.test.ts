@@ -1,12 +1,12 @@
 /** Past events of many objects and packets: complete and in order over many pages, and at a bounded cost in the database. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
-import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
-import { listPastEvents } from '../../src/history/past-events.js';
-import { readPastUpdates } from '../../src/history/past-updates.js';
-import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { PAST_EVENT_NAMES, type PastEventName, type PastPlace } from '../../src/history/past-event.js';
+import { listPastEvents } from '../../src/history/past-events.js';
+import { readPastUpdates } from '../../src/history/past-updates.js';
+import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
 
 const service = useService();

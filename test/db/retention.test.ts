@@ -1,9 +1,9 @@
 /** Which packets are removed: those older than their model or the installation permits, and those without an object. */
 import { describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { createSweeper } from '../../src/packets/retention.js';
 import { LIMITS } from '../../src/core/limits.js';
+import { createSweeper } from '../../src/packets/retention.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { expectRefusal } from '../support/answers.js';
 import { startTestService, testUri, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';

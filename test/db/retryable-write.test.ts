@@ -1,14 +1,14 @@
 /** Groups of writes whose answer is lost: sent again, executed once, and acknowledged to every sender. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Binary, type Document, ObjectId } from 'mongodb';
-import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
-import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { changeEntity, createEntity, newId } from '../../src/entities/write.js';
-import { createIngest } from '../../src/packets/ingest.js';
 import { scopeOf } from '../../src/core/access.js';
 import type { Entity } from '../../src/core/entity.js';
-import { createStampClock } from '../../src/packets/packet.js';
 import { builtInStore } from '../../src/core/stores.js';
+import { changeEntity, createEntity, newId } from '../../src/entities/write.js';
+import { createIngest } from '../../src/packets/ingest.js';
+import { createStampClock } from '../../src/packets/packet.js';
+import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
+import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 

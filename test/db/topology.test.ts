@@ -1,12 +1,12 @@
 /** A server that refuses a raw read since it is no primary any more: what it says of itself must not confuse the driver. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Long, ObjectId } from 'mongodb';
-import { createClient, type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
+import { scopeOf } from '../../src/core/access.js';
+import { toApiError } from '../../src/core/errors.js';
+import { builtInStore, type Store } from '../../src/core/stores.js';
 import { getEntity } from '../../src/entities/read.js';
 import { createEntity, newId } from '../../src/entities/write.js';
-import { toApiError } from '../../src/core/errors.js';
-import { scopeOf } from '../../src/core/access.js';
-import { builtInStore, type Store } from '../../src/core/stores.js';
+import { createClient, type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 

@@ -2,10 +2,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
-import { prepareCollections } from '../../src/platform/mongo/schema/collections.js';
-import { isVisible, scopeFilter, visibilityIndexes, visibleExpression } from '../../src/platform/mongo/schema/visibility.js';
 import { addressesOf, audienceOf, scopeOf } from '../../src/core/access.js';
 import { builtInStore } from '../../src/core/stores.js';
+import { prepareCollections } from '../../src/platform/mongo/schema/collections.js';
+import {
+  isVisible,
+  scopeFilter,
+  visibilityIndexes,
+  visibleExpression,
+} from '../../src/platform/mongo/schema/visibility.js';
 import { testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 

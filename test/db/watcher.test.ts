@@ -1,12 +1,12 @@
 /** The watcher on a real change stream: every change once and in order, whatever happens to its cursor. */
 import { afterEach, expect, test } from '@jest/globals';
 import { Decimal128, type Document, type MongoClient, ObjectId } from 'mongodb';
+import type { Change } from '../../src/core/change.js';
+import { unavailable } from '../../src/core/errors.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { startWatcher, type Watcher } from '../../src/platform/mongo/changes/watcher.js';
 import { createWatcherClient, type Database } from '../../src/platform/mongo/driver/client.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
-import { unavailable } from '../../src/core/errors.js';
-import type { Change } from '../../src/core/change.js';
-import { LIMITS } from '../../src/core/limits.js';
 import { testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';

@@ -1,9 +1,9 @@
 /** Stores that tenants add: names tell nothing of other tenants, nothing that was acknowledged is lost, and there is an end of them. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { sweepStores } from '../../src/entities/custom-stores.js';
 import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
 import { LIMITS } from '../../src/core/limits.js';
+import { sweepStores } from '../../src/entities/custom-stores.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, useService } from '../support/fixture.js';

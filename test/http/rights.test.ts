@@ -1,8 +1,8 @@
 /** The rights of every caller on every route for an entity in every place, compared with docs/reference/permissions.md. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Document, ObjectId } from 'mongodb';
-import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
+import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { refusal } from '../support/answers.js';
 import { type Answer, useService } from '../support/fixture.js';
 import {

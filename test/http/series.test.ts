@@ -1,9 +1,9 @@
 /** Series of parameters: exact over real packets, for those who may see them, and refused where they cannot be. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
+import { parseSeriesQuery } from '../../src/history/series/query.js';
 import { readSeries } from '../../src/history/series.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
-import { parseSeriesQuery } from '../../src/history/series/query.js';
 import { useService } from '../support/fixture.js';
 import { naiveSeries, type Reading } from '../support/naive-series.js';
 

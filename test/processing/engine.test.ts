@@ -2,9 +2,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
-import { createClient, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import type { Change, HistoryPage } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
+import { createClient, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createEngine, type Engine } from '../../src/processing/engine.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { testUri } from '../support/fixture.js';

@@ -1,9 +1,9 @@
 /** The watcher on a database that answers with errors, late, or not at all: no kind of failure ends it. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/core/limits.js';
 import { startWatcher, type Watcher } from '../../src/platform/mongo/changes/watcher.js';
 import { createWatcherClient, type Database } from '../../src/platform/mongo/driver/client.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
-import { LIMITS } from '../../src/core/limits.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
 

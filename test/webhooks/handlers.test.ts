@@ -1,12 +1,12 @@
 /** Changes of handlers: the rights of a webhook are those of the user who set its address. */
 import { expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { changeEntity } from '../../src/entities/write.js';
-import { type HandlerHookDeps, handlerHooks } from '../../src/webhooks/handler-hooks.js';
 import { type Caller, scopeOf } from '../../src/core/access.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { builtInStore } from '../../src/core/stores.js';
+import { changeEntity } from '../../src/entities/write.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
+import { type HandlerHookDeps, handlerHooks } from '../../src/webhooks/handler-hooks.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { useReceiver, useWebhooks } from '../support/receiver.js';
 

@@ -1,10 +1,10 @@
 /** Which webhooks receive an event, while what decides it changes. */
 import { describe, expect, test } from '@jest/globals';
 import { createAccounts } from '../../src/accounts/accounts.js';
-import { databaseOf } from '../../src/platform/mongo/driver/client.js';
-import { findObjectIds } from '../../src/entities/read.js';
 import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
+import { findObjectIds } from '../../src/entities/read.js';
+import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createRegistry } from '../../src/webhooks/registry.js';
 import { useService } from '../support/fixture.js';
 import { useReceiver, useWebhooks } from '../support/receiver.js';

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'aedes';
 import { LRUCache } from 'lru-cache';
-import { toApiError, tooManyRequests } from '../../core/errors.js';
 import { cacheSize } from '../../core/cache-size.js';
 import type { Change } from '../../core/change.js';
+import { toApiError, tooManyRequests } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Presence } from '../presence/presence.js';
 import { createConnectFailures } from './connect-failures.js';

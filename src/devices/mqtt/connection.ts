@@ -1,7 +1,7 @@
 /** A device's connection to the broker: its identity, its published messages and its subscriptions. */
 import type { Client } from 'aedes';
-import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { LIMITS } from '../../core/limits.js';
+import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import { type ReceiveDeps, receive } from '../receive.js';
 import { isOwnFilter } from '../topics.js';

@@ -2,16 +2,16 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { DevicePasswords } from '../../accounts/device-passwords.js';
 import type { Identify } from '../../accounts/identify.js';
-import type { ModelFinder } from '../../packets/models.js';
-import type { DeviceRecord } from '../devices.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { getEntity } from '../../entities/read.js';
-import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';
 import { mayCall, scopeOf } from '../../core/access.js';
+import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Declarations } from '../../core/model.js';
 import { isValidOwnId } from '../../core/own-id.js';
 import { builtInStore } from '../../core/stores.js';
+import { getEntity } from '../../entities/read.js';
+import type { ModelFinder } from '../../packets/models.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import type { DeviceRecord } from '../devices.js';
 import { REPLACEMENT } from '../topics.js';
 import type { ConnectFailures } from './connect-failures.js';
 

@@ -3,17 +3,17 @@
  * detects the same silence; the offline packet has the same `_id` on every instance, so it is stored once.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { type DeviceRecord, findDevices, listOfflineAfter, parseOfflineAfter } from '../devices.js';
-import { findPresent } from '../presence-store.js';
-import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import type { Ingest } from '../../packets/ingest.js';
-import { findLastPacketTimes, type LastPacketTime } from '../../packets/last-packet-times.js';
 import { backoffMs } from '../../core/backoff.js';
 import { type Change, mayHaveChanged } from '../../core/change.js';
 import { isObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
+import type { Ingest } from '../../packets/ingest.js';
+import { findLastPacketTimes, type LastPacketTime } from '../../packets/last-packet-times.js';
+import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
+import { type DeviceRecord, findDevices, listOfflineAfter, parseOfflineAfter } from '../devices.js';
+import { findPresent } from '../presence-store.js';
 
 export interface OfflineTimeoutDeps {
   readonly database: Database;

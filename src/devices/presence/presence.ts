@@ -4,6 +4,15 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Ingest } from '../../packets/ingest.js';
+import { findLastPacketTimes, type LastPacketTime, readLastPacketTimes } from '../../packets/last-packet-times.js';
+import type { PacketSource } from '../../packets/packet.js';
+import { createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { isTransientError } from '../../platform/mongo/driver/errors.js';
+import { type Digest, packetIdOf } from '../dedup-id.js';
 import { type DeviceRecord, findDevices } from '../devices.js';
 import {
   claimPresences,
@@ -17,15 +26,6 @@ import {
   renewInstance,
   takeSilentInstance,
 } from '../presence-store.js';
-import { createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
-import { isTransientError } from '../../platform/mongo/driver/errors.js';
-import type { Ingest } from '../../packets/ingest.js';
-import { findLastPacketTimes, type LastPacketTime, readLastPacketTimes } from '../../packets/last-packet-times.js';
-import { unavailable } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
-import type { PacketSource } from '../../packets/packet.js';
-import { type Digest, packetIdOf } from '../dedup-id.js';
 import { createRetryQueue, runEach } from './retry-queue.js';
 import { createSerialRunner } from './serial-runner.js';
 

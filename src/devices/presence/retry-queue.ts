@@ -1,8 +1,8 @@
 /** Runs work for many devices in batches, and retries failed items with exponential backoff until they succeed. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { backoffMs } from '../../core/backoff.js';
 import { LIMITS } from '../../core/limits.js';
+import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { createSerialRunner } from './serial-runner.js';
 
 /** The failed items of a batch, with one error. */

@@ -1,7 +1,7 @@
 /** The interface of export formats: each writes packets as text from BSON bytes. */
 import type { ErrorBody } from '../../core/errors.js';
-import type { JsonWriter } from '../../platform/mongo/bson/json-writer.js';
 import type { PacketBatch } from '../../packets/packet-stream.js';
+import type { JsonWriter } from '../../platform/mongo/bson/json-writer.js';
 
 export interface Encoder {
   /** The fields that the format needs; null for all. */

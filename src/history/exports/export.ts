@@ -6,14 +6,14 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { ApiError, errorBody, toApiError } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Page } from '../../core/list.js';
+import { type PacketBatch, streamPackets } from '../../packets/packet-stream.js';
+import { findPageConditions } from '../../packets/packets.js';
 import { createBufferPool } from '../../platform/mongo/bson/buffer-pool.js';
 import { JsonWriter } from '../../platform/mongo/bson/json-writer.js';
 import { acquireConversion, releaseConversion } from '../../platform/mongo/bson/raw-cursor.js';
 import { readShownId } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import type { ListRequest } from '../../platform/mongo/driver/list-caller.js';
-import { type PacketBatch, streamPackets } from '../../packets/packet-stream.js';
-import { findPageConditions } from '../../packets/packets.js';
 import type { Encoder } from './encoder.js';
 
 const FIRST_BYTES = 64 * 1_024;

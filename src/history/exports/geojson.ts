@@ -1,8 +1,8 @@
 /** GeoJSON (RFC 7946): each packet with a position is a point, with the packet as its properties. */
 
+import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
 import { type JsonWriter, writeNumber } from '../../platform/mongo/bson/json-writer.js';
 import { readShownId } from '../../platform/mongo/bson/reader.js';
-import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
 import { appendText, type Encoder, type EncoderOptions } from './encoder.js';
 import { appendShown, shownRoots } from './ndjson.js';
 

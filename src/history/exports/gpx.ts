@@ -1,6 +1,7 @@
 /** GPX 1.1: the packets with a position as one track; speed and course in the extension that most programs read. */
-import { type JsonWriter, writeAscii } from '../../platform/mongo/bson/json-writer.js';
+
 import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
+import { type JsonWriter, writeAscii } from '../../platform/mongo/bson/json-writer.js';
 import { appendText, type Encoder, type EncoderOptions } from './encoder.js';
 import { appendNumber } from './geojson.js';
 import { toReason } from './ndjson.js';

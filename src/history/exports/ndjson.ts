@@ -1,6 +1,12 @@
 /** NDJSON: each packet is one line. */
 import type { ErrorBody } from '../../core/errors.js';
-import { type JsonWriter, textBound, writeAscii, writeName, writeValue } from '../../platform/mongo/bson/json-writer.js';
+import {
+  type JsonWriter,
+  textBound,
+  writeAscii,
+  writeName,
+  writeValue,
+} from '../../platform/mongo/bson/json-writer.js';
 import { eachMember, nameAt } from '../../platform/mongo/bson/members.js';
 import { BSON_TYPES } from '../../platform/mongo/bson/reader.js';
 import { appendText, type Encoder, type EncoderOptions } from './encoder.js';

@@ -3,12 +3,12 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Selection } from '../../core/list.js';
-import { TrackLine, type TrackPoint } from '../track-line.js';
-import { type Stop, type Trip, TripFinder, type TripRules } from '../trips.js';
-import type { Database } from '../../platform/mongo/driver/client.js';
 import { streamPackets } from '../../packets/packet-stream.js';
 import { findPageConditions } from '../../packets/packets.js';
 import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { TrackLine, type TrackPoint } from '../track-line.js';
+import { type Stop, type Trip, TripFinder, type TripRules } from '../trips.js';
 
 export interface TrackQuery extends TripRules {
   readonly selection: Selection;

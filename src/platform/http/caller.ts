@@ -1,7 +1,7 @@
 /** The caller of a request, and the path and method that its permissions are compared with. */
 import type { Response } from 'express';
-import { badRequest } from '../../core/errors.js';
 import { type Caller, type Scope, scopeOf, toSegments } from '../../core/access.js';
+import { badRequest } from '../../core/errors.js';
 
 /** The caller that `authorize` identified. */
 export function callerOf(res: Response): Caller {

@@ -5,8 +5,8 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Request } from 'express';
-import { badRequest, tooLarge } from '../../core/errors.js';
 import type { Budget } from '../../core/budget.js';
+import { badRequest, tooLarge } from '../../core/errors.js';
 import { JsonScan, type Piece } from '../../core/json-scan.js';
 import { LIMITS } from '../../core/limits.js';
 

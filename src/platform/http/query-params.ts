@@ -1,7 +1,7 @@
 /** Parses query strings. Throws a 400 that names the parameter; ignores unknown parameters. */
 import type { Request } from 'express';
-import { badRequest } from '../../core/errors.js';
 import { isId } from '../../core/entity.js';
+import { badRequest } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import {
   distinctPaths,

@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { badRequest } from '../../core/errors.js';
 import type { Caller } from '../../core/access.js';
+import { badRequest } from '../../core/errors.js';
 import { discardSlowly } from './unread-bodies.js';
 
 const REQUEST_ID = /^[A-Za-z0-9_.:-]{8,128}$/;

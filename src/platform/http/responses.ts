@@ -1,9 +1,9 @@
 /** Writes responses: JSON with its length, an entity with `success`, a page with a link to the next one. */
 import type { Request, Response } from 'express';
-import type { JsonPage } from '../mongo/bson/raw-cursor.js';
 import { type ApiError, errorBody } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Page } from '../../core/list.js';
+import type { JsonPage } from '../mongo/bson/raw-cursor.js';
 import { compress } from './server/compression.js';
 import { countUnsentBytes, onFinished } from './server/unsent-bytes.js';
 

@@ -1,7 +1,7 @@
 /** Shuts components down once, in reverse order of their start, and retries operations until the database is available. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { toApiError } from '../../core/errors.js';
 import { backoffMs } from '../../core/backoff.js';
+import { toApiError } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 
 type ShutdownStep = () => unknown;

@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON, ObjectId } from 'mongodb';
+import type { JsonObject } from '../../../src/core/json.js';
 import {
   differingMembers,
   hasOthers,
@@ -10,7 +11,6 @@ import {
   readObjectIds,
   readText,
 } from '../../../src/platform/mongo/bson/reader.js';
-import type { JsonObject } from '../../../src/core/json.js';
 import { runsOf } from '../../support/runs.js';
 
 const bytes = (document: object): Buffer => Buffer.from(BSON.serialize(document));

@@ -1,7 +1,7 @@
 /** The pool of buffers for long pages. */
 import { expect, test } from '@jest/globals';
-import { createBufferPool } from '../../../src/platform/mongo/bson/buffer-pool.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import { createBufferPool } from '../../../src/platform/mongo/bson/buffer-pool.js';
 
 const pool = createBufferPool();
 const { memoryStepBytes: step, memoriesKept, memoryKeptBytes } = LIMITS;

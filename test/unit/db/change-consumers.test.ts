@@ -1,8 +1,8 @@
 /** Consumers of changes: the failure of one keeps no change from the others. */
 import { expect, test } from '@jest/globals';
-import { createChangeConsumers } from '../../../src/platform/mongo/changes/consumers.js';
-import { unavailable } from '../../../src/core/errors.js';
 import type { Change } from '../../../src/core/change.js';
+import { unavailable } from '../../../src/core/errors.js';
+import { createChangeConsumers } from '../../../src/platform/mongo/changes/consumers.js';
 
 const changeAt = (position: string) => ({ position }) as Change;
 

@@ -1,11 +1,7 @@
 /** How much may wait to be stored. */
 import { expect, test } from '@jest/globals';
-import {
-  createPendingPackets,
-  type PendingPackets,
-  type PendingRequest,
-} from '../../../src/packets/pending-bytes.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import { createPendingPackets, type PendingPackets, type PendingRequest } from '../../../src/packets/pending-bytes.js';
 
 const unavailable = expect.objectContaining({ status: 503, headers: { 'Retry-After': '1' } });
 

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import type { Router } from 'express';
 import { CONFIG_NAMES, parseConfig } from '../../../src/config.js';
-import { ERROR_KINDS } from '../../../src/core/errors.js';
-import { type AppDeps, createApp } from '../../../src/express.js';
 import { BUILT_IN_ROLES } from '../../../src/core/builtin.js';
+import { ERROR_KINDS } from '../../../src/core/errors.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { STORES, type Store } from '../../../src/core/stores.js';
+import { type AppDeps, createApp } from '../../../src/express.js';
 import { filesUnder, sourceFiles } from '../../support/docs/files.js';
 import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
 

@@ -1,8 +1,8 @@
 /** What becomes of the entities of a bulk request when one of them finds the database unavailable. */
 import { expect, test } from '@jest/globals';
 import { conflict, unavailable } from '../../../src/core/errors.js';
-import { writeAll } from '../../../src/entities/bulk-routes.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import { writeAll } from '../../../src/entities/bulk-routes.js';
 
 const IDS = Array.from({ length: 100 }, (_, n) => String(n));
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -1,8 +1,8 @@
 /** Parsing of query strings to list queries, or to an error that names the parameter. */
 import { parse } from 'node:querystring';
 import { describe, expect, test } from '@jest/globals';
-import { parseFields, parseListQuery } from '../../../src/platform/http/query-params.js';
 import { distinctPaths, isPath } from '../../../src/core/list.js';
+import { parseFields, parseListQuery } from '../../../src/platform/http/query-params.js';
 
 const read = (text: string) => parseListQuery(parse(text) as Parameters<typeof parseListQuery>[0]);
 const SELECTION = { fromMs: null, toMs: null, filters: [], search: null, only: null };

@@ -1,9 +1,9 @@
 /** Publishing during a round of writing: each member receives all events once and in order, and equal batches share one buffer. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
+import type { EventBatch } from '../../../src/core/feed.js';
 import type { LiveEvent } from '../../../src/live/events.js';
 import { createFanOut, createMember } from '../../../src/live/fanout.js';
-import type { EventBatch } from '../../../src/core/feed.js';
 import { until } from '../../support/until.js';
 
 const READER = 'group:1';

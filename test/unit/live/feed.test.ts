@@ -1,10 +1,10 @@
 /** The feed without a database: how it writes batches and ends its subscribers. */
 import { afterEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import { createFeed, type Feed } from '../../../src/live/feed.js';
 import type { Caller } from '../../../src/core/access.js';
 import type { Change } from '../../../src/core/change.js';
 import { type EventBatch, NO_FILTER } from '../../../src/core/feed.js';
+import { createFeed, type Feed } from '../../../src/live/feed.js';
 import { until } from '../../support/until.js';
 
 const endings: (() => void)[] = [];

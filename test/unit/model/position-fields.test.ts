@@ -2,9 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BSON } from 'mongodb';
-import { PositionReader } from '../../../src/packets/position.js';
 import { findCourse, findSpeed } from '../../../src/core/motion-fields.js';
 import { findPosition, isPlaceField } from '../../../src/core/position-fields.js';
+import { PositionReader } from '../../../src/packets/position.js';
 
 type Fields = Record<string, unknown>;
 const point = (coordinates: unknown) => ({ type: 'Point', coordinates });

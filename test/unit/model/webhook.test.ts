@@ -1,7 +1,7 @@
 /** Which settings of a webhook are refused, which addresses it may be sent to, and what `only` leaves of an event. */
 import { describe, expect, test } from '@jest/globals';
-import { isAllowedAddress, parseNetworks } from '../../../src/webhooks/address-policy.js';
 import { parseWebhook, pickData } from '../../../src/core/webhook.js';
+import { isAllowedAddress, parseNetworks } from '../../../src/webhooks/address-policy.js';
 
 describe('a handler', () => {
   test.each<[fields: object, field: RegExp]>([

@@ -1,7 +1,7 @@
 /** Who takes and gives partitions: whatever happens, all of them are owned soon, and their numbers differ by at most one. */
 import { describe, expect, test } from '@jest/globals';
-import type { Membership } from '../../../src/processing/partitions.js';
 import { findBalance } from '../../../src/processing/balance.js';
+import type { Membership } from '../../../src/processing/partitions.js';
 
 const COUNT = 16;
 /** The owner of each partition; null for one that is free. */

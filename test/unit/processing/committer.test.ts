@@ -1,8 +1,8 @@
 /** Partitions share each commit, and none of them has to wait for another, whatever that does. */
 import { expect, test } from '@jest/globals';
-import type { Advance, Commits } from '../../../src/processing/commit.js';
 import { unavailable } from '../../../src/core/errors.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import type { Advance, Commits } from '../../../src/processing/commit.js';
 import { createCommitter } from '../../../src/processing/committer.js';
 import { type Holding, pushTasks } from '../../../src/processing/holding.js';
 import type { Processor } from '../../../src/processing/processor.js';

@@ -1,6 +1,7 @@
 /** Passes changes to isolated consumers: the failure of one does not keep the change from the others. */
-import { toApiError } from '../../../core/errors.js';
+
 import type { Change } from '../../../core/change.js';
+import { toApiError } from '../../../core/errors.js';
 
 export type ChangeConsumer = (change: Change) => void | Promise<void>;
 

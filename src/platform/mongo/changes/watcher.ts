@@ -1,9 +1,9 @@
 /** Reads one change stream over the database, passes its changes on in order, and resumes it after errors. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Document, MongoClient } from 'mongodb';
-import { toApiError } from '../../../core/errors.js';
 import { backoffMs } from '../../../core/backoff.js';
 import type { Change } from '../../../core/change.js';
+import { toApiError } from '../../../core/errors.js';
 import { LIMITS } from '../../../core/limits.js';
 import { isTransientError, withTimeout } from '../driver/errors.js';
 import { toPosition } from './decoder.js';

@@ -1,7 +1,7 @@
 /** Maps entities to documents and back, and list queries to filters. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { badRequest } from '../../../core/errors.js';
 import { type Entity, isId } from '../../../core/entity.js';
+import { badRequest } from '../../../core/errors.js';
 import type { Json, JsonObject } from '../../../core/json.js';
 import { distinctPaths, type Selection } from '../../../core/list.js';
 import type { Store } from '../../../core/stores.js';
