@@ -19,7 +19,7 @@ const withDatabase: Config = {
   ...common,
   testEnvironment: '<rootDir>/test/support/environment.mjs',
   moduleNameMapper: {
-    '^(\\.{1,2}/)+(src/)?(model/)?limits\\.js$': '<rootDir>/test/support/compiled-limits.mjs',
+    '^(\\.{1,2}/)+(src/)?(core/)?limits\\.js$': '<rootDir>/test/support/compiled-limits.mjs',
     ...common.moduleNameMapper,
   },
   globalSetup: '<rootDir>/test/support/start-mongod.mjs',

@@ -181,10 +181,10 @@ const consoleStamp = path('dist', 'console', '.stamp');
 /** The sources of the bundle, including the modules that the console may import. */
 const wantedConsole = () =>
   hashOf([
-    ...['console', 'client', 'model']
+    ...['console', 'client', 'core']
       .flatMap((folder) => filesIfThere(path('src', folder)))
       .filter((file) => file !== clientTypes),
-    ...[path('src', 'errors.ts'), path('scripts', 'build-console.mjs')],
+    path('scripts', 'build-console.mjs'),
     ...[path('tsconfig.json'), path('tsconfig.console.json'), path('package-lock.json')],
   ]);
 

@@ -70,7 +70,7 @@ if [ "${1:-}" = --stop ]; then
   docker compose stop app
   exec docker compose up -d --scale "app=$count"
 fi
-list_migrations() { "$@" ls dist/src/db/schema/migrations; }
+list_migrations() { "$@" ls dist/src/platform/mongo/schema/migrations; }
 was=$(list_migrations docker compose exec -T app)
 will=$(list_migrations docker compose run --rm --no-deps -T app)
 [ "$was" = "$will" ] || fail 'This version has a migration, so it cannot run beside the old one.

@@ -53,7 +53,7 @@ async function insist(attempt: () => Promise<unknown>): Promise<void> {
 }
 
 test('lists each migration file, in the order of the numbers', () => {
-  const files = readdirSync('src/db/schema/migrations').filter((name) => name !== 'migration.ts');
+  const files = readdirSync('src/platform/mongo/schema/migrations').filter((name) => name !== 'migration.ts');
   expect(MIGRATIONS.map(({ name }) => `${name}.ts`)).toEqual(files.sort());
   expect(files.map((name) => Number(name.slice(0, 4)))).toEqual(files.map((_, at) => FIRST_VERSION + at + 1));
 });
