@@ -34,12 +34,14 @@ export interface AccountDeps extends AuthDeps, EntityDeps {}
 
 type Handler = (deps: AccountDeps) => RequestHandler;
 
-const [USERS, TOKENS] = [builtInStore('users'), builtInStore('tokens')];
+const USERS = builtInStore('users');
+const TOKENS = builtInStore('tokens');
 const OWN_FIELDS = ['name', 'email', 'password'];
 
 export function createAccountRouter(deps: AccountDeps): Router {
   const router = Router();
-  const [change, create] = [changeAccount(deps), createToken(deps)];
+  const change = changeAccount(deps);
+  const create = createToken(deps);
   router
     .route('/account')
     .get(readAccount(deps))
@@ -131,7 +133,9 @@ const createToken: Handler = (deps) => async (req, res) => {
 };
 
 const removeToken: Handler = (deps) => async (req, res) => {
-  const [caller, scope, key] = [callerOf(res), scopeIn(res), String(req.params.id)];
+  const caller = callerOf(res);
+  const scope = scopeIn(res);
+  const key = String(req.params.id);
   const { _id, user } = await getEntity(deps.database, TOKENS, scope, key);
   // The caller can remove visible tokens of other users in the store `tokens`.
   if (user !== caller.userId) throw notFound();

@@ -185,7 +185,8 @@ export async function revokeDescendants(database: Database, tokenId: string): Pr
 
 /** Ends all sessions and revokes all tokens of a user; returns the `_id`s of the tokens. */
 export async function endAccess(database: Database, userId: string): Promise<string[]> {
-  const [sessions, tokens] = [database.db.collection('sessions'), database.db.collection('tokens')];
+  const sessions = database.db.collection('sessions');
+  const tokens = database.db.collection('tokens');
   const ofUser = { user: new ObjectId(userId) };
   return mapDriverErrors(async () => {
     const revoked = await tokens.find(ofUser, { projection: { _id: 1 } }).toArray();

@@ -36,7 +36,8 @@ export function createAttempts(client: MongoClient): Attempts {
   const waits = limiter('waits', 1, LIMITS.loginWaitMaxMs);
   const known = limiter('known', 1, LIMITS.loginAddressKnownMs);
   const keysOf = (login: string, address: string) => {
-    const [account, network] = [login.slice(0, LIMITS.nameCharacters), networkOf(address)];
+    const account = login.slice(0, LIMITS.nameCharacters);
+    const network = networkOf(address);
     return { account, network, both: `${network} ${account}` };
   };
   return {

@@ -73,7 +73,8 @@ export function createAudit(options: AuditOptions): Audit {
       timer ??= setTimeout(() => void flush(), LIMITS.auditDelayMs);
     },
     recordOnce: (_id, given) => storeOnce(options, _id, logged(given)),
-    ...{ flush, stop: flush },
+    flush,
+    stop: flush,
   };
 }
 

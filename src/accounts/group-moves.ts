@@ -71,7 +71,8 @@ async function moveWithin(
   scope: Scope,
   { groupId, parentId, nowMs, collections }: GroupMove & { collections: readonly string[] },
 ): Promise<void> {
-  const [id, groups] = [new ObjectId(groupId), database.db.collection('groups')];
+  const id = new ObjectId(groupId);
+  const groups = database.db.collection('groups');
   await lockTree(database, session);
   const within = { branch: new ObjectId(scope.groupId) };
   const group = await groups.findOne({ _id: id, ...within }, { session });

@@ -57,7 +57,8 @@ const explain =
 
 /** Null if nothing particular is asked. */
 function parseQuestion({ query }: Request): Question | null {
-  const [method, path] = [parseText(query, 'method'), parseText(query, 'path')];
+  const method = parseText(query, 'method');
+  const path = parseText(query, 'path');
   if (method === null && path === null) return null;
   if (method === null || !METHODS.includes(method)) throw badRequest(`method: expected one of ${METHODS.join(', ')}`);
   if (path === null || path === '') throw badRequest('path: expected a path, such as /objects/truck-7');
