@@ -64,8 +64,12 @@ async function writeAll(db: Db, session: ClientSession, folder: string, nowMs: n
   const { documents, isExact } = packetsOf(db, session);
   if (found.some(({ name }) => name === PACKETS)) files.push(await writeCollection(folder, PACKETS, documents));
   return {
-    ...{ format: 1, schema: marks.find(({ _id }) => _id === 'schema')?.version ?? 0, time: nowMs },
-    ...{ clusterTime: String((session as unknown as { snapshotTime: unknown }).snapshotTime), exact: isExact(), files },
+    format: 1,
+    schema: marks.find(({ _id }) => _id === 'schema')?.version ?? 0,
+    time: nowMs,
+    clusterTime: String((session as unknown as { snapshotTime: unknown }).snapshotTime),
+    exact: isExact(),
+    files,
   };
 }
 

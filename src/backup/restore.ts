@@ -89,7 +89,8 @@ async function insertAll({ db }: Database, folder: string, { collection, file }:
   const bytes = createGunzip();
   compressed.on('error', (error) => bytes.destroy(error)).pipe(bytes);
   let batch: Document[] = [];
-  let [batchBytes, inserted] = [0, 0];
+  let batchBytes = 0;
+  let inserted = 0;
   const insert = async (): Promise<void> => {
     if (batch.length > 0) await db.collection(collection).insertMany(batch);
     inserted += batch.length;
