@@ -70,7 +70,9 @@ function toSignal(block: string): EventSignal | null {
     const colon = line.indexOf(':');
     if (colon !== -1) fields.set(line.slice(0, colon), line.slice(colon + 1).trim());
   }
-  const [name, data, position = null] = [fields.get('event'), fields.get('data'), fields.get('id')];
+  const name = fields.get('event');
+  const data = fields.get('data');
+  const position = fields.get('id') ?? null;
   if (name !== undefined && data !== undefined) {
     return { kind: 'event', event: { event: name, data: JSON.parse(data), position } as LiveEvent };
   }
