@@ -68,7 +68,8 @@ const getObject = ({ database }: CommandDeps, req: Request, res: Response): Prom
   getEntity(database, OBJECTS, scopeIn(res), String(req.params.id));
 
 const send: Handler = (deps) => async (req, res) => {
-  const [caller, nowMs] = [callerOf(res), deps.now()];
+  const caller = callerOf(res);
+  const nowMs = deps.now();
   const object = await getObject(deps, req, res);
   const declared = await deps.models.declarationsOf(object.model as string);
   const command = parseCommand(String(req.params.command), req.body, declared);

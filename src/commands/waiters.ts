@@ -25,7 +25,8 @@ type PendingWaiter = Waiter & { readonly caller: string; wake(): void };
 
 export function createCommandWaiters(): CommandWaiters {
   const waiters = new Map<string, Set<PendingWaiter>>();
-  let [count, stopped] = [0, false];
+  let count = 0;
+  let stopped = false;
   const all = (): PendingWaiter[] => [...waiters.values()].flatMap((ofObject) => [...ofObject]);
   const callers = new Map<string, number>();
   const countFor = (caller: string, change: number): void => {
@@ -77,7 +78,8 @@ const countOf = (waiters: ReadonlySet<PendingWaiter>, caller: string): number =>
   [...waiters].filter((waiter) => waiter.caller === caller).length;
 
 function createWaiter(caller: string, onEnd: () => void): PendingWaiter {
-  let [hasChanged, ended] = [false, false];
+  let hasChanged = false;
+  let ended = false;
   let resume = (): void => undefined;
   return {
     caller,
