@@ -32,7 +32,8 @@ export function LoginDialog() {
 }
 
 function LoginForm({ login: known }: { login: string }) {
-  const [login, password] = [useSignal(known), useSignal('')];
+  const login = useSignal(known);
+  const password = useSignal('');
   const work = useWork();
   const submit = async (): Promise<void> => {
     try {

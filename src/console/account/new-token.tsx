@@ -53,7 +53,9 @@ export function NewToken({ onMade, onClose }: { onMade: () => void; onClose: () 
 }
 
 function useTokenFields() {
-  const [name, days, custom] = [useSignal(''), useSignal('90'), useSignal('GET /objects/*')];
+  const name = useSignal('');
+  const days = useSignal('90');
+  const custom = useSignal('GET /objects/*');
   const preset = useSignal<Preset>(objects.size > 0 && mayMakeToken(deviceScopes(['any'])) ? 'device' : 'all');
   const objectId = useSignal<string | null>(null);
   const toScopes = (): string[] | null => {

@@ -14,7 +14,8 @@ interface ObjectFieldProps {
 }
 
 export function ObjectField({ label, onChoose }: ObjectFieldProps) {
-  const [id, text] = [useId(), useSignal('')];
+  const id = useId();
+  const text = useSignal('');
   const { text: error, input: element, clear } = useFault<HTMLInputElement>('object');
   objectRevision.value;
   const wanted = text.value.trim().toLowerCase();

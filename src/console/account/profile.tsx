@@ -29,7 +29,8 @@ export function Profile() {
 }
 
 function Details() {
-  const [name, email] = [useSignal(user.value?.name ?? ''), useSignal(user.value?.email ?? '')];
+  const name = useSignal(user.value?.name ?? '');
+  const email = useSignal(user.value?.email ?? '');
   const work = useWork();
   const save = async (): Promise<void> => {
     await request('PATCH /api/v1/account', { body: { name: name.value, email: email.value || null } });
@@ -64,7 +65,8 @@ function namesOf(tokens: readonly Token[]): string {
 }
 
 function Password() {
-  const [oldPassword, password] = [useSignal(''), useSignal('')];
+  const oldPassword = useSignal('');
+  const password = useSignal('');
   const revoked = useSignal<readonly Token[] | null>(null);
   const work = useWork();
   const change = async (tokens: readonly Token[]): Promise<void> => {

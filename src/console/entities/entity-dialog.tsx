@@ -21,7 +21,8 @@ interface DialogProps {
 
 export function EntityDialog({ kind, opened, onChange }: DialogProps) {
   if (opened.value === null) return null;
-  const [mine, { dialog, entity }] = [opened.value, opened.value];
+  const mine = opened.value;
+  const { dialog, entity } = opened.value;
   // The answer to one that was left must not close the next.
   const close = (): void => {
     if (opened.peek() === mine) write(opened)(null);

@@ -30,5 +30,12 @@ export interface EntityField {
 
 /** What the service says of every entity. */
 export const OWN_FIELDS: ReadonlySet<string> = new Set([
-  ...['_id', 'owner', 'group', 'branch', 'access', 'time', '_at', 'success'],
+  '_id',
+  'owner',
+  'group',
+  'branch',
+  'access',
+  'time',
+  '_at',
+  'success',
 ]);

@@ -36,7 +36,9 @@ const CREATED: EntityColumn = { name: 'time', text: 'entity.created', kind: 'dat
 const NAME_FIELD: EntityField = { name: 'name', text: 'entity.name', kind: 'text', isRequired: true };
 
 const USERS: EntityKind = {
-  ...{ store: 'users', title: 'access.users', about: 'access.usersAbout' },
+  store: 'users',
+  title: 'access.users',
+  about: 'access.usersAbout',
   columns: [
     { name: 'login', text: 'login.login' },
     NAME,
@@ -56,13 +58,17 @@ const USERS: EntityKind = {
 };
 
 const GROUPS: EntityKind = {
-  ...{ store: 'groups', title: 'access.groups', about: 'access.groupsAbout' },
+  store: 'groups',
+  title: 'access.groups',
+  about: 'access.groupsAbout',
   columns: [NAME, { name: 'parent', text: 'entity.parent', kind: 'reference', store: 'groups' }, CREATED],
   fields: [NAME_FIELD, { name: 'parent', text: 'entity.parent', kind: 'reference', store: 'groups' }],
 };
 
 const ROLES: EntityKind = {
-  ...{ store: 'roles', title: 'access.roles', about: 'access.rolesAbout' },
+  store: 'roles',
+  title: 'access.roles',
+  about: 'access.rolesAbout',
   columns: [NAME, { name: 'credentials', text: 'entity.credentials', kind: 'list' }],
   fields: [
     NAME_FIELD,
@@ -78,7 +84,11 @@ const ROLES: EntityKind = {
 };
 
 const TOKENS: EntityKind = {
-  ...{ store: 'tokens', title: 'access.tokens', about: 'access.tokensAbout', fields: null, isNewestFirst: true },
+  store: 'tokens',
+  title: 'access.tokens',
+  about: 'access.tokensAbout',
+  fields: null,
+  isNewestFirst: true,
   columns: [
     NAME,
     { name: 'user', text: 'sharing.user', kind: 'reference', store: 'users' },
@@ -89,7 +99,11 @@ const TOKENS: EntityKind = {
 };
 
 const AUDIT: EntityKind = {
-  ...{ store: 'audit', title: 'access.audit', about: 'access.auditAbout', fields: null, isNewestFirst: true },
+  store: 'audit',
+  title: 'access.audit',
+  about: 'access.auditAbout',
+  fields: null,
+  isNewestFirst: true,
   columns: [
     { name: 'time', text: 'live.time', kind: 'date' },
     { name: 'action', text: 'entity.action' },
@@ -104,19 +118,29 @@ const AUDIT: EntityKind = {
 export const ACCESS: readonly EntityKind[] = [USERS, GROUPS, ROLES, TOKENS, AUDIT];
 
 export const MODELS: EntityKind = {
-  ...{ store: 'models', title: 'data.models', about: 'data.modelsAbout', page: '/models', fields: [NAME_FIELD] },
+  store: 'models',
+  title: 'data.models',
+  about: 'data.modelsAbout',
+  page: '/models',
+  fields: [NAME_FIELD],
   columns: [NAME, CREATED],
 };
 
 const EXAMPLE_SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
 
 const LABELS: EntityKind = {
-  ...{ store: 'labels', title: 'data.labels', about: 'data.labelsAbout', isOpen: true, columns: [NAME, CREATED] },
+  store: 'labels',
+  title: 'data.labels',
+  about: 'data.labelsAbout',
+  isOpen: true,
+  columns: [NAME, CREATED],
   fields: [NAME_FIELD, REST],
 };
 
 const WEBHOOKS: EntityKind = {
-  ...{ store: 'handlers', title: 'data.handlers', about: 'data.handlersAbout' },
+  store: 'handlers',
+  title: 'data.handlers',
+  about: 'data.handlersAbout',
   columns: [
     NAME,
     { name: 'url', text: 'webhook.url' },
@@ -128,8 +152,12 @@ const WEBHOOKS: EntityKind = {
     NAME_FIELD,
     { name: 'url', text: 'webhook.url', kind: 'text', hint: 'webhook.urlHint', isRequired: true },
     {
-      ...{ name: 'events', text: 'webhook.events', kind: 'several', hint: 'webhook.eventsHint' },
-      ...{ options: WEBHOOK_EVENTS, cleared: null },
+      name: 'events',
+      text: 'webhook.events',
+      kind: 'several',
+      hint: 'webhook.eventsHint',
+      options: WEBHOOK_EVENTS,
+      cleared: null,
     },
     { name: 'objects', text: 'webhook.objects', kind: 'lines', hint: 'webhook.objectsHint', cleared: null },
     { name: 'model', text: 'webhook.model', kind: 'reference', store: 'models', cleared: null },
@@ -150,7 +178,9 @@ const WEBHOOKS: EntityKind = {
 };
 
 const OWN_STORES: EntityKind = {
-  ...{ store: 'stores', title: 'data.stores', about: 'data.storesAbout' },
+  store: 'stores',
+  title: 'data.stores',
+  about: 'data.storesAbout',
   columns: [NAME, { name: 'shared', text: 'data.shared' }, CREATED],
   fields: [
     { ...NAME_FIELD, hint: 'data.storeNameHint', isFixed: true },
@@ -181,7 +211,7 @@ export function kindOf(store: string, schema: unknown): EntityKind {
   const known = BUILT_IN.find((kind) => kind.store === store);
   if (known !== undefined) return known;
   const fields = fieldsOfSchema(schema);
-  return { ...{ store, title: 'data.entities', about: 'data.about', fields, isOpen: true }, columns: [NAME, CREATED] };
+  return { store, title: 'data.entities', about: 'data.about', fields, isOpen: true, columns: [NAME, CREATED] };
 }
 
 /** What its creator said of an entity. */

@@ -17,11 +17,9 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 
 export function RightsPage() {
   const { query, route } = useLocation();
-  const [user, method, path] = [
-    useSignal(query.user ?? ''),
-    useSignal(query.method ?? 'GET'),
-    useSignal(query.path ?? ''),
-  ];
+  const user = useSignal(query.user ?? '');
+  const method = useSignal(query.method ?? 'GET');
+  const path = useSignal(query.path ?? '');
   const work = useWork();
   const ask = async (): Promise<void> =>
     route(

@@ -31,7 +31,8 @@ function toField(name: string, part: unknown, isRequired: boolean): EntityField 
   const json: EntityField = { name, label: name, kind: 'json', isRequired };
   if (!isObject(part)) return { ...json, cleared: null };
   const shared = {
-    ...{ label: textOf(part.title) ?? name, about: textOf(part.description) ?? '' },
+    label: textOf(part.title) ?? name,
+    about: textOf(part.description) ?? '',
     ...(part.default !== undefined && { initial: part.default }),
   };
   const types = [part.type].flat();

@@ -72,7 +72,8 @@ export function WebhookDialog({ handler, onClose }: { handler: Entity; onClose: 
 
 /** What can be done with the receiver; nothing without a permission. */
 function Receiver({ id, onSent }: { id: string; onSent: () => Promise<void> }) {
-  const [answer, secret] = [useSignal<Answer | null>(null), useSignal<string | null>(null)];
+  const answer = useSignal<Answer | null>(null);
+  const secret = useSignal<string | null>(null);
   const work = useWork();
   const test = async (): Promise<void> => {
     answer.value = null;

@@ -34,7 +34,11 @@ export function useDrawing(): Drawing {
     isChanged.value = false;
   };
   return {
-    ...{ edited, shown, shape, mode, isChanged },
+    edited,
+    shown,
+    shape,
+    mode,
+    isChanged,
     showOnMap(geofence) {
       // Again, if the user has moved the map since.
       shown.value = { ...geofence };

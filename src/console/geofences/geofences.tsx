@@ -26,7 +26,8 @@ export function Geofences() {
     });
   useEffect(() => void reload(), []);
   const drawing = useDrawing();
-  const [asJson, removed] = [useSignal<Geofence | 'new' | null>(null), useSignal<Geofence | null>(null)];
+  const asJson = useSignal<Geofence | 'new' | null>(null);
+  const removed = useSignal<Geofence | null>(null);
   const { edited } = drawing;
   return (
     <div class="page full">

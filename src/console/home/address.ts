@@ -25,8 +25,11 @@ function toSearch(shown: Address): string {
 }
 
 const read = (): Address => ({
-  ...{ object: selectedId.value, search: search.value, show: filter.value },
-  ...{ ...narrowed.value, at: place.value },
+  object: selectedId.value,
+  search: search.value,
+  show: filter.value,
+  ...narrowed.value,
+  at: place.value,
 });
 
 function apply({ object, search: text, show, at, ...rest }: Address): void {

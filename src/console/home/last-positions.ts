@@ -11,7 +11,8 @@ const START_MS = 500;
 const load = () => import('./position-search.js').catch(() => null);
 
 export function useLastPositions(): void {
-  const [id, isComplete] = [selectedId.value, loading.value === 'complete'];
+  const id = selectedId.value;
+  const isComplete = loading.value === 'complete';
   const isThere = id !== null && objects.has(id);
   useEffect(() => {
     if (id !== null && isPlaceless(objects.get(id))) void load().then((part) => part?.searchSelected(id));

@@ -13,7 +13,8 @@ type Options = readonly (readonly [string, string])[];
 /** The models and labels that objects have. */
 const used = computed(() => {
   objectRevision.value;
-  const [models, labels] = [new Set<string>(), new Set<string>()];
+  const models = new Set<string>();
+  const labels = new Set<string>();
   for (const object of objects.values()) {
     models.add(object.model);
     for (const label of labelsOf(object)) labels.add(label);

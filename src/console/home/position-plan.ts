@@ -45,7 +45,8 @@ export interface PositionSearch {
 /** Takes the objects without a position that ever sent a packet; those of models whose other objects have one come first. */
 export function createPositionPlan(objects: Iterable<Searched>, isMissing: (id: string) => boolean) {
   const kinds = groupByModel(objects);
-  let [left, leftInVain] = [PLAN_LIMITS.objects, PLAN_LIMITS.objectsInVain];
+  let left = PLAN_LIMITS.objects;
+  let leftInVain = PLAN_LIMITS.objectsInVain;
   const choose = (): Kind | undefined => {
     const waiting = [...kinds.values()].filter((kind) => kind.waiting.length + kind.again.length > 0);
     return (

@@ -116,7 +116,8 @@ function LogFilterFields({ search, kind }: LogFilter) {
 
 /** Collects what comes, the newest first, and shows it four times a second. */
 function useLines(filter: LogFilter) {
-  const [lines, isPaused] = [useSignal<readonly Line[]>([]), useSignal(false)];
+  const lines = useSignal<readonly Line[]>([]);
+  const isPaused = useSignal(false);
   const waiting = useRef<Line[]>([]);
   useEffect(() => {
     const stop = onEvent((event) => {

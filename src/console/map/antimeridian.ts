@@ -23,7 +23,8 @@ function unwrapLine(line: readonly Position[]): Position[] {
 function unwrapRing(ring: readonly Position[]): Position[] {
   const begin = ring.findIndex(([, lat = 0]) => lat >= POLE_EDGE);
   const unwrapped = unwrapLine([...ring.slice(begin), ...ring.slice(1, begin + 1)]);
-  const [first = [], last = []] = [unwrapped[0], unwrapped.at(-1)];
+  const first = unwrapped[0] ?? [];
+  const last = unwrapped.at(-1) ?? [];
   if (first[0] === last[0]) return unwrapped;
   return [...unwrapped, [last[0] ?? 0, SOUTH_POLE], [first[0] ?? 0, SOUTH_POLE], first];
 }
@@ -54,7 +55,8 @@ const HALF = 0.5;
 
 /** West and east of places in ascending order, from 0 to 1; east is beyond 1 if less than half of the world lies across the antimeridian. */
 export function spanOf(places: readonly number[] | Float64Array): [number, number] {
-  const [west = 0, east = 0] = [places[0], places.at(-1)];
+  const west = places[0] ?? 0;
+  const east = places.at(-1) ?? 0;
   for (const [index, x] of places.entries()) {
     const next = places[index + 1] ?? x;
     if (next - x > HALF) return [next, x + 1];

@@ -30,14 +30,22 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
   const { label, isDark, isEndless = false, texts } = options;
   setWorkerUrl(MAP_WORKER);
   const map = new GlMap({
-    ...{ attributionControl: STYLE_URL === null ? false : { compact: true } },
-    ...{ container, style: STYLE_URL ?? FIRST_STYLE, renderWorldCopies: isEndless },
+    attributionControl: STYLE_URL === null ? false : { compact: true },
+    container,
+    style: STYLE_URL ?? FIRST_STYLE,
+    renderWorldCopies: isEndless,
     // The own style is tested.
     validateStyle: STYLE_URL !== null,
     // What is drawn on it is placed without turning and tilting.
-    ...{ dragRotate: false, pitchWithRotate: false, touchPitch: false, maxPitch: 0 },
-    ...{ center: [FIRST_PLACE.lon, FIRST_PLACE.lat], zoom: FIRST_PLACE.zoom },
-    ...{ minZoom: MIN_ZOOM, maxZoom: 18, fadeDuration: 0 },
+    dragRotate: false,
+    pitchWithRotate: false,
+    touchPitch: false,
+    maxPitch: 0,
+    center: [FIRST_PLACE.lon, FIRST_PLACE.lat],
+    zoom: FIRST_PLACE.zoom,
+    minZoom: MIN_ZOOM,
+    maxZoom: 18,
+    fadeDuration: 0,
     locale: { 'Map.Title': label, ...texts },
   });
   map.touchZoomRotate.disableRotation();

@@ -38,7 +38,8 @@ const GROUND_END = 'ground-end';
 
 /** The style of the first frame. The water is the background of the page. */
 export const FIRST_STYLE: StyleSpecification = {
-  ...{ version: 8, sources: {} },
+  version: 8,
+  sources: {},
   layers: [{ id: GROUND_END, type: 'background', layout: { visibility: 'none' } }],
 };
 
@@ -47,7 +48,10 @@ function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpec
   const color = GROUND_COLORS[isDark ? 'dark' : 'light'];
   const of = <P extends GroundPart>(part: P) => ({ source: part, 'source-layer': part });
   const names = (id: string, filter: unknown): LayerSpecification => ({
-    ...{ id, ...of('towns'), type: 'symbol', filter: filter as FilterSpecification },
+    id,
+    ...of('towns'),
+    type: 'symbol',
+    filter: filter as FilterSpecification,
     layout: {
       'text-field': ['get', 'name'],
       'text-font': ['sans-serif'],
@@ -64,11 +68,17 @@ function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpec
     [
       'lines',
       {
-        ...{ id: 'coasts', ...of('lines'), type: 'line', filter: ['get', 'isCoast'] },
+        id: 'coasts',
+        ...of('lines'),
+        type: 'line',
+        filter: ['get', 'isCoast'],
         paint: { 'line-color': color.coast, 'line-width': 1 },
       },
       {
-        ...{ id: 'borders', ...of('lines'), type: 'line', filter: ['!', ['get', 'isCoast']] },
+        id: 'borders',
+        ...of('lines'),
+        type: 'line',
+        filter: ['!', ['get', 'isCoast']],
         paint: { 'line-color': color.border, 'line-width': BORDER_PX },
       },
     ],

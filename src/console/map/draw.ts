@@ -33,11 +33,19 @@ export function createDraw(map: GlMap, isDark: boolean): TerraDraw {
       new TerraDrawSelectMode({
         flags: { polygon: CORNERS, linestring: CORNERS, circle: ROUND },
         // The shape stays selected for as long as its form is open.
-        ...{ allowManualDeselection: false, keyEvents: null },
+        allowManualDeselection: false,
+        keyEvents: null,
         styles: {
-          ...{ selectedPolygonColor: color, selectedPolygonFillOpacity: 0.2, selectedPolygonOutlineColor: color },
-          ...{ selectedLineStringColor: color, selectionPointColor: '#ffffff', selectionPointOutlineColor: color },
-          ...{ selectionPointWidth: 6, selectionPointOutlineWidth: 2.5, midPointColor: color, midPointWidth: 4 },
+          selectedPolygonColor: color,
+          selectedPolygonFillOpacity: 0.2,
+          selectedPolygonOutlineColor: color,
+          selectedLineStringColor: color,
+          selectionPointColor: '#ffffff',
+          selectionPointOutlineColor: color,
+          selectionPointWidth: 6,
+          selectionPointOutlineWidth: 2.5,
+          midPointColor: color,
+          midPointWidth: 4,
         },
       }),
     ],

@@ -40,8 +40,10 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   const { map } = base;
   const points = new ObjectPoints();
   const view = (): View => viewOf(map);
-  const [camera, follower] = [createCamera(map, points, options.place), createFollower(map)];
-  let [isDark, selected]: [boolean, string | null] = [options.isDark, null];
+  const camera = createCamera(map, points, options.place);
+  const follower = createFollower(map);
+  let isDark: boolean = options.isDark;
+  let selected: string | null = null;
   const colors = () => POINT_COLORS[isDark ? 'dark' : 'light'];
   const drawing = addPointCanvas(map, { points, view, colors });
   let geofences: Promise<GeofenceLayer> | undefined;

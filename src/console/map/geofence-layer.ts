@@ -21,19 +21,30 @@ export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer 
   const color = COLORS[isDark ? 'dark' : 'light'];
   const add = (layer: LayerSpecification): unknown => map.addLayer(layer);
   add({
-    ...{ id: 'geofence-areas', type: 'fill', source: SOURCE, filter: ['==', ['geometry-type'], 'Polygon'] },
+    id: 'geofence-areas',
+    type: 'fill',
+    source: SOURCE,
+    filter: ['==', ['geometry-type'], 'Polygon'],
     paint: { 'fill-color': color.line, 'fill-opacity': 0.12 },
   });
   add({
-    ...{ id: 'geofence-lines', type: 'line', source: SOURCE },
+    id: 'geofence-lines',
+    type: 'line',
+    source: SOURCE,
     paint: { 'line-color': color.line, 'line-width': 1.8 },
   });
   add({
-    ...{ id: 'geofence-places', type: 'circle', source: SOURCE, filter: ['==', ['geometry-type'], 'Point'] },
+    id: 'geofence-places',
+    type: 'circle',
+    source: SOURCE,
+    filter: ['==', ['geometry-type'], 'Point'],
     paint: { 'circle-color': color.line, 'circle-radius': 4 },
   });
   add({
-    ...{ id: 'geofence-names', type: 'symbol', source: SOURCE, minzoom: NAME_ZOOM },
+    id: 'geofence-names',
+    type: 'symbol',
+    source: SOURCE,
+    minzoom: NAME_ZOOM,
     layout: { 'text-field': ['get', 'name'], 'text-font': ['sans-serif'], 'text-size': 12, 'text-padding': 4 },
     paint: { 'text-color': color.text, 'text-halo-color': color.halo, 'text-halo-width': 1.4 },
   });

@@ -20,7 +20,8 @@ export function toFeature({ _id, name = '', geometry, radius }: Geofence): Featu
 /** The corners of a circle on the globe. */
 export function toCircle([lon = 0, lat = 0]: Position, radiusM: number): Polygon {
   const distance = radiusM / EARTH_M;
-  const [sin, cos] = [Math.sin(lat * RADIANS), Math.cos(lat * RADIANS)];
+  const sin = Math.sin(lat * RADIANS);
+  const cos = Math.cos(lat * RADIANS);
   const ring = Array.from({ length: CORNERS }, (_, corner): Position => {
     const bearing = (-2 * Math.PI * corner) / CORNERS;
     const sinLat = sin * Math.cos(distance) + cos * Math.sin(distance) * Math.cos(bearing);
@@ -56,7 +57,8 @@ export function rounded<T extends Geometry>(geometry: T): T {
 }
 
 export function distanceM([lon1 = 0, lat1 = 0]: Position, [lon2 = 0, lat2 = 0]: Position): number {
-  const [north, east] = [((lat2 - lat1) * RADIANS) / 2, ((lon2 - lon1) * RADIANS) / 2];
+  const north = ((lat2 - lat1) * RADIANS) / 2;
+  const east = ((lon2 - lon1) * RADIANS) / 2;
   const chord = Math.sin(north) ** 2 + Math.cos(lat1 * RADIANS) * Math.cos(lat2 * RADIANS) * Math.sin(east) ** 2;
   return 2 * EARTH_M * Math.asin(Math.min(1, Math.sqrt(chord)));
 }

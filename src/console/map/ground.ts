@@ -28,7 +28,8 @@ export async function loadWorld(isFine: boolean): Promise<{ land: FeatureCollect
   const world = await load<World>(isFine ? BASEMAP.fine : BASEMAP.coarse);
   const { countries } = world.objects;
   const lines = [true, false].map((isCoast) => ({
-    ...{ type: 'Feature' as const, properties: { isCoast } },
+    type: 'Feature' as const,
+    properties: { isCoast },
     geometry: mesh(world, countries, (one, other) => (one === other) === isCoast),
   }));
   return { land: unwrap(feature(world, countries)), lines: unwrap({ type: 'FeatureCollection', features: lines }) };

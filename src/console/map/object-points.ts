@@ -65,8 +65,10 @@ export class ObjectPoints {
 
   /** Places in the window, from -1 to 1. */
   project({ x, y, worldPx, widthPx, heightPx }: View): Float32Array {
-    const [world, place] = [this.#world, this.#place];
-    const [scaleX, scaleY] = [(worldPx * 2) / widthPx, (worldPx * 2) / heightPx];
+    const world = this.#world;
+    const place = this.#place;
+    const scaleX = (worldPx * 2) / widthPx;
+    const scaleY = (worldPx * 2) / heightPx;
     for (let index = 0; index < this.count * 2; index += 2) {
       place[index] = shortWay((world[index] as number) - x) * scaleX;
       place[index + 1] = (y - (world[index + 1] as number)) * scaleY;
@@ -78,9 +80,11 @@ export class ObjectPoints {
   nearest(view: View, at: { x: number; y: number }, withinPx: number): string | null {
     const x = view.x + (at.x - view.widthPx / 2) / view.worldPx;
     const y = view.y + (at.y - view.heightPx / 2) / view.worldPx;
-    let [best, least] = [-1, (withinPx / view.worldPx) ** 2];
+    let best = -1;
+    let least = (withinPx / view.worldPx) ** 2;
     for (let slot = 0; slot < this.count; slot++) {
-      const [east, south] = [this.#world[slot * 2] as number, this.#world[slot * 2 + 1] as number];
+      const east = this.#world[slot * 2] as number;
+      const south = this.#world[slot * 2 + 1] as number;
       const away = shortWay(east - x) ** 2 + (south - y) ** 2;
       if (away < least) [best, least] = [slot, away];
     }
@@ -95,7 +99,8 @@ export class ObjectPoints {
       const cut = Math.floor(all.length / 100);
       return all.slice(cut, all.length - cut);
     };
-    const [[west, east], [north, south]] = [spanOf(axis(0)), extentOf(axis(1))];
+    const [west, east] = spanOf(axis(0));
+    const [north, south] = extentOf(axis(1));
     return { west, north, east, south };
   }
 
@@ -122,7 +127,8 @@ export class ObjectPoints {
   }
 
   #grow(): void {
-    const [world, look] = [this.#world, this.look];
+    const world = this.#world;
+    const look = this.look;
     this.#world = new Float64Array(world.length * 2);
     this.#place = new Float32Array(world.length * 2);
     this.look = new Float32Array(look.length * 2);

@@ -53,7 +53,8 @@ function createDrawing(gl: WebGL2RenderingContext, { points, view, colors }: Poi
   gl.useProgram(program);
   gl.enable(gl.BLEND);
   gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-  const [place, look] = [attach(gl, program, 'a_place', 2), attach(gl, program, 'a_look', 3)];
+  const place = attach(gl, program, 'a_place', 2);
+  const look = attach(gl, program, 'a_look', 3);
   const uniforms = new Map(UNIFORMS.map((name) => [name, gl.getUniformLocation(program, `u_${name}`)] as const));
   return () => {
     if (gl.isContextLost()) return;

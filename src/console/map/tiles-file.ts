@@ -34,10 +34,14 @@ const RAILS = ['rail', 'transit'];
 const OTHERS = ['ferry', 'aerialway', 'aeroway', 'pier'];
 /** How wide a road is drawn; the last is for tracks and paths. */
 const WEIGHT: ExpressionSpecification = [
-  ...['match', KIND],
-  ...[['motorway', 'trunk', 'highway'], 1],
-  ...[['primary', 'secondary', 'major_road'], 0.7],
-  ...[['tertiary', 'minor', 'minor_road'], 0.45],
+  'match',
+  KIND,
+  ['motorway', 'trunk', 'highway'],
+  1,
+  ['primary', 'secondary', 'major_road'],
+  0.7,
+  ['tertiary', 'minor', 'minor_road'],
+  0.45,
   0.15,
 ] as unknown as ExpressionSpecification;
 const EDGE_PX = 1.5;
@@ -67,7 +71,8 @@ const ABOVE = 'cities';
 
 /** Adds the tiles beneath the names of towns. */
 export async function addTiles(map: GlMap, url: string, isDark: boolean): Promise<TilesLayer> {
-  const [protocol, file] = [new Protocol(), new PMTiles(url)];
+  const protocol = new Protocol();
+  const file = new PMTiles(url);
   protocol.add(file);
   addProtocol('pmtiles', protocol.tile);
   const [{ tileType }, metadata] = await Promise.all([file.getHeader(), file.getMetadata()]);
@@ -102,14 +107,17 @@ function layersOf(present: ReadonlySet<string>, isDark: boolean): LayerSpecifica
     ),
     ...LINES.filter(has).map(
       ([id, name]): LayerSpecification => ({
-        ...{ ...shared(id), type: 'line' },
+        ...shared(id),
+        type: 'line',
         paint: { 'line-color': color[name], 'line-width': ['interpolate', ['linear'], ['zoom'], 6, 0.6, 16, 6] },
       }),
     ),
     ...ROADS.filter((id) => present.has(id)).flatMap((id) => roadLayers(shared(id), color)),
     ...NAMES.filter((id) => present.has(id)).map(
       (id): LayerSpecification => ({
-        ...{ ...shared(id), type: 'symbol', minzoom: 8 },
+        ...shared(id),
+        type: 'symbol',
+        minzoom: 8,
         layout: { 'text-field': ['get', 'name'], 'text-font': ['sans-serif'], 'text-size': 12 },
         paint: { 'text-color': color.text, 'text-halo-color': color.building, 'text-halo-width': 1.2 },
       }),
@@ -126,7 +134,12 @@ function roadLayers(
   const isRoad: ExpressionSpecification = ['!', isOf([...RAILS, ...OTHERS])];
   const layout = { 'line-cap': 'round', 'line-join': 'round' } as const;
   const toLayer = (part: string, filter: ExpressionSpecification, paint: object): LayerSpecification => ({
-    ...{ ...shared, id: `${shared.id}-${part}`, type: 'line', layout, filter, paint },
+    ...shared,
+    id: `${shared.id}-${part}`,
+    type: 'line',
+    layout,
+    filter,
+    paint,
   });
   return [
     toLayer('rails', isOf(RAILS), { 'line-color': color.edge, 'line-width': 1 }),

@@ -55,11 +55,16 @@ function addLayers(map: GlMap, isDark: boolean): void {
   map.addSource('track', { type: 'geojson', data: EMPTY as never });
   map.addSource('place', { type: 'geojson', data: EMPTY as never });
   map.addLayer({
-    ...{ id: 'track', type: 'line', source: 'track', layout: { 'line-cap': 'round', 'line-join': 'round' } },
+    id: 'track',
+    type: 'line',
+    source: 'track',
+    layout: { 'line-cap': 'round', 'line-join': 'round' },
     paint: { 'line-color': color, 'line-width': 3.5, 'line-opacity': 0.85 },
   });
   map.addLayer({
-    ...{ id: 'place', type: 'circle', source: 'place' },
+    id: 'place',
+    type: 'circle',
+    source: 'place',
     paint: { 'circle-radius': 7, 'circle-color': color, 'circle-stroke-color': '#fff', 'circle-stroke-width': 2.5 },
   });
 }

@@ -26,7 +26,8 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-const [coarse, fine] = [once(() => cutWorld(false)), once(() => cutWorld(true))];
+const coarse = once(() => cutWorld(false));
+const fine = once(() => cutWorld(true));
 const towns = once(async () => cut(await loadTowns()));
 const TILE = { version: 2, extent: 4_096 };
 const EMPTY = new ArrayBuffer(0);

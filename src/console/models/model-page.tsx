@@ -47,10 +47,12 @@ function ModelForm({ model }: { model: Model }) {
   const isNew = model._id === '';
   const canSave = isNew ? may('POST', '/models') : may('PATCH', `/models/${model._id}`) && !isBuiltIn(model);
   const stored = useSignal(model.data ?? EMPTY);
-  const [name, tree] = [useSignal(model.name), useSignal(stored.value)];
+  const name = useSignal(model.name);
+  const tree = useSignal(stored.value);
   const selected = useSignal<Path | null>(null);
   const problem = useSignal<string | null>(null);
-  const [work, { route }] = [useWork(), useLocation()];
+  const work = useWork();
+  const { route } = useLocation();
   const save = async (): Promise<void> => {
     const body = { name: name.value, data: isNew ? tree.value : toRootPatch(stored.value, tree.value) };
     const saved = await (isNew

@@ -49,10 +49,12 @@ export function removeNode(root: Node, path: Path): Node {
 
 /** Moves a node among its siblings; gives the new tree, and its new path. At the edge it stays. */
 export function moveNode(root: Node, path: Path, by: -1 | 1): [Node, Path] {
-  const [parent, from] = [path.slice(0, -1), path.at(-1) ?? 0];
+  const parent = path.slice(0, -1);
+  const from = path.at(-1) ?? 0;
   const to = from + by;
   const children = [...childrenOf(nodeAt(root, parent) ?? {})];
-  const [moved, other] = [children[from], children[to]];
+  const moved = children[from];
+  const other = children[to];
   if (moved === undefined || other === undefined) return [root, path];
   [children[from], children[to]] = [other, moved];
   return [changeNode(root, parent, (one) => ({ ...one, children })), [...parent, to]];

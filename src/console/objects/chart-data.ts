@@ -70,7 +70,8 @@ export function findDensePart(
   lengthMs: number,
 ): readonly [firstMs: number, lastMs: number] | null {
   const present = times.filter((_, index) => columns.some(({ last }) => typeof last[index] === 'number'));
-  const [first, last] = [present[0], present.at(-1)];
+  const first = present[0];
+  const last = present.at(-1);
   return first !== undefined && last !== undefined && last - first < SPARSE * lengthMs ? [first, last] : null;
 }
 

@@ -22,7 +22,8 @@ function createPassword(): string {
 }
 
 export function ConnectDevice({ object }: { object: FleetObject }) {
-  const [token, password] = [useSignal<string | null>(null), useSignal<string | null>(null)];
+  const token = useSignal<string | null>(null);
+  const password = useSignal<string | null>(null);
   const work = useWork();
   const scopes = deviceScopes([object.id, object._id]);
   const makeToken = async (): Promise<void> => {

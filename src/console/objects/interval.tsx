@@ -24,7 +24,8 @@ const isTime = (ms: number): boolean => !Number.isNaN(new Date(ms).getTime());
 
 /** What the address says; otherwise the day that ends with the last packet. */
 export function intervalOf(query: Record<string, string>, lastMs: number | undefined): IntervalMs {
-  const [fromMs, toMs] = [Number(query.from), Number(query.to)];
+  const fromMs = Number(query.from);
+  const toMs = Number(query.to);
   if (query.from && query.to && fromMs < toMs && isTime(fromMs) && isTime(toMs)) return { fromMs, toMs };
   // Whole minutes, so that the same page is not another one each time it is drawn.
   const end = Math.ceil((lastMs ?? Date.now()) / MINUTE_MS) * MINUTE_MS;
@@ -67,13 +68,17 @@ export function Interval({ interval, lastMs, onChange }: IntervalProps) {
 }
 
 function Bounds({ interval, onChange }: Omit<IntervalProps, 'lastMs'>) {
-  const [fromText, toText] = [toLocal(interval.fromMs), toLocal(interval.toMs)];
-  const [from, to, isWrong] = [useSignal(fromText), useSignal(toText), useSignal(false)];
+  const fromText = toLocal(interval.fromMs);
+  const toText = toLocal(interval.toMs);
+  const from = useSignal(fromText);
+  const to = useSignal(toText);
+  const isWrong = useSignal(false);
   const id = useId();
   const apply = (): void => {
     // The fields show whole minutes; the interval may not consist of them.
     const isSame = from.value === fromText && to.value === toText;
-    const [fromMs, toMs] = [new Date(from.value).getTime(), new Date(to.value).getTime()];
+    const fromMs = new Date(from.value).getTime();
+    const toMs = new Date(to.value).getTime();
     isWrong.value = !isSame && !(fromMs < toMs);
     if (!isSame && !isWrong.value) onChange({ fromMs, toMs });
   };

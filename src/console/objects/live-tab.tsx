@@ -144,7 +144,8 @@ function LiveChart({ packets, values, model }: LiveChartProps) {
   const own = values.filter(({ value }) => typeof value === 'number');
   const nested = useMemo(() => numberPathsOf(packets.flatMap(parametersOf)).filter(isNested), [packets]);
   const numbers = [...own, ...nested.map((path) => toShown(path, 0, model))];
-  const [chosen, readout] = [useSignal(''), useSignal('')];
+  const chosen = useSignal('');
+  const readout = useSignal('');
   const shown = numbers.find(({ name }) => name === chosen.value) ?? numbers[0];
   if (shown === undefined) return null;
   return (

@@ -27,11 +27,15 @@ function optionsOf(
   const style = getComputedStyle(document.documentElement);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis = {
-    ...{ stroke: color('--quiet'), font: `11px ${color('--font')}` },
-    ...{ grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } },
+    stroke: color('--quiet'),
+    font: `11px ${color('--font')}`,
+    grid: { stroke: color('--line'), width: 1 },
+    ticks: { show: false },
   };
   return {
-    ...{ width: widthPx, height: heightPx, legend: { show: false } },
+    width: widthPx,
+    height: heightPx,
+    legend: { show: false },
     cursor: { sync: { key: SYNC }, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
     scales: {
       x: { range: (plot, from, to) => (plot.data[0].length === 1 ? [from - AROUND_S, from + AROUND_S] : [from, to]) },
@@ -51,7 +55,8 @@ function optionsOf(
         (plot) => {
           const { left, width } = plot.select;
           if (width < 4) return;
-          const [from, to] = [plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')];
+          const from = plot.posToVal(left, 'x');
+          const to = plot.posToVal(left + width, 'x');
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
           onZoom?.(from * 1_000, to * 1_000);
         },

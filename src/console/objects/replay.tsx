@@ -30,8 +30,12 @@ interface ReplayProps {
 
 export function Replay({ packets, onMoment }: ReplayProps) {
   const track = toTrack(packets);
-  const [first, last] = [track[0]?.timeMs ?? 0, track.at(-1)?.timeMs ?? 0];
-  const [timeMs, speed, isPlaying, isFollowed] = [useSignal(last), useSignal(60), useSignal(false), useSignal(true)];
+  const first = track[0]?.timeMs ?? 0;
+  const last = track.at(-1)?.timeMs ?? 0;
+  const timeMs = useSignal(last);
+  const speed = useSignal(60);
+  const isPlaying = useSignal(false);
+  const isFollowed = useSignal(true);
   const { element, state } = useTrackMap(track, timeMs.value, isFollowed.value);
   useEffect(() => {
     timeMs.value = last;
@@ -102,7 +106,8 @@ function usePlay(isPlaying: boolean, advance: (elapsedMs: number) => void): void
   latest.current = advance;
   useEffect(() => {
     if (!isPlaying) return;
-    let [frame, beforeMs] = [0, performance.now()];
+    let frame = 0;
+    let beforeMs = performance.now();
     const step = (nowMs: number): void => {
       latest.current(nowMs - beforeMs);
       beforeMs = nowMs;

@@ -97,7 +97,8 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
 }
 
 function FreeCommand({ onWant }: { onWant: (wanted: Wanted) => void }) {
-  const [command, params] = [useSignal(''), useSignal('{}')];
+  const command = useSignal('');
+  const params = useSignal('{}');
   const work = useWork();
   const submit = async (): Promise<void> => {
     const parsed = toValue(params.value.trim() || '{}');

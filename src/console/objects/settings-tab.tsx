@@ -50,15 +50,21 @@ interface TextProps {
 const Text = ({ text, ...rest }: TextProps) => <Field {...rest} value={text.value} onInput={write(text)} />;
 
 function Fields({ object }: { object: FleetObject }) {
-  const [name, id, status] = [useSignal(object.name), useSignal(object.id), useSignal(object.status ?? '')];
+  const name = useSignal(object.name);
+  const id = useSignal(object.id);
+  const status = useSignal(object.status ?? '');
   const description = useSignal(String(object.description ?? ''));
   const knownLabels = labelsOf(object).join(', ');
   const labels = useSignal(knownLabels);
-  const [active, model] = [useSignal(object.active), useSignal(object.model)];
-  const [models, work] = [namedOf('models'), useWork()];
+  const active = useSignal(object.active);
+  const model = useSignal(object.model);
+  const models = namedOf('models');
+  const work = useWork();
   const save = async (): Promise<void> => {
     const body = {
-      ...{ name: name.value, status: status.value, active: active.value },
+      name: name.value,
+      status: status.value,
+      active: active.value,
       ...(id.value !== object.id && { id: id.value }),
       ...(model.value !== object.model && { model: model.value }),
       ...(labels.value !== knownLabels && { labels: toLabels(labels.value) }),

@@ -36,7 +36,8 @@ export function toLines(track: readonly TrackPoint[]): [number, number][][] {
 
 /** The last point at or before a moment. */
 export function pointAt(track: readonly TrackPoint[], timeMs: number): TrackPoint | undefined {
-  let [low, high] = [0, track.length - 1];
+  let low = 0;
+  let high = track.length - 1;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     if ((track[middle] as TrackPoint).timeMs <= timeMs) low = middle;

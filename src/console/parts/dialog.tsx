@@ -17,7 +17,8 @@ export function Dialog({ title, onClose, children, canClose = true, size = 'smal
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {
-    const [dialog, opener] = [element.current, document.activeElement];
+    const dialog = element.current;
+    const opener = document.activeElement;
     dialog?.showModal();
     // Otherwise the focus is on the button that closes it.
     const first =

@@ -47,7 +47,8 @@ export const FormWork = createContext<FaultyWork | null>(null);
 
 /** Makes a field known to its form by its name. Its error is there until `clear`, and takes the focus when it comes. */
 export function useFault<T extends HTMLElement>(name: string | undefined) {
-  const [work, input] = [useContext(FormWork), useRef<T>(null)];
+  const work = useContext(FormWork);
+  const input = useRef<T>(null);
   useEffect(() => {
     if (work === null || name === undefined) return;
     const { names } = work;

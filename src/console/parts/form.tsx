@@ -24,14 +24,19 @@ interface FieldProps {
 
 export function Field({ label, value, onInput, hint, error, rows, ...rest }: FieldProps) {
   const { shared, input, clear, around } = useField<HTMLInputElement & HTMLTextAreaElement>({
-    ...{ label, hint, error, name: rest.name },
+    label,
+    hint,
+    error,
+    name: rest.name,
   });
   // A browser does it only for the first page.
   useEffect(() => {
     if (rest.autofocus) input.current?.focus();
   }, []);
   const filled = {
-    ...{ ...shared, value, spellcheck: false },
+    ...shared,
+    value,
+    spellcheck: false,
     onInput: (event: Event) => {
       clear();
       onInput((event.currentTarget as HTMLInputElement).value);
@@ -53,7 +58,9 @@ function useField<T extends HTMLElement>({ label, name, hint, error: own }: Part
   const error = own ?? text;
   const noteId = `${id}-note`;
   const shared = {
-    ...{ id, name, ref: input },
+    id,
+    name,
+    ref: input,
     'aria-invalid': error ? true : undefined,
     'aria-describedby': (error ?? hint) ? noteId : undefined,
   } as const;

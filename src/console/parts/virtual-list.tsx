@@ -16,7 +16,8 @@ const SPARE_ROWS = 4;
 
 export function VirtualList({ count, rowPx, label, renderRow, shown = -1 }: VirtualListProps) {
   const element = useRef<HTMLDivElement>(null);
-  const [top, height] = [useSignal(0), useSignal(800)];
+  const top = useSignal(0);
+  const height = useSignal(800);
   useEffect(() => {
     const list = element.current;
     if (list === null) return;
@@ -29,7 +30,8 @@ export function VirtualList({ count, rowPx, label, renderRow, shown = -1 }: Virt
   useEffect(() => {
     const list = element.current;
     if (list === null || shown < 0) return;
-    const [begin, end] = [shown * rowPx, (shown + 1) * rowPx];
+    const begin = shown * rowPx;
+    const end = (shown + 1) * rowPx;
     if (begin < list.scrollTop) list.scrollTop = begin;
     else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
   }, [shown]);

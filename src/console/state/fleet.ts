@@ -44,7 +44,9 @@ export const packetsPerSecond = signal(0);
 /** Objects whose state changed, or that were removed, since the map last took them. */
 export const changed = new Set<string>();
 
-let [timer, received, sinceMs]: [number | undefined, number, number] = [undefined, 0, 0];
+let timer: number | undefined;
+let received: number = 0;
+let sinceMs: number = 0;
 const packetListeners = new Set<(packet: Packet & { _oid: string }) => void>();
 
 /** Calls the function with every packet. Returns a function that stops this. */
@@ -121,7 +123,8 @@ export async function loadFleet(): Promise<void> {
 
 /** A live event may be newer than the page. */
 function put(object: FleetObject): void {
-  const [known, loaded] = [objects.get(object._id), object.state];
+  const known = objects.get(object._id);
+  const loaded = object.state;
   if (known?.state && (!object.state || object.state.time < known.state.time)) object.state = known.state;
   const newer = states.get(object._id);
   if (newer !== undefined) object.state = mergeState(object.state, newer);

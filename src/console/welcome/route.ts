@@ -23,7 +23,8 @@ const round = (value: number, digits: number): number => Number(value.toFixed(di
 
 /** The packet of this second: its speed is that of the way to the next one. */
 export function packetAt(second: number): Record<string, number> {
-  const [here, next] = [placeAt(second), placeAt(second + 1)];
+  const here = placeAt(second);
+  const next = placeAt(second + 1);
   const north = (next.lat - here.lat) * KM_PER_DEGREE;
   const east = (next.lon - here.lon) * KM_PER_DEGREE * Math.cos((here.lat * Math.PI) / 180);
   return {

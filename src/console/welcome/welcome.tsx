@@ -68,7 +68,8 @@ function Running({ madeId }: { madeId: string | undefined }) {
 
 /** The groups that a new object can belong to: the user's own group, and those below it. The own group is the first. */
 function ownGroups(): Named[] {
-  const [own, all] = [user.value?.group ?? '', namedOf('groups')];
+  const own = user.value?.group ?? '';
+  const all = namedOf('groups');
   const below = groupsBelow(own, all);
   const possible = all.filter(({ _id }) => below.has(_id));
   return possible.sort((one, other) => Number(other._id === own) - Number(one._id === own));
@@ -83,8 +84,10 @@ function proposeId(): string {
 }
 
 function NewObject({ onMade }: { onMade: (made: Made) => void }) {
-  const [id, name] = [useSignal(proposeId()), useSignal('')];
-  const [groups, group] = [ownGroups(), useSignal<string | null>(null)];
+  const id = useSignal(proposeId());
+  const name = useSignal('');
+  const groups = ownGroups();
+  const group = useSignal<string | null>(null);
   const work = useWork();
   // Objects may arrive after the page; what was typed stays.
   const proposed = useRef(id.value);
