@@ -170,7 +170,8 @@ export function mayGrant(caller: Pick<Caller, 'credentials' | 'scopes'>, granted
 }
 
 function covers(held: string, wanted: string): boolean {
-  const [mine, theirs] = [parsePattern(held), parsePattern(wanted)];
+  const mine = parsePattern(held);
+  const theirs = parsePattern(wanted);
   if (mine === null || theirs === null || (mine.method !== '*' && mine.method !== theirs.method)) return false;
   // An open pattern also matches longer paths, so only an open pattern can cover it.
   return (mine.open || !theirs.open) && reaches(mine, theirs.parts);

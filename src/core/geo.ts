@@ -12,10 +12,8 @@ export const DEGREE_M = EARTH_RADIUS_M * RADIANS;
 
 /** The distance over the surface of a sphere: half a percent from the ellipsoid at most. */
 export function distanceM(a: Place, b: Place): number {
-  const [sinLatitude, sinLongitude] = [
-    Math.sin(((b.latitude - a.latitude) * RADIANS) / 2),
-    Math.sin(((b.longitude - a.longitude) * RADIANS) / 2),
-  ];
+  const sinLatitude = Math.sin(((b.latitude - a.latitude) * RADIANS) / 2);
+  const sinLongitude = Math.sin(((b.longitude - a.longitude) * RADIANS) / 2);
   const across = Math.cos(a.latitude * RADIANS) * Math.cos(b.latitude * RADIANS) * sinLongitude ** 2;
   return 2 * EARTH_RADIUS_M * Math.asin(Math.min(1, Math.sqrt(sinLatitude ** 2 + across)));
 }

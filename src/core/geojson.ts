@@ -12,7 +12,8 @@ const polygon = z.array(ring).min(1);
 
 /** A closed line, as RFC 7946, 3.1.6 has it. */
 function isClosed(positions: readonly (readonly number[])[]): boolean {
-  const [first, last] = [positions[0], positions.at(-1)];
+  const first = positions[0];
+  const last = positions.at(-1);
   return first !== undefined && last !== undefined && first.every((value, index) => value === last[index]);
 }
 

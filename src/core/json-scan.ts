@@ -4,8 +4,13 @@
  */
 import { LIMITS } from './limits.js';
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-const [ARRAY_BEGIN, ARRAY_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const ARRAY_BEGIN = 0x5b;
+const ARRAY_END = 0x5d;
+const OBJECT_BEGIN = 0x7b;
+const OBJECT_END = 0x7d;
 /** `jsonDepth` bounds a packet; a list of packets adds a level. */
 const DEPTH = LIMITS.jsonDepth + 1;
 

@@ -28,7 +28,8 @@ function groupsOf(address: string): number[] | null {
     part === ''
       ? []
       : part.split(':').map((group) => (/^[0-9a-f]{1,4}$/i.test(group) ? Number.parseInt(group, 16) : -1));
-  const [before, after] = [read(head), read(tail ?? '')];
+  const before = read(head);
+  const after = read(tail ?? '');
   const missing = 8 - before.length - after.length;
   if (more.length > 0 || (tail === undefined ? missing !== 0 : missing < 1)) return null;
   const groups = [...before, ...Array<number>(missing).fill(0), ...after];

@@ -35,7 +35,8 @@ const isWithin = (value: unknown, most: number): boolean => typeof value === 'nu
 
 /** Looks into the packet itself, and then into its members. */
 export function findPosition(fields: Fields): Position | null {
-  let [lat, lon] = [findNumber(fields, LATITUDE_NAMES), findNumber(fields, LONGITUDE_NAMES)];
+  let lat = findNumber(fields, LATITUDE_NAMES);
+  let lon = findNumber(fields, LONGITUDE_NAMES);
   const coordinates = fields[COORDINATES_NAME];
   if (!isPosition(lat, lon) && Array.isArray(coordinates)) [lon, lat] = coordinates;
   if (isPosition(lat, lon)) return { lat, lon };

@@ -117,7 +117,8 @@ const ALWAYS = ['_id', '_oid', 'id', 'time'];
 /** Picks the fields of `only` from the data of an event; null if it has none of them. */
 export function pickData(data: JsonObject, only: readonly string[]): JsonObject | null {
   if (isObject(data.before) && isObject(data.after)) {
-    const [before, after] = [pickPaths(data.before, only), pickPaths(data.after, only)];
+    const before = pickPaths(data.before, only);
+    const after = pickPaths(data.after, only);
     if (Object.keys(before).length + Object.keys(after).length === 0) return null;
     return { ...data, before, after };
   }

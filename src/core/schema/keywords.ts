@@ -64,7 +64,8 @@ const not: Keyword = ({ value, place, parse }) => {
 
 const condition: Keyword = ({ value, schema, place, parse }) => {
   const check = parse(value, place);
-  const [then, otherwise] = [parse(schema.then ?? true, place), parse(schema.else ?? true, place)];
+  const then = parse(schema.then ?? true, place);
+  const otherwise = parse(schema.else ?? true, place);
   return (given, budget) => (check(given, budget) === null ? then : otherwise)(given, budget);
 };
 

@@ -122,7 +122,8 @@ interface Matcher {
 function find({ threads, isAnchored, isConditional }: Matcher, text: string, budget: StepBudget): boolean {
   let [here, next] = threads;
   here.clear();
-  let [before, index] = [NONE, 0];
+  let before = NONE;
+  let index = 0;
   let rune = runeAt(text, 0);
   if (here.addStart(conditions(before, rune))) return true;
   while (rune !== NONE && !(isAnchored && here.waiting.length === 0)) {

@@ -37,7 +37,8 @@ export function isEqual(one: Json, other: Json, budget: StepBudget): boolean {
     if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
     return one.every((item, index) => isEqual(item, other[index] as Json, budget));
   }
-  const [mine, theirs] = [one as JsonObject, other as JsonObject];
+  const mine = one as JsonObject;
+  const theirs = other as JsonObject;
   const names = Object.keys(mine);
   budget.spend(names.length);
   if (names.length !== Object.keys(theirs).length) return false;
@@ -75,7 +76,8 @@ const ofLength =
     const bound = parseSize(part);
     return (value, budget) => {
       if (typeof value !== 'string') return null;
-      const [min, max] = [value.length / 2, value.length];
+      const min = value.length / 2;
+      const max = value.length;
       const isKnown = isValid(min, bound) === isValid(max, bound);
       if (!isKnown) budget.spend(value.length);
       const isMatch = isKnown ? isValid(max, bound) : isValid(Array.from(value).length, bound);
