@@ -63,7 +63,8 @@ export async function findDevices(database: Database, objectIds: readonly string
 
 /** `config.offlineAfter` of all devices that set it, in ms by the object's `_id`. */
 export async function listOfflineAfter(database: Database): Promise<Map<string, number>> {
-  const [filter, projection] = [{ 'config.offlineAfter': { $exists: true } }, { 'config.offlineAfter': 1 }];
+  const filter = { 'config.offlineAfter': { $exists: true } };
+  const projection = { 'config.offlineAfter': 1 };
   const found = await mapDriverErrors(
     () => database.db.collection('objects').find(filter, { projection, batchSize: LIMITS.presenceBatch }).toArray(),
     LIMITS.databaseOperationMs,

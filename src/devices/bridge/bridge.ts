@@ -73,7 +73,8 @@ export function startBridge(deps: BridgeDeps): Bridge {
     clients: [],
     devices: new LRUCache({ ...cacheSize(max), ttl: LIMITS.brokerDeviceMs }),
     recorded: new LRUCache(cacheSize(max)),
-    ...{ isStopping: false, lastCheck: 0 },
+    isStopping: false,
+    lastCheck: 0,
   };
   for (let index = 0; index < LIMITS.brokerConnections; index++) state.clients.push(connect(deps, state, index));
   return {

@@ -110,7 +110,8 @@ async function createTls({ keyFile, certFile }: { keyFile: string; certFile: str
     readFile(file).catch((error: Error) => {
       throw new Error(`${name} cannot be read: ${error.message}`);
     });
-  const [key, cert] = [await read(keyFile, 'MQTT_TLS_KEY'), await read(certFile, 'MQTT_TLS_CERT')];
+  const key = await read(keyFile, 'MQTT_TLS_KEY');
+  const cert = await read(certFile, 'MQTT_TLS_CERT');
   try {
     return createTlsServer({ key, cert, handshakeTimeout: LIMITS.mqttConnectMs });
   } catch (error) {

@@ -171,7 +171,8 @@ async function storeBatch(
   const outcomes = await Promise.allSettled(batch.map(([objectId]) => storeOffline(deps, stored, objectId)));
   const errors: unknown[] = [];
   for (const [index, outcome] of outcomes.entries()) {
-    const [known, lastPacketAtMs] = [batch[index]?.[1] as WatchedDevice, previous[index] as number];
+    const known = batch[index]?.[1] as WatchedDevice;
+    const lastPacketAtMs = previous[index] as number;
     if (outcome.status === 'rejected') errors.push(outcome.reason);
     // Otherwise a packet has arrived meanwhile.
     else if (known.lastPacketAtMs === lastPacketAtMs) {

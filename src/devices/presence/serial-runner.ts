@@ -2,7 +2,8 @@
 
 /** A call while the work runs starts one more run afterwards. Resolves, or rejects, when the work that was asked for has ended. */
 export function createSerialRunner(work: () => Promise<unknown>): () => Promise<void> {
-  let [running, again] = [null as Promise<void> | null, false];
+  let running = null as Promise<void> | null;
+  let again = false;
   const run = async (): Promise<void> => {
     try {
       while (again) {
