@@ -69,7 +69,9 @@ async function findIds(database: Database, { store, caller }: Writer, page: Page
 }
 
 async function handleMany(deps: BulkDeps, req: Request, res: Response, write: (id: string) => Promise<unknown>) {
-  const [page, isDryRun, { caller }] = [parseSelection(req), parseDryRun(req.query), writerOf(res)];
+  const page = parseSelection(req);
+  const isDryRun = parseDryRun(req.query);
+  const { caller } = writerOf(res);
   const database = listDatabaseFor(deps, req, res);
   const leaving = database.listing?.caller.disconnectSignal() ?? null;
   const work = async (): Promise<void> => {
@@ -101,7 +103,9 @@ export async function writeAll(
   leaving: AbortSignal | null,
 ): Promise<object[]> {
   const failed: object[] = [];
-  let [next, done, isBroken] = [0, 0, false];
+  let next = 0;
+  let done = 0;
+  let isBroken = false;
   const run = async (): Promise<void> => {
     for (let id = ids[next++]; id !== undefined && !isBroken; id = ids[next++]) {
       leaving?.throwIfAborted();

@@ -65,7 +65,9 @@ const storeIn = (res: Response): Store => res.locals.store as Store;
 const writerIn = (res: Response): Writer => ({ store: storeIn(res), caller: callerOf(res) });
 
 const list: Handler = (deps) => async (req, res) => {
-  const [store, scope, database] = [storeIn(res), scopeIn(res), listDatabaseFor(deps, req, res)];
+  const store = storeIn(res);
+  const scope = scopeIn(res);
+  const database = listDatabaseFor(deps, req, res);
   const asked = parseListQuery(req.query);
   const query = store.name === 'objects' ? withStateKind(req.query, asked) : asked;
   const byState = isByState(store, query);
@@ -84,7 +86,8 @@ const read: Handler = (deps) => async (req, res) => {
 };
 
 const create: Handler = (deps) => async (req, res) => {
-  const [store, caller] = [storeIn(res), callerOf(res)];
+  const store = storeIn(res);
+  const caller = callerOf(res);
   const hooks = deps.hooks.get(store.name);
   const requested = parseNewEntity(store, req.body ?? {}, parseIsMine(req.query));
   if (!STORES.has(store.name)) {
@@ -146,7 +149,8 @@ const unshare: Handler = (deps) => async (req, res) => {
 };
 
 async function shareWith(deps: EntityDeps, res: Response, key: string, userId: string, shared: boolean) {
-  const [store, scope] = [storeIn(res), scopeIn(res)];
+  const store = storeIn(res);
+  const scope = scopeIn(res);
   const afterShare = deps.hooks.get(store.name)?.afterShare;
   if (!shared) {
     const present = await getEntity(deps.database, store, scope, key);
