@@ -64,7 +64,8 @@ async function sendExport(
   res: Response,
   { source, format }: { source: Source; format: ExportFormat },
 ): Promise<void> {
-  const [selection, gapMs] = [parseExportSelection(req), parseDurationParam(req.query, 'gap', LIMITS.trackGapMs)];
+  const selection = parseExportSelection(req);
+  const gapMs = parseDurationParam(req.query, 'gap', LIMITS.trackGapMs);
   const { parameters } = await deps.models.declarationsOf(source.modelId);
   const options = { only: selection.only, declared: [...parameters.keys()], name: source.ownId, gapMs };
   const database = listDatabaseFor(deps, req, res);

@@ -28,7 +28,8 @@ export interface PastQuery {
 /** Parses the requested names: those of `events`, or all, without those of `events!`. Ignores unknown names. */
 export function parsePastNames(include: string | null, exclude: string | null): Set<PastEventName> {
   const split = (text: string): string[] => text.split(',').map((name) => name.trim());
-  const [wanted, unwanted] = [include ? split(include) : null, exclude ? split(exclude) : []];
+  const wanted = include ? split(include) : null;
+  const unwanted = exclude ? split(exclude) : [];
   return new Set(PAST_EVENT_NAMES.filter((name) => (wanted?.includes(name) ?? true) && !unwanted.includes(name)));
 }
 

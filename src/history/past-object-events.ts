@@ -29,7 +29,8 @@ export function toPastObjectEvent(
   const isSeen = (accessFields: AccessFields | null): boolean =>
     accessFields !== null && audienceOf(accessFields).some((address) => addresses.includes(address));
   if (!requested.has(change.id) && !isAll) return null;
-  const [saw, sees] = [isSeen(change.accessFieldsBefore), isSeen(change.accessFields)];
+  const saw = isSeen(change.accessFieldsBefore);
+  const sees = isSeen(change.accessFields);
   if (saw && !sees) return { name: 'object-removed', data: removedPayload(change) };
   // The content of an object is only for callers who see the object now.
   if (!requested.has(change.id)) return null;

@@ -31,7 +31,8 @@ async function readPart(database: Database, objects: unknown, query: PastQuery, 
   const command = { find: PACKETS, filter: filterOf(objects, query), sort: { time: 1, _ts: 1 }, limit };
   const batchSize = Math.min(limit, query.limit + 1);
   const events: PastEvent[] = [];
-  let [read, last] = [0, null as PastPlace | null];
+  let read = 0;
+  let last = null as PastPlace | null;
   for await (const { documents } of rawBatches(database, { ...command, batchSize })) {
     for (const document of documents) {
       const event = toEvent(document, query);

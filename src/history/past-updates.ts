@@ -59,7 +59,8 @@ type Client = Database['client'];
 
 /** Opens the oplog at `fromMs`, or at its beginning, found by bisection; null when it begins after `toMs`. */
 async function openWithin(client: Client, fromMs: number, toMs: number) {
-  let [lostMs, earliestMs] = [fromMs, Math.min(toMs, Date.now())];
+  let lostMs = fromMs;
+  let earliestMs = Math.min(toMs, Date.now());
   if (earliestMs < fromMs) return null;
   let opened = await tryOpenStream(client, Math.max(fromMs, 0));
   for (let tries = 0; opened === null && earliestMs - lostMs > LIMITS.pastStepMs && tries < LIMITS.pastTries; tries++) {

@@ -61,9 +61,14 @@ function parseKeys({ query }: Request): string[] {
 
 const seriesQueryOf = ({ query }: Request): SeriesQuery =>
   parseSeriesQuery({
-    ...{ params: parseText(query, 'params'), points: parseCount(query, 'points'), every: parseText(query, 'every') },
-    ...{ tz: parseText(query, 'tz'), fn: parseText(query, 'fn'), gap: parseText(query, 'gap') },
-    ...{ fromMs: parseBound(query, 'from', 'begin'), toMs: parseBound(query, 'to', 'end') },
+    params: parseText(query, 'params'),
+    points: parseCount(query, 'points'),
+    every: parseText(query, 'every'),
+    tz: parseText(query, 'tz'),
+    fn: parseText(query, 'fn'),
+    gap: parseText(query, 'gap'),
+    fromMs: parseBound(query, 'from', 'begin'),
+    toMs: parseBound(query, 'to', 'end'),
   });
 
 const read = (

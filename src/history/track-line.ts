@@ -101,7 +101,8 @@ export class TrackLine {
   }
 
   #chord(begin: number, end: number): number {
-    const [longitudes, latitudes] = [this.#longitudes, this.#latitudes];
+    const longitudes = this.#longitudes;
+    const latitudes = this.#latitudes;
     const positionAt = (index: number) => ({
       longitude: longitudes[index] as number,
       latitude: latitudes[index] as number,
@@ -110,14 +111,19 @@ export class TrackLine {
   }
 
   #farthest(begin: number, end: number): [index: number, distanceM: number] {
-    const [longitudes, latitudes] = [this.#longitudes, this.#latitudes];
-    const [x0, y0] = [longitudes[begin] as number, latitudes[begin] as number];
+    const longitudes = this.#longitudes;
+    const latitudes = this.#latitudes;
+    const x0 = longitudes[begin] as number;
+    const y0 = latitudes[begin] as number;
     const scale = longitudeScale(y0);
-    const [dx, dy] = [((longitudes[end] as number) - x0) * scale, (latitudes[end] as number) - y0];
+    const dx = ((longitudes[end] as number) - x0) * scale;
+    const dy = (latitudes[end] as number) - y0;
     const square = dx * dx + dy * dy;
-    let [farthest, maxSquare] = [begin + 1, -1];
+    let farthest = begin + 1;
+    let maxSquare = -1;
     for (let index = begin + 1; index < end; index++) {
-      const [x, y] = [((longitudes[index] as number) - x0) * scale, (latitudes[index] as number) - y0];
+      const x = ((longitudes[index] as number) - x0) * scale;
+      const y = (latitudes[index] as number) - y0;
       const along = square === 0 ? 0 : Math.min(1, Math.max(0, (x * dx + y * dy) / square));
       const distance = (x - along * dx) ** 2 + (y - along * dy) ** 2;
       if (distance > maxSquare) [farthest, maxSquare] = [index, distance];
@@ -172,14 +178,17 @@ export class TrackLine {
 
   /** The piece that a point belongs to: a new one where the line to it crosses the antimeridian. */
   #crossed(index: number, piece: TrackPoint[], pieces: TrackPoint[][]): TrackPoint[] {
-    const [from, to] = [this.#longitudes[index - 1] as number, this.#longitudes[index] as number];
-    const [turn, next] = [turnsOf(from), turnsOf(to)];
+    const from = this.#longitudes[index - 1] as number;
+    const to = this.#longitudes[index] as number;
+    const turn = turnsOf(from);
+    const next = turnsOf(to);
     if (turn === next) return piece;
     const border = Math.max(turn, next) * 360 - 180;
     const share = (border - from) / (to - from);
     const between = (values: Float64Array): number =>
       (values[index - 1] as number) + share * ((values[index] as number) - (values[index - 1] as number));
-    const [latitude, timeMs] = [between(this.#latitudes), Math.round(between(this.#times))];
+    const latitude = between(this.#latitudes);
+    const timeMs = Math.round(between(this.#times));
     piece.push([next > turn ? 180 : -180, latitude, timeMs]);
     const begun: TrackPoint[] = [[next > turn ? -180 : 180, latitude, timeMs]];
     pieces.push(begun);

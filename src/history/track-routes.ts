@@ -45,7 +45,10 @@ function parseTrackQuery({ query }: Request): TrackQuery {
     throw badRequest(`stopRadius: expected 1 to ${LIMITS.stopRadiusMaxM} metres`);
   }
   return {
-    ...{ selection, points, stopRadiusM, hasStops: parseFlag(query, 'stops') },
+    selection,
+    points,
+    stopRadiusM,
+    hasStops: parseFlag(query, 'stops'),
     gapMs: parseDurationParam(query, 'gap', LIMITS.trackGapMs),
     stopMs: parseDurationParam(query, 'stopTime', LIMITS.stopTimeMs),
   };
@@ -62,8 +65,13 @@ function toFeature({ objectId, ownId }: Source, track: Track, { hasStops }: Trac
         ? { type: 'LineString', coordinates: line }
         : { type: 'MultiLineString', coordinates: lines };
   const properties = {
-    ...{ id: ownId, from: track.fromMs, to: track.toMs, packets: track.packets },
-    ...{ distance: Math.round(track.distanceM), movingTime: track.movingMs, maxSpeed: track.maxSpeed },
+    id: ownId,
+    from: track.fromMs,
+    to: track.toMs,
+    packets: track.packets,
+    distance: Math.round(track.distanceM),
+    movingTime: track.movingMs,
+    maxSpeed: track.maxSpeed,
     times: lines.length === 1 ? times[0] : times,
     ...(hasStops && { stops: track.stops.map(toStop), trips: track.trips.map(toTrip) }),
   };
@@ -77,8 +85,11 @@ const toStop = ({ fromMs, toMs, ...place }: Stop): object => ({
 });
 
 const toTrip = ({ fromMs, toMs, distanceM, start, end }: Trip): object => ({
-  ...{ from: fromMs, to: toMs, distance: Math.round(distanceM) },
-  ...{ start: toCoordinates(start), end: toCoordinates(end) },
+  from: fromMs,
+  to: toMs,
+  distance: Math.round(distanceM),
+  start: toCoordinates(start),
+  end: toCoordinates(end),
 });
 
 /** Seven decimals are a centimetre. */

@@ -130,7 +130,8 @@ export class TripFinder {
     const start = this.#tripStart;
     this.#tripStart = null;
     if (start === null || end.travelledM - start.travelledM < this.#rules.stopRadiusM) return;
-    const [fromMs, toMs] = [start.timeMs, end.timeMs];
+    const fromMs = start.timeMs;
+    const toMs = end.timeMs;
     this.#onTrip({
       fromMs,
       toMs,

@@ -147,7 +147,8 @@ class Rows {
   }
 
   #writeCell(out: DataView, pos: number, memory: Uint8Array, column: number): number {
-    const [type, offset] = [this.#types[column] as number, this.#starts[column] as number];
+    const type = this.#types[column] as number;
+    const offset = this.#starts[column] as number;
     if (type === NULL || type === UNDEFINED) return pos;
     if (type === STRING) return writeCsvText(out, pos, memory, offset + 4, offset + 3 + int32(memory, offset));
     if (column === this.#timeColumn) return writeTime(out, pos, numberAt(memory, type, offset));

@@ -92,7 +92,8 @@ async function* batchesOf(
 
 /** Counts packets to skip and packets to export. */
 function createProgress({ limit, offset }: ExportSelection) {
-  let [toSkip, toTake] = [offset, limit ?? Number.POSITIVE_INFINITY];
+  let toSkip = offset;
+  let toTake = limit ?? Number.POSITIVE_INFINITY;
   let lastId: string | null = null;
   const progress = {
     packets: 0,

@@ -46,7 +46,8 @@ function appendTrackPoint(
   if (!Number.isNaN(height)) appendElement(writer, 'ele', height);
   if (Math.abs(timeMs) <= MAX_TIME_MS) writer.raw(`<time>${new Date(timeMs).toISOString()}</time>`);
   // The schema of the extension forbids negative values.
-  const [hasSpeed, hasCourse] = [speed >= 0, course >= 0 && course <= 360];
+  const hasSpeed = speed >= 0;
+  const hasCourse = course >= 0 && course <= 360;
   if (hasSpeed || hasCourse) {
     writer.raw('<extensions><tpx:TrackPointExtension>');
     if (hasSpeed) appendElement(writer, 'tpx:speed', Math.round((speed / KMH_PER_MS) * 1_000) / 1_000);

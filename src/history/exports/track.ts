@@ -85,9 +85,15 @@ class TrackReading {
     this.#finder.finish();
     await this.#reduce(this.#query.points);
     return {
-      ...{ pieces: this.#line.pieces(), packets: this.#packets, fromMs: this.#fromMs, toMs: this.#toMs },
-      ...{ distanceM: this.#distanceM, movingMs: this.#movingMs, maxSpeed: this.#maxSpeed },
-      ...{ stops: this.#stops, trips: this.#trips },
+      pieces: this.#line.pieces(),
+      packets: this.#packets,
+      fromMs: this.#fromMs,
+      toMs: this.#toMs,
+      distanceM: this.#distanceM,
+      movingMs: this.#movingMs,
+      maxSpeed: this.#maxSpeed,
+      stops: this.#stops,
+      trips: this.#trips,
     };
   }
 

@@ -199,7 +199,8 @@ export class Column {
 
   #closeStore(): void {
     if (this.#store === null || this.#numbers === 0) return;
-    const [store, bucket] = [this.#store, this.#bucket];
+    const store = this.#store;
+    const bucket = this.#bucket;
     const kept = store.take();
     this.#left.push(this.#findPercentiles(kept.values, bucket, kept.release));
   }

@@ -10,7 +10,8 @@ const DIGIT_BITS = 16;
 export function* findPercentile(values: Float64Array, share: number): Generator<void, number> {
   if (values.length <= SORTED_VALUES) values.sort();
   const place = (values.length - 1) * share;
-  const [low, part] = [Math.floor(place), place % 1];
+  const low = Math.floor(place);
+  const part = place % 1;
   const below = yield* findNth(values, low);
   return part === 0 ? below : below + part * ((yield* findNth(values, low + 1)) - below);
 }
@@ -47,7 +48,8 @@ function digitOf(halves: Int32Array, index: number, place: number): number {
 
 function fromDigits(digits: readonly number[]): number {
   const [a, b, c, d] = digits as [number, number, number, number];
-  const [high, low] = [(a << DIGIT_BITS) | b, (c << DIGIT_BITS) | d];
+  const high = (a << DIGIT_BITS) | b;
+  const low = (c << DIGIT_BITS) | d;
   const halves = a & 0x80_00 ? Int32Array.of(low, high ^ 0x80_00_00_00) : Int32Array.of(~low, ~high);
   return new Float64Array(halves.buffer)[0] as number;
 }

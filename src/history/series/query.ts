@@ -42,7 +42,9 @@ export function parseSeriesQuery(texts: SeriesTexts): SeriesQuery {
     throw badRequest(`points: expected 1 to ${LIMITS.seriesPointsMax}`);
   }
   return {
-    ...{ fromMs, toMs, points: points ?? LIMITS.seriesPoints },
+    fromMs,
+    toMs,
+    points: points ?? LIMITS.seriesPoints,
     paths: parsePaths(texts.params),
     functions: parseFunctions(texts.fn || 'minmax'),
     every: every ? parsedEvery(every) : null,

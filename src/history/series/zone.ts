@@ -45,7 +45,8 @@ function createZone(format: Intl.DateTimeFormat): Zone {
   };
   const findChange = (fromMs: number, toMs: number): number | null => {
     const from = offsetMs(fromMs);
-    for (let [low, high] = [fromMs, fromMs]; low < toMs; low = high) {
+    let high = fromMs;
+    for (let low = fromMs; low < toMs; low = high) {
       high = Math.min(toMs, (Math.floor(low / SPAN_MS) + 1) * SPAN_MS);
       if (offsetMs(high) === from) continue;
       while (high - low > 1) {
@@ -58,8 +59,10 @@ function createZone(format: Intl.DateTimeFormat): Zone {
     return null;
   };
   const toInstant = (localMs: number): number => {
-    const [before, after] = [offsetMs(localMs - DAY_MS), offsetMs(localMs + DAY_MS)];
-    const [early, late] = [localMs - before, localMs - after];
+    const before = offsetMs(localMs - DAY_MS);
+    const after = offsetMs(localMs + DAY_MS);
+    const early = localMs - before;
+    const late = localMs - after;
     if (offsetMs(early) === before) return early;
     if (offsetMs(late) === after) return late;
     // The clock skips this time.
