@@ -68,17 +68,23 @@ export function createBackfill(options: BackfillOptions): Resume {
   const waitForFeed = createAheadQueue(deps);
   const userOf = ({ userId }: ResumingClient): string => userId;
   const near = createBackfillQueue<ResumingClient>({
-    ...{ groupsAtOnce: LIMITS.historiesAtOnce, isShared: true, userOf },
+    groupsAtOnce: LIMITS.historiesAtOnce,
+    isShared: true,
+    userOf,
     serve: (group) => serve(deps, options.openHistory, group),
   });
   const far = createBackfillQueue<ResumingClient>({
-    ...{ groupsAtOnce: LIMITS.historiesAtOnce, isShared: false, userOf },
+    groupsAtOnce: LIMITS.historiesAtOnce,
+    isShared: false,
+    userOf,
     serve: (group) => serve({ ...deps, mustLeave: isOverTime }, options.openHistory, group),
   });
   const isOverTime = (clock: TurnClock): boolean => clock.elapsedMs() > LIMITS.historyTurnMs && far.isWaitedFor();
   const fromLog: Resume = (client) => (isLongAgo(client.since, options.lastPosition()) ? far : near).add(client);
   const fromMemory = createBackfillQueue<ResumingClient>({
-    ...{ groupsAtOnce: 1, isShared: true, userOf },
+    groupsAtOnce: 1,
+    isShared: true,
+    userOf,
     serve(group) {
       const inMemory = group.filter(({ since }) => options.openRecent(since) !== null);
       // The position has left the memory while the client was waiting.

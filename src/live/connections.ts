@@ -118,7 +118,8 @@ function expectHeartbeats(connection: LiveConnection): void {
 }
 
 function limitInbound(connection: LiveConnection): void {
-  let [second, packets] = [0, 0];
+  let second = 0;
+  let packets = 0;
   connection.on('packet', () => {
     const now = Math.floor(performance.now() / 1_000);
     packets = now === second ? packets + 1 : 1;

@@ -109,7 +109,8 @@ interface Sight {
 
 function toAppearances(change: Change, { before, after, still }: Sight): LiveEvent[] {
   const within = still === null ? [] : [still];
-  const [gained, lost] = [without(after, before), without(before, after)];
+  const gained = without(after, before);
+  const lost = without(before, after);
   const events = toUpdates(change, after, { except: [], within: [before, ...within] });
   if (gained.length > 0 && still?.length !== 0) {
     const limits = before.length + within.length === 0 ? null : { except: before, within };

@@ -73,7 +73,8 @@ export function createFanOut(): FanOut {
         }
       }
     },
-    ...{ publishTo, stop: gatherer.stop },
+    publishTo,
+    stop: gatherer.stop,
     flush(member) {
       writeOutgoing(member);
       toOutgoing(member);
@@ -102,7 +103,8 @@ function writeOutgoing(member: Member): void {
  */
 function createGatherer(onRound: () => void) {
   let waiting: Member[] = [];
-  let [isUnderWay, readyMs] = [false, 0];
+  let isUnderWay = false;
+  let readyMs = 0;
   let timer: NodeJS.Timeout | undefined;
   const takeAll = (): readonly Member[] => {
     // A member that was flushed meanwhile may be listed twice.
@@ -114,7 +116,8 @@ function createGatherer(onRound: () => void) {
   };
   const round = async (): Promise<void> => {
     const startMs = performance.now();
-    let [turnMs, spentMs] = [startMs, 0];
+    let turnMs = startMs;
+    let spentMs = 0;
     for (const member of takeAll()) {
       writeOutgoing(member);
       const passedMs = performance.now() - turnMs;

@@ -17,7 +17,8 @@ export interface ReplayBuffer {
 /** `lastPosition`: the position of the last published change. */
 export function createReplayBuffer(lastPosition: () => string): ReplayBuffer {
   let changes: Change[] = [];
-  let [from, bytes] = ['', 0];
+  let from = '';
+  let bytes = 0;
   let isResting = false;
   const dropOldest = (): void => {
     const half = changes.splice(0, Math.ceil(changes.length / 2));
@@ -63,7 +64,8 @@ export function createReplayBuffer(lastPosition: () => string): ReplayBuffer {
 
 /** The index of the first change after the position, by binary search. */
 function indexAfter(changes: readonly Change[], position: string): number {
-  let [low, high] = [0, changes.length];
+  let low = 0;
+  let high = changes.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (isAfter((changes[middle] as Change).position, position)) high = middle;

@@ -42,7 +42,8 @@ export function createAudienceTest(event: LiveEvent): (client: Presence) => bool
   const rooms = roomsFor(event);
   if (limits === null) return (client) => isIn(client, rooms) && maySee(client);
   // A client has the same objects and events at each of its addresses, so comparing rooms compares addresses.
-  const [except, within] = [roomsAt(limits.except), limits.within.map(roomsAt)];
+  const except = roomsAt(limits.except);
+  const within = limits.within.map(roomsAt);
   return (client) =>
     isIn(client, rooms) && !isIn(client, except) && within.every((some) => isIn(client, some)) && maySee(client);
 }

@@ -114,7 +114,8 @@ async function poll({ listen }: EventDeps, request: EventRequest, req: Request, 
   const page = createPage();
   const untilMs = performance.now() + parseWaitMs(req);
   let listening: Listening | undefined;
-  let [timer, isDone]: [NodeJS.Timeout | undefined, boolean] = [undefined, false];
+  let timer: NodeJS.Timeout | undefined;
+  let isDone: boolean = false;
   const finish = (): void => {
     if (isDone) return;
     isDone = true;
@@ -153,7 +154,8 @@ async function poll({ listen }: EventDeps, request: EventRequest, req: Request, 
 /** `{"events": [{"event", "data", "position"}, …], "position", "gap"?}`, limited to one page. */
 function createPage() {
   const items: Buffer[] = [];
-  let [bytes, found]: [number, Gap | null] = [0, null];
+  let bytes: number = 0;
+  let found: Gap | null = null;
   const isFull = (): boolean => items.length >= LIMITS.pollEvents || bytes >= LIMITS.pollBytes;
   return {
     isLive: false,

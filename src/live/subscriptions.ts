@@ -214,8 +214,19 @@ function remove({ fanOut, all, users, networks }: State, listener: Subscriber): 
 function createSubscriber(request: ListenRequest, caller: Caller): Subscriber {
   const { sink, filter } = request;
   return {
-    ...{ request, sink, caller, filter, rooms: new Set(), gate: null, upTo: null, live: false, expiry: undefined },
-    ...{ authenticated: false, gone: false, pendingFilters: 0, network: networkOf(request.address) },
+    request,
+    sink,
+    caller,
+    filter,
+    rooms: new Set(),
+    gate: null,
+    upTo: null,
+    live: false,
+    expiry: undefined,
+    authenticated: false,
+    gone: false,
+    pendingFilters: 0,
+    network: networkOf(request.address),
     member: createMember((batch) => sink.write(batch)),
     lastChange: Promise.resolve(),
   };

@@ -17,7 +17,8 @@ export interface TurnClock {
 
 export function startTurnClock(): TurnClock {
   const startMs = performance.now();
-  let [sinceMs, busyMs]: [number | null, number] = [startMs, 0];
+  let sinceMs: number | null = startMs;
+  let busyMs: number = 0;
   const pause = (): void => {
     if (sinceMs !== null) busyMs += performance.now() - sinceMs;
     sinceMs = null;
@@ -31,7 +32,8 @@ export function startTurnClock(): TurnClock {
     resume();
   };
   return {
-    ...{ pause, resume },
+    pause,
+    resume,
     breathe: () => (sinceMs !== null && performance.now() - sinceMs > LIMITS.turnMs ? yieldNow() : undefined),
     busyMs: () => busyMs + (sinceMs === null ? 0 : performance.now() - sinceMs),
     elapsedMs: () => performance.now() - startMs,
