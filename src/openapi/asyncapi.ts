@@ -135,7 +135,9 @@ const SUBSCRIBED: Message = {
 const SERVERS: Part = {
   web: { host: '{host}', protocol: 'http', variables: { host: { default: '127.0.0.1:8080' } } },
   devices: {
-    ...{ host: '{host}', protocol: 'mqtt', protocolVersion: '3.1.1' },
+    host: '{host}',
+    protocol: 'mqtt',
+    protocolVersion: '3.1.1',
     variables: { host: { default: '127.0.0.1:1883' } },
     description:
       'The client id is the `_id` or the own id of the object; each device has its own topics. Behind the ' +
@@ -201,7 +203,8 @@ function sockets(messages: readonly Message[]): Part {
     description:
       'Protocols EIO=4 and EIO=3, WebSocket and long polling. An event’s first argument is the payload here, the second ' +
       'one `{position}`. The headers of the handshake, or `auth: {token}`, authenticate the caller.',
-    ...{ servers: [{ $ref: '#/servers/web' }], messages: refsOf(messages) },
+    servers: [{ $ref: '#/servers/web' }],
+    messages: refsOf(messages),
     bindings: { ws: { method: 'GET', query: { type: 'object', properties: SUBSCRIPTION_PARAMETERS } } },
   };
 }
@@ -214,7 +217,8 @@ function stream(messages: readonly Message[]): Part {
     description:
       'With `Accept: text/event-stream`: `event:` is the name, `data:` the payload here, `id:` the position. Otherwise a ' +
       'page of them, as the OpenAPI document has it.',
-    ...{ servers: [{ $ref: '#/servers/web' }], messages: refsOf(messages) },
+    servers: [{ $ref: '#/servers/web' }],
+    messages: refsOf(messages),
   };
 }
 

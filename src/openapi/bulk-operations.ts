@@ -27,15 +27,26 @@ export function bulkOperationsOf({ path, tag, title }: { path: string; tag: stri
   const answer = { description: 'What was done', content: { 'application/json': RESULT } };
   return [
     {
-      ...{ method: 'patch', path, id: `changeMany${title}`, tag, query: QUERY },
+      method: 'patch',
+      path,
+      id: `changeMany${title}`,
+      tag,
+      query: QUERY,
       summary: 'Merges the body into each entity that the filters select; at least one filter is required',
-      ...{ body: { 'application/json': schemaRef(`${title}Change`) }, isBodyRequired: true },
-      ...{ answer, errors: [...ERRORS, 413, 415] },
+      body: { 'application/json': schemaRef(`${title}Change`) },
+      isBodyRequired: true,
+      answer,
+      errors: [...ERRORS, 413, 415],
     },
     {
-      ...{ method: 'delete', path, id: `removeMany${title}`, tag, query: QUERY },
+      method: 'delete',
+      path,
+      id: `removeMany${title}`,
+      tag,
+      query: QUERY,
       summary: 'Removes each entity that the filters select; at least one filter is required',
-      ...{ answer, errors: ERRORS },
+      answer,
+      errors: ERRORS,
     },
   ];
 }

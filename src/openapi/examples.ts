@@ -49,7 +49,9 @@ const OTHERS: Readonly<Record<string, Part>> = {
   sendCommand: COMMAND,
   sendCommandUnprefixed: COMMAND,
   endCommand: { status: 'done', result: { seconds: 10 } },
-  ...{ retryDelivery: {}, testHandler: {}, rotateSecret: {} },
+  retryDelivery: {},
+  testHandler: {},
+  rotateSecret: {},
   replayHandler: { from: '2026-01-01T00:00' },
 };
 

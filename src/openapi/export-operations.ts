@@ -67,7 +67,10 @@ const TRACK_FEATURE: Part = {
 };
 
 export const TRACK: Operation = {
-  ...{ method: 'get', path: '/api/v1/objects/{id}/track', id: 'getTrack', tag: 'packets' },
+  method: 'get',
+  path: '/api/v1/objects/{id}/track',
+  id: 'getTrack',
+  tag: 'packets',
   summary: 'The track of an object as GeoJSON, with its distance, stops and trips',
   query: ['from', 'to', 'begin', 'end', 'where', 'trackPoints', 'trackGap', 'stops', 'stopTime', 'stopRadius'],
   answer: {
@@ -89,7 +92,10 @@ const REMOVED: Part = {
 };
 
 export const REMOVAL: Operation = {
-  ...{ method: 'delete', path: '/api/v1/objects/{id}/packets', id: 'removePackets', tag: 'packets' },
+  method: 'delete',
+  path: '/api/v1/objects/{id}/packets',
+  id: 'removePackets',
+  tag: 'packets',
   summary: 'Removes the packets of an interval in the background; `from` or `to` is required',
   query: ['from', 'to', 'begin', 'end', 'dryRun'],
   answer: { description: 'The removal is stored; it survives a crash', content: { 'application/json': REMOVED } },

@@ -59,7 +59,9 @@ export function createOpenApi(): Part {
       securitySchemes: {
         session: { type: 'apiKey', in: 'cookie', name: 'sid', description: 'Opened by `POST /api/v1/auth`' },
         token: {
-          ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
           description: 'Issued by `POST /api/v1/auth/token`, or created in the store `tokens`',
         },
       },

@@ -22,7 +22,11 @@ const WRITES: readonly ErrorStatus[] = [...AUTHENTICATED, 409, 413, 415];
 const SERVICE: readonly Operation[] = [
   ...(['/', '/api/v1'] as const).map(
     (path): Operation => ({
-      ...{ method: 'get', path, id: path === '/' ? 'greet' : 'greetApi', tag: 'service', isOpen: true },
+      method: 'get',
+      path,
+      id: path === '/' ? 'greet' : 'greetApi',
+      tag: 'service',
+      isOpen: true,
       summary: 'Identifies the server as Vigil',
       answer: { description: 'The server is Vigil', content: json(schemaRef('Greeting')) },
       errors: [],
@@ -30,23 +34,35 @@ const SERVICE: readonly Operation[] = [
   ),
   ...(['openapi', 'asyncapi'] as const).map(
     (name): Operation => ({
-      ...{ method: 'get', path: `/api/v1/${name}.json`, id: name, tag: 'service', isOpen: true },
+      method: 'get',
+      path: `/api/v1/${name}.json`,
+      id: name,
+      tag: 'service',
+      isOpen: true,
       summary: name === 'openapi' ? 'This document' : 'The AsyncAPI document of events and MQTT topics',
       answer: { description: 'The document', content: json({ type: 'object' }) },
       errors: [],
     }),
   ),
   {
-    ...{ method: 'get', path: '/docs', id: 'browse', tag: 'service', isOpen: true },
+    method: 'get',
+    path: '/docs',
+    id: 'browse',
+    tag: 'service',
+    isOpen: true,
     summary: 'Shows this document as a page on which you can try the API',
     answer: { description: 'The page', content: { 'text/html': { type: 'string' } } },
-    ...{ moved: 'Redirects to the same path with a slash at the end', errors: [] },
+    moved: 'Redirects to the same path with a slash at the end',
+    errors: [],
   },
 ];
 
 const EVENTS: readonly Operation[] = [
   {
-    ...{ method: 'get', path: '/api/v1/events', id: 'listen', tag: 'events' },
+    method: 'get',
+    path: '/api/v1/events',
+    id: 'listen',
+    tag: 'events',
     summary: 'Live events, as a stream or in pages; with an interval, past events',
     query: [
       'since',
@@ -70,22 +86,31 @@ const EVENTS: readonly Operation[] = [
         'text/event-stream': { type: 'string' },
       },
     },
-    ...{ headers: ['Link'], errors: AUTHENTICATED },
+    headers: ['Link'],
+    errors: AUTHENTICATED,
   },
 ];
 
 const PACKETS: readonly Operation[] = [
   {
-    ...{ method: 'get', path: '/api/v1/objects/{id}/packets', id: 'listPackets', tag: 'packets' },
-    ...{ summary: 'The packets of an object, also as a file', query: [...LISTED, 'format', 'trackGap'] },
+    method: 'get',
+    path: '/api/v1/objects/{id}/packets',
+    id: 'listPackets',
+    tag: 'packets',
+    summary: 'The packets of an object, also as a file',
+    query: [...LISTED, 'format', 'trackGap'],
     answer: {
       description: 'The packets, sorted by `time`, then `_ts`; in a `format` other than JSON, of any number',
       content: { ...json(listOf('PacketFields')), ...EXPORT_CONTENT },
     },
-    ...{ headers: ['Link', 'Content-Disposition', 'Trailer'], errors: [...AUTHENTICATED, 404, 413] },
+    headers: ['Link', 'Content-Disposition', 'Trailer'],
+    errors: [...AUTHENTICATED, 404, 413],
   },
   {
-    ...{ method: 'post', path: '/api/v1/objects/{id}/packets', id: 'sendPackets', tag: 'packets' },
+    method: 'post',
+    path: '/api/v1/objects/{id}/packets',
+    id: 'sendPackets',
+    tag: 'packets',
     summary: 'Stores one packet or an array of packets; answers when they are durable',
     body: json({ anyOf: [schemaRef('Message'), { type: 'array', items: schemaRef('Message') }] }),
     answer: {
@@ -97,15 +122,21 @@ const PACKETS: readonly Operation[] = [
   REMOVAL,
   TRACK,
   {
-    ...{ method: 'get', path: '/api/v1/objects/{id}/packets/{packetID}', id: 'getPacket', tag: 'packets' },
-    ...{ summary: 'One packet', query: ['only'] },
+    method: 'get',
+    path: '/api/v1/objects/{id}/packets/{packetID}',
+    id: 'getPacket',
+    tag: 'packets',
+    summary: 'One packet',
+    query: ['only'],
     answer: { description: 'The packet', content: json(entity('PacketFields')) },
     errors: [...AUTHENTICATED, 404],
   },
 ];
 
 const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
-  ...{ method: 'post', path: `${prefix}/objects/{id}/commands/{command}`, tag: 'commands' },
+  method: 'post',
+  path: `${prefix}/objects/{id}/commands/{command}`,
+  tag: 'commands',
   id: prefix === '' ? 'sendCommandUnprefixed' : 'sendCommand',
   summary: 'Creates a command',
   query: ['ttl'],
@@ -114,19 +145,30 @@ const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
     description: 'The command is in the journal; `Location` contains its path',
     content: json(schemaRef('Success')),
   },
-  ...{ headers: ['Location'], errors: [...WRITES, 404] },
+  headers: ['Location'],
+  errors: [...WRITES, 404],
 }));
 
 const FETCHING: readonly Operation[] = [
   {
-    ...{ method: 'get', path: '/api/v1/objects/{id}/commands', id: 'listCommandsOfObject', tag: 'commands' },
-    ...{ summary: 'The commands of an object', query: [...LISTED, 'status', 'wait'] },
+    method: 'get',
+    path: '/api/v1/objects/{id}/commands',
+    id: 'listCommandsOfObject',
+    tag: 'commands',
+    summary: 'The commands of an object',
+    query: [...LISTED, 'status', 'wait'],
     answer: { description: 'The commands, in the order of their execution', content: json(listOf('CommandFields')) },
-    ...{ headers: ['Link'], errors: [...AUTHENTICATED, 404, 413] },
+    headers: ['Link'],
+    errors: [...AUTHENTICATED, 404, 413],
   },
   {
-    ...{ method: 'post', path: '/api/v1/objects/{id}/commands/{commandID}/result', id: 'endCommand', tag: 'commands' },
-    ...{ summary: 'Reports the result of a command', body: json(schemaRef('Outcome')), isBodyRequired: true },
+    method: 'post',
+    path: '/api/v1/objects/{id}/commands/{commandID}/result',
+    id: 'endCommand',
+    tag: 'commands',
+    summary: 'Reports the result of a command',
+    body: json(schemaRef('Outcome')),
+    isBodyRequired: true,
     answer: { description: 'The command with its final status', content: json(entity('CommandFields')) },
     errors: [...WRITES, 404],
   },
@@ -134,27 +176,29 @@ const FETCHING: readonly Operation[] = [
 
 /** The generic operations of one store. */
 function operationsOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>, title: string): Operation[] {
-  const [all, one] = [`/api/v1/${name}`, `/api/v1/${name}/{id}`];
+  const all = `/api/v1/${name}`;
+  const one = `/api/v1/${name}/{id}`;
   const tag = name === '{store}' ? 'added stores' : name;
   const whole = json(entity(title));
   const operations: Operation[] = [
     {
-      ...{
-        method: 'get',
-        path: all,
-        id: `list${title}`,
-        tag,
-        summary: 'Lists the entities that the caller sees',
-        query: name === 'objects' ? [...LISTED, 'stateKind'] : LISTED,
-      },
-      ...{
-        answer: { description: 'The entities, sorted by `_id`', content: json(listOf(`${title}Fields`)) },
-        headers: ['Link'],
-      },
+      method: 'get',
+      path: all,
+      id: `list${title}`,
+      tag,
+      summary: 'Lists the entities that the caller sees',
+      query: name === 'objects' ? [...LISTED, 'stateKind'] : LISTED,
+      answer: { description: 'The entities, sorted by `_id`', content: json(listOf(`${title}Fields`)) },
+      headers: ['Link'],
       errors: [...AUTHENTICATED, 404, 413],
     },
     {
-      ...{ method: 'get', path: one, id: `get${title}`, tag, summary: 'Returns one entity', query: ['only'] },
+      method: 'get',
+      path: one,
+      id: `get${title}`,
+      tag,
+      summary: 'Returns one entity',
+      query: ['only'],
       answer: { description: 'The entity', content: json(entity(`${title}Fields`)) },
       errors: [...AUTHENTICATED, 404],
     },
@@ -170,33 +214,55 @@ function writesOf(of: { all: string; one: string; tag: string; title: string; wh
   const created = json(title === 'Token' ? allOf(entity(title), TOKEN_ONCE) : entity(title));
   const operations: Operation[] = [
     {
-      ...{ method: 'post', path: all, id: `create${title}`, tag, summary: 'Creates an entity', query: ['group'] },
-      ...{ body: json(schemaRef(`${title}New`)), isBodyRequired: true },
-      ...{ answer: { description: 'The created entity', content: created }, errors: [...WRITES, 404] },
+      method: 'post',
+      path: all,
+      id: `create${title}`,
+      tag,
+      summary: 'Creates an entity',
+      query: ['group'],
+      body: json(schemaRef(`${title}New`)),
+      isBodyRequired: true,
+      answer: { description: 'The created entity', content: created },
+      errors: [...WRITES, 404],
     },
     {
-      ...{ method: 'patch', path: one, id: `change${title}`, tag, body: json(schemaRef(`${title}Change`)) },
+      method: 'patch',
+      path: one,
+      id: `change${title}`,
+      tag,
+      body: json(schemaRef(`${title}Change`)),
       summary: 'Merges the body into the entity: objects field by field; all other values are replaced',
-      ...{ answer: { description: 'The changed entity', content: whole }, errors: [...WRITES, 404] },
+      answer: { description: 'The changed entity', content: whole },
+      errors: [...WRITES, 404],
     },
     {
-      ...{ method: 'delete', path: one, id: `remove${title}`, tag, summary: 'Removes the entity' },
-      ...{ answer: { description: 'The removed entity', content: whole }, errors: [...AUTHENTICATED, 404, 409] },
+      method: 'delete',
+      path: one,
+      id: `remove${title}`,
+      tag,
+      summary: 'Removes the entity',
+      answer: { description: 'The removed entity', content: whole },
+      errors: [...AUTHENTICATED, 404, 409],
     },
     {
-      ...{ method: 'post', path: `${one}/access`, id: `share${title}`, tag, summary: 'Shares the entity with a user' },
-      ...{ body: json(user), isBodyRequired: true },
-      ...{ answer: { description: 'The changed entity', content: whole }, errors: [...WRITES, 404] },
+      method: 'post',
+      path: `${one}/access`,
+      id: `share${title}`,
+      tag,
+      summary: 'Shares the entity with a user',
+      body: json(user),
+      isBodyRequired: true,
+      answer: { description: 'The changed entity', content: whole },
+      errors: [...WRITES, 404],
     },
     {
-      ...{
-        method: 'delete',
-        path: `${one}/access/{user}`,
-        id: `unshare${title}`,
-        tag,
-        summary: 'Ends the sharing with a user',
-      },
-      ...{ answer: { description: 'The changed entity', content: whole }, errors: [...AUTHENTICATED, 404] },
+      method: 'delete',
+      path: `${one}/access/{user}`,
+      id: `unshare${title}`,
+      tag,
+      summary: 'Ends the sharing with a user',
+      answer: { description: 'The changed entity', content: whole },
+      errors: [...AUTHENTICATED, 404],
     },
   ];
   return operations;
@@ -208,19 +274,17 @@ const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string'
 /** Every operation, in the order of docs/reference/http-api.md. */
 export function createOperations(): readonly Operation[] {
   return [
-    ...[
-      ...SERVICE,
-      ...LOGINS,
-      ...ACCOUNT_OPERATIONS,
-      ...EVENTS,
-      ...PAST,
-      ...SERIES_OPERATIONS,
-      ...PACKETS,
-      ...(COMMANDS as readonly Operation[]),
-      ...FETCHING,
-      ...WEBHOOK_OPERATIONS,
-      PERMISSION_OPERATION,
-    ],
+    ...SERVICE,
+    ...LOGINS,
+    ...ACCOUNT_OPERATIONS,
+    ...EVENTS,
+    ...PAST,
+    ...SERIES_OPERATIONS,
+    ...PACKETS,
+    ...(COMMANDS as readonly Operation[]),
+    ...FETCHING,
+    ...WEBHOOK_OPERATIONS,
+    PERMISSION_OPERATION,
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),
     ...operationsOf({ name: '{store}', readOnly: false }, 'Entity'),
   ];

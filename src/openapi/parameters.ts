@@ -9,7 +9,8 @@ import type { Part } from './schema-part.js';
 import { LATEST_PARAMETER, SERIES_PARAMETERS } from './series-operations.js';
 
 const ID = '^[0-9a-fA-F]{24}$';
-const [BEGIN, END] = ['2026-01-01T00:00', '2026-12-31T23:59'];
+const BEGIN = '2026-01-01T00:00';
+const END = '2026-12-31T23:59';
 const time = (about: string, example: string): Part => ({
   example,
   schema: { type: 'string' },
@@ -101,7 +102,8 @@ const OTHERS: Readonly<Record<string, Part>> = {
   status: {
     example: ['queued'],
     schema: { type: 'array', items: { enum: [...COMMAND_STATUSES] } },
-    ...{ style: 'form', explode: false },
+    style: 'form',
+    explode: false,
     description: 'Only commands with these statuses; expired commands do not count as waiting',
   },
   wait: {
@@ -117,45 +119,54 @@ const OTHERS: Readonly<Record<string, Part>> = {
   objects: {
     example: ['truck-7'],
     schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.subscribedObjects },
-    ...{ style: 'form', explode: false },
+    style: 'form',
+    explode: false,
     description: 'Only events of these objects, by `_id` or own `id`',
   },
   groups: {
     example: [EXAMPLE_ID],
     schema: { type: 'array', items: { type: 'string', pattern: ID }, maxItems: LIMITS.subscribedGroups },
-    ...{ style: 'form', explode: false },
+    style: 'form',
+    explode: false,
     description: 'Live: only events of objects in these groups or below them, by `_id`; not with `objects`',
   },
   events: {
     example: ['object-packet'],
     schema: { type: 'array', items: { enum: [...PAST_EVENT_NAMES] } },
-    ...{ style: 'form', explode: false },
+    style: 'form',
+    explode: false,
     description: 'Only events with these names; `object-online` and `object-offline` only with an interval',
   },
   exclude: {
-    ...{ name: 'events!', example: ['object-update'], schema: { type: 'array', items: { type: 'string' } } },
-    ...{ style: 'form', explode: false },
+    name: 'events!',
+    example: ['object-update'],
+    schema: { type: 'array', items: { type: 'string' } },
+    style: 'form',
+    explode: false,
     description: 'With an interval: excludes events with these names',
   },
   permissionMethod: {
-    ...{ name: 'method', example: 'PATCH', schema: { enum: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'] } },
+    name: 'method',
+    example: 'PATCH',
+    schema: { enum: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'] },
     description: 'The method of a request; with `path`',
   },
   permissionPath: {
-    ...{ name: 'path', example: '/objects/truck-7', schema: { type: 'string' } },
+    name: 'path',
+    example: '/objects/truck-7',
+    schema: { type: 'string' },
     description: 'The path of a request, with or without `/api/v1`; with `method`',
   },
   afterPlace: {
-    ...{
-      name: 'after',
-      example: '1795184145549.1795184145549000.65a00000000000000000000a',
-      schema: { type: 'string' },
-    },
+    name: 'after',
+    example: '1795184145549.1795184145549000.65a00000000000000000000a',
+    schema: { type: 'string' },
     description: 'With an interval: the value from `Link`; returns the next page',
   },
   waitForEvents: {
     example: 0,
-    ...{ name: 'wait', schema: { type: 'integer', minimum: 0, maximum: LIMITS.pollMs / 1_000, default: 0 } },
+    name: 'wait',
+    schema: { type: 'integer', minimum: 0, maximum: LIMITS.pollMs / 1_000, default: 0 },
     description: 'Seconds to wait until there is an event',
   },
   group: {
@@ -165,7 +176,8 @@ const OTHERS: Readonly<Record<string, Part>> = {
       'Creates the entity in the caller’s own group and ignores the group in the body, for entities exported from another installation',
   },
   trackPoints: {
-    ...{ name: 'points', example: 500 },
+    name: 'points',
+    example: 500,
     schema: { type: 'integer', minimum: 2, maximum: LIMITS.trackPoints, default: LIMITS.trackPointsUsual },
     description: 'The maximal number of points of the line',
   },
@@ -196,7 +208,8 @@ const OTHERS: Readonly<Record<string, Part>> = {
       'The format of the answer; without it, `Accept` decides. All but `json` are files of any length: `limit` is not bounded, and the order is that of `time`',
   },
   trackGap: {
-    ...{ name: 'gap', example: '15 min' },
+    name: 'gap',
+    example: '15 min',
     schema: { type: 'string', examples: ['15 min'] },
     description:
       'In a track, and with `format=gpx`: packets further apart than this duration, or these milliseconds, are not connected; 15 minutes by default',

@@ -16,7 +16,9 @@ const TEXT: Part = { type: 'string' };
 const EVENT: Part = {
   type: 'object',
   properties: {
-    ...{ event: { enum: [...PAST_EVENT_NAMES] }, data: { type: 'object' }, position: TEXT },
+    event: { enum: [...PAST_EVENT_NAMES] },
+    data: { type: 'object' },
+    position: TEXT,
     time: { type: 'integer', description: 'Milliseconds since the epoch' },
   },
   required: ['event', 'data', 'time'],
@@ -32,20 +34,30 @@ const NAMES: Part = {
 
 export const PAST: readonly Operation[] = [
   {
-    ...{ method: 'get', path: '/api/v1/events/org', id: 'listEventNames', tag: 'events' },
+    method: 'get',
+    path: '/api/v1/events/org',
+    id: 'listEventNames',
+    tag: 'events',
     summary: 'The names of events; `noModel` lists the events that belong to no object',
     answer: { description: 'The names, which never change', content: json(NAMES) },
     errors: AUTHENTICATED_ERRORS,
   },
   {
-    ...{ method: 'get', path: '/api/v1/objects/{id}/events', id: 'listEventsOfObject', tag: 'events' },
+    method: 'get',
+    path: '/api/v1/objects/{id}/events',
+    id: 'listEventsOfObject',
+    tag: 'events',
     summary: 'The past events of an object',
     query: ['from', 'to', 'begin', 'end', 'events', 'exclude', 'limit', 'afterPlace'],
     answer: { description: 'The events, sorted by `time`', content: json(PAST_EVENTS) },
-    ...{ headers: ['Link'], errors: [...AUTHENTICATED_ERRORS, 404] },
+    headers: ['Link'],
+    errors: [...AUTHENTICATED_ERRORS, 404],
   },
   {
-    ...{ method: 'get', path: '/api/v1/objects/{id}/model', id: 'getModelOfObject', tag: 'objects' },
+    method: 'get',
+    path: '/api/v1/objects/{id}/model',
+    id: 'getModelOfObject',
+    tag: 'objects',
     summary: 'The model of an object, with its declarations as plain lists',
     answer: {
       description: 'The model',

@@ -52,8 +52,12 @@ const PERMISSIONS: Part = allOf(schemaRef('Success'), {
 });
 
 export const PERMISSION_OPERATION: Operation = {
-  ...{ method: 'get', path: '/api/v1/users/{id}/permissions', id: 'explainPermissions', tag: 'users' },
-  ...{ summary: 'What a user may do, and why', query: ['permissionMethod', 'permissionPath'] },
+  method: 'get',
+  path: '/api/v1/users/{id}/permissions',
+  id: 'explainPermissions',
+  tag: 'users',
+  summary: 'What a user may do, and why',
+  query: ['permissionMethod', 'permissionPath'],
   answer: {
     description: 'The permissions of the user; with `method` and `path`, also whether they permit that request',
     content: { 'application/json': PERMISSIONS },

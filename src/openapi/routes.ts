@@ -64,8 +64,12 @@ function setPageHeaders(res: Response): void {
 
 /** The files of the page. The package contains others, such as an example page for a different interface. */
 const FILES: ReadonlySet<string> = new Set([
-  ...['/swagger-ui.css', '/swagger-ui-bundle.js', '/swagger-ui-standalone-preset.js', '/swagger-ui-init.js'],
-  ...['/favicon-16x16.png', '/favicon-32x32.png'],
+  '/swagger-ui.css',
+  '/swagger-ui-bundle.js',
+  '/swagger-ui-standalone-preset.js',
+  '/swagger-ui-init.js',
+  '/favicon-16x16.png',
+  '/favicon-32x32.png',
 ]);
 
 const allowPageFiles: RequestHandler = (req, _res, next) => next(FILES.has(req.path) ? undefined : 'router');

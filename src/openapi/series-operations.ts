@@ -40,7 +40,11 @@ const QUERY = ['params', 'from', 'to', 'begin', 'end', 'points', 'every', 'tz', 
 
 export const SERIES_OPERATIONS: readonly Operation[] = [
   {
-    ...{ method: 'get', path: '/api/v1/objects/{id}/series', id: 'getSeries', tag: 'packets', query: QUERY },
+    method: 'get',
+    path: '/api/v1/objects/{id}/series',
+    id: 'getSeries',
+    tag: 'packets',
+    query: QUERY,
     summary: 'The history of parameters of an object, in buckets',
     answer: {
       description: 'One column of numbers for each function of each parameter',
@@ -49,8 +53,12 @@ export const SERIES_OPERATIONS: readonly Operation[] = [
     errors: [...ERRORS, 404],
   },
   {
-    ...{ method: 'get', path: '/api/v1/series', id: 'getSeriesOfObjects', tag: 'packets' },
-    ...{ summary: 'The same for several objects', query: ['seriesObjects', ...QUERY] },
+    method: 'get',
+    path: '/api/v1/series',
+    id: 'getSeriesOfObjects',
+    tag: 'packets',
+    summary: 'The same for several objects',
+    query: ['seriesObjects', ...QUERY],
     answer: { description: 'The same for each object', content: { 'application/json': SERIES_OF_OBJECTS } },
     errors: ERRORS,
   },
@@ -60,11 +68,18 @@ const list = { style: 'form', explode: false };
 
 export const SERIES_PARAMETERS: Readonly<Record<string, Part>> = {
   params: {
-    ...{ example: ['speed', 'fuel'], schema: listOf(LIMITS.seriesParameters), ...list, required: true },
+    example: ['speed', 'fuel'],
+    schema: listOf(LIMITS.seriesParameters),
+    ...list,
+    required: true,
     description: 'The parameters; nested ones are possible (`engine.rpm`). A name with a comma stands in double quotes',
   },
   seriesObjects: {
-    ...{ name: 'objects', example: ['truck-7'], schema: listOf(LIMITS.seriesObjects), ...list, required: true },
+    name: 'objects',
+    example: ['truck-7'],
+    schema: listOf(LIMITS.seriesObjects),
+    ...list,
+    required: true,
     description: 'The objects, by `_id` or own `id`',
   },
   points: {
@@ -74,22 +89,28 @@ export const SERIES_PARAMETERS: Readonly<Record<string, Part>> = {
   },
   every: {
     // Empty: programs send all examples at once, and `points` is one of them.
-    ...{ example: '', schema: { type: 'string', examples: ['1 h'] } },
+    example: '',
+    schema: { type: 'string', examples: ['1 h'] },
     description:
       'The length of the buckets, such as `15 min`, `1 h`, `1 day`, `1 week` or `3 months`, by the clock of `tz`; not with `points`',
   },
   tz: {
-    ...{ example: 'Europe/Berlin', schema: { type: 'string', default: 'UTC' } },
+    example: 'Europe/Berlin',
+    schema: { type: 'string', default: 'UTC' },
     description: 'The time zone of `every`',
   },
   fn: {
-    ...{ example: ['minmax'], schema: listOf(LIMITS.seriesFunctions), ...list },
+    example: ['minmax'],
+    schema: listOf(LIMITS.seriesFunctions),
+    ...list,
     description:
       'The functions: `minmax` (the default: `first`, `last`, `min` and `max`), one of these four, `avg`, `sum`, `count`, ' +
       '`p1` to `p99`, `time-weighted-avg`, `rate`, `duration`, `duration:<value>`',
   },
   seriesGap: {
-    ...{ name: 'gap', example: '10 min', schema: { type: 'string' } },
+    name: 'gap',
+    example: '10 min',
+    schema: { type: 'string' },
     description:
       'How long a value holds: a duration. A bucket without a value has the value that holds at its beginning',
   },
@@ -110,7 +131,9 @@ export const LATEST_VALUES: Part = {
 /** The additional parameter of lists of objects. */
 export const LATEST_PARAMETER: Readonly<Record<string, Part>> = {
   stateKind: {
-    ...{ name: 'state', example: 'latest-of-each', schema: { enum: ['latest-of-each'] } },
+    name: 'state',
+    example: 'latest-of-each',
+    schema: { enum: ['latest-of-each'] },
     description: `In place of \`state\`, each object has \`latest\`: the last value of each parameter with its time. At most ${LIMITS.latestObjects} objects; not with \`meta\``,
   },
 };

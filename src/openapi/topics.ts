@@ -68,13 +68,19 @@ export function createTopics(): { channels: Part; messages: Part; operations: Pa
     Object.fromEntries(entries.map(([name, topic]) => [name, make(name, topic)]));
   return {
     channels: each((name, { address, title, description, parameters = {} }) => ({
-      ...{ address, title, description, servers: [{ $ref: '#/servers/devices' }] },
+      address,
+      title,
+      description,
+      servers: [{ $ref: '#/servers/devices' }],
       parameters: Object.fromEntries(Object.entries(parameters).map(([key, about]) => [key, { description: about }])),
       messages: { [name]: { $ref: `#/components/messages/${name}` } },
     })),
     messages: each((name, { title, payload }) => ({ name, title, payload })),
     operations: each((name, { action, title }) => ({
-      ...{ action, summary: title, security, channel: { $ref: `#/channels/${name}` } },
+      action,
+      summary: title,
+      security,
+      channel: { $ref: `#/channels/${name}` },
       messages: [{ $ref: `#/channels/${name}/messages/${name}` }],
       bindings: { mqtt: { qos: 1, retain: false } },
     })),

@@ -35,13 +35,17 @@ const messageOf = (type: string, data: Part): Part => ({
 const PARTS = {
   servers: {
     receivers: {
-      ...{ host: '{host}', protocol: 'https', variables: { host: { default: 'example.com' } } },
+      host: '{host}',
+      protocol: 'https',
+      variables: { host: { default: 'example.com' } },
       description: 'The `url` of a handler',
     },
   },
   securitySchemes: {
     signature: {
-      ...{ type: 'httpApiKey', in: 'header', name: 'webhook-signature' },
+      type: 'httpApiKey',
+      in: 'header',
+      name: 'webhook-signature',
       description: 'HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body with the secret of the handler',
     },
   },
