@@ -140,8 +140,10 @@ async function findData(
 
 function dataCommand(ids: readonly ObjectId[], limit: number, paths: readonly string[] | null): Document {
   const lookBack: Document[] = [
-    ...[{ $sort: { time: -1, _ts: -1 } }, { $limit: limit }],
-    ...[{ $match: { $expr: holdsData('$$ROOT') } }, { $limit: 1 }],
+    { $sort: { time: -1, _ts: -1 } },
+    { $limit: limit },
+    { $match: { $expr: holdsData('$$ROOT') } },
+    { $limit: 1 },
     ...(paths === null
       ? []
       : [{ $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [path, 1])) }]),

@@ -119,9 +119,13 @@ export function toPacket(message: Message, id: string, source: PacketSource, sta
  * monotonic `steadyMs` until the system clock steps forward again. Otherwise it would stand still meanwhile.
  */
 export function createStampClock(nowMs: () => number, steadyMs: () => number = nowMs): () => number {
-  let [lastUs, lastMs, lastSteadyMs, aheadMs] = [0, nowMs(), steadyMs(), 0];
+  let lastUs = 0;
+  let lastMs = nowMs();
+  let lastSteadyMs = steadyMs();
+  let aheadMs = 0;
   return () => {
-    const [ms, steady] = [nowMs(), steadyMs()];
+    const ms = nowMs();
+    const steady = steadyMs();
     const stepMs = ms - lastMs - (steady - lastSteadyMs);
     if (ms < lastMs) aheadMs -= stepMs;
     else if (aheadMs > 0 && stepMs > LIMITS.clockStepMs) aheadMs = Math.max(0, aheadMs - stepMs);

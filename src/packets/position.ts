@@ -121,7 +121,8 @@ export class PositionReader {
   }
 
   #takePosition(): void {
-    const [latitude, longitude] = [this.#values[LATITUDE] as number, this.#values[LONGITUDE] as number];
+    const latitude = this.#values[LATITUDE] as number;
+    const longitude = this.#values[LONGITUDE] as number;
     if (!Number.isNaN(this.latitude) || !isPosition(latitude, longitude)) return;
     this.latitude = latitude;
     this.longitude = longitude;

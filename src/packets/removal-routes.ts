@@ -43,7 +43,8 @@ export const removePacketsOf =
 function parseInterval({ query }: Request): [fromMs: number | null, toMs: number | null] {
   const unfit = Object.keys(query).find((name) => !KNOWN.test(name));
   if (unfit !== undefined) throw badRequest(`${unfit.slice(0, 64)}: packets are removed by from and to alone`);
-  const [fromMs, toMs] = [parseBound(query, 'from', 'begin'), parseBound(query, 'to', 'end')];
+  const fromMs = parseBound(query, 'from', 'begin');
+  const toMs = parseBound(query, 'to', 'end');
   if (fromMs === null && toMs === null) throw badRequest('from, to: at least one of them is required');
   if (fromMs !== null && toMs !== null && fromMs > toMs) throw badRequest('from: is later than to');
   return [fromMs, toMs];
