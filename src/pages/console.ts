@@ -66,7 +66,8 @@ export function createConsole(deps: ConsoleDeps): Console {
   const built = readBuilt();
   const pass: RequestHandler = (_req, _res, next) => next();
   if (built === null) return { pages: pass, unknownPages: pass };
-  const [pageAt, policy] = [createPages(built, deps), toPolicy(originsOf(deps.map))];
+  const pageAt = createPages(built, deps);
+  const policy = toPolicy(originsOf(deps.map));
   const sendTiles = createMapTiles(deps.map.tilesFile);
   const answer = (req: Request, res: Response): void => {
     res.setHeader('Content-Security-Policy', policy);
