@@ -110,7 +110,8 @@ export async function parseChecked({ bytes, pieces }: CheckedBytes): Promise<unk
   return items;
 }
 
-const [ARRAY_BEGIN, ARRAY_END] = [0x5b, 0x5d];
+const ARRAY_BEGIN = 0x5b;
+const ARRAY_END = 0x5d;
 
 /** Parses one piece as a list. The whole text is a valid list only if each piece holds one item more than commas. */
 function parsePiece(bytes: Buffer, { begin, end, items }: Piece): unknown[] {
@@ -123,7 +124,8 @@ function parsePiece(bytes: Buffer, { begin, end, items }: Piece): unknown[] {
 }
 
 function isBlankAround(bytes: Buffer, pieces: readonly Piece[]): boolean {
-  const [first, last] = [pieces[0] as Piece, pieces.at(-1) as Piece];
+  const first = pieces[0] as Piece;
+  const last = pieces.at(-1) as Piece;
   const around = withoutByteOrderMark(bytes.subarray(0, first.begin - 1)) + bytes.toString('utf8', last.end + 1);
   return /^[ \t\r\n]*$/.test(around);
 }

@@ -123,7 +123,8 @@ export function parseCount(query: Query, name: string): number | null {
 
 /** A bound of an interval in ms; null if it is absent. Throws a 400. */
 export function parseBound(query: Query, name: string, alias: string): number | null {
-  const [given, other] = [parseInstant(query, name), parseInstant(query, alias)];
+  const given = parseInstant(query, name);
+  const other = parseInstant(query, alias);
   if (given !== null && other !== null && given !== other)
     throw badRequest(`${name} and ${alias}: two different times`);
   return given ?? other;

@@ -68,7 +68,8 @@ export function logRequests(log: Logger, ended: (request: EndedRequest) => void)
     res.once('close', () => {
       if (!req.complete) discardSlowly(req);
       const caller = res.locals.caller as Caller | undefined;
-      const [route, ms] = [routeOf(res), performance.now() - startMs];
+      const route = routeOf(res);
+      const ms = performance.now() - startMs;
       ended({ method: req.method, route, status: res.writableFinished ? res.statusCode : null, ms });
       log.info(
         {

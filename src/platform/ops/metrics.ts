@@ -95,7 +95,9 @@ function addCounter(register: Registry, name: string, help: string, labelNames: 
 
 function createRequestMetrics(register: Registry): Metrics['requestEnded'] {
   const requests = addCounter(register, 'http_requests_total', 'Requests, by route and status', [
-    ...['method', 'route', 'status'],
+    'method',
+    'route',
+    'status',
   ]);
   const durations = new Histogram({
     name: `${PREFIX}http_request_duration_seconds`,

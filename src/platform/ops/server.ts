@@ -34,7 +34,8 @@ export async function startOpsServer(
   const { url, stop } = await startProbes(address, { findObstacles: readiness.findObstacles, metrics: metrics.text });
   return {
     ...common,
-    ...{ url, metrics },
+    url,
+    metrics,
     stop() {
       load.stop();
       return stop();

@@ -33,33 +33,40 @@ export function createWorkerMetrics(
   const registers = [register];
   for (const [name, help, field] of GAUGES) {
     new Gauge({
-      ...{ name: `vigil_${name}`, help, registers },
+      name: `vigil_${name}`,
+      help,
+      registers,
       collect() {
         this.set(gauges()?.[field] ?? 0);
       },
     });
   }
   new Counter({
-    ...{ name: 'vigil_processing_refills_total', help: 'How often the history of partitions was gone', registers },
+    name: 'vigil_processing_refills_total',
+    help: 'How often the history of partitions was gone',
+    registers,
     collect() {
       this.reset();
       this.inc(gauges()?.refills ?? 0);
     },
   });
   const deliveries = new Counter({
-    ...{
-      name: 'vigil_webhook_deliveries_total',
-      help: 'Webhook messages that were sent, or not, by outcome',
-      registers,
-    },
+    name: 'vigil_webhook_deliveries_total',
+    help: 'Webhook messages that were sent, or not, by outcome',
+    registers,
     labelNames: ['outcome'],
   });
   const durations = new Histogram({
-    ...{ name: 'vigil_webhook_request_duration_seconds', help: 'Time until a receiver answered', registers },
-    ...{ labelNames: ['outcome'], buckets: SECONDS },
+    name: 'vigil_webhook_request_duration_seconds',
+    help: 'Time until a receiver answered',
+    registers,
+    labelNames: ['outcome'],
+    buckets: SECONDS,
   });
   const delays = new Histogram({
-    ...{ name: 'vigil_webhook_delay_seconds', help: 'Time from a webhook message to its delivery', registers },
+    name: 'vigil_webhook_delay_seconds',
+    help: 'Time from a webhook message to its delivery',
+    registers,
     buckets: [...SECONDS, 60, 600, 3_600, 36_000],
   });
   return (outcome, count, ms, delayMs) => {

@@ -60,7 +60,8 @@ export function createExpressClasses(): ExpressClasses {
     }
   }
   return {
-    ...{ IncomingMessage: ApiRequest, ServerResponse: ApiResponse as unknown as typeof ServerResponse },
+    IncomingMessage: ApiRequest,
+    ServerResponse: ApiResponse as unknown as typeof ServerResponse,
     follow(app) {
       Object.setPrototypeOf(ApiRequest.prototype, app.request);
       Object.setPrototypeOf(ApiResponse.prototype, app.response);

@@ -41,8 +41,12 @@ interface FastRoute {
 }
 
 const FREQUENT = [
-  ...['GET /api/v1/objects', 'POST /api/v1/objects', 'GET /api/v1/objects/:id', 'PATCH /api/v1/objects/:id'],
-  ...['GET /api/v1/objects/:id/packets', 'POST /api/v1/objects/:id/packets'],
+  'GET /api/v1/objects',
+  'POST /api/v1/objects',
+  'GET /api/v1/objects/:id',
+  'PATCH /api/v1/objects/:id',
+  'GET /api/v1/objects/:id/packets',
+  'POST /api/v1/objects/:id/packets',
 ];
 // Without percent-encoding, additional slashes or upper case.
 const PLAIN = /^\/api\/v1\/objects(?:\/([\w-]+)(\/packets)?)?(?=\?|$)/;
@@ -57,7 +61,8 @@ export function createFastPath(app: Express): RequestListener {
       app(incoming, outgoing);
       return;
     }
-    const [req, res] = [incoming as Request, outgoing as Response];
+    const req = incoming as Request;
+    const res = outgoing as Response;
     initExpress(req, res);
     runHandlers(route, req, res, id ?? '');
   };

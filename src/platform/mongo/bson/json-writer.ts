@@ -204,7 +204,8 @@ export class JsonWriter {
   /** Appends the document's members without braces, after a comma unless the last byte written is `{`. */
   members(bson: Uint8Array): void {
     this.reserve(textBound(bson));
-    const [out, pos] = [this.#out, this.#pos];
+    const out = this.#out;
+    const pos = this.#pos;
     const start = pos > 0 && out.getUint8(pos - 1) === BRACE ? pos - 1 : pos;
     const end = writeContainer(out, start, DOCUMENT, bson, 0) - 1;
     if (start === pos) out.setUint8(pos, COMMA);

@@ -1,19 +1,18 @@
 /** Reads BSON bytes without building objects: bounds of values, and single members. */
 
 export const BSON_TYPES = {
-  ...{
-    DOUBLE: 1,
-    STRING: 2,
-    DOCUMENT: 3,
-    ARRAY: 4,
-    BINARY: 5,
-    UNDEFINED: 6,
-    OBJECT_ID: 7,
-    BOOLEAN: 8,
-    DATE: 9,
-    NULL: 10,
-  },
-  ...{ INT32: 16, INT64: 18 },
+  DOUBLE: 1,
+  STRING: 2,
+  DOCUMENT: 3,
+  ARRAY: 4,
+  BINARY: 5,
+  UNDEFINED: 6,
+  OBJECT_ID: 7,
+  BOOLEAN: 8,
+  DATE: 9,
+  NULL: 10,
+  INT32: 16,
+  INT64: 18,
 } as const;
 const { STRING, DOCUMENT, ARRAY, BINARY, OBJECT_ID } = BSON_TYPES;
 
@@ -139,11 +138,14 @@ export function readText(bson: Uint8Array, name: string, start = 0): string {
 
 /** The names of top-level members that differ, or that only one of the documents has. */
 export function differingMembers(before: Buffer, after: Buffer): string[] {
-  const [beforeEnd, afterEnd] = [before.length - 1, after.length - 1];
+  const beforeEnd = before.length - 1;
+  const afterEnd = after.length - 1;
   const differing: string[] = [];
-  let [left, right] = [4, 4];
+  let left = 4;
+  let right = 4;
   while (left < beforeEnd && right < afterEnd) {
-    const [leftEnd, rightEnd] = [memberEnd(before, left), memberEnd(after, right)];
+    const leftEnd = memberEnd(before, left);
+    const rightEnd = memberEnd(after, right);
     if (!isEqualValue(before, left, leftEnd, after, right)) {
       const name = nameAt(before, left);
       if (name !== nameAt(after, right)) break;
@@ -152,7 +154,8 @@ export function differingMembers(before: Buffer, after: Buffer): string[] {
     [left, right] = [leftEnd, rightEnd];
   }
   // Members that were added, removed or moved.
-  const [leftRest, rightRest] = [restOf(before, left), restOf(after, right)];
+  const leftRest = restOf(before, left);
+  const rightRest = restOf(after, right);
   for (const [name, member] of leftRest) if (!rightRest.get(name)?.equals(member)) differing.push(name);
   for (const name of rightRest.keys()) if (!leftRest.has(name)) differing.push(name);
   return differing;

@@ -214,7 +214,8 @@ function changedFields(before: Buffer, after: Buffer): readonly string[] {
     return differingMembers(before, after);
   } catch {
     // A foreign writer stored a type that the reader does not support.
-    const [earlier, later] = [BSON.deserialize(before), BSON.deserialize(after)];
+    const earlier = BSON.deserialize(before);
+    const later = BSON.deserialize(after);
     const textOf = (value: unknown) => JSON.stringify(toPlain(value));
     return [...new Set([...Object.keys(earlier), ...Object.keys(later)])].filter(
       (name) => textOf(earlier[name]) !== textOf(later[name]),

@@ -66,8 +66,13 @@ interface State {
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const stats = { restarts: 0, gaps: 0, skipped: 0, lagMs: null, lastReplyAtMs: 0 };
   const state: State = {
-    ...{ stopping: new AbortController(), last: null, stream: null, gap: false },
-    ...{ failures: 0, faults: 0, stats },
+    stopping: new AbortController(),
+    last: null,
+    stream: null,
+    gap: false,
+    failures: 0,
+    faults: 0,
+    stats,
   };
   await open(options, state);
   state.stats.lastReplyAtMs = options.now();

@@ -13,7 +13,8 @@ type LeaseDocument = { _id: string; holder: string | null; until: Date };
 
 /** Returns null while another instance holds the lease. The lease of a killed instance expires after `leaseMs`. */
 export async function acquireLease(database: Database, name: string, leaseMs: number): Promise<Lease | null> {
-  const [leases, holder] = [database.db.collection<LeaseDocument>('installation'), randomUUID()];
+  const leases = database.db.collection<LeaseDocument>('installation');
+  const holder = randomUUID();
   const _id = `lease: ${name}`;
   const until = { $add: ['$$NOW', leaseMs] };
   const none = { holder: null, until: new Date(0) };

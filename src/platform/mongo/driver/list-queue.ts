@@ -6,7 +6,11 @@ import type { ListRequest } from './list-caller.js';
 
 /** The database for the lists of one caller. */
 export const withListRequest = ({ client, db, admin, batch }: Database, listing: ListRequest): Database => ({
-  ...{ client, db, admin, batch, listing },
+  client,
+  db,
+  admin,
+  batch,
+  listing,
 });
 
 /** Runs one read for callers of the same list, in the queue of the first one; cancels it when all of them have left. */

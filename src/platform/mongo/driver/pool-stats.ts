@@ -19,7 +19,9 @@ export function poolStateOf(...clients: readonly MongoClient[]): PoolState {
 
 /** To be called before the client connects. */
 export function countPool(client: MongoClient): MongoClient {
-  let [open, inUse, waiting] = [0, 0, 0];
+  let open = 0;
+  let inUse = 0;
+  let waiting = 0;
   client.on('connectionCreated', () => void open++);
   client.on('connectionClosed', () => void open--);
   client.on('connectionCheckOutStarted', () => void waiting++);

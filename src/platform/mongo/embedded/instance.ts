@@ -71,17 +71,35 @@ export function startInstance(settings: InstanceSettings): Instance {
 function argumentsOf({ folder, port, cacheSizeMb }: InstanceSettings): string[] {
   const paths = pathsOf(folder);
   return [
-    ...['--dbpath', paths.data, '--keyFile', paths.key, '--replSet', replicaSet],
-    ...['--bind_ip', '127.0.0.1', '--port', String(port)],
+    '--dbpath',
+    paths.data,
+    '--keyFile',
+    paths.key,
+    '--replSet',
+    replicaSet,
+    '--bind_ip',
+    '127.0.0.1',
+    '--port',
+    String(port),
     // CVE-2025-14847: mongod before 8.0.17 and 8.2.3 leaks memory through zlib messages.
-    ...['--networkMessageCompressors', 'disabled'],
-    ...['--wiredTigerCacheSizeGB', String(cacheSizeMb / 1024), '--oplogSize', String(oplogMb)],
-    ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+    '--networkMessageCompressors',
+    'disabled',
+    '--wiredTigerCacheSizeGB',
+    String(cacheSizeMb / 1024),
+    '--oplogSize',
+    String(oplogMb),
+    '--setParameter',
+    'diagnosticDataCollectionEnabled=false',
     // Without users, mongod would let anyone on this machine create one, and would look for users at every command.
-    ...['--setParameter', 'enableLocalhostAuthBypass=false'],
+    '--setParameter',
+    'enableLocalhostAuthBypass=false',
     // By default, mongod builds no index where less than 500 MiB are free, not even for a new collection with one document.
-    ...['--setParameter', `indexBuildMinAvailableDiskSpaceMB=${neededToRunMib}`],
-    ...['--quiet', '--noscripting', '--slowms', String(slowQueryMs)],
+    '--setParameter',
+    `indexBuildMinAvailableDiskSpaceMB=${neededToRunMib}`,
+    '--quiet',
+    '--noscripting',
+    '--slowms',
+    String(slowQueryMs),
     ...(process.platform === 'win32' ? [] : ['--nounixsocket']),
   ];
 }

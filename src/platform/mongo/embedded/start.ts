@@ -83,7 +83,8 @@ export async function findRunning(dataFolder: string): Promise<string | null> {
     return null;
   }
   const paths = pathsOf(folder);
-  const [key, port] = [await readFile(paths.key, 'utf8'), Number(await readFile(paths.port, 'utf8'))];
+  const key = await readFile(paths.key, 'utf8');
+  const port = Number(await readFile(paths.port, 'utf8'));
   return uriOf(key, port);
 }
 
