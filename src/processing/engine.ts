@@ -77,7 +77,12 @@ export function createEngine(options: EngineOptions): Engine {
     position: () => state.begun.position,
     start() {
       leases ??= startLeases({
-        ...{ database: options.database, owner, sessions: commits.sessions, holdings, onLost, log: options.log },
+        database: options.database,
+        owner,
+        sessions: commits.sessions,
+        holdings,
+        onLost,
+        log: options.log,
         idlePosition: (holding) => idlePosition(state, holding),
         livePosition: () => state.begun.position,
         onTaken: (taken) => acquire(state, taken),
@@ -202,7 +207,9 @@ async function follow(state: State, given: readonly Holding[]): Promise<void> {
 
 function catchUpParts(state: State): Parameters<typeof catchUp>[0] {
   return {
-    ...{ openHistory: state.openHistory, processors: state.processors, now: state.now },
+    openHistory: state.openHistory,
+    processors: state.processors,
+    now: state.now,
     livePosition: () => state.begun.position,
     plan: async (change, wanted) => plan(state, change, wanted, false),
     addRefill(processor, tasks, refilled) {

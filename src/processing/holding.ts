@@ -40,8 +40,17 @@ export function createHolding({ index, epoch, position, commits, lastNumber }: S
     lost: lost.signal,
   };
   const holding: Holding = {
-    ...{ hold, epoch, position, planned: position, commits, lastNumber },
-    ...{ heldUntilMs: 0, isLive: false, tasks: [], bytes: 0, isCommitting: false },
+    hold,
+    epoch,
+    position,
+    planned: position,
+    commits,
+    lastNumber,
+    heldUntilMs: 0,
+    isLive: false,
+    tasks: [],
+    bytes: 0,
+    isCommitting: false,
     lose: () => lost.abort(),
   };
   return holding;
@@ -83,7 +92,8 @@ const bytesOf = (tasks: readonly PlannedTask[]): number => tasks.reduce((sum, { 
 /** The next tasks, up to so many, and so large; those of one change are never parted. */
 export function takeTasks(holding: Holding, limit: { tasks: number; bytes: number }): PlannedTask[] {
   const { tasks } = holding;
-  let [count, bytes] = [0, 0];
+  let count = 0;
+  let bytes = 0;
   while (count < tasks.length) {
     const { task } = tasks[count] as PlannedTask;
     const isSameChange = count > 0 && task.position !== null && task.position === tasks[count - 1]?.task.position;

@@ -70,7 +70,10 @@ export function startLeases(options: LeaseOptions): Leases {
 
 /** The partition with everything up to the position done. */
 const toRenewal = ({ hold, epoch, commits }: Holding, position: string | null): Renewal => ({
-  ...{ index: hold.index, epoch, commits, position },
+  index: hold.index,
+  epoch,
+  commits,
+  position,
 });
 
 async function tick(options: LeaseOptions, signal: AbortSignal): Promise<void> {
@@ -108,7 +111,8 @@ async function takeFree(
   take: readonly number[],
 ): Promise<void> {
   const askedMs = performance.now();
-  const [leaseMs, start] = [LIMITS.partitionLeaseMs, livePosition()];
+  const leaseMs = LIMITS.partitionLeaseMs;
+  const start = livePosition();
   const asked = take.map((index) => takePartition(database, owner, { index, leaseMs, start }));
   const found = await Promise.allSettled(asked);
   const stored = found.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));

@@ -124,8 +124,13 @@ async function readMembership(database: Database): Promise<Membership> {
 }
 
 const toPartition = (stored: PartitionDocument & { isOver: boolean }): StoredPartition => ({
-  ...{ index: stored._id, owner: stored.owner, epoch: stored.epoch, position: stored.position },
-  ...{ commits: stored.commits, lastNumber: stored.lastNumber, isFree: stored.isOver },
+  index: stored._id,
+  owner: stored.owner,
+  epoch: stored.epoch,
+  position: stored.position,
+  commits: stored.commits,
+  lastNumber: stored.lastNumber,
+  isFree: stored.isOver,
 });
 
 /** Takes a partition whose lease is over, its first owner from `start` on; null where somebody else was quicker. */

@@ -38,7 +38,9 @@ export async function prepareParts(
   options: PartOptions,
   waiting: readonly Holding[],
 ): Promise<{ parts: readonly Part[]; hasFailed: boolean }> {
-  let [tasks, bytes, hasFailed]: [number, number, boolean] = [LIMITS.commitTasks, LIMITS.commitBytes, false];
+  let tasks: number = LIMITS.commitTasks;
+  let bytes: number = LIMITS.commitBytes;
+  let hasFailed: boolean = false;
   const parts: Part[] = [];
   for (const [nth, holding] of waiting.entries()) {
     if (tasks <= 0 || bytes <= 0) break;
@@ -80,7 +82,10 @@ export async function preparePart(
   const position = taken.findLast(isDone)?.task.position ?? holding.position ?? '';
   const { epoch, commits } = holding;
   return {
-    ...{ holding, taken, next, outputs },
+    holding,
+    taken,
+    next,
+    outputs,
     advance: { index: holding.hold.index, epoch, commits, position, lastNumber },
   };
 }
