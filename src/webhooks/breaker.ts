@@ -19,7 +19,9 @@ export interface Breaker {
 
 /** `onFree` is called when a message may be sent again. */
 export function createBreaker(onFree: () => void): Breaker {
-  let [failures, probeMs, closedUntilMs] = [0, 0, 0];
+  let failures = 0;
+  let probeMs = 0;
+  let closedUntilMs = 0;
   let probe: BreakerAttempt | null = null;
   let timer: NodeJS.Timeout | undefined;
   const isOpen = (): boolean => failures >= LIMITS.webhookBreakerFailures;
@@ -57,6 +59,8 @@ export function createBreaker(onFree: () => void): Breaker {
   };
   return {
     mayStart: () => performance.now() >= closedUntilMs && !(isOpen() && probe !== null),
-    ...{ start, isOpen, stop: () => clearTimeout(timer) },
+    start,
+    isOpen,
+    stop: () => clearTimeout(timer),
   };
 }

@@ -76,8 +76,13 @@ const toDelivery = (found: Document): Delivery => ({
   id: String(found._id),
   handlerId: String(found.handler),
   objectId: String(found.object),
-  ...{ partition: found.partition, number: found.number, event: found.event, body: found.body },
-  ...{ attempts: found.attempts, timeMs: found.time, batch: batchIn(found) },
+  partition: found.partition,
+  number: found.number,
+  event: found.event,
+  body: found.body,
+  attempts: found.attempts,
+  timeMs: found.time,
+  batch: batchIn(found),
 });
 
 const batchIn = ({ batch, batchSize }: Document): Delivery['batch'] =>
@@ -190,7 +195,10 @@ export async function takePoked(database: Database, partitions: readonly number[
   const those = { _id: { $in: found.map(({ _id }) => _id) } };
   await mapDriverErrors(() => deliveriesOf(database).updateMany(those, { $unset: { poked: 1 } }));
   return found.map(({ _id, partition, handler, object, replayed }) => ({
-    ...{ id: String(_id), partition, handlerId: String(handler), objectId: String(object) },
+    id: String(_id),
+    partition,
+    handlerId: String(handler),
+    objectId: String(object),
     isReplayed: replayed === true,
   }));
 }

@@ -36,7 +36,10 @@ export async function listDeliveries(database: Database, handlerId: string, page
     find: DELIVERIES,
     filter: { $and: conditions },
     sort: sort === null || sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 },
-    ...{ skip: page.offset, limit: page.limit, batchSize: page.limit, allowDiskUse: true },
+    skip: page.offset,
+    limit: page.limit,
+    batchSize: page.limit,
+    allowDiskUse: true,
     projection: projectionOf(LAYOUT, page.only),
   };
   return runList([database], costOf(page, INDEXED), (reader) => readPage(reader, command));

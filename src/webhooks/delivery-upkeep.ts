@@ -51,7 +51,9 @@ export async function giveUpOldest(
 ): Promise<number> {
   const waiting = { handler: new ObjectId(handlerId), state: 'pending' };
   const dead = { $set: deadFields(error, nowMs), $unset: { ...NO_MORE_TRIES, body: 1 } };
-  let [rows, bytes, count] = [excess.rows, excess.bytes, 0];
+  let rows = excess.rows;
+  let bytes = excess.bytes;
+  let count = 0;
   while (rows > 0 || bytes > 0) {
     const found = await findOldest(database, waiting, bytes > 0 ? LIMITS.webhookSweepBatch : rows);
     if (found.length === 0) break;
@@ -64,7 +66,8 @@ export async function giveUpOldest(
 }
 
 function takeUntil(found: readonly Document[], { rows, bytes }: QueueSize): readonly Document[] {
-  let [count, sum] = [0, 0];
+  let count = 0;
+  let sum = 0;
   while (count < found.length && (count < rows || sum < bytes)) sum += Number(found[count++]?.bytes);
   return found.slice(0, count);
 }
@@ -118,7 +121,9 @@ export function removeDeliveries(database: Database, handlerId: string): Promise
 }
 
 const deadFields = (error: string, nowMs: number): Document => ({
-  ...{ state: 'dead', error, last: nowMs },
+  state: 'dead',
+  error,
+  last: nowMs,
   _expires: expiryOf('dead', nowMs),
 });
 const NO_MORE_TRIES = { next: 1, poked: 1 } as const;

@@ -73,7 +73,8 @@ async function divide(
   { findAudience }: DeliveryParts,
   { webhook, group }: Attempt,
 ): Promise<[sent: Delivery[], withheld: Delivery[]]> {
-  const [sent, withheld]: [Delivery[], Delivery[]] = [[], []];
+  const sent: Delivery[] = [];
+  const withheld: Delivery[] = [];
   for (const delivery of group) {
     // `object-removed` is sent though the object is no longer visible.
     const found = delivery.event === 'object-removed' ? null : findAudience(delivery.objectId);
@@ -142,14 +143,27 @@ function toResult(
   // Of a batch only those that are too old are given up.
   const isOver = waitMs === null || isTooOld(delivery, lastMs);
   return {
-    ...{ id: delivery.id, attempts: delivery.attempts + 1, status, error, answer, ms, lastMs },
+    id: delivery.id,
+    attempts: delivery.attempts + 1,
+    status,
+    error,
+    answer,
+    ms,
+    lastMs,
     state: isDelivered ? 'delivered' : isOver ? 'dead' : 'pending',
     nextMs: isOver ? null : lastMs + waitMs,
   };
 }
 
 const toWithheld = ({ id, attempts }: Delivery, nowMs: number): DeliveryResult => ({
-  ...{ id, attempts, state: 'withheld', status: null, answer: '', ms: 0, lastMs: nowMs, nextMs: null },
+  id,
+  attempts,
+  state: 'withheld',
+  status: null,
+  answer: '',
+  ms: 0,
+  lastMs: nowMs,
+  nextMs: null,
   error: 'the owner of the handler may not see the object any more',
 });
 

@@ -118,7 +118,11 @@ function queueOf(state: State, outlet: Outlet, handlerId: string): Queue {
   let ownBytes = 0;
   const queue = createQueue(
     {
-      ...{ database: state.database, hold: outlet.hold, handlerId, log: state.log, isBatch },
+      database: state.database,
+      hold: outlet.hold,
+      handlerId,
+      log: state.log,
+      isBatch,
       atOnce: () => (isBatch() ? 1 : LIMITS.webhookRequestsPerPartition),
       mayStart: () =>
         outlet.isLoaded &&

@@ -50,7 +50,11 @@ function toHandler(document: Document): StoredHandler {
   const [, tenantId = null] = fields.branch as string[];
   const editor = (_editor ?? {}) as { user?: string; scopes?: string[] | null };
   return {
-    ...{ id: String(_id), ownerId: String(owner), groupId: String(group), tenantId, fields },
+    id: String(_id),
+    ownerId: String(owner),
+    groupId: String(group),
+    tenantId,
+    fields,
     secrets: (_secrets as { secret: string; until: number | null }[]).map(({ secret, until }) => ({
       secret,
       untilMs: until,

@@ -116,7 +116,8 @@ function toPacket(bson: Buffer): PastPacket {
   } catch {
     // A foreign writer stored a type without a JSON form: neither is it read past.
     const packet = toPlain(BSON.deserialize(bson)) as JsonObject;
-    const [id, objectId] = [String(packet._id), String(packet._oid)];
+    const id = String(packet._id);
+    const objectId = String(packet._oid);
     const json = Buffer.from(JSON.stringify(packet));
     return { id, objectId, timeMs: Number(packet.time), stampUs: Number(packet._ts), json };
   }

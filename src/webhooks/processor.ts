@@ -39,7 +39,9 @@ export function createProcessor(options: ProcessorOptions): Processor<MessageTas
     plan: (change, isWanted) => plan(options, change, isWanted),
     prepare: (hold, tasks, nextNumber) => prepare(options, hold, tasks, nextNumber),
     describe: ({ delivery: { handlerId, objectId, event } }) => ({ handler: handlerId, object: objectId, event }),
-    ...{ acquire: options.acquire, leave: options.leave, refill: options.refill },
+    acquire: options.acquire,
+    leave: options.leave,
+    refill: options.refill,
   };
 }
 
@@ -114,7 +116,9 @@ function addTasks(options: ProcessorOptions, { change, event, isWanted, matched 
     if (!isWanted(partition) || secondsOf(change.position) * 1_000 + 999 < Number(stored.fields.time)) continue;
     for (const type of namesOf(webhook, event.name, () => change.after)) {
       makeBody ??= createBodies({
-        ...{ timeMs: timeOf(change) ?? options.now(), position: change.position, data: event.toJson() },
+        timeMs: timeOf(change) ?? options.now(),
+        position: change.position,
+        data: event.toJson(),
       });
       const body = makeBody(type, settings.only);
       if (body !== null)
@@ -153,10 +157,19 @@ export function toTask(
 ): MessageTask {
   const { partition, objectId, type, body, change } = made;
   return {
-    ...{ partition, position: change?.position ?? null, bytes: body.length },
+    partition,
+    position: change?.position ?? null,
+    bytes: body.length,
     delivery: {
-      ...{ id: newDeliveryId(), handlerId: stored.id, partition, objectId, event: type, body },
-      ...{ attempts: 0, timeMs: nowMs, batch: null },
+      id: newDeliveryId(),
+      handlerId: stored.id,
+      partition,
+      objectId,
+      event: type,
+      body,
+      attempts: 0,
+      timeMs: nowMs,
+      batch: null,
     },
   };
 }
@@ -167,7 +180,8 @@ function prepare(
   tasks: readonly MessageTask[],
   nextNumber: () => number,
 ): Outputs {
-  const [fresh, refilled]: [Delivery[], Delivery[]] = [[], []];
+  const fresh: Delivery[] = [];
+  const refilled: Delivery[] = [];
   for (const { delivery, isOnce } of tasks) {
     (isOnce === true ? refilled : fresh).push({ ...delivery, number: nextNumber() });
   }

@@ -44,8 +44,14 @@ const EVERYTHING = '*';
 
 export const createQueue = (parts: QueueParts, hasMore: boolean): Queue => ({
   ...parts,
-  ...{ window: [], known: new Set(), blocked: new Map(), inFlight: new Set(), hasMore },
-  ...{ isLoading: false, isStarved: false, endedWhileLoading: new Set() },
+  window: [],
+  known: new Set(),
+  blocked: new Map(),
+  inFlight: new Set(),
+  hasMore,
+  isLoading: false,
+  isStarved: false,
+  endedWhileLoading: new Set(),
 });
 
 /** Adds messages that were just stored. */
@@ -109,7 +115,8 @@ function takeNext(queue: Queue): readonly Delivery[] | null {
 function takeBatch({ window }: Queue): readonly Delivery[] | null {
   const [head] = window;
   if (head === undefined) return null;
-  let [count, bytes] = [0, 0];
+  let count = 0;
+  let bytes = 0;
   for (const { batch, body } of window) {
     if (batch?.id !== head.batch?.id || count >= LIMITS.webhookBatch || (count > 0 && bytes > LIMITS.webhookBatchBytes))
       break;

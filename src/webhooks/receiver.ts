@@ -23,7 +23,9 @@ export function sendMessage(
   const valid = stored.secrets.filter(({ untilMs }) => untilMs === null || untilMs > nowMs);
   const headers = {
     ...settings.headers,
-    ...{ 'content-type': 'application/json', 'user-agent': 'Vigil-Webhooks', 'webhook-id': message.id },
+    'content-type': 'application/json',
+    'user-agent': 'Vigil-Webhooks',
+    'webhook-id': message.id,
     'webhook-timestamp': String(timestampS),
     'webhook-signature': sign(
       valid.map(({ secret }) => secret),

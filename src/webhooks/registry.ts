@@ -52,7 +52,8 @@ export function createRegistry(options: RegistryOptions): Registry {
     byAddress: new Map(),
     byObject: new Map(),
     byOwnId: new Map(),
-    ...{ waiting: 0, last: Promise.resolve() },
+    waiting: 0,
+    last: Promise.resolve(),
   };
   return {
     isEmpty: () => state.byAddress.size + state.byObject.size === 0,

@@ -56,8 +56,15 @@ function toDelivery(
 ): Delivery {
   return {
     id: toPastId(Math.floor(timeMs / 1_000), [id, objectId, source, type]),
-    ...{ handlerId: webhook.stored.id, partition: partitionFor(webhook, objectId), objectId, event: type, body },
-    ...{ number: FIRST_NUMBER + messages + index, attempts: 0, timeMs, batch: null },
+    handlerId: webhook.stored.id,
+    partition: partitionFor(webhook, objectId),
+    objectId,
+    event: type,
+    body,
+    number: FIRST_NUMBER + messages + index,
+    attempts: 0,
+    timeMs,
+    batch: null,
   };
 }
 

@@ -17,7 +17,8 @@ export function parseReplay({ since = null, from = null, to = null }: JsonObject
     return { since, fromMs: null, toMs: null };
   }
   if (from === null) throw badRequest('from: expected a time; or since, the position of an event');
-  const [fromMs, toMs] = [timeIn('from', from), to === null ? nowMs : timeIn('to', to)];
+  const fromMs = timeIn('from', from);
+  const toMs = to === null ? nowMs : timeIn('to', to);
   if (fromMs > toMs) throw badRequest('from: expected a time before to');
   return { since: null, fromMs, toMs };
 }

@@ -36,7 +36,9 @@ export interface Sender {
 export function createSender(allowed: readonly Network[], resolve: Resolve): Sender {
   const lookup = createLookup(allowed, resolve);
   const options = {
-    ...{ keepAlive: true, scheduling: 'lifo' as const, timeout: LIMITS.webhookIdleMs },
+    keepAlive: true,
+    scheduling: 'lifo' as const,
+    timeout: LIMITS.webhookIdleMs,
     maxFreeSockets: LIMITS.webhookRequestsPerPartition * LIMITS.partitions,
   };
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) };
@@ -44,7 +46,11 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
     async send({ url, headers, body, signal }) {
       const startMs = performance.now();
       const end = (part: Partial<RequestOutcome>): RequestOutcome => ({
-        ...{ status: null, error: null, answer: '', retryAfterMs: null, ms: Math.round(performance.now() - startMs) },
+        status: null,
+        error: null,
+        answer: '',
+        retryAfterMs: null,
+        ms: Math.round(performance.now() - startMs),
         ...part,
       });
       const ending = new AbortController();
@@ -60,7 +66,10 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
         checkLiteral(url.hostname, allowed);
         const isTls = url.protocol === 'https:';
         const sent: RequestOptions = {
-          ...{ method: 'POST', lookup, signal: ending.signal, agent: isTls ? agents['https:'] : agents['http:'] },
+          method: 'POST',
+          lookup,
+          signal: ending.signal,
+          agent: isTls ? agents['https:'] : agents['http:'],
           headers: { ...headers, 'content-length': String(body.length) },
         };
         return end(await exchange(isTls ? sendHttps : sendHttp, url, sent, body));

@@ -25,11 +25,12 @@ export async function toWebhook(
   const actors = await findActors(parts, stored);
   const [owner] = actors ?? [];
   if (actors === null || owner === undefined) {
-    return { ...{ stored, settings, rights: null, objects: new Set() }, groupAddress: null };
+    return { stored, settings, rights: null, objects: new Set(), groupAddress: null };
   }
   const scope = scopeOf(owner.account);
   return {
-    ...{ stored, settings },
+    stored,
+    settings,
     rights: { scope, ...(await findRights(parts, actors)) },
     objects: settings.objects === null ? null : await resolveObjects(parts, scope, settings.objects),
     groupAddress: stored.groupId === owner.account.groupId ? null : `group:${stored.groupId}`,

@@ -38,7 +38,8 @@ export function startUpkeep(options: UpkeepOptions): Upkeep {
     }),
   ]);
   return {
-    ...{ add: bound.add, waiting: () => waiting },
+    add: bound.add,
+    waiting: () => waiting,
     async stop() {
       stopping.abort();
       await running;

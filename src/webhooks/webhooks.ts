@@ -75,7 +75,10 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   let upkeep: Upkeep | null = null;
   let replays: ReturnType<typeof startReplays> | null = null;
   const processor = createProcessor({
-    ...{ registry, findAudience: options.findAudience, findFacts: facts.find, now: options.now },
+    registry,
+    findAudience: options.findAudience,
+    findFacts: facts.find,
+    now: options.now,
     onStored(hold, deliveries) {
       upkeep?.add(deliveries);
       dispatcher.offer(hold, deliveries);
@@ -84,11 +87,13 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       upkeep?.add(deliveries);
       dispatcher.recheck(hold, deliveries);
     },
-    ...{ acquire: dispatcher.acquire, leave: dispatcher.leave },
+    acquire: dispatcher.acquire,
+    leave: dispatcher.leave,
     refill: (partitions, interval) => refill({ database, registry, now: options.now }, partitions, interval),
   });
   return {
-    ...{ processor, registry },
+    processor,
+    registry,
     stats: () => ({ ...dispatcher.stats(), waiting: upkeep?.waiting() ?? 0 }),
     async start() {
       await registry.load();
@@ -126,7 +131,8 @@ async function loadUntilRead({ log }: WebhooksOptions, registry: Registry, stopp
 
 const createOwnDispatcher = (options: WebhooksOptions, registry: Registry, stopped: AbortSignal): Dispatcher =>
   createDispatcher({
-    ...{ ...options, registry },
+    ...options,
+    registry,
     results: createResults({ database: options.database, log: options.log, stopped }),
     createSender: () => createSender(options.networks, options.resolve),
     onGone: (webhook) => void disable(options, webhook),
