@@ -31,7 +31,11 @@ export function createCaches(database: Database, isLive: () => boolean, checkTur
     for (const cache of [accounts, stores, models]) cache.invalidate(written);
   };
   return {
-    ...{ accounts, stores, models, audiences, invalidate },
+    accounts,
+    stores,
+    models,
+    audiences,
+    invalidate,
     apply(change) {
       // Most changes are packets, which no cache holds.
       if (change.store === 'packets') return;

@@ -143,7 +143,8 @@ function createLiveFeed(
     identify: identity.identify,
     ...createFinders(database, createSubscriptionQueue()),
     openHistory: createHistory(database.client),
-    ...{ findAudience: caches.audiences.find, prepareAudiences: caches.audiences.prepare },
+    findAudience: caches.audiences.find,
+    prepareAudiences: caches.audiences.prepare,
     maxSubscribers: config.live,
     log: log.child({ module: 'live' }),
     now,
@@ -168,7 +169,11 @@ async function createIntake(
   const digest = createDigest(await findKey(database, 'packet key'));
   const attempts = createAttempts(database.client);
   const gateway = createGateway({
-    ...{ database, audit, now, devicePasswords, identify: deps.identity.identify },
+    database,
+    audit,
+    now,
+    devicePasswords,
+    identify: deps.identity.identify,
     address: config.mqtt,
     broker: config.broker,
     models: deps.caches.models,
@@ -199,7 +204,10 @@ function createApi(deps: ApiDeps) {
   const findStore = caches.stores.find;
   const common = { database, passwords, tokenLifetimeMs, now, invalidate, findStore, ...identity };
   return createApp({
-    ...{ ...common, ...deps.workers.api, ...createFairness(), listDatabase: deps.listDatabase },
+    ...common,
+    ...deps.workers.api,
+    ...createFairness(),
+    listDatabase: deps.listDatabase,
     accounts: caches.accounts,
     models: caches.models,
     hooks: createHooks({ ...common, ...deps.workers.api, inBackground, hashDevicePassword: deps.hashDevicePassword }),
@@ -208,10 +216,13 @@ function createApi(deps: ApiDeps) {
     commandWaiters,
     audit,
     requestEnded: metrics.requestEnded,
-    ...{ ending: deps.ending, requestRemoval: deps.requestRemoval },
-    ...{ isOverloaded: load.isOverloaded, consume: load.consume },
+    ending: deps.ending,
+    requestRemoval: deps.requestRemoval,
+    isOverloaded: load.isOverloaded,
+    consume: load.consume,
     listen: feed.listen,
-    ...{ mqtt: config.mqtt, map: config.map },
+    mqtt: config.mqtt,
+    map: config.map,
     addressOf,
     trustProxy: config.http.trustProxy,
     corsOrigins: config.http.corsOrigins,

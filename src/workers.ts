@@ -52,23 +52,35 @@ export function createWorkers(parts: WorkerParts): Workers {
   let reloaded = Promise.resolve();
   const resolve = createResolve();
   const webhooks = createWebhooks({
-    ...{ database, log, now, networks: parts.config.webhookNetworks, resolve, onOutcome: parts.onOutcome },
+    database,
+    log,
+    now,
+    networks: parts.config.webhookNetworks,
+    resolve,
+    onOutcome: parts.onOutcome,
     findAccount: caches.accounts.findAccount,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
     findAudience: caches.audiences.find,
-    ...{ openHistory, livePosition: () => engine.position() },
+    openHistory,
+    livePosition: () => engine.position(),
     ...records,
   });
   const engine = createEngine({
-    ...{ database, now, log: parts.log.child({ module: 'processing' }), processors: [webhooks.processor] },
+    database,
+    now,
+    log: parts.log.child({ module: 'processing' }),
+    processors: [webhooks.processor],
     // What was missed is for the webhooks of now.
     openHistory: (position) => reloaded.then(() => openHistory(position)),
     onRefill,
   });
   return {
-    ...{ webhooks, begin: engine.begin },
+    webhooks,
+    begin: engine.begin,
     api: {
-      ...{ createSecret, sendTest: webhooks.sendTest, requestReplay: webhooks.requestReplay },
+      createSecret,
+      sendTest: webhooks.sendTest,
+      requestReplay: webhooks.requestReplay,
       checkReceiver: (url) => checkReceiver(url, parts.config.webhookNetworks, resolve),
     },
     apply(change) {
@@ -99,8 +111,15 @@ type Records = Pick<WebhooksOptions, 'onDisabled' | 'onOverflow' | 'onReplayed'>
 function createRecords(audit: Audit): Records {
   const record = (action: string, handler: StoredHandler | null, fields: readonly string[] | null): void =>
     audit.record({
-      ...{ action, userId: handler?.ownerId ?? null, login: null, address: '', requestId: '', method: '', path: '' },
-      ...{ entityId: handler?.id ?? null, fields },
+      action,
+      userId: handler?.ownerId ?? null,
+      login: null,
+      address: '',
+      requestId: '',
+      method: '',
+      path: '',
+      entityId: handler?.id ?? null,
+      fields,
     });
   return {
     onDisabled: ({ stored }) => record('webhook disabled', stored, null),
