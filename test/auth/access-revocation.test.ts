@@ -13,7 +13,8 @@ test.each<[string, (id: string) => Promise<{ status: number }>]>([
   ['disabling', (id) => service.admin('PATCH', `users/${id}`, { active: false })],
   ['removing', (id) => service.admin('DELETE', `users/${id}`)],
 ])('ends all sessions, tokens and sockets of the user, and no others: %s', async (_, end) => {
-  const [person, other] = [await createPerson(service), await createPerson(service)];
+  const person = await createPerson(service);
+  const other = await createPerson(service);
   const cookies = [await openSession(service, person), await openSession(service, person)];
   const tokens = [person.token, await service.tokenOf(person.login, person.password)];
   const calls = [...cookies.map((cookie) => withCookie(service, cookie)), ...tokens.map((token) => service.as(token))];
@@ -59,7 +60,8 @@ describe('what an administrator takes away from a user', () => {
   ])('is not undone by a change of its own that is under way: %s', async (_, own, taken) => {
     for (let round = 0; round < 4; round++) {
       const person = await createPerson(service, { role });
-      let [isTaken, sent] = [false, 0];
+      let isTaken = false;
+      let sent = 0;
       const changes = Array.from({ length: 4 }, async () => {
         for (; !isTaken; sent++) await person.call('PATCH', `users/${person.id}`, own());
       });

@@ -26,7 +26,9 @@ const expectLocked = (answer: Answer): void => {
 
 test('locks an account for unknown addresses, but not for addresses of its earlier logins, and no other account', async () => {
   const person = await createPerson(service);
-  const [home, before, after] = [fromElsewhere(), fromElsewhere(), fromElsewhere()];
+  const home = fromElsewhere();
+  const before = fromElsewhere();
+  const after = fromElsewhere();
   expect((await stranger('POST', 'auth', person, home)).status).toBe(200);
   for (let at = 0; at < LIMITS.loginFailuresEverywhere; at += LIMITS.loginFailuresPerAccount) {
     const strange = fromElsewhere()['X-Forwarded-For'];

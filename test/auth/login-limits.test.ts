@@ -6,7 +6,8 @@ import { ADMIN, startTestService, testUri } from '../support/fixture.js';
 test('counts failures across instances without locking out the owner at another address', async () => {
   const uri = testUri();
   const env = { TRUST_PROXY: '1' };
-  const [first, second] = [await startTestService({ env }, uri), await startTestService({ env }, uri)];
+  const first = await startTestService({ env }, uri);
+  const second = await startTestService({ env }, uri);
   try {
     const guess = (at: number) =>
       (at % 2 === 0 ? first : second).as(null)(

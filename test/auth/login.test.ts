@@ -157,7 +157,8 @@ describe('a refused login', () => {
   test('answers wrong credentials with the same 401 for known and unknown users', async () => {
     const sleeping = await createPerson(service);
     await service.admin('PATCH', `users/${sleeping.id}`, { active: false });
-    const [sessions, tokens] = [await sessionCount(), await service.client.db().collection('tokens').countDocuments()];
+    const sessions = await sessionCount();
+    const tokens = await service.client.db().collection('tokens').countDocuments();
     const wrong = [
       { login: ADMIN.login, password: 'not the password' },
       { login: 'unknown', password: 'not the password' },

@@ -150,7 +150,8 @@ describe('when a session begins', () => {
     const cookie = await openSession(service, ADMIN);
     const stored = await sessions().findOne({ _id: idOf(cookie) });
     await service.settled();
-    const [count, changes] = [await sessions().countDocuments(), service.changes.length];
+    const count = await sessions().countDocuments();
+    const changes = service.changes.length;
     const call = withCookie(service, cookie);
     const anonymous = service.as(null);
     for (let round = 0; round < 20; round++) {
@@ -189,7 +190,8 @@ describe('when a session begins', () => {
 
 describe('logout', () => {
   test('ends only this session and clears the cookie', async () => {
-    const [leaving, staying] = [await openSession(service, ADMIN), await openSession(service, ADMIN)];
+    const leaving = await openSession(service, ADMIN);
+    const staying = await openSession(service, ADMIN);
     const answer = await withCookie(service, leaving)('DELETE', 'auth');
     expect([answer.status, answer.text]).toEqual([200, '{"success":true}']);
     expect(setCookiesOf(answer)).toEqual([
@@ -202,7 +204,8 @@ describe('logout', () => {
 
 describe('the number of sessions per user', () => {
   test('ends the oldest session of the same user, with its sockets, beyond the limit', async () => {
-    const [person, bystander] = [await createPerson(service), await createPerson(service)];
+    const person = await createPerson(service);
+    const bystander = await createPerson(service);
     const other = await openSession(service, bystander);
     const oldest = await openSession(service, person);
     const socket = await openRaw(service.url, { Cookie: oldest });
@@ -231,7 +234,8 @@ describe('the number of sessions per user', () => {
     const person = await createPerson(service);
     const inOneSecond = (count: number, userId: string, expires: Date) =>
       Array.from({ length: count }, (_, nth) => ({
-        ...{ _id: `${userId}-${nth}`, expires },
+        _id: `${userId}-${nth}`,
+        expires,
         session: { user: userId, openedMs: nth, cookie: { expires } },
       }));
     const expiresMs = Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000;
@@ -253,7 +257,8 @@ describe('the number of sessions per user', () => {
 });
 
 describe('with several secrets', () => {
-  const [old, fresh] = ['old-secret-0123456789-abcdefghijklmnop', 'new-secret-0123456789-abcdefghijklmnop'];
+  const old = 'old-secret-0123456789-abcdefghijklmnop';
+  const fresh = 'new-secret-0123456789-abcdefghijklmnop';
   const uri = testUri();
   const instances: TestService[] = [];
   const start = async (SECRET: string): Promise<TestService> => {

@@ -170,7 +170,8 @@ describe('the expiry of a token', () => {
       nowMs = startMs;
       const { body } = await timed.admin('POST', 'tokens', { name: 'used', expiresIn: '1 day' });
       expect(body).not.toHaveProperty('lastUsed');
-      const [call, callThere] = [timed.as(body.token), there.as(body.token)];
+      const call = timed.as(body.token);
+      const callThere = there.as(body.token);
       const path = `tokens/${body._id}`;
       const shown = async () => (await timed.admin('GET', path)).body.lastUsed;
       expect(await shown()).toBeUndefined();
@@ -355,7 +356,8 @@ describe('the store of tokens', () => {
 
 describe('how a token ends', () => {
   const uri = testUri();
-  let [here, there]: TestService[] = [];
+  let here: TestService | undefined;
+  let there: TestService | undefined;
   beforeAll(async () => {
     here = await startTestService({}, uri);
     there = await startTestService({}, uri);
@@ -372,7 +374,8 @@ describe('how a token ends', () => {
       (token: string) => here?.as(token)('DELETE', 'auth'),
     ]) {
       const { body } = await here.admin('POST', 'tokens', { name: 'ending' });
-      const [onHere, onThere] = [here.as(body.token), there.as(body.token)];
+      const onHere = here.as(body.token);
+      const onThere = there.as(body.token);
       expect([(await onHere('GET', 'auth')).status, (await onThere('GET', 'auth')).status]).toEqual([200, 200]);
       const sockets = [await openListener(here.url, body.token), await openListener(there.url, body.token)];
       const other = await openListener(there.url, await here.tokenOf(ADMIN.login, ADMIN.password));
