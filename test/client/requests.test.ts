@@ -22,7 +22,9 @@ test('creates, reads, changes, shares and removes entities', async () => {
   expect(await vigil.geofences.get(created._id)).toEqual(created);
   expect((await vigil.geofences.update(created._id, { name: 'Yard' })).name).toBe('Yard');
   expect(await vigil.geofences.get(created._id, { only: ['name'] })).toEqual({
-    ...{ _id: created._id, name: 'Yard', success: true },
+    _id: created._id,
+    name: 'Yard',
+    success: true,
   });
   const user = await vigil.users.create({ login: 'driver', password: 'long enough' });
   expect((await vigil.geofences.share(created._id, user._id)).access).toEqual([user._id]);
@@ -64,8 +66,10 @@ test.each([
   ['nothing', { name: 'missing' }, []],
 ])('filters by %s', async (_, where, ids) => {
   for (const [id, fields] of Object.entries({
-    ...{ text: { name: 'T', config: { code: '007' } }, number: { name: 'N', config: { code: 7 } } },
-    ...{ boolean: { name: 'B', config: { code: true } }, comma: { name: 'Truck, red' } },
+    text: { name: 'T', config: { code: '007' } },
+    number: { name: 'N', config: { code: 7 } },
+    boolean: { name: 'B', config: { code: true } },
+    comma: { name: 'Truck, red' },
   })) {
     if ((await vigil.objects.find(id)) === null) await vigil.objects.create({ id, ...fields });
   }
@@ -106,7 +110,10 @@ test('reports what the service answered: status, tags, explanation, request id',
 test('reports an address without a server, after all attempts of requests that are safe to repeat', async () => {
   const waits: number[] = [];
   const away = createClient({
-    ...{ url: 'http://127.0.0.1:1', token: 't', attempts: 3, retryMs: 1 },
+    url: 'http://127.0.0.1:1',
+    token: 't',
+    attempts: 3,
+    retryMs: 1,
     onRetry: (_, waitMs) => waits.push(waitMs),
   });
   expect((await errorOf(away.auth.whoAmI())).status).toBe(0);
