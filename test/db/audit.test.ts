@@ -24,8 +24,15 @@ beforeEach(async () => {
 });
 
 const REFUSED: AuditEntry = {
-  ...{ action: 'login refused', userId: null, login: 'unknown', address: '192.0.2.7', requestId: 'request-1' },
-  ...{ method: 'POST', path: '/auth/token', entityId: null, fields: null },
+  action: 'login refused',
+  userId: null,
+  login: 'unknown',
+  address: '192.0.2.7',
+  requestId: 'request-1',
+  method: 'POST',
+  path: '/auth/token',
+  entityId: null,
+  fields: null,
 };
 
 /** Records these in one moment after the other, as many at a time, and gives what is stored. */

@@ -158,7 +158,8 @@ describe('a backup that is restored into an empty database', () => {
 
 test('contains the data of one moment while other clients write', async () => {
   const [labels, packets] = ['labels', 'packets'].map((name) => service.client.db().collection(name));
-  const [object, pairs] = [new ObjectId(), { written: 0, done: false }];
+  const object = new ObjectId();
+  const pairs = { written: 0, done: false };
   const writing = (async () => {
     while (!pairs.done) {
       const n = pairs.written + 1;

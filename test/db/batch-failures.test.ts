@@ -51,7 +51,14 @@ beforeEach(() => {
 });
 
 const newEntity = (id: string): Entity => ({
-  ...{ _id: newId(), id, name: id, owner: newId(), group: GROUP, branch: [GROUP], access: [], time: 1 },
+  _id: newId(),
+  id,
+  name: id,
+  owner: newId(),
+  group: GROUP,
+  branch: [GROUP],
+  access: [],
+  time: 1,
 });
 
 const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>

@@ -31,7 +31,14 @@ beforeEach(async () => {
 });
 
 const newEntity = (id: string): Entity => ({
-  ...{ _id: newId(), id, name: id, owner: newId(), group: newId(), branch: [], access: [], time: 1 },
+  _id: newId(),
+  id,
+  name: id,
+  owner: newId(),
+  group: newId(),
+  branch: [],
+  access: [],
+  time: 1,
 });
 
 const outcomeOf = async (made: Promise<Entity>): Promise<string> =>

@@ -38,7 +38,14 @@ beforeEach(async () => {
 });
 
 const newEntity = (id: string, fields: Partial<Entity> = {}): Entity => ({
-  ...{ _id: newId(), id, name: id, owner: newId(), group: GROUP, branch: [GROUP], access: [], time: 1 },
+  _id: newId(),
+  id,
+  name: id,
+  owner: newId(),
+  group: GROUP,
+  branch: [GROUP],
+  access: [],
+  time: 1,
   ...fields,
 });
 
@@ -80,16 +87,21 @@ describe('a refused change', () => {
     const alone = await outcomeOf(change(b, { id: 'taken' }));
     expect(alone).toBe('409 id: already taken');
     const outcomes = [
-      ...[change(a, { status: 'x' }), change(b, { id: 'taken', status: 'y' }), change(newId(), { status: 'unseen' })],
-      ...[
-        change(c, { status: 'z' }),
-        change('taken', { status: 'by own id' }),
-        change('unknown', { status: 'unseen' }),
-      ],
+      change(a, { status: 'x' }),
+      change(b, { id: 'taken', status: 'y' }),
+      change(newId(), { status: 'unseen' }),
+      change(c, { status: 'z' }),
+      change('taken', { status: 'by own id' }),
+      change('unknown', { status: 'unseen' }),
       change(a, { note: 'n'.repeat(LIMITS.entityStoredBytes) }),
     ];
     expect(await Promise.all(outcomes.map(outcomeOf))).toEqual([
-      ...['a: x', alone, '404', 'c: z', 'taken: by own id', '404'],
+      'a: x',
+      alone,
+      '404',
+      'c: z',
+      'taken: by own id',
+      '404',
       `413 the entity would become larger than ${LIMITS.entityStoredBytes} bytes`,
     ]);
     expect(await storedAt(b)).not.toHaveProperty('status');
@@ -144,7 +156,8 @@ test('increases `_at` with every change, even if the clock stands still or goes 
 
 test('changes only the time when an entity is shared again with the same user', async () => {
   const [entity] = await createAll([newEntity('a')]);
-  const [anna, boris] = [newId(), newId()];
+  const anna = newId();
+  const boris = newId();
   const share = (userId: string, shared: boolean, nowMs: number) =>
     shareEntity(database, OBJECTS, SCOPE, entity?._id as string, { userId, shared, nowMs });
   await share(anna, true, 1);

@@ -21,8 +21,16 @@ const NOW = Date.now();
 const service = useService({ now: () => NOW });
 const ROUNDS = 50;
 const PAGE: Page = {
-  ...{ kind: 'page', offset: 0, limit: 10_000, after: null, sort: null },
-  ...{ fromMs: null, toMs: null, filters: [], search: null, only: null },
+  kind: 'page',
+  offset: 0,
+  limit: 10_000,
+  after: null,
+  sort: null,
+  fromMs: null,
+  toMs: null,
+  filters: [],
+  search: null,
+  only: null,
 };
 let database: Database;
 let objectId: string;
@@ -122,7 +130,8 @@ describe('the end of a command', () => {
     if (from !== 'queued') await claim();
     if (from === 'delivered') await confirm(id);
     const ended = await finish(id, 'failed', 'jammed');
-    const [sent, delivered] = [from === 'queued' ? NOW + 3 : NOW + 1, from === 'delivered' ? NOW + 2 : NOW + 3];
+    const sent = from === 'queued' ? NOW + 3 : NOW + 1;
+    const delivered = from === 'delivered' ? NOW + 2 : NOW + 3;
     expect(ended).toMatchObject({ _id: id, status: 'failed', result: 'jammed' });
     expect(ended.times).toEqual({ queued: NOW, sent, delivered, failed: NOW + 3 });
     expect(await stored(id)).not.toHaveProperty('_holder');

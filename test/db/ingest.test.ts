@@ -160,7 +160,8 @@ test('stores a packet after earlier ones of its object, however many they are', 
 });
 
 test('lets requests of other objects overtake those that wait for their own object', async () => {
-  const [slow, other] = [many(LIMITS.packetsPerWrite), [message(1)]];
+  const slow = many(LIMITS.packetsPerWrite);
+  const other = [message(1)];
   const order: string[] = [];
   const ended = (what: string) => () => void order.push(what);
   await Promise.all([

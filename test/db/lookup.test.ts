@@ -207,10 +207,8 @@ describe('objects with their state', () => {
 describe('pages of lists', () => {
   const store = builtInStore('geofences');
   const page = parseListQuery({ limit: '2' }) as Page;
-  const [one, other] = [
-    toScope(IDS[0] as ObjectId, IDS[1] as ObjectId),
-    toScope(IDS[0] as ObjectId, IDS[2] as ObjectId),
-  ];
+  const one = toScope(IDS[0] as ObjectId, IDS[1] as ObjectId);
+  const other = toScope(IDS[0] as ObjectId, IDS[2] as ObjectId);
 
   test('share one read if identical callers request the same page in one turn', async () => {
     const common = { branch: [IDS[1]], access: [] };

@@ -25,7 +25,14 @@ describe('an entity', () => {
 
   test('converts to a document with references as ids, and back', async () => {
     const entity = {
-      ...{ _id: ID, owner: ID, group: ID, branch: [ID], access: [], time: 1, model: ID, models: { id: ID } },
+      _id: ID,
+      owner: ID,
+      group: ID,
+      branch: [ID],
+      access: [],
+      time: 1,
+      model: ID,
+      models: { id: ID },
       note: ID,
       list: [ID],
       config: { model: ID },

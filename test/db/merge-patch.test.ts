@@ -69,7 +69,10 @@ describe('a patch as an update of the database', () => {
   test('treats no text of a client as an expression, in values or names', async () => {
     await expect(mergeInDatabase({ secret: 1 }, { a: '$secret', b: ['$secret'], c: { d: '$$ROOT' } })).resolves.toEqual(
       {
-        ...{ secret: 1, a: '$secret', b: ['$secret'], c: { d: '$$ROOT' } },
+        secret: 1,
+        a: '$secret',
+        b: ['$secret'],
+        c: { d: '$$ROOT' },
       },
     );
   });
@@ -82,7 +85,8 @@ describe('a patch as an update of the database', () => {
   });
 
   test('replaces references of the service', async () => {
-    const [old, next] = [new ObjectId(), new ObjectId()];
+    const old = new ObjectId();
+    const next = new ObjectId();
     const patch = toDocument(builtInStore('objects'), {
       model: next.toHexString(),
       models: { id: next.toHexString() },

@@ -18,12 +18,17 @@ let stored: Document[];
 /** Many of one time, and some of one time and stamp, so that batches end among them. */
 const packetAt = (nth: number): Document => ({
   _id: toPacketKey(new ObjectId().toHexString(), objectId),
-  ...{ _ts: nth < 60 ? 1_000 + Math.floor(nth / 25) : 1_000 + nth, time: 2 ** 41 + Math.floor(nth / 30) },
-  ...{ _oid: objectId, speed: nth, text: 'x'.repeat(nth) },
+  _ts: nth < 60 ? 1_000 + Math.floor(nth / 25) : 1_000 + nth,
+  time: 2 ** 41 + Math.floor(nth / 30),
+  _oid: objectId,
+  speed: nth,
+  text: 'x'.repeat(nth),
 });
 
 const reading = (more: Partial<PacketReading> = {}): PacketReading => ({
-  ...{ conditions: [{ _oid: objectId }], only: null, batchPackets: BATCH },
+  conditions: [{ _oid: objectId }],
+  only: null,
+  batchPackets: BATCH,
   ...more,
 });
 

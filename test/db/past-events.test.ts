@@ -42,7 +42,8 @@ function createPackets(): Document[] {
   let number = 0;
   return Array.from({ length: PACKETS_EACH }, (_, step) =>
     objectIds.map((objectId, nth) => {
-      const [_oid, time] = [new ObjectId(objectId), BEGIN_MS + step * STEP_MS + (nth % 30)];
+      const _oid = new ObjectId(objectId);
+      const time = BEGIN_MS + step * STEP_MS + (nth % 30);
       const _id = toPacketKey(new ObjectId().toHexString(), _oid);
       const measured = ++number % 90 === 0 ? {} : { speed: nth };
       return { _id, _ts: time * 1_000 + nth, time, online: number % 180 !== 0, _oid, id: `past-${nth}`, ...measured };

@@ -57,8 +57,10 @@ describe('retention by age', () => {
         await Promise.all(Object.entries(objects).map(async ([name, id]) => [name, await agesOf(id)])),
       );
     expect(await agesNow()).toEqual({
-      ...{ short: [1, 0], ever: [400, 20, 3, 1, 0] },
-      ...{ none: [400, 20, 3, 1, 0], plain: [400, 20, 3, 1, 0] },
+      short: [1, 0],
+      ever: [400, 20, 3, 1, 0],
+      none: [400, 20, 3, 1, 0],
+      plain: [400, 20, 3, 1, 0],
     });
     expect(await sweeper(10).sweep(never)).toEqual({ expired: 4, orphaned: 0 });
     expect(await agesNow()).toEqual({ short: [1, 0], ever: [400, 20, 3, 1, 0], none: [3, 1, 0], plain: [3, 1, 0] });

@@ -19,7 +19,8 @@ const WRITES = [Buffer.from('insert\0'), Buffer.from('bulkWrite\0')];
 let line: Line;
 let database: Database;
 /** How many answers to a write are still to be lost, and how many were. */
-let [toLose, lost] = [0, 0];
+let toLose = 0;
+let lost = 0;
 
 beforeAll(async () => {
   const decide = (asked: Buffer): Fate => {
@@ -39,7 +40,15 @@ beforeEach(() => {
 });
 
 const newEntity = (id: string, note = ''): Entity => ({
-  ...{ _id: newId(), id, name: id, note, owner: newId(), group: GROUP, branch: [GROUP], access: [], time: 1 },
+  _id: newId(),
+  id,
+  name: id,
+  note,
+  owner: newId(),
+  group: GROUP,
+  branch: [GROUP],
+  access: [],
+  time: 1,
 });
 
 const countStored = (filter: Document): Promise<number> =>
@@ -81,7 +90,10 @@ test('stores entities once, and refuses duplicates of unique values', async () =
   const entities = ['a', 'b', 'a', 'c'].map((id) => newEntity(`lost-${id}`));
   toLose = 2;
   expect((await createAll(entities)).sort()).toEqual([
-    ...['409 id: already taken', 'stored lost-a', 'stored lost-b', 'stored lost-c'],
+    '409 id: already taken',
+    'stored lost-a',
+    'stored lost-b',
+    'stored lost-c',
   ]);
   expect(lost).toBe(2);
   expect(await countStored({ id: /^lost-/ })).toBe(3);

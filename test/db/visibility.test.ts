@@ -38,7 +38,9 @@ const toIds = (texts: readonly string[]): ObjectId[] => texts.map((text) => new 
 
 const toStored = ({ owner, branch, access, builtIn, withoutOwner }: Drawn): Document => ({
   _id: new ObjectId(),
-  ...{ owner: new ObjectId(owner), branch: toIds(branch), access: toIds(access) },
+  owner: new ObjectId(owner),
+  branch: toIds(branch),
+  access: toIds(access),
   ...(builtIn && { _builtin: true }),
   ...(withoutOwner && { _withoutOwner: true }),
 });
@@ -52,7 +54,9 @@ test('gives the same entities as a filter, an expression, bytes and addresses', 
     fc.array(entity, { minLength: 1, maxLength: 30 }),
     fc.record({ userId: id, groupId: id }),
     async (name, drawn, caller) => {
-      const [store, scope, collection] = [builtInStore(name), scopeOf(caller), collectionOf(name)];
+      const store = builtInStore(name);
+      const scope = scopeOf(caller);
+      const collection = collectionOf(name);
       const entities = drawn.map((one) => ({ ...one, stored: toStored(one) }));
       await collection.deleteMany({});
       await collection.insertMany(entities.map(({ stored }) => stored));

@@ -103,7 +103,8 @@ async function killSession(watched: Watched): Promise<void> {
 test('reports each kind of change with both images, in order, and no change of other collections', async () => {
   const watched = await watch();
   const { db } = watched.database;
-  const [_id, owner] = [new ObjectId(), new ObjectId()];
+  const _id = new ObjectId();
+  const owner = new ObjectId();
   const text = _id.toHexString();
   await db.collection('objects').insertOne({ _id, owner, n: 1 });
   await db.collection('attempts').insertOne({ n: 1 });
@@ -221,7 +222,9 @@ test('reports one gap after the database was dropped, and the changes after it',
 
 test('reports a packet as it is stored, also with a value that JSON cannot represent', async () => {
   const watched = await watch();
-  const [first, second, _oid] = [new ObjectId(), new ObjectId(), new ObjectId()];
+  const first = new ObjectId();
+  const second = new ObjectId();
+  const _oid = new ObjectId();
   const packets = watched.database.db.collection('packets');
   await packets.insertOne({ _id: first, _oid, time: 1, speed: 5, price: Decimal128.fromString('1.5') });
   await packets.insertOne({ _id: second, _oid, time: 2, name: 'Größe "x"', place: { lat: 1.25 } });
