@@ -57,7 +57,8 @@ describe('the account', () => {
   });
 
   test('refuses the email of another user', async () => {
-    const [one, two] = [await createPerson(service), await createPerson(service)];
+    const one = await createPerson(service);
+    const two = await createPerson(service);
     const email = `${one.login}@example.com`;
     entityOf(await one.call('PATCH', 'account', { email }));
     expectRefusal(await two.call('PATCH', 'account', { email }), 409, 'email');
@@ -83,7 +84,8 @@ describe('the account', () => {
 describe('a new password', () => {
   test('ends every other session, token and socket, and keeps the session of the request', async () => {
     const person = await createPerson(service);
-    const [own, other] = [await openSession(service, person), await openSession(service, person)];
+    const own = await openSession(service, person);
+    const other = await openSession(service, person);
     const made = service.as(await tokenFor(person));
     const socket = await service.listen(person.token);
     const call = withCookie(service, own);
@@ -193,7 +195,8 @@ describe('own tokens', () => {
   });
 
   test('are out of reach of other users who see them', async () => {
-    const [owner, other] = [await createPerson(service), await createPerson(service)];
+    const owner = await createPerson(service);
+    const other = await createPerson(service);
     const { _id } = entityOf(await owner.call('POST', 'account/tokens', { name: 'x' }));
     expect((await other.call('GET', `tokens/${_id}`)).status).toBe(200);
     expectRefusal(await other.call('DELETE', `account/tokens/${_id}`), 404);
@@ -251,7 +254,8 @@ describe('own sessions', () => {
   });
 
   test('are out of reach of other users', async () => {
-    const [owner, other] = [await createPerson(service), await createPerson(service)];
+    const owner = await createPerson(service);
+    const other = await createPerson(service);
     const call = withCookie(service, await openSession(service, owner));
     const { _id } = (await call('GET', 'account')).body.session;
     expectRefusal(await other.call('DELETE', `account/sessions/${_id}`), 404);

@@ -13,8 +13,11 @@ const make = async (store: string, fields: object, call: Call = service.admin) =
   entityOf(await call('POST', store, fields));
 const personIn = (group: string): Promise<Person> => createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group });
 
-let [northGroup, southGroup]: string[] = [];
-let [north, south, below]: Person[] = [];
+let northGroup: string | undefined;
+let southGroup: string | undefined;
+let north: Person | undefined;
+let south: Person | undefined;
+let below: Person | undefined;
 beforeAll(async () => {
   northGroup = (await make('groups', { name: 'north' }))._id;
   southGroup = (await make('groups', { name: 'south' }))._id;

@@ -9,7 +9,11 @@ const PACKET = { _id: ID, _ts: 1, time: 1, online: true, _oid: ID, id: 'truck', 
 const NOT_FOUND = { success: false, code: '404', message: 'Not Found', tags: ['error_not_found'] };
 
 const seen = (method: string, path: string, body: unknown, more: Partial<Seen> = {}): Seen => ({
-  ...{ method, path, status: 200, type: 'application/json; charset=utf-8', body },
+  method,
+  path,
+  status: 200,
+  type: 'application/json; charset=utf-8',
+  body,
   ...more,
 });
 

@@ -8,9 +8,27 @@ const service = useService();
 
 /** As JSON: values that are neither text nor number, or that become something unexpected when they are converted. */
 const VALUES = [
-  ...['{"toString":1}', '{"valueOf":1,"toString":{}}', '[{"toString":1}]', '[[{"toString":null}]]', '{"length":-1}'],
-  ...['{"toJSON":1}', '{"then":1}', '{"hasOwnProperty":1}', '{"split":1,"trim":1}', '{}', '[]', 'null', 'true', '-0'],
-  ...['1e308', '0.5', '""', '"\\u0000"', '"__proto__"', '"[object Object]"', '{"_bsontype":"ObjectId"}'],
+  '{"toString":1}',
+  '{"valueOf":1,"toString":{}}',
+  '[{"toString":1}]',
+  '[[{"toString":null}]]',
+  '{"length":-1}',
+  '{"toJSON":1}',
+  '{"then":1}',
+  '{"hasOwnProperty":1}',
+  '{"split":1,"trim":1}',
+  '{}',
+  '[]',
+  'null',
+  'true',
+  '-0',
+  '1e308',
+  '0.5',
+  '""',
+  '"\\u0000"',
+  '"__proto__"',
+  '"[object Object]"',
+  '{"_bsontype":"ObjectId"}',
 ];
 
 /** The required fields of each store. */
@@ -103,24 +121,54 @@ test.each(BODIES)('accepts or refuses a value of any kind in POST %s', async (pa
 });
 
 const PARAMETERS = [
-  ...['offset', 'limit', 'only', 'meta', 'from', 'to', 'begin', 'end', 'sortBy', 'search', 'after', 'where.name'],
-  ...[
-    'where_name',
-    'where.',
-    'where.a.b',
-    'status',
-    'ttl',
-    'wait',
-    'since',
-    'objects',
-    'events',
-    'toString',
-    '__proto__',
-  ],
+  'offset',
+  'limit',
+  'only',
+  'meta',
+  'from',
+  'to',
+  'begin',
+  'end',
+  'sortBy',
+  'search',
+  'after',
+  'where.name',
+  'where_name',
+  'where.',
+  'where.a.b',
+  'status',
+  'ttl',
+  'wait',
+  'since',
+  'objects',
+  'events',
+  'toString',
+  '__proto__',
 ];
 const TEXTS = [
-  ...['{"toString":1}', '[object Object]', '', '-1', '1e999', 'NaN', '\0', 'a,,b', 'null', '__proto__', 'constructor'],
-  ...['9'.repeat(30), '🚗', '..', '$where', 'a.$b', '"', '"a', '(', '2020-13-45', '2020-02-30T25:61', "'", '\ufffd'],
+  '{"toString":1}',
+  '[object Object]',
+  '',
+  '-1',
+  '1e999',
+  'NaN',
+  '\0',
+  'a,,b',
+  'null',
+  '__proto__',
+  'constructor',
+  '9'.repeat(30),
+  '🚗',
+  '..',
+  '$where',
+  'a.$b',
+  '"',
+  '"a',
+  '(',
+  '2020-13-45',
+  '2020-02-30T25:61',
+  "'",
+  '\ufffd',
 ];
 const LISTS = [
   'objects',
@@ -153,25 +201,17 @@ test('accepts or refuses any text as any part of a path', async () => {
   for (const text of someOf([...texts, 'toString', 'hasOwnProperty', 'a/b', '%', '*', ':object'])) {
     const part = encodeURIComponent(text);
     for (const [method, path] of [
-      ...[
-        ['GET', part],
-        ['POST', part],
-        ['GET', `objects/${part}`],
-        ['PATCH', `objects/${part}`],
-      ],
-      ...[
-        ['DELETE', `labels/${part}`],
-        ['GET', `objects/${part}/packets`],
-        ['POST', `objects/${part}/packets`],
-      ],
-      ...[
-        ['GET', `objects/${ids.objects}/packets/${part}`],
-        ['POST', `objects/${ids.objects}/commands/${part}`],
-      ],
-      ...[
-        ['POST', `objects/${ids.objects}/commands/${part}/result`],
-        ['DELETE', `labels/${ids.labels}/access/${part}`],
-      ],
+      ['GET', part],
+      ['POST', part],
+      ['GET', `objects/${part}`],
+      ['PATCH', `objects/${part}`],
+      ['DELETE', `labels/${part}`],
+      ['GET', `objects/${part}/packets`],
+      ['POST', `objects/${part}/packets`],
+      ['GET', `objects/${ids.objects}/packets/${part}`],
+      ['POST', `objects/${ids.objects}/commands/${part}`],
+      ['POST', `objects/${ids.objects}/commands/${part}/result`],
+      ['DELETE', `labels/${ids.labels}/access/${part}`],
     ] as [string, string][]) {
       const body = method === 'GET' || method === 'DELETE' ? undefined : {};
       expectNoFault(await service.admin(method, path, body), `${method} ${path}`);

@@ -272,8 +272,22 @@ describe('the audit store', () => {
     const [first] = (await service.admin('GET', 'audit?limit=1')).body;
     expect(Object.keys(first).sort()).toEqual(
       [
-        ...['_id', 'access', 'action', 'address', 'branch', 'count', 'entity', 'fields', 'group'],
-        ...['login', 'method', 'owner', 'path', 'requestId', 'time', 'user'],
+        '_id',
+        'access',
+        'action',
+        'address',
+        'branch',
+        'count',
+        'entity',
+        'fields',
+        'group',
+        'login',
+        'method',
+        'owner',
+        'path',
+        'requestId',
+        'time',
+        'user',
       ].sort(),
     );
     const path = `audit/${first._id}`;

@@ -228,7 +228,8 @@ describe('the scheme of an origin', () => {
     wire.socket.destroy();
     return [written.status === 200, login.status === 200, socket === 'open', wire.received().includes('HTTP/1.1 200 ')];
   }
-  const [ALL, NONE] = [Array(4).fill(true), Array(4).fill(false)];
+  const ALL = Array(4).fill(true);
+  const NONE = Array(4).fill(false);
 
   test('refuses pages over TLS without TLS, whatever an untrusted header claims', async () => {
     expect(await tryAll(service, { Origin: `http://${host}` })).toEqual(ALL);

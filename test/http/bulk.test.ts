@@ -25,7 +25,8 @@ const statusesOf = async (ids: string[]): Promise<string[]> =>
   Promise.all(ids.map(async (id) => (await service.admin('GET', `objects/${id}`)).body.status));
 
 test('changes the selected entities, with an event for each', async () => {
-  const [ids, others] = [await createObjects(12, 'red'), await createObjects(2, 'blue')];
+  const ids = await createObjects(12, 'red');
+  const others = await createObjects(2, 'blue');
   const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
   const dry = await service.admin('PATCH', 'objects?where.status=red&dryRun=true', { status: 'green' });
   expect(dry.body).toEqual({ success: true, count: 12, more: false, last: ids.at(-1), done: 0, failed: [] });
@@ -47,7 +48,8 @@ test('continues after the last entity if there are more', async () => {
 });
 
 test('removes the selected objects with their packets', async () => {
-  const [ids, [other]] = [await createObjects(6, 'old'), await createObjects(1, 'young')];
+  const ids = await createObjects(6, 'old');
+  const [other] = await createObjects(1, 'young');
   await service.admin('POST', `objects/${ids[0]}/packets`, { speed: 1 });
   const { body } = await service.admin('DELETE', 'objects?where.status=old');
   expect(body).toMatchObject({ count: 6, done: 6, more: false, failed: [] });

@@ -70,9 +70,13 @@ test('ends polls that wait for an earlier answer of their connection', async () 
 });
 
 test('reports no listener leak for more than ten pipelined requests', async () => {
-  const [port, opsPort] = [await findFreePort(), await findFreePort()];
+  const port = await findFreePort();
+  const opsPort = await findFreePort();
   const process = await startProcess({
-    ...{ PORT: String(port), OPS_PORT: String(opsPort), MONGODB_URI: service.mongodbUri, SECRET: TEST_SECRET },
+    PORT: String(port),
+    OPS_PORT: String(opsPort),
+    MONGODB_URI: service.mongodbUri,
+    SECRET: TEST_SECRET,
     STOP_DELAY: '0',
   });
   try {

@@ -53,16 +53,18 @@ describe('a valid command', () => {
     const before = (await journal()).length;
     const entry = await entryOf(await service.admin('POST', path, body, headers));
     expect(entry).toEqual({
-      ...{
-        _id: expect.any(String),
-        object: plain._id,
-        command: 'go',
-        params,
-        status: 'queued',
-        times: { queued: NOW },
-        expires: NOW + 86_400_000,
-      },
-      ...{ owner: '000000000000000000000002', group: plain.group, branch: [plain.group], access: [], time: NOW },
+      _id: expect.any(String),
+      object: plain._id,
+      command: 'go',
+      params,
+      status: 'queued',
+      times: { queued: NOW },
+      expires: NOW + 86_400_000,
+      owner: '000000000000000000000002',
+      group: plain.group,
+      branch: [plain.group],
+      access: [],
+      time: NOW,
     });
     expect(await journal()).toHaveLength(before + 1);
     const { _id, times, expires } = entry;

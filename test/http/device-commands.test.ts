@@ -78,7 +78,13 @@ describe('a device', () => {
     expect([await stored(ids[0]), await stored(ids[1])]).toEqual([done, failed]);
     expect(await fetchQueued()).toEqual(waiting.slice(2));
     const toEventCommand = ({ _id, command, params, status, times, expires, result }: typeof done) => ({
-      ...{ _id, command, params, status, times, expires, result },
+      _id,
+      command,
+      params,
+      status,
+      times,
+      expires,
+      result,
     });
     expect(await received()).toEqual([
       { name: 'object-command-res', payload: { id: object._id, command: toEventCommand(done) } },
@@ -214,11 +220,9 @@ describe('the lifetime of a command', () => {
   );
 
   test('ends the command: it is no longer delivered, expires with an event, and accepts no result', async () => {
-    const [short, delivered, long] = [
-      await send('short', {}, '?ttl=10s'),
-      await send('delivered', {}, '?ttl=10s'),
-      await send('long', {}, '?ttl=11s'),
-    ];
+    const short = await send('short', {}, '?ttl=10s');
+    const delivered = await send('delivered', {}, '?ttl=10s');
+    const long = await send('long', {}, '?ttl=11s');
     const journal = service.client.db().collection('commands');
     const taken = { $set: { status: 'delivered', 'times.delivered': startMs } };
     await journal.updateOne({ _id: new ObjectId(delivered) }, taken);

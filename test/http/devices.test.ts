@@ -63,7 +63,8 @@ describe('a device', () => {
   });
 
   test('uses its own object by either id, and no other', async () => {
-    const [own, other] = [await object(), await object()];
+    const own = await object();
+    const other = await object();
     const device = await deviceOf(own._id);
     for (const key of [own._id, own.id]) {
       expect(await statuses(device, MAY(key))).toEqual(all(200, MAY(key)));
@@ -80,7 +81,8 @@ describe('a device', () => {
 
   test('has no permissions without an object, or after its removal, even if another object takes the id', async () => {
     const own = await object();
-    const [without, left] = [await deviceOf(undefined), await deviceOf(own._id)];
+    const without = await deviceOf(undefined);
+    const left = await deviceOf(own._id);
     expect(await statuses(without, MAY(own._id))).toEqual(all(403, MAY(own._id)));
     expect((await left.call('GET', `objects/${own.id}`)).status).toBe(200);
     entityOf(await service.admin('DELETE', `objects/${own._id}`));
@@ -107,7 +109,8 @@ describe('a device', () => {
   );
 
   test('receives events of its object only', async () => {
-    const [own, other] = [await object(), await object()];
+    const own = await object();
+    const other = await object();
     const listener = await service.listen((await deviceOf(own._id)).token);
     expect(await listener.subscribe({ objects: [own._id, other._id] })).toEqual({ success: true, objects: [own._id] });
     expect(await listener.subscribe({})).toMatchObject({ success: true });
@@ -148,7 +151,8 @@ describe('a device', () => {
   });
 
   test('uses another object as soon as it is assigned to it', async () => {
-    const [first, second] = [await object(), await object()];
+    const first = await object();
+    const second = await object();
     const device = await deviceOf(first._id);
     entityOf(await service.admin('PATCH', `users/${device.id}`, { object: second._id }));
     expect(await statuses(device, MAY(first._id))).toEqual(all(403, MAY(first._id)));
@@ -173,7 +177,8 @@ describe('the object of a user', () => {
   test('is refused if the caller does not see it', async () => {
     const role = (await create('roles', { name: 'all', credentials: ['* /*'] }))._id;
     const admin = await createPerson(service, { group, role });
-    const [inside, outside] = [await object(undefined, { group }), await object()];
+    const inside = await object(undefined, { group });
+    const outside = await object();
     const fields = () => ({ login: `u-${new ObjectId()}`, password: 'long enough', role: DEVICE_ROLE_ID });
     expectRefusal(await admin.call('POST', 'users', { ...fields(), object: outside._id }), 400, 'object');
     const { _id } = entityOf(await admin.call('POST', 'users', { ...fields(), object: inside._id }));
@@ -181,7 +186,8 @@ describe('the object of a user', () => {
   });
 
   test('grants no rights that the caller lacks: neither to others nor to the caller', async () => {
-    const [own, other] = [await object(undefined, { group }), await object(undefined, { group })];
+    const own = await object(undefined, { group });
+    const other = await object(undefined, { group });
     // A device that may change itself, as in a role somebody wrote for that.
     const credentials = ['GET /objects/:object', 'PATCH /users/*', 'POST /users', 'GET /users/*', 'GET /roles/*'];
     const role = (await create('roles', { name: 'self', credentials, group }))._id;

@@ -132,14 +132,14 @@ describe.each(ROWS)('$store', (row) => {
     expect(created).toEqual({
       ...row.adds,
       ...body,
-      ...{ note: 'kept', nothing: null, _id: expect.stringMatching(/^[0-9a-f]{24}$/) },
-      ...{
-        owner: ADMIN_ID,
-        group,
-        branch: store === 'groups' ? [ROOT_ID, group] : [ROOT_ID],
-        access: [],
-        time: clock.ms,
-      },
+      note: 'kept',
+      nothing: null,
+      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      owner: ADMIN_ID,
+      group,
+      branch: store === 'groups' ? [ROOT_ID, group] : [ROOT_ID],
+      access: [],
+      time: clock.ms,
     });
     expect(await stored(store, created._id as string)).toMatchObject({
       note: 'kept',
@@ -206,7 +206,13 @@ describe.each(ROWS)('$store', (row) => {
     await received();
     const edited = {
       ...created,
-      ...{ _id: FOREIGN, access: [FOREIGN], owner: FOREIGN, group: FOREIGN, branch: [FOREIGN], time: 1, _at: 1 },
+      _id: FOREIGN,
+      access: [FOREIGN],
+      owner: FOREIGN,
+      group: FOREIGN,
+      branch: [FOREIGN],
+      time: 1,
+      _at: 1,
     };
     const own = store === 'objects' ? { models: { id: FOREIGN }, state: { speed: 1 } } : {};
     const whole = { ...edited, ...own, success: false, remark: 'edited' };
@@ -284,7 +290,8 @@ describe.each(ROWS)('$store', (row) => {
 
   test('refuses a duplicate of a unique field on creation and change, and changes nothing', async () => {
     if (row.unique === undefined) return;
-    const [first, second] = [await create(row), await create(row)];
+    const first = await create(row);
+    const second = await create(row);
     await received();
     expectRefusal(
       await service.admin('POST', store, { ...next(row), [row.unique]: first[row.unique] }),

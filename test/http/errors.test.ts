@@ -242,7 +242,8 @@ describe('an unusual but valid request', () => {
 
   test.each(['/', '/api/v1', '/api/v1/'])('is answered without authentication: GET and HEAD %s', async (path) => {
     const anonymous = service.as(null);
-    const [got, head] = [await anonymous('GET', path), await anonymous('HEAD', path)];
+    const got = await anonymous('GET', path);
+    const head = await anonymous('HEAD', path);
     expect([got.status, head.status, got.body.success]).toEqual([200, 200, true]);
     expect(got.headers['content-length']).toBe(head.headers['content-length']);
     const posted = await anonymous('POST', path, {});
@@ -252,7 +253,8 @@ describe('an unusual but valid request', () => {
 
   test('is answered: HEAD like GET, with the same headers and no body', async () => {
     for (const path of ['objects', 'objects/car', 'objects/car/packets?limit=1', 'objects?meta=true']) {
-      const [got, head] = [await service.admin('GET', path), await service.admin('HEAD', path)];
+      const got = await service.admin('GET', path);
+      const head = await service.admin('HEAD', path);
       expect([head.status, head.text ?? '']).toEqual([200, '']);
       expect(head.headers['content-length']).toBe(got.headers['content-length']);
     }

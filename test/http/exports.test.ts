@@ -44,8 +44,15 @@ beforeAll(async () => {
   token = await service.tokenOf('admin', 'correct horse battery');
   objectId = (await service.admin('POST', 'objects', { id: 'tr-ück', name: 'Truck' })).body._id;
   const documents = Array.from({ length: PACKETS }, (_, nth) => ({
-    ...{ _id: new ObjectId(), _ts: (START + nth) * 1_000, time: START + Math.floor(nth / 3) * 1_000, online: true },
-    ...{ _oid: new ObjectId(objectId), id: 'tr-ück', _gid: new ObjectId(), lat: 48 + nth / 1e5, lon: 16 - nth / 1e5 },
+    _id: new ObjectId(),
+    _ts: (START + nth) * 1_000,
+    time: START + Math.floor(nth / 3) * 1_000,
+    online: true,
+    _oid: new ObjectId(objectId),
+    id: 'tr-ück',
+    _gid: new ObjectId(),
+    lat: 48 + nth / 1e5,
+    lon: 16 - nth / 1e5,
     ...(nth % 2 === 0 && { speed: nth / 10, height: 200 }),
     ...(nth === 7 && { text: '=1+1', nested: { a: [1, 'x,"y"'], b: null } }),
     ...(nth === 12_000 && { late: 'only here;=2+2' }),
@@ -132,8 +139,14 @@ describe('CSV', () => {
       '_id _ts time online _oid id _gid lat lon speed height text nested _more'.split(' '),
     );
     expect(rows[7]).toMatchObject({
-      ...{ time: '2026-01-01T00:00:02.000Z', online: 'true', _oid: objectId, id: 'tr-ück', speed: '', lat: '48.00007' },
-      ...{ text: "'=1+1", nested: '{"a":[1,"x,"y""],"b":null}'.replace('"y"', '\\"y\\"') },
+      time: '2026-01-01T00:00:02.000Z',
+      online: 'true',
+      _oid: objectId,
+      id: 'tr-ück',
+      speed: '',
+      lat: '48.00007',
+      text: "'=1+1",
+      nested: '{"a":[1,"x,"y""],"b":null}'.replace('"y"', '\\"y\\"'),
     });
     expect(rows[12_000]?._more).toBe(`{"late":"only here;'=2+2"}`);
   });
@@ -153,7 +166,9 @@ test('writes a GeoJSON point for each packet, with the packet', async () => {
   const [first] = (await service.admin('GET', path('limit=1', objectId))).body;
   expect(JSON.parse(text)).toMatchObject({ type: 'FeatureCollection', features: [{}, {}] });
   expect(JSON.parse(text).features[0]).toEqual({
-    ...{ type: 'Feature', id: first._id, geometry: { type: 'Point', coordinates: [16, 48, 200] } },
+    type: 'Feature',
+    id: first._id,
+    geometry: { type: 'Point', coordinates: [16, 48, 200] },
     properties: { _id: first._id, speed: 0 },
   });
 });

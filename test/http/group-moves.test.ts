@@ -41,7 +41,9 @@ interface Reader {
 }
 
 test('shows each reader all or nothing of a group that moves back and forth, and nothing of other groups', async () => {
-  const [left, right, aside] = [await group('left'), await group('right'), await group('aside')];
+  const left = await group('left');
+  const right = await group('right');
+  const aside = await group('aside');
   const team = await group('team', left);
   const crew = await group('crew', team);
   const PLACES = { left, right, aside, team, crew };
@@ -61,7 +63,8 @@ test('shows each reader all or nothing of a group that moves back and forth, and
 
   let moving = true;
   const faults: unknown[] = [];
-  let [lists, partial] = [0, 0];
+  let lists = 0;
+  let partial = 0;
   const read = async ({ person, marks }: Reader, { url, as }: TestService) => {
     const call = as(person.token);
     while (moving) {
@@ -113,7 +116,8 @@ test('shows each reader all or nothing of a group that moves back and forth, and
 }, 180_000);
 
 test('corrects groups and entities that were created with the former chain of a moved group', async () => {
-  const [before, after] = [await group('before'), await group('after')];
+  const before = await group('before');
+  const after = await group('after');
   const team = await group('team', before);
   const child = await group('child', team);
   const grandchild = await group('grandchild', child);
@@ -135,7 +139,8 @@ test('corrects groups and entities that were created with the former chain of a 
 
 test('refuses one of two moves that would put two groups below each other', async () => {
   for (let round = 0; round < runsOf(20); round++) {
-    const [first, second] = [await group('first'), await group('second')];
+    const first = await group('first');
+    const second = await group('second');
     const below = await group('below', first);
     const answers = await Promise.all([
       one.admin('PATCH', `groups/${first}`, { parent: second }),

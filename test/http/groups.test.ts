@@ -27,7 +27,8 @@ interface Groups {
 }
 let groups: Groups;
 beforeEach(async () => {
-  const [north, south] = [await group('north'), await group('south')];
+  const north = await group('north');
+  const south = await group('south');
   const team = await group('team', north._id);
   const crew = await group('crew', team._id);
   groups = { north: north._id, south: south._id, team: team._id, crew: crew._id };
@@ -95,10 +96,8 @@ describe('a moved group', () => {
       }
       return seen;
     };
-    const [yes, no] = [
-      [true, true, 200],
-      [false, true, 404],
-    ];
+    const yes = [true, true, 200];
+    const no = [false, true, 404];
     expect(await sight()).toEqual({ north: yes, south: no, team: yes, crew: yes });
     entityOf(await move(groups.team, groups.south));
     expect(await sight()).toEqual({ north: no, south: yes, team: yes, crew: yes });

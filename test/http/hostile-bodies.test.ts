@@ -116,7 +116,10 @@ describe('stores unchanged', () => {
     expect(entityOf(await service.admin('GET', `labels/${_id}`))).toMatchObject(fields);
     const patch = { config: { text: shorter, more: { 0: text, a$b: text } } };
     expect(entityOf(await service.admin('PATCH', `labels/${_id}`, patch)).config).toEqual({
-      ...{ text: shorter, list: [text], a$b: { 0: text }, more: { 0: text, a$b: text } },
+      text: shorter,
+      list: [text],
+      a$b: { 0: text },
+      more: { 0: text, a$b: text },
     });
     const { body } = await service.admin('GET', `labels?where._id=${_id}`);
     expect(body[0].config.more).toEqual({ 0: text, a$b: text });

@@ -34,8 +34,10 @@ describe('a list of objects', () => {
       online: { value: false, time: NOW + 2 },
     });
     expect(two.latest).toEqual({
-      ...{ speed: { value: 249, time: NOW + 249 }, rare: { value: true, time: NOW - 5 } },
-      ...{ 'ä"\\': { value: 'ü', time: NOW - 5 }, online: { value: true, time: NOW + 249 } },
+      speed: { value: 249, time: NOW + 249 },
+      rare: { value: true, time: NOW - 5 },
+      'ä"\\': { value: 'ü', time: NOW - 5 },
+      online: { value: true, time: NOW + 249 },
     });
     expect(none.latest).toEqual({});
   });

@@ -128,9 +128,16 @@ test('is refused if more objects remain than the limit', async () => {
 test('keeps its order over several batches', async () => {
   const before = LIMITS.stateListBatch;
   const objects = Array.from({ length: 50 }, (_, n) => ({
-    ...{ _id: new ObjectId(), id: `many-${n}`, name: 'many', plate: 'm', access: [], time: T },
-    ...{ owner: new ObjectId(), group: new ObjectId('000000000000000000000001') },
-    ...{ branch: [new ObjectId('000000000000000000000001')], model: new ObjectId(DEFAULT_MODEL_ID) },
+    _id: new ObjectId(),
+    id: `many-${n}`,
+    name: 'many',
+    plate: 'm',
+    access: [],
+    time: T,
+    owner: new ObjectId(),
+    group: new ObjectId('000000000000000000000001'),
+    branch: [new ObjectId('000000000000000000000001')],
+    model: new ObjectId(DEFAULT_MODEL_ID),
     models: { id: new ObjectId(DEFAULT_MODEL_ID) },
   }));
   await service.client.db().collection('objects').insertMany(objects);

@@ -193,7 +193,8 @@ describe('meta', () => {
     ['meta=true&search=label', all.slice(6)],
     ['meta=true&where.n=99', []],
   ])('counts and returns the first and the last: %s', async (query, expected) => {
-    const [first, last] = [labels[expected[0] ?? -1] ?? null, labels[expected.at(-1) ?? -1] ?? null];
+    const first = labels[expected[0] ?? -1] ?? null;
+    const last = labels[expected.at(-1) ?? -1] ?? null;
     const answer = await ask(query);
     expect(answer.body).toEqual({ count: expected.length, first, last });
     expect(Object.keys(answer.body)).toEqual(['count', 'first', 'last']);
@@ -202,7 +203,9 @@ describe('meta', () => {
   test('is empty for an empty list, and respects `only`', async () => {
     expect((await ask('meta=true', 'handlers')).body).toEqual({ count: 0, first: null, last: null });
     expect((await ask('meta=true&only=n')).body).toEqual({
-      ...{ count: COUNT, first: { _id: labels[0]?._id, n: 0 }, last: { _id: labels[11]?._id, n: 11 } },
+      count: COUNT,
+      first: { _id: labels[0]?._id, n: 0 },
+      last: { _id: labels[11]?._id, n: 11 },
     });
   });
 
@@ -243,7 +246,8 @@ test('refuses an invalid parameter on every list, and names it', async () => {
 
 describe('a walk from page to page by Link', () => {
   async function walk(start: string): Promise<{ pages: number[]; found: number[] }> {
-    const [pages, found]: [number[], number[]] = [[], []];
+    const pages: number[] = [];
+    const found: number[] = [];
     for (let path: string | undefined = `/api/v1/labels?${start}`; path !== undefined; ) {
       const answer: Answer = await service.admin('GET', path);
       expect(answer.status).toBe(200);
@@ -298,10 +302,8 @@ describe('a list on the wire', () => {
       const elements = answer.body.map((element: object) => JSON.stringify(element)).join('\n,\n');
       expect(answer.text).toBe(elements === '' ? '[\n]\n' : `[\n${elements}\n]\n`);
       expect(answer.headers).toMatchObject({
-        ...{
-          'content-type': 'application/json; charset=utf-8',
-          'content-length': String(Buffer.byteLength(answer.text)),
-        },
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': String(Buffer.byteLength(answer.text)),
       });
     }
   });

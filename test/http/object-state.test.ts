@@ -52,7 +52,8 @@ describe('a packet with only presence', () => {
     ['state.time,state.pos.x', { time: NOW, pos: { x: 1 } }],
     ['state.nothing', {}],
   ])('keeps them, of %s, in lists and single reads', async (only, state) => {
-    const [object, other] = [await create(), await create()];
+    const object = await create();
+    const other = await create();
     const packet = { time: NOW, lat: 3, pos: { x: 1, y: 2 } };
     for (const { id } of [object, other]) await send(id, [packet, { time: NOW + 1, online: false }]);
     const expected = { _id: expect.any(String), ...state };
@@ -90,7 +91,8 @@ describe('a packet with only presence', () => {
     [LIMITS.statePackets - 1, true],
     [LIMITS.statePackets, false],
   ])('keeps the state after %i in a row: %p', async (times, isLeft) => {
-    const [object, other] = [await create(), await create()];
+    const object = await create();
+    const other = await create();
     const presences = Array.from({ length: times }, (_, at) => ({ time: NOW + 1 + at, online: at % 2 === 1 }));
     for (const { id } of [object, other]) {
       await send(id, { time: NOW, lat: 1 });

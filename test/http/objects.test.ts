@@ -33,9 +33,18 @@ describe('an object', () => {
   test('requires an id and a name, and gets a model, a status and `active`', async () => {
     const object = entityOf(await service.admin('POST', 'objects', { name: 'Car', id: 'first' }));
     expect(object).toEqual({
-      ...{ _id: expect.any(String), id: 'first', name: 'Car', status: '', active: true },
-      ...{ model: MODEL_ID, models: { id: MODEL_ID }, owner: '000000000000000000000002', group: ROOT_ID },
-      ...{ branch: [ROOT_ID], access: [], time: clock.ms },
+      _id: expect.any(String),
+      id: 'first',
+      name: 'Car',
+      status: '',
+      active: true,
+      model: MODEL_ID,
+      models: { id: MODEL_ID },
+      owner: '000000000000000000000002',
+      group: ROOT_ID,
+      branch: [ROOT_ID],
+      access: [],
+      time: clock.ms,
     });
   });
 
@@ -85,7 +94,8 @@ describe('an object', () => {
     ['POST', '/commands/go', {}],
     ['DELETE', '', undefined],
   ])('is found by its own id as by its _id: %s …%s', async (method, below, body) => {
-    const [one, two] = [await create(), await create()];
+    const one = await create();
+    const two = await create();
     for (const key of [one._id, two.id, one._id.toUpperCase()].slice(0, method === 'DELETE' ? 2 : 3)) {
       expect((await service.admin(method, `objects/${key}${below}`, body)).status).toBe(200);
     }
@@ -212,7 +222,8 @@ describe('the state of an object', () => {
     ['of our time after one of the past', [{ time: 1_000, speed: 1 }, { speed: 2 }], 2],
     ['that is up to a day ahead', [{ time: clock.ms + 3_600_000, speed: 1 }, { speed: 2 }], 1],
   ])('equals the packet %s', async (_, packets, speed) => {
-    const [single, many] = [await create(), await create()];
+    const single = await create();
+    const many = await create();
     for (const packet of packets) await send(single.id, packet);
     await service.admin('POST', `objects/${many.id}/packets`, packets);
     expect([(await read(single.id)).state.speed, (await read(many.id)).state.speed]).toEqual([speed, speed]);

@@ -67,7 +67,10 @@ describe('an invalid id that another program stored', () => {
         // The victim is found by its `_id`, as ever.
         if (id === victim._id) continue;
         expect([id, method, below, (await service.admin(method, path + below, body)).status]).toEqual([
-          ...[id, method, below, 404],
+          id,
+          method,
+          below,
+          404,
         ]);
       }
       expect((await service.admin('GET', `objects/${_id}`)).body).toMatchObject({ _id, id });

@@ -24,7 +24,8 @@ const eventsOf = async (id: string, action: string) =>
   (await service.admin('GET', `audit?where.action=${action}&where.entity=${id}`)).body;
 
 test('removes the packets of the interval, bounds included, and records a security event', async () => {
-  const [id, other] = [await createObject(3_000), await createObject(3)];
+  const id = await createObject(3_000);
+  const other = await createObject(3);
   const query = `from=2026-01-01T00:00:01&to=${START + 2_998_000}`;
   const dry = await service.admin('DELETE', pathOf(id, `${query}&dryRun=true`));
   expect(dry.body).toEqual({ success: true, count: 2_998 });
@@ -35,7 +36,8 @@ test('removes the packets of the interval, bounds included, and records a securi
   expect(await numbersOf(id)).toEqual([0, 2_999]);
   expect(await numbersOf(other)).toEqual([0, 1, 2]);
   const [done] = await eventsOf(id, 'packets removed');
-  const [from, to] = ['from=2026-01-01T00:00:01.000Z', 'to=2026-01-01T00:49:58.000Z'];
+  const from = 'from=2026-01-01T00:00:01.000Z';
+  const to = 'to=2026-01-01T00:49:58.000Z';
   expect(done).toMatchObject({ method: 'DELETE', path: `/objects/${id}/packets`, fields: [from, to, 'packets=2998'] });
   await until(async () => (await eventsOf(id, 'packet removal requested')).length === 1);
   const [asked] = await eventsOf(id, 'packet removal requested');
@@ -64,7 +66,8 @@ test('leaves packets that arrive after the request', async () => {
 });
 
 test('records a removal once, even if the instance ends before it deletes the request', async () => {
-  const [_id, id] = [new ObjectId(), await createObject(1)];
+  const _id = new ObjectId();
+  const id = await createObject(1);
   const by = { userId: '0'.repeat(24), login: 'x', address: 'x', requestId: 'x', method: 'DELETE', path: '/x' };
   for (let round = 1; round <= 2; round++) {
     const request = { _id, object: new ObjectId(id), fromMs: START, toMs: null, stampUs: Date.now() * 1_000, by };

@@ -65,8 +65,12 @@ describe('a packet', () => {
     const object = await create();
     const packet = entityOf(await post(object.id, sent));
     expect(packet).toEqual({
-      ...{ _id: expect.stringMatching(/^[0-9a-f]{24}$/), _ts: expect.any(Number), online: true },
-      ...{ _oid: object._id, id: object.id, _gid: object.group },
+      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      _ts: expect.any(Number),
+      online: true,
+      _oid: object._id,
+      id: object.id,
+      _gid: object.group,
       ...shown,
     });
     expect(Object.keys(packet).slice(0, 7)).toEqual(['_id', '_ts', 'time', 'online', '_oid', 'id', '_gid']);
@@ -157,7 +161,8 @@ describe('a packet with an _id of the device', () => {
   });
 
   test('is independent of the same _id in another object', async () => {
-    const [mine, other] = [await create(), await create()];
+    const mine = await create();
+    const other = await create();
     const _id = `${OWN}d`;
     const theirs = entityOf(await post(other.id, { _id, speed: 1 }));
     const own = entityOf(await post(mine.id, { _id, speed: 2 }));

@@ -5,7 +5,9 @@ import { useService } from '../support/fixture.js';
 const service = useService();
 const START = Date.now() - 1;
 const PASSWORD = 'a password of eight';
-let [truck, other, model] = ['', '', ''];
+let truck = '';
+let other = '';
+let model = '';
 
 interface PastEvent {
   readonly event: string;

@@ -4,7 +4,10 @@ import { entityOf, expectRefusal } from '../support/answers.js';
 import { useService } from '../support/fixture.js';
 
 const service = useService();
-let [role, group, user, own]: string[] = [];
+let role: string | undefined;
+let group: string | undefined;
+let user: string | undefined;
+let own: string | undefined;
 let token = '';
 
 const create = async (store: string, fields: object): Promise<string> =>
@@ -26,7 +29,12 @@ const ask = (method: string, path: string, of = user) =>
 test('names role, group and credentials of a user', async () => {
   const { body } = await service.admin('GET', `users/${user}/permissions`);
   expect(body).toEqual({
-    ...{ success: true, user, login: 'clerk', group, active: true, role: { _id: role, name: 'clerk' } },
+    success: true,
+    user,
+    login: 'clerk',
+    group,
+    active: true,
+    role: { _id: role, name: 'clerk' },
     credentials: ['GET /objects/*', 'PATCH /objects/*', 'GET /labels'],
   });
 });
@@ -62,7 +70,9 @@ test.each([
 test('gives every reason for which a user sees an entity', async () => {
   await service.admin('POST', `objects/${own}/access`, { user });
   expect((await ask('GET', `/objects/${own}`)).body.entity).toEqual({
-    ...{ store: 'objects', _id: own, reasons: ['group', 'shared'] },
+    store: 'objects',
+    _id: own,
+    reasons: ['group', 'shared'],
   });
   const { body: models } = await service.admin('GET', 'models');
   expect((await ask('GET', `/models/${models[0]._id}`)).body.entity.reasons).toEqual(['built-in']);
@@ -86,7 +96,11 @@ test('says that a user is not active', async () => {
 test('puts the object of a device in place of :object', async () => {
   const { body: roles } = await service.admin('GET', 'roles?where.name=device');
   const device = await create('users', {
-    ...{ login: 'device', password: 'correct horse', role: roles[0]._id, object: own, group },
+    login: 'device',
+    password: 'correct horse',
+    role: roles[0]._id,
+    object: own,
+    group,
   });
   const { body } = await ask('POST', '/objects/in-north/packets', device);
   expect(body).toMatchObject({ status: 200, credential: 'POST /objects/in-north/packets' });
@@ -94,7 +108,8 @@ test('puts the object of a device in place of :object', async () => {
 });
 
 test('reveals nothing that the caller does not see', async () => {
-  const [far, near] = [await create('groups', { name: 'Far' }), await create('groups', { name: 'Near' })];
+  const far = await create('groups', { name: 'Far' });
+  const near = await create('groups', { name: 'Near' });
   const { body: roles } = await service.admin('GET', 'roles?where.name=administrator');
   const administrator = roles[0]._id;
   const near1 = { login: 'near', password: 'correct horse', role: administrator, group: near };

@@ -25,7 +25,9 @@ async function ask(line: string, { headers = {}, body }: Asked = {}): Promise<Wi
   const requestId = `target-${asked++}-request`;
   const text = body === undefined ? '' : JSON.stringify(body);
   const sent = {
-    ...{ Host: 'x', Connection: 'close', 'X-Request-Id': requestId },
+    Host: 'x',
+    Connection: 'close',
+    'X-Request-Id': requestId,
     ...(body !== undefined && { 'Content-Type': 'application/json', 'Content-Length': String(text.length) }),
     ...headers,
   };

@@ -37,11 +37,9 @@ export async function createRightsFixture(service: TestService): Promise<RightsF
   const group = async (fields: object): Promise<string[]> =>
     (await service.admin('POST', 'groups', fields)).body.branch as string[];
   const last = (branch: string[]): string => branch.at(-1) as string;
-  const [own, foreign, empty] = [
-    await group({ name: 'own' }),
-    await group({ name: 'foreign' }),
-    await group({ name: 'empty' }),
-  ];
+  const own = await group({ name: 'own' });
+  const foreign = await group({ name: 'foreign' });
+  const empty = await group({ name: 'empty' });
   const branches = { root: own.slice(0, 1), own, foreign, empty, sub: await group({ name: 'sub', parent: last(own) }) };
   const person = (role: string, branch = own, more: object = {}) =>
     createPerson(service, { role, group: last(branch), ...more });

@@ -196,13 +196,11 @@ async function place(store: string, caller: CallerKind): Promise<Record<Place, s
   }
   if (store !== 'objects') return ids;
   const stamp = { time: Date.now(), _ts: Date.now() * 1_000, online: true };
-  const [packets, commands] = [
-    PLACES.map((at) => {
-      const _oid = new ObjectId(ids[at]);
-      return { _id: toPacketKey(besideOf(ids[at]).toHexString(), _oid), ...stamp, _oid };
-    }),
-    PLACES.map((at) => ({ _id: besideOf(ids[at]), object: new ObjectId(ids[at]), status: 'queued' })),
-  ];
+  const packets = PLACES.map((at) => {
+    const _oid = new ObjectId(ids[at]);
+    return { _id: toPacketKey(besideOf(ids[at]).toHexString(), _oid), ...stamp, _oid };
+  });
+  const commands = PLACES.map((at) => ({ _id: besideOf(ids[at]), object: new ObjectId(ids[at]), status: 'queued' }));
   await service.client
     .db()
     .collection('packets')
@@ -348,7 +346,9 @@ test('covers every route of the service', () => {
     ...PLAIN_ROUTES.filter(([, , , status]) => status !== 404 && status !== 405).map(
       ([method, path]) => `${method} ${path}`,
     ),
-    ...['DELETE auth', 'DELETE account/tokens/:id', 'DELETE account/sessions/:id'],
+    'DELETE auth',
+    'DELETE account/tokens/:id',
+    'DELETE account/sessions/:id',
   ].map((row) =>
     row
       .replace(/\?.*/, '')
@@ -369,7 +369,8 @@ test('covers every route of the service', () => {
 
 test('finds no packet under another object', async () => {
   const make = async (id: string) => (await service.admin('POST', 'objects', { id, name: id })).body._id as string;
-  const [one, two] = [await make('packets-1'), await make('packets-2')];
+  const one = await make('packets-1');
+  const two = await make('packets-2');
   const { body: packet } = await service.admin('POST', `objects/${one}/packets`, { speed: 1 });
   expect((await service.admin('GET', `objects/${one}/packets/${packet._id}`)).status).toBe(200);
   for (const path of [

@@ -54,7 +54,8 @@ describe('a series', () => {
     ['every=1 h&tz=Europe/Berlin', 'hours', null],
     ['every=1 d&tz=Europe/Berlin&gap=90s', 'days', 1.5 * MINUTE_MS],
   ])('equals a naive evaluation of all packets with %s', async (query, _, gapMs) => {
-    const [fromMs, toMs] = [FROM_MS + 61_234, TO_MS - 83 * MINUTE_MS];
+    const fromMs = FROM_MS + 61_234;
+    const toMs = TO_MS - 83 * MINUTE_MS;
     const paths = ['speed', 'engine.rpm', 'engine.mode', 'door', 'nothing'];
     for (const functions of [FUNCTIONS, MORE]) {
       const body = await ask(`params=${paths}&fn=${functions}&from=${fromMs}&to=${toMs}&${query}`);

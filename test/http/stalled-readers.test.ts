@@ -90,7 +90,8 @@ describe('pages that are not read', () => {
 
   beforeAll(async () => {
     const object = entityOf(await service.admin('POST', 'objects', { id: 'long', name: 'Long' }));
-    const [oid, gid] = [new ObjectId(object._id), new ObjectId(object.group as string)];
+    const oid = new ObjectId(object._id);
+    const gid = new ObjectId(object.group as string);
     const text = 'y'.repeat(3_000);
     const count = Math.ceil(LIMITS.answerBytesWait / 2 / text.length);
     const packet = (at: number) => ({ _oid: oid, _gid: gid, id: 'long', _ts: at, time: at, online: true, text });

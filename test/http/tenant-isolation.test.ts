@@ -57,7 +57,8 @@ describe('the creator of a command to a shared object', () => {
   test('reads the result while the object is shared, and nothing afterwards', async () => {
     const { _id } = await objectIn(here);
     entityOf(await service.admin('POST', `objects/${_id}/access`, { user: operator.id }));
-    const [first, second] = [await give(operator.call, _id), await give(operator.call, _id)];
+    const first = await give(operator.call, _id);
+    const second = await give(operator.call, _id);
     await finish(_id, first);
     expect(entityOf(await operator.call('GET', `commands/${first}`)).result).toBe('secret');
     entityOf(await service.admin('DELETE', `objects/${_id}/access/${operator.id}`));

@@ -17,8 +17,10 @@ async function createObject(packets: readonly object[]): Promise<string> {
 
 /** A position each minute: on the way for ten, standing for ten, back for ten. */
 const there = Array.from({ length: 31 }, (_, minute) => ({
-  ...{ time: START + minute * MINUTE, speed: minute },
-  ...{ lat: 1, lon: (minute < 10 ? minute : minute <= 20 ? 10 : 30 - minute) / 100 },
+  time: START + minute * MINUTE,
+  speed: minute,
+  lat: 1,
+  lon: (minute < 10 ? minute : minute <= 20 ? 10 : 30 - minute) / 100,
 }));
 
 test('returns a simplified line with its distance', async () => {
@@ -92,8 +94,16 @@ test('returns an empty track without positions', async () => {
   const { geometry, properties } = (await service.admin('GET', `objects/${id}/track?stops=1`)).body;
   expect(geometry).toBeNull();
   expect(properties).toEqual({
-    ...{ id, from: null, to: null, packets: 0, distance: 0, movingTime: 0, maxSpeed: null, times: [] },
-    ...{ stops: [], trips: [] },
+    id,
+    from: null,
+    to: null,
+    packets: 0,
+    distance: 0,
+    movingTime: 0,
+    maxSpeed: null,
+    times: [],
+    stops: [],
+    trips: [],
   });
 });
 

@@ -110,7 +110,8 @@ async function readPages(call: Call, path: string, limit: number): Promise<strin
 }
 
 test(`follows the rule in lists, counts, pages and single reads (${RUNS} worlds)`, async () => {
-  let [shown, hidden] = [0, 0];
+  let shown = 0;
+  let hidden = 0;
   await fc.assert(
     fc.asyncProperty(world, async (drawn) => {
       const mark = String(new ObjectId());
@@ -132,7 +133,8 @@ test(`follows the rule in lists, counts, pages and single reads (${RUNS} worlds)
         for (const store of ['objects', 'labels', 'handlers'] as const) {
           const all = placed.filter((thing) => thing.store === store);
           const mine = all.filter((thing) => sees(at, drawn, thing, branches));
-          const [path, ids] = [`${store}?where.mark=${mark}`, idsOf(mine)];
+          const path = `${store}?where.mark=${mark}`;
+          const ids = idsOf(mine);
           expect(idsOf((await call('GET', path)).body)).toEqual(ids);
           const { count, first, last } = (await call('GET', `${path}&meta=true`)).body;
           expect([count, first?._id, last?._id]).toEqual([ids.length, ids[0], ids.at(-1)]);
