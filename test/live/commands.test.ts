@@ -15,24 +15,26 @@ const send = async (id: string, params: object = {}) => {
 const finish = async (id: string, command: string, body: object) =>
   entityOf(await service.admin('POST', `objects/${id}/commands/${command}/result`, body));
 const shown = ({ _id, command, params, status, times, expires, result }: Record<string, unknown>) => ({
-  ...{ _id, command, params, status, times, expires },
+  _id,
+  command,
+  params,
+  status,
+  times,
+  expires,
   ...(result !== undefined && { result }),
 });
 
 test('sends command events to all clients that see the object, and to no others', async () => {
-  const [north, south] = [await make('groups', { name: 'north' }), await make('groups', { name: 'south' })];
-  const [near, far] = [
-    await make('objects', { id: 'near', name: 'x', group: north._id }),
-    await make('objects', { id: 'far', name: 'x', group: south._id }),
-  ];
+  const north = await make('groups', { name: 'north' });
+  const south = await make('groups', { name: 'south' });
+  const near = await make('objects', { id: 'near', name: 'x', group: north._id });
+  const far = await make('objects', { id: 'far', name: 'x', group: south._id });
   const person = (group: string, more: object = {}) =>
     createPerson(service, { group, role: OPERATOR_ROLE_ID, ...more });
-  const [inNorth, inSouth, guest, device] = [
-    await person(north._id),
-    await person(south._id),
-    await person(south._id),
-    await person(north._id, { role: DEVICE_ROLE_ID, object: near._id }),
-  ];
+  const inNorth = await person(north._id);
+  const inSouth = await person(south._id);
+  const guest = await person(south._id);
+  const device = await person(north._id, { role: DEVICE_ROLE_ID, object: near._id });
   await make('objects', { id: 'near-2', name: 'x', group: north._id });
   entityOf(await service.admin('POST', `objects/${near._id}/access`, { user: guest.id }));
   // Later subscribers do not receive it.
@@ -57,8 +59,11 @@ test('sends command events to all clients that see the object, and to no others'
   const ofFar = [event('object-command-req', far._id, other), event('object-command-err', far._id, failed)];
   const received = Object.fromEntries(Object.entries(listeners).map(([name, one]) => [name, eventsOf(one.take())]));
   expect(received).toEqual({
-    ...{ admin: [...ofNear, ...ofFar], inNorth: ofNear, device: ofNear },
-    ...{ inSouth: ofFar, guest: [...ofNear, ...ofFar] },
+    admin: [...ofNear, ...ofFar],
+    inNorth: ofNear,
+    device: ofNear,
+    inSouth: ofFar,
+    guest: [...ofNear, ...ofFar],
   });
   for (const one of Object.values(listeners)) one.close();
 });

@@ -154,7 +154,8 @@ function createWorld(people: readonly Person[], run: string) {
     thing.access = shared ? [...thing.access, friend._id] : thing.access.filter((_id) => _id !== friend._id);
     const payload = { id: thing._id, before, after: { access: thing.access } };
     for (const person of people) {
-      const [wasSeen, isSeen] = [sees(person, { ...thing, ...before }), sees(person, thing)];
+      const wasSeen = sees(person, { ...thing, ...before });
+      const isSeen = sees(person, thing);
       if (wasSeen && isSeen) predicted.get(person)?.push({ name: 'object-update', payload });
       else if (isSeen) appear(thing, person);
       else if (wasSeen) disappear(thing, person);

@@ -42,7 +42,8 @@ interface Stream {
 /** A real client of server-sent events; resolves when it is live. */
 async function open(query = '', { url = service.url, bearer = token, since = '' } = {}): Promise<Stream> {
   const received: Said[] = [];
-  let [position, text] = ['', ''];
+  let position = '';
+  let text = '';
   const source = new EventSource(`${url}/api/v1/events${query}`, {
     fetch: async (input, init) => {
       const headers = { ...init.headers, Authorization: `Bearer ${bearer}`, ...(since && { 'Last-Event-ID': since }) };
@@ -81,7 +82,8 @@ const post = async (id: string, n: number) =>
   expect((await service.admin('POST', `objects/${id}/packets`, { n })).status).toBe(200);
 
 test('sends a stream the same events, order and positions as a socket', async () => {
-  const [stream, socket] = [await open(), await service.listen(token)];
+  const stream = await open();
+  const socket = await service.listen(token);
   await post('car', 1);
   await service.admin('PATCH', 'objects/car', { status: 'grün\n"1"' });
   await post('bus', 2);
@@ -214,10 +216,8 @@ test('limits listeners per user and per address with 429, until one disconnects'
   const small = await startTestService({ env }, testUri());
   endings.push(() => small.stop());
   await small.admin('POST', 'users', outsider);
-  const [mine, other] = [
-    await small.tokenOf(ADMIN.login, ADMIN.password),
-    await small.tokenOf(outsider.login, outsider.password),
-  ];
+  const mine = await small.tokenOf(ADMIN.login, ADMIN.password);
+  const other = await small.tokenOf(outsider.login, outsider.password);
   const sockets = [await small.listen(mine), await openListener(small.url, mine)] as const;
   endings.push(sockets[1].close);
   await expect(openListener(small.url, mine)).rejects.toThrow('Too Many Requests');

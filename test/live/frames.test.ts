@@ -136,14 +136,65 @@ test('accepts a page of its own origin', async () => {
 });
 
 const GARBAGE: (string | Buffer)[] = [
-  ...['', 'x', '4', '4x', '42', '42[', '42{}', '42[]', '42[1]', '42[null]', '42["a"', '42[{}]', '4"'],
-  ...['42["unknown",1,2]', '42["connect"]', '42["disconnect"]', '42["error"]', '42["connection"]', '42["newListener"]'],
-  ...['42["__proto__",{}]', '42["constructor"]', '42["subscribe"]', '42["subscribe",null]', '421["subscribe"]'],
-  ...['42["object-packet",{"_id":"forged"}]', '43[]', '430[]', '43999["x"]', '44"mine"', '40{"token":"x"}'],
-  ...['45-["a",{"_placeholder":true,"num":0}]', '451-["a",{"_placeholder":true,"num":0}]', '4599999999999-["a"]'],
-  ...['46', '47', '49["x"]', '40/admin', '40/admin,', '40/__proto__,', '40//,', '42/admin,["x"]', '41/admin,'],
-  ...['0', '0{}', '1', '3', '3probe', '5', '6', '7', '2probe', 'b4AAAA', '\u0000', '42["\ud800"]'],
-  ...[Buffer.alloc(0), Buffer.from([0]), Buffer.from([4, 1, 2, 3]), Buffer.alloc(1_000, 255), Buffer.from('42["x"]')],
+  '',
+  'x',
+  '4',
+  '4x',
+  '42',
+  '42[',
+  '42{}',
+  '42[]',
+  '42[1]',
+  '42[null]',
+  '42["a"',
+  '42[{}]',
+  '4"',
+  '42["unknown",1,2]',
+  '42["connect"]',
+  '42["disconnect"]',
+  '42["error"]',
+  '42["connection"]',
+  '42["newListener"]',
+  '42["__proto__",{}]',
+  '42["constructor"]',
+  '42["subscribe"]',
+  '42["subscribe",null]',
+  '421["subscribe"]',
+  '42["object-packet",{"_id":"forged"}]',
+  '43[]',
+  '430[]',
+  '43999["x"]',
+  '44"mine"',
+  '40{"token":"x"}',
+  '45-["a",{"_placeholder":true,"num":0}]',
+  '451-["a",{"_placeholder":true,"num":0}]',
+  '4599999999999-["a"]',
+  '46',
+  '47',
+  '49["x"]',
+  '40/admin',
+  '40/admin,',
+  '40/__proto__,',
+  '40//,',
+  '42/admin,["x"]',
+  '41/admin,',
+  '0',
+  '0{}',
+  '1',
+  '3',
+  '3probe',
+  '5',
+  '6',
+  '7',
+  '2probe',
+  'b4AAAA',
+  '\u0000',
+  '42["\ud800"]',
+  Buffer.alloc(0),
+  Buffer.from([0]),
+  Buffer.from([4, 1, 2, 3]),
+  Buffer.alloc(1_000, 255),
+  Buffer.from('42["x"]'),
   `42["subscribe",${'['.repeat(5_000)}`,
 ];
 
@@ -178,7 +229,8 @@ async function bearerOnce(): Promise<Record<string, string>> {
 }
 
 test('closes a socket that sends a frame over the limit with 1009, and no other', async () => {
-  const [watcher, raw] = [await enter(), await enter()];
+  const watcher = await enter();
+  const raw = await enter();
   raw.socket.send(`42["subscribe",{"objects":["${'x'.repeat(16 * 1_024)}"]}]`);
   await until(() => raw.closedWith !== null);
   expect(raw.closedWith).toBe(1009);
@@ -186,7 +238,8 @@ test('closes a socket that sends a frame over the limit with 1009, and no other'
 });
 
 test('disconnects a client that sends too many frames, and no other', async () => {
-  const [watcher, raw] = [await enter(), await enter()];
+  const watcher = await enter();
+  const raw = await enter();
   for (let at = 0; at < 1_000; at++) raw.socket.send('42["noise"]');
   await until(() => raw.closedWith !== null);
   await expectReceives(watcher);

@@ -23,8 +23,11 @@ beforeAll(async () => {
   const fleet = await newGroup('fleet');
   const trucks = await newGroup('trucks', fleet);
   ids = {
-    ...{ fleet, trucks, small: await newGroup('small', trucks) },
-    ...{ ships: await newGroup('ships', fleet), foreign: await newGroup('foreign') },
+    fleet,
+    trucks,
+    small: await newGroup('small', trucks),
+    ships: await newGroup('ships', fleet),
+    foreign: await newGroup('foreign'),
   };
   viewer = await createPerson(service, { group: fleet, role: VIEWER_ROLE_ID });
 });
@@ -105,7 +108,8 @@ test('stops events of a group as soon as it is no longer visible', async () => {
 });
 
 test('applies the filter to resuming clients and to server-sent events', async () => {
-  const [truck, ship] = [await newObject(ids.small), await newObject(ids.ships)];
+  const truck = await newObject(ids.small);
+  const ship = await newObject(ids.ships);
   // The position is one after their creation.
   await service.settled();
   const { body: start } = await viewer.call('GET', 'events');

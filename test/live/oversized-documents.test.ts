@@ -16,7 +16,8 @@ test('sends the events after a change that is too large, also to clients that re
   const since = listener.received()[0]?.position ?? '';
   const objects = service.client.db().collection('objects');
   const { _id, success, id, ...common } = car;
-  const [huge, branch] = [new ObjectId(), car.branch.map((group: string) => new ObjectId(group))];
+  const huge = new ObjectId();
+  const branch = car.branch.map((group: string) => new ObjectId(group));
   await objects.insertOne({ ...common, _id: huge, id: 'huge', branch, big: 'a'.repeat(EIGHT_MIB) });
   await service.admin('POST', 'objects/car/packets', { n: 2 });
   for (const letter of ['b', 'c']) {

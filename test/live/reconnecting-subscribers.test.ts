@@ -17,7 +17,8 @@ import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const PASSWORD = 'a long password';
-const [TRANSPORTS, THINGS] = [['socket', 'stream', 'pages'] as const, 3];
+const TRANSPORTS = ['socket', 'stream', 'pages'] as const;
+const THINGS = 3;
 
 let instances: [TestService, TestService];
 
@@ -56,7 +57,8 @@ async function openSocket({ url }: TestService, token: string, since: string): P
     position = answer.position;
   };
   return {
-    ...{ received, settle },
+    received,
+    settle,
     async close() {
       await settle();
       listener.close();
@@ -70,7 +72,9 @@ async function openStream({ url }: TestService, token: string, since: string): P
   const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'Last-Event-ID': since };
   const response = await fetch(`${url}/api/v1/events`, { headers, signal: stop.signal });
   const received: string[] = [];
-  let [text, position, isLive] = ['', since, false];
+  let text = '';
+  let position = since;
+  let isLive = false;
   const reading = (async () => {
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
@@ -107,7 +111,8 @@ async function openPages({ as }: TestService, token: string, since: string): Pro
     position = body.position;
   };
   return {
-    ...{ received, settle },
+    received,
+    settle,
     async close() {
       await settle();
       return position;
@@ -195,7 +200,8 @@ test('sends each reconnecting client exactly the predicted events', async () => 
         connection: null as Connection | null,
         position: body.position as string,
         /** The number of changes that were predicted for it, and that its position covers: a stream has the position of its last event. */
-        ...{ seen: 0, known: 0 },
+        seen: 0,
+        known: 0,
         predicted: [] as string[],
         received: [] as string[],
       }));

@@ -76,7 +76,8 @@ test('sends every event once to a client that resumes after times without any cl
   const present = await listen(null);
   await post('car', { n: 'one' });
   await until(() => numbersOf(present).length === 1, 'the first event');
-  const [early, late] = [await listen(first), await listen(middle)];
+  const early = await listen(first);
+  const late = await listen(middle);
   await until(() => numbersOf(early).length === 2 && numbersOf(late).length === 1, 'the missed events');
   const gone = () => service.logLines.filter((line) => line.includes('"socket disconnected"')).length;
   const wasGone = gone();

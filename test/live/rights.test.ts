@@ -120,7 +120,8 @@ const ENDINGS: Ending[] = [
 test.each(ENDINGS)('ends only the affected sockets, on both instances: $name', async ({ act, ends }) => {
   const user = await makeUser(['* /*']);
   const bystander = await openBoth(bearer(await tokenOf(await makeUser())));
-  const [cookie, token] = [await cookieOf(one, user), await tokenOf(user)];
+  const cookie = await cookieOf(one, user);
+  const token = await tokenOf(user);
   const sockets = { cookie: await openBoth({ Cookie: cookie }), token: await openBoth(bearer(token)) };
   const withCookie: Call = (method, path, body) => one.as(null)(method, path, body, { Cookie: cookie });
   await act(user, { cookie: withCookie, token: one.as(token) });
@@ -180,7 +181,8 @@ test('keeps a socket open and updates its events when its role loses and regains
 });
 
 test('applies the permissions of a newly assigned role', async () => {
-  const [user, silent] = [await makeUser(), await makeUser(['GET /models'])];
+  const user = await makeUser();
+  const silent = await makeUser(['GET /models']);
   const sockets = await openBoth({ Cookie: await cookieOf(one, user) });
   const { id } = await newObject();
   await must(one.admin('PATCH', `users/${user._id}`, { role: silent.role }));
@@ -190,7 +192,8 @@ test('applies the permissions of a newly assigned role', async () => {
 
 test('applies the last permissions after repeated changes during subscribe', async () => {
   const user = await makeUser();
-  const [first, second] = [await newObject(), await newObject()];
+  const first = await newObject();
+  const second = await newObject();
   const sockets = await openBoth(bearer(await tokenOf(user)));
   for (let round = 0; round < 10; round++) {
     const last = round === 9;
@@ -250,10 +253,8 @@ test('applies sharing and unsharing from the next event on', async () => {
 });
 
 test('sends events to the new parent groups of a moved group from the next event on, on both instances', async () => {
-  const [north, south] = [
-    await must(one.admin('POST', 'groups', { name: 'north' })),
-    await must(one.admin('POST', 'groups', { name: 'south' })),
-  ];
+  const north = await must(one.admin('POST', 'groups', { name: 'north' }));
+  const south = await must(one.admin('POST', 'groups', { name: 'south' }));
   const team = await must(one.admin('POST', 'groups', { name: 'team', parent: north._id }));
   const socketsOf = async (group: string): Promise<Raw[]> => {
     const login = `user-${++count}`;
@@ -271,7 +272,8 @@ test('sends events to the new parent groups of a moved group from the next event
     await must(by.admin('PATCH', `groups/${team._id}`, { parent: place._id }));
     await post(_id, n);
     const received = (await receivedBy(...sockets)).map((packets) => packets.filter((packet) => packet !== undefined));
-    const [yes, no] = [[n], []];
+    const yes = [n];
+    const no: unknown[] = [];
     expect(received).toEqual(place === south ? [no, no, yes, yes, yes, yes] : [yes, yes, no, no, yes, yes]);
   }
 });
@@ -290,7 +292,8 @@ const SCOPED: [name: string, scopes: (first: { _id: string; id: string }) => str
 
 test.each(SCOPED)('restricts events to a token scoped to %s', async (_name, scopes, received) => {
   const user = await makeUser(['* /*']);
-  const [first, second] = [await newObject(), await newObject()];
+  const first = await newObject();
+  const second = await newObject();
   const sockets = await openBoth(bearer(await tokenOf(user, { scopes: scopes(first) })));
   await post(first._id, 1);
   await post(second._id, 2);

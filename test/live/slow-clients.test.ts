@@ -52,7 +52,8 @@ test('keeps what waits for many slow clients once, not once for each', async () 
   await service.admin('POST', 'objects', { id: 'heavy', name: 'Heavy' });
   const heldBytes = (): number => process.memoryUsage().external;
   const beforeBytes = heldBytes();
-  const [rounds, packet] = [12, { note: 'x'.repeat(50_000) }];
+  const rounds = 12;
+  const packet = { note: 'x'.repeat(50_000) };
   for (let round = 0; round < rounds; round++) {
     expect((await service.admin('POST', 'objects/heavy/packets', Array(20).fill(packet))).status).toBe(200);
   }

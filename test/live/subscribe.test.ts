@@ -82,7 +82,8 @@ test('replaces the filter, and removes it with {}', async () => {
 });
 
 test('applies the filter only to its own socket', async () => {
-  const [narrow, wide] = [await listen(), await listen()];
+  const narrow = await listen();
+  const wide = await listen();
   await narrow.subscribe({ objects: ['first'] });
   expect(await receivedBy(narrow, wide)).toEqual([ALL.slice(0, 2), ALL]);
 });

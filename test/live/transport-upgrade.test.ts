@@ -29,7 +29,8 @@ afterEach(() => {
 test('receives every event once and in order while polling becomes a WebSocket', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   await service.admin('POST', 'objects', { id: 'busy', name: 'Busy' });
-  let [sent, isOver] = [0, false];
+  let sent = 0;
+  let isOver = false;
   const writing = (async () => {
     while (!isOver) {
       const packets = Array.from({ length: 10 }, () => ({ n: sent++, note: 'ü ☂ 𝄞 \u2028' }));

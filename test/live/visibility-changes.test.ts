@@ -139,10 +139,8 @@ async function stream(since: string, events: number): Promise<string> {
 }
 
 test('applies a filter by event names to appearing objects', async () => {
-  const [some, others] = [
-    await service.listen(people.north.token, 'everything'),
-    await service.listen(people.north.token, 'everything'),
-  ];
+  const some = await service.listen(people.north.token, 'everything');
+  const others = await service.listen(people.north.token, 'everything');
   await some.subscribe({ events: ['object-created', 'object-removed'] });
   await others.subscribe({ events: ['object-packet'] });
   const { _id } = await newObject(groups.north);
