@@ -36,7 +36,9 @@ const tokenOf = async (scopes: string[]): Promise<string> =>
 
 describe('authentication', () => {
   test('accepts only the password of the object', async () => {
-    const [id, other, bare] = [nextId(), nextId(), nextId()];
+    const id = nextId();
+    const other = nextId();
+    const bare = nextId();
     const objectId = await createObject(service.admin, id);
     await createObject(service.admin, other, { config: { auth: { username: 'other', password: 'another key' } } });
     await createObject(service.admin, bare, { config: {} });
@@ -60,7 +62,8 @@ describe('authentication', () => {
   });
 
   test('accepts only a token that may send packets of the object', async () => {
-    const [id, other] = [nextId(), nextId()];
+    const id = nextId();
+    const other = nextId();
     const objectId = await createObject(service.admin, id);
     await createObject(service.admin, other);
     const own = await tokenOf([`POST /objects/${id}/packets`]);
@@ -81,7 +84,8 @@ describe('authentication', () => {
   });
 
   test('accepts a token of a user with the role `device`', async () => {
-    const [id, other] = [nextId(), nextId()];
+    const id = nextId();
+    const other = nextId();
     const object = await createObject(service.admin, id);
     await createObject(service.admin, other);
     await service.admin('POST', 'users', { login: id, password: 'long enough', role: DEVICE_ROLE_ID, object });
@@ -150,7 +154,8 @@ describe('an open connection', () => {
   });
 
   test('ends when its token is revoked or its user loses the permission', async () => {
-    const [id, other] = [nextId(), nextId()];
+    const id = nextId();
+    const other = nextId();
     const object = await createObject(service.admin, id);
     await createObject(service.admin, other);
     const made = await service.admin('POST', 'tokens', { name: 'x', scopes: [`POST /objects/${id}/packets`] });
@@ -166,7 +171,8 @@ describe('an open connection', () => {
   });
 
   test('ends when its token expires', async () => {
-    const [id, other] = [nextId(), nextId()];
+    const id = nextId();
+    const other = nextId();
     await createObject(service.admin, id);
     const made = await service.admin('POST', 'tokens', { name: 'x', expiresIn: '1h' });
     const device = await connect(id, { password: made.body.token });

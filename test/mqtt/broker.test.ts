@@ -200,7 +200,8 @@ describe('an invalid message', () => {
 
 describe('messages to other devices', () => {
   test('are not forwarded, neither published nor retained messages nor wills', async () => {
-    const [id, other] = [nextId(), nextId()];
+    const id = nextId();
+    const other = nextId();
     await createObject(service.admin, id);
     await createObject(service.admin, other);
     const listening = await connect(other, { clean: false });

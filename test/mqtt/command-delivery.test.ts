@@ -84,9 +84,11 @@ test('delivers a command to a subscribed device at once, and stores and publishe
 });
 
 test('stores a failed result, and refuses a result for a command of another object', async () => {
-  const [id, other] = [await create(), await create()];
+  const id = await create();
+  const other = await create();
   const { client } = await listen(id);
-  const [own, foreign] = [await command(id, 'stop'), await command(other, 'stop')];
+  const own = await command(id, 'stop');
+  const foreign = await command(other, 'stop');
   await becomes(own, 'delivered');
   for (const commandId of [own, foreign]) {
     await client.publishAsync(`base/commands/${commandId}/result`, '{"status":"failed","result":"jammed"}', { qos: 1 });
@@ -124,7 +126,9 @@ test('sends nothing to a device without a subscription', async () => {
 test('resends unconfirmed commands first after a reconnect, but not confirmed ones', async () => {
   const id = await create();
   const raw = await listenRaw(id);
-  const [first, second, third] = [await command(id, 'a'), await command(id, 'b'), await command(id, 'c')];
+  const first = await command(id, 'a');
+  const second = await command(id, 'b');
+  const third = await command(id, 'c');
   await until(() => publishesOf(raw).length === 1);
   raw.send({ cmd: 'puback', messageId: publishesOf(raw)[0]?.messageId as number });
   await until(() => publishesOf(raw).length === 2);

@@ -29,7 +29,8 @@ const fail = (id: string) => codeOf(id, { password: 'wrong' });
 const { loginFailuresPerAccount: few } = LIMITS;
 
 test('ends further failed logins of a device without an answer, but accepts its correct password from the same address', async () => {
-  const [id, other] = [nextId(), nextId()];
+  const id = nextId();
+  const other = nextId();
   for (const one of [id, other]) await createObject(service.admin, one);
   const codes = [];
   for (let at = 0; at <= few; at++) codes.push(await fail(id));

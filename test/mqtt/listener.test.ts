@@ -33,10 +33,16 @@ if (!hasOpenssl) process.stderr.write('No openssl on this machine: the test of M
 (hasOpenssl ? test : test.skip)('accepts only TLS where a certificate is set', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-tls-'));
   endings.push(() => rm(folder, { recursive: true }));
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const key = join(folder, 'key.pem');
+  const cert = join(folder, 'cert.pem');
   const made = spawnSync('openssl', [
     ...OPENSSL,
-    ...['-keyout', key, '-out', cert, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+    '-keyout',
+    key,
+    '-out',
+    cert,
+    '-addext',
+    'subjectAltName=DNS:localhost,IP:127.0.0.1',
   ]);
   expect(made.status).toBe(0);
   const service = await start({ MQTT_TLS_KEY: key, MQTT_TLS_CERT: cert });

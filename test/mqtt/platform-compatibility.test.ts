@@ -15,8 +15,19 @@ afterEach(() => {
 
 /** The folders and parameters that exported models have, beside those of the thing itself. */
 const argument = (id: string, dataType: string, reference: string | null = null) => ({
-  ...{ id, name: id, active: true, type: 'argument', source: 'state', dataType, unit: null, reference },
-  ...{ factor: 1, linear: true, display: { svg: null }, children: [], _parentId: 'params' },
+  id,
+  name: id,
+  active: true,
+  type: 'argument',
+  source: 'state',
+  dataType,
+  unit: null,
+  reference,
+  factor: 1,
+  linear: true,
+  display: { svg: null },
+  children: [],
+  _parentId: 'params',
 });
 const LEVELS = [
   {
@@ -36,12 +47,20 @@ const MODEL = {
   description: 'Exported',
   props: { bots: true, protocol: 'mqtt', idPattern: 'mqtt-$tagname-$nanoid', order: 2.9, statuses: [] },
   data: {
-    ...{ id: 'root', name: 'Exported', base: 'mqtt', type: 'subsystem', _isRoot: true },
+    id: 'root',
+    name: 'Exported',
+    base: 'mqtt',
+    type: 'subsystem',
+    _isRoot: true,
     children: [
       { id: 'external-software-modules', active: true, copy: true, type: 'subsystem', children: [] },
       { id: 'configs', type: 'subsystem', children: [{ id: 'table', type: 'config', dataType: 'table', ctrl: '' }] },
       {
-        ...{ id: 'params', name: 'Params', type: 'subsystem', dataType: 'string', source: 'state' },
+        id: 'params',
+        name: 'Params',
+        type: 'subsystem',
+        dataType: 'string',
+        source: 'state',
         children: [
           {
             id: 'server-info',
@@ -57,13 +76,17 @@ const MODEL = {
           argument('in1.voltage', 'number', 'board/in1'),
           argument('3303_0_5601', 'number', '/3303/0/5601'),
           {
-            ...{ id: 'mqtt-last', name: 'Last MQTT Publish', type: 'subsystem' },
+            id: 'mqtt-last',
+            name: 'Last MQTT Publish',
+            type: 'subsystem',
             children: [argument('topic', 'string', 'topic'), argument('payload', 'string', 'payload')],
           },
         ],
       },
       {
-        ...{ id: 'cmds', name: 'Commands', type: 'subsystem' },
+        id: 'cmds',
+        name: 'Commands',
+        type: 'subsystem',
         children: [
           { id: '!govecs_lock', type: 'action', service: 'gate', command: 'publish', params: { topic: null } },
           {

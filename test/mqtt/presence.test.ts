@@ -56,7 +56,8 @@ test('sets a device online when it connects and offline after it disconnected, w
 });
 
 test('sets a device offline whose connection breaks, and one that stays silent', async () => {
-  const [id, silent] = [await create(), await create()];
+  const id = await create();
+  const silent = await create();
   const device = await connect(id);
   const raw = await connectRaw(service.service.mqttUrl as string);
   endings.push(() => raw.socket.destroy());

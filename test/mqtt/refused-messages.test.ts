@@ -65,11 +65,19 @@ const valuesOf = async (id: string): Promise<unknown[]> => (await packetsOf(id))
 /** Creates a model whose parameters have types, and an object of it; returns the object's `_id`. */
 async function createTyped(id: string): Promise<string> {
   const argument = (name: string, dataType: string, reference = '') => ({
-    ...{ id: name, name, type: 'argument', dataType, reference },
+    id: name,
+    name,
+    type: 'argument',
+    dataType,
+    reference,
   });
   const children = [
-    ...[argument('on', 'boolean'), argument('speed', 'number'), argument('text', 'string'), argument('all', 'object')],
-    ...[argument('switch', 'boolean', 'raw/values#a.b'), argument('load', 'number', 'raw/values#a.c')],
+    argument('on', 'boolean'),
+    argument('speed', 'number'),
+    argument('text', 'string'),
+    argument('all', 'object'),
+    argument('switch', 'boolean', 'raw/values#a.b'),
+    argument('load', 'number', 'raw/values#a.c'),
   ];
   const { body } = await service.admin('POST', 'models', { name: id, data: { children } });
   return createObject(service.admin, id, { model: body._id });
@@ -182,7 +190,8 @@ test('stores a message of the broker after an outage of the database', async () 
 });
 
 test('stores the next messages of every broker connection after many that cannot be stored', async () => {
-  const [bad, good] = [`bad-${++count}`, `good-${++count}`];
+  const bad = `bad-${++count}`;
+  const good = `good-${++count}`;
   await createTyped(bad);
   await createTyped(good);
   reply = REFUSED;

@@ -127,7 +127,8 @@ test('stores the missing packets of a message that was stored in part when it is
 });
 
 test('stores one packet for each `_id` of a device, and the same `_id` for another object', async () => {
-  const [id, other] = [await createRaw(), await createRaw()];
+  const id = await createRaw();
+  const other = await createRaw();
   const raw = await connect(id);
   const _id = 'aaaaaaaaaaaaaaaaaaaaaaaa';
   await acknowledged(raw, sent(`{"_id":"${_id}","n":1}`, 1), sent(`{"_id":"${_id}","n":2}`, 2));
@@ -139,7 +140,8 @@ test('stores one packet for each `_id` of a device, and the same `_id` for anoth
 });
 
 test('stores a message whose `_id` another object has used before', async () => {
-  const [id, stranger] = [await createRaw(), await createRaw()];
+  const id = await createRaw();
+  const stranger = await createRaw();
   const { body: victim } = await service.admin('GET', `objects/${id}`);
   const text = '{"time":1748764800000,"n":1}';
   const content = Buffer.from(`${victim._id}\n\nbase/state\n${text}`);
