@@ -49,7 +49,9 @@ async function* readFrom(position: string): AsyncGenerator<HistoryPage, never> {
 
 function startEngine(): Engine {
   const engine = createEngine({
-    ...{ database: databaseOf(client), openHistory: async (position) => readFrom(position), now: Date.now },
+    database: databaseOf(client),
+    openHistory: async (position) => readFrom(position),
+    now: Date.now,
     processors: [
       {
         ...processor,
