@@ -16,9 +16,11 @@ test('fills in documents of the form that the service stores', async () => {
     const formOf = (value: object | null) =>
       JSON.stringify(Object.entries(value ?? {}).map(([key, member]) => [key, Object(member).constructor.name]));
     const [objects, packets] = ['objects', 'packets'].map((store) => service.client.db().collection(store));
-    const [filled, made] = [await objects?.findOne({ id: 'truck-0' }), await objects?.findOne({ id: 'made' })];
+    const filled = await objects?.findOne({ id: 'truck-0' });
+    const made = await objects?.findOne({ id: 'made' });
     expect(formOf(filled ?? null)).toBe(formOf(made ?? null));
-    const [old, fresh] = [await packets?.findOne({ id: 'truck-0' }), await packets?.findOne({ id: 'made' })];
+    const old = await packets?.findOne({ id: 'truck-0' });
+    const fresh = await packets?.findOne({ id: 'made' });
     expect(formOf(old ?? null)).toBe(formOf(fresh ?? null));
     const { body } = await service.admin('GET', `objects/${objectId(0)}`);
     expect(body).toMatchObject({ id: 'truck-0', state: { id: 'truck-0' } });
