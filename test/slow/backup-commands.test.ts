@@ -47,8 +47,10 @@ async function logIn(url: string): Promise<Record<string, string>> {
 }
 
 test('restores a backup that was made while the service ran into another data folder', async () => {
-  const [first, second] = [join(base, 'first'), join(base, 'second')];
-  const [live, still] = [join(base, 'backups', 'live'), join(base, 'backups', 'still')];
+  const first = join(base, 'first');
+  const second = join(base, 'second');
+  const live = join(base, 'backups', 'live');
+  const still = join(base, 'backups', 'still');
   const { url, program } = await startVigil(first);
   const body = JSON.stringify({ id: 'truck-7', name: 'Truck 7' });
   const made = await fetch(`${url}/api/v1/objects`, { method: 'POST', headers: await logIn(url), body });

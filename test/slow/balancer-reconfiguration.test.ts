@@ -170,7 +170,8 @@ async function answerToEventSource(url: string): Promise<string> {
   let instances: TestService[];
 
   beforeAll(async () => {
-    const [uri, readyPort] = [testUri(), await findFreePort()];
+    const uri = testUri();
+    const readyPort = await findFreePort();
     [lines, instances] = [[], []];
     for (const host of ['127.0.0.1', '127.0.0.2']) {
       const line = await openLine(uri);

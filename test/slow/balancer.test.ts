@@ -10,7 +10,9 @@ import { ADMIN, startTestService, type TestService, testUri } from '../support/f
 import { until } from '../support/until.js';
 
 let balancer: Balancer;
-let [url, tlsPort, mqttUrl] = ['', 0, ''];
+let url = '';
+let tlsPort = 0;
+let mqttUrl = '';
 let instances: TestService[];
 let token: string;
 
@@ -50,7 +52,8 @@ async function openStream(mark: string, since: string): Promise<Stream> {
     signal: stop.signal,
   });
   const received: Stream['received'] = [];
-  let [text, isLive] = ['', false];
+  let text = '';
+  let isLive = false;
   const reading = (async () => {
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       const blocks = (text + chunk).split('\n\n');

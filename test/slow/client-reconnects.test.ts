@@ -18,9 +18,14 @@ const sockets: Socket[] = [];
 
 beforeAll(async () => {
   env = {
-    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), MONGODB_URI: uri },
-    ...{ SECRET: randomBytes(32).toString('hex'), ADMIN_PASSWORD: ADMIN.password, STOP_DELAY: '0' },
-    ...{ LIVE_CONNECTIONS_PER_USER: '10000', LIVE_CONNECTIONS_PER_ADDRESS: '10000' },
+    PORT: String(await findFreePort()),
+    OPS_PORT: String(await findFreePort()),
+    MONGODB_URI: uri,
+    SECRET: randomBytes(32).toString('hex'),
+    ADMIN_PASSWORD: ADMIN.password,
+    STOP_DELAY: '0',
+    LIVE_CONNECTIONS_PER_USER: '10000',
+    LIVE_CONNECTIONS_PER_ADDRESS: '10000',
   };
   service = await startProcess(env);
 });

@@ -71,7 +71,8 @@ test('lists and counts objects, packets and series', async () => {
 });
 
 test('shows the arguments of a command', async () => {
-  const [first, second] = [await vigil('help', 'series'), await vigil('series', '--help')];
+  const first = await vigil('help', 'series');
+  const second = await vigil('series', '--help');
   expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/^vigil series <object> <parameter> …\n/)]);
   expect(second.stdout).toBe(first.stdout);
 });

@@ -213,7 +213,8 @@ function nameOf(tlsUrl: string): Promise<string | null> {
         ...(await docker.stack.containersOf('mongo')),
         ...(await docker.stack.containersOf('proxy')),
       ];
-      const [before, [old]] = [await others(), await docker.stack.containersOf('app')];
+      const before = await others();
+      const [old] = await docker.stack.containersOf('app');
       await appendFile(join(docker.stack.folder, 'src/core/errors.ts'), '\nexport const ANOTHER_VERSION = 1;\n');
       const script = await documented('scripts/ops/update.sh');
       const { failures, ...kept } = await underLoad(() => docker.stack.sh(script));

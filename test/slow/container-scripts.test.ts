@@ -33,7 +33,11 @@ afterAll(async () => {
 
 const backups = async () => (await readdir(folder)).filter((name) => !name.endsWith('.partial')).sort();
 const settings = (env: Record<string, string> = {}) => ({
-  ...{ MONGODB_URI: line.uri, BACKUP_DIR: folder, BACKUP_EVERY: '1h', BACKUP_KEEP: '2', ...env },
+  MONGODB_URI: line.uri,
+  BACKUP_DIR: folder,
+  BACKUP_EVERY: '1h',
+  BACKUP_KEEP: '2',
+  ...env,
 });
 const startSchedule = (...args: string[]) => startProgram(['scripts/ops/backup.mjs', ...args], settings());
 const check = () => startSchedule('--check').ended;

@@ -23,8 +23,12 @@ beforeAll(async () => {
   const mqttPort = await findFreePort();
   mqttUrl = `mqtt://127.0.0.1:${mqttPort}`;
   env = {
-    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), MONGODB_URI: uri },
-    ...{ SECRET: randomBytes(32).toString('hex'), ADMIN_PASSWORD: ADMIN.password, STOP_DELAY: '0' },
+    PORT: String(await findFreePort()),
+    OPS_PORT: String(await findFreePort()),
+    MONGODB_URI: uri,
+    SECRET: randomBytes(32).toString('hex'),
+    ADMIN_PASSWORD: ADMIN.password,
+    STOP_DELAY: '0',
     MQTT_PORT: String(mqttPort),
   };
   client = await new MongoClient(uri).connect();

@@ -108,7 +108,8 @@ const keysOf = (packets: readonly StoredPacket[]): string[] => packets.flatMap((
 
 /** Every acknowledged packet is stored once, as it was acknowledged; those of devices in order; other answers are proper. */
 async function expectStored(cuts: boolean): Promise<StoredPacket[]> {
-  const [written, published] = [await readStored(WRITTEN), await readStored(PUBLISHED)];
+  const written = await readStored(WRITTEN);
+  const published = await readStored(PUBLISHED);
   const marks = new Map<string, string>();
   expect(checkWritten(writers.sent, { packets: keysOf(written), marks }, { cuts })).toEqual([]);
   expect(checkWritten(devices.sent, { packets: keysOf(published), marks }, { cuts: true })).toEqual([]);

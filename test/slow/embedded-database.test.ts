@@ -202,7 +202,8 @@ test('moves from a port that is taken to another one, and keeps that', async () 
 });
 
 test('takes a copy of the folder as another database', async () => {
-  const [folder, copy] = [await makeFolder(), await makeFolder()];
+  const folder = await makeFolder();
+  const copy = await makeFolder();
   const first = await start(folder);
   await first.stop();
   await new Promise((done) => spawn('cp', ['-r', join(folder, 'mongodb'), copy]).on('exit', done));

@@ -100,10 +100,16 @@ test.each([
   ['is no key', 'file', 'MQTT_TLS_KEY and MQTT_TLS_CERT cannot be used: '],
 ])('reports an MQTT_TLS_KEY that %s', async (_, name, message) => {
   await writeFile(join(base, 'file'), '');
-  const [file, uri] = [join(base, name), testUri()];
+  const file = join(base, name);
+  const uri = testUri();
   const { code, said } = await start({
-    ...{ MONGODB_URI: uri, SECRET, ADMIN_PASSWORD: 'a password of the test', LOG_LEVEL: 'silent' },
-    ...{ MQTT_PORT: '0', MQTT_TLS_KEY: file, MQTT_TLS_CERT: file },
+    MONGODB_URI: uri,
+    SECRET,
+    ADMIN_PASSWORD: 'a password of the test',
+    LOG_LEVEL: 'silent',
+    MQTT_PORT: '0',
+    MQTT_TLS_KEY: file,
+    MQTT_TLS_CERT: file,
   });
   const client = await new MongoClient(uri).connect();
   await client.db().dropDatabase();

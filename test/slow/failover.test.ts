@@ -59,28 +59,32 @@ async function damage(act: () => unknown, repair: () => unknown): Promise<Damage
 
 const FAULTS: Fault[] = [
   {
-    ...{ name: 'the primary steps down', cuts: false },
+    name: 'the primary steps down',
+    cuts: false,
     async cause() {
       const primary = await set.primary();
       return damage(primary.stepDown, () => undefined);
     },
   },
   {
-    ...{ name: 'the primary is killed', cuts: false },
+    name: 'the primary is killed',
+    cuts: false,
     async cause() {
       const primary = await set.primary();
       return damage(primary.kill, primary.start);
     },
   },
   {
-    ...{ name: 'the primary is frozen', cuts: false },
+    name: 'the primary is frozen',
+    cuts: false,
     async cause() {
       const primary = await set.primary();
       return damage(primary.freeze, primary.thaw);
     },
   },
   {
-    ...{ name: 'an instance is killed', cuts: true },
+    name: 'an instance is killed',
+    cuts: true,
     cause() {
       const instance = instances[Math.floor(random() * instances.length)] as Instance;
       return damage(instance.kill, instance.start);

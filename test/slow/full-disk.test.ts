@@ -65,7 +65,8 @@ test('reports how much space a new database needs, and starts an existing one wi
 test('waits for free space while mongod fails on the full disk, and then continues with all data', async () => {
   if (!isMounted) return;
   const ours = join(folder, 'mongodb');
-  const [key, port] = [await readFile(pathsOf(ours).key, 'utf8'), Number(await readFile(pathsOf(ours).port, 'utf8'))];
+  const key = await readFile(pathsOf(ours).key, 'utf8');
+  const port = Number(await readFile(pathsOf(ours).port, 'utf8'));
   const settings = { mongod: await findMongod(search), folder: ours, port, key, cacheSizeMb: 256 };
   const instance = await startReady(settings);
   const reports: string[] = [];

@@ -88,7 +88,8 @@ describe('instances that start at once', () => {
 
   test('go on where one was killed, when its lease has ended', async () => {
     const uri = testUri();
-    const [killed, next] = [await connectToOlder(uri), await connect(uri)];
+    const killed = await connectToOlder(uri);
+    const next = await connect(uri);
     let runs = 0;
     const half: Migration = {
       name: '0001-half',

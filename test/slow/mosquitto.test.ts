@@ -183,7 +183,8 @@ describeThere('a bridge to Mosquitto', () => {
   ])('sends the commands after one whose topic has %s, which no broker accepts', async (what, topic) => {
     const data = { children: [{ id: 'go', name: 'go', type: 'action', params: { topic } }] };
     const { body: model } = await first().admin('POST', 'models', { name: what, data });
-    const [odd, plain] = [`odd ${what}`, `plain ${what}`];
+    const odd = `odd ${what}`;
+    const plain = `plain ${what}`;
     await first().admin('POST', 'objects', { id: odd, name: 'x', model: model._id });
     await first().admin('POST', 'objects', { id: plain, name: 'x' });
     const device = await connect();
@@ -204,7 +205,8 @@ describeThere('a bridge to Mosquitto', () => {
 
   test('names an object by its `_id` in topics that cannot contain its id, and never another object', async () => {
     const make = async (id: string) => (await first().admin('POST', 'objects', { id, name: 'x' })).body._id as string;
-    const [plus, victim] = [await make('pump+8'), await make('pump-8')];
+    const plus = await make('pump+8');
+    const victim = await make('pump-8');
     const former = [await make('pump-9'), await make('pump-10')] as const;
     const objects = first().client.db().collection('objects');
     for (const [at, id] of ['*', victim].entries()) {

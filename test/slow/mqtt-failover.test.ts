@@ -47,7 +47,8 @@ interface Fault {
 
 const FAULTS: Fault[] = [
   {
-    ...{ name: 'primary', isReplaced: true },
+    name: 'primary',
+    isReplaced: true,
     async kill() {
       const primary = await set.primary();
       await primary.kill();
@@ -55,7 +56,8 @@ const FAULTS: Fault[] = [
     },
   },
   {
-    ...{ name: 'instance', isReplaced: false },
+    name: 'instance',
+    isReplaced: false,
     async kill() {
       await instance.kill();
       return instance.start;

@@ -32,9 +32,19 @@ export async function startOldMongod(version: string, wireVersion: number): Prom
   const answerTo = (command: Document): Document => {
     if ('buildInfo' in command) return { version, ok: 1 };
     return {
-      ...{ ismaster: true, isWritablePrimary: true, setName: 'rs', hosts: [host], primary: host, me: host },
-      ...{ minWireVersion: 0, maxWireVersion: wireVersion, maxBsonObjectSize: 16_777_216, ok: 1 },
-      ...{ maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000, logicalSessionTimeoutMinutes: 30 },
+      ismaster: true,
+      isWritablePrimary: true,
+      setName: 'rs',
+      hosts: [host],
+      primary: host,
+      me: host,
+      minWireVersion: 0,
+      maxWireVersion: wireVersion,
+      maxBsonObjectSize: 16_777_216,
+      ok: 1,
+      maxMessageSizeBytes: 48_000_000,
+      maxWriteBatchSize: 100_000,
+      logicalSessionTimeoutMinutes: 30,
     };
   };
   return {

@@ -22,9 +22,14 @@ let service: Process;
 
 beforeAll(async () => {
   env = {
-    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), MONGODB_URI: uri, MQTT_PORT: '0' },
-    ...{ SECRET: randomBytes(32).toString('hex'), ADMIN_PASSWORD: ADMIN.password },
-    ...{ STOP_DELAY: '300', LOG_LEVEL: 'info' },
+    PORT: String(await findFreePort()),
+    OPS_PORT: String(await findFreePort()),
+    MONGODB_URI: uri,
+    MQTT_PORT: '0',
+    SECRET: randomBytes(32).toString('hex'),
+    ADMIN_PASSWORD: ADMIN.password,
+    STOP_DELAY: '300',
+    LOG_LEVEL: 'info',
   };
   service = await startProcess(env);
   client = await new MongoClient(uri).connect();
@@ -81,7 +86,8 @@ test(
     const acknowledged: string[] = [];
     const failed: string[] = [];
     const outcomes = new Map<Outcome, number>();
-    let [stopping, isRunning] = [false, true];
+    let stopping = false;
+    let isRunning = true;
     const work = async (next: () => Asking): Promise<void> => {
       while (!stopping) {
         const asking = next();

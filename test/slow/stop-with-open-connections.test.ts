@@ -31,10 +31,17 @@ async function openToken(url: string): Promise<string> {
 }
 
 test('ends while clients leave connections of every kind open', async () => {
-  const [port, opsPort, mqttPort] = [await findFreePort(), await findFreePort(), await findFreePort()];
+  const port = await findFreePort();
+  const opsPort = await findFreePort();
+  const mqttPort = await findFreePort();
   service = await startProcess({
-    ...{ PORT: String(port), OPS_PORT: String(opsPort), MQTT_PORT: String(mqttPort), MONGODB_URI: testUri() },
-    ...{ SECRET: 'test-secret-0123456789-abcdefghijklmnop', ADMIN_PASSWORD: ADMIN.password, STOP_DELAY: '0' },
+    PORT: String(port),
+    OPS_PORT: String(opsPort),
+    MQTT_PORT: String(mqttPort),
+    MONGODB_URI: testUri(),
+    SECRET: 'test-secret-0123456789-abcdefghijklmnop',
+    ADMIN_PASSWORD: ADMIN.password,
+    STOP_DELAY: '0',
   });
   const token = await openToken(service.url);
   const head = `Host: x\r\nAuthorization: Bearer ${token}\r\n`;

@@ -32,7 +32,8 @@ const withLength = (body: string): string => `${JSON_TYPE}Content-Length: ${body
 /** Requests of each kind, and what their answers say; `mark` is in both. */
 const KINDS: Record<string, (mark: string) => { bytes: string; status: number; holds: string }> = {
   'h2c, no body': (mark) => ({
-    ...{ bytes: request('GET /api/v1/objects/car', `${H2C}X-Request-Id: request-${mark}\r\n`), status: 200 },
+    bytes: request('GET /api/v1/objects/car', `${H2C}X-Request-Id: request-${mark}\r\n`),
+    status: 200,
     holds: '"id":"car"',
   }),
   'h2c, a body': (mark) => {
@@ -48,7 +49,8 @@ const KINDS: Record<string, (mark: string) => { bytes: string; status: number; h
   'h2c, many bytes': () => ({ bytes: request('GET /api/v1/labels', H2C), status: 200, holds: 'Label 19' }),
   'a WebSocket elsewhere': (mark) => ({
     bytes: request(`GET /api/v1/nowhere/${mark}/x`, 'Connection: Upgrade\r\nUpgrade: websocket\r\n'),
-    ...{ status: 404, holds: 'error_not_found' },
+    status: 404,
+    holds: 'error_not_found',
   }),
   'no upgrade': (mark) => {
     const body = `{"name":"${mark}"}`;

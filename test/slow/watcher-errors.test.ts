@@ -59,7 +59,9 @@ async function watch(): Promise<Watched> {
   const client = createWatcherClient(uri);
   const packets = database.db.collection<{ _id: number }>('packets');
   const watched: Omit<Watched, 'watcher'> & { watcher?: Watcher } = {
-    ...{ delivered: [], gaps: 0, order: [] },
+    delivered: [],
+    gaps: 0,
+    order: [],
     write: async (n) => void (await packets.insertOne({ _id: n })),
   };
   watched.watcher = await startWatcher({

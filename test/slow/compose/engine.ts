@@ -60,19 +60,20 @@ export async function startEngine(packages: Packages): Promise<Engine> {
     children.push(init);
     children.push(await startNetwork(init.pid as number, packages));
     const env = {
-      ...{
-        PATH: path,
-        HOME: folder,
-        DOCKER_HOST: `unix://${folder}/docker.sock`,
-        DOCKER_CONFIG: join(folder, 'config'),
-      },
+      PATH: path,
+      HOME: folder,
+      DOCKER_HOST: `unix://${folder}/docker.sock`,
+      DOCKER_CONFIG: join(folder, 'config'),
     };
     const docker = (...args: string[]) =>
       run('docker', args, { env, maxBuffer: OUTPUT_BYTES }).then(({ stdout }) => stdout.trim());
     await waitForEngine(folder, init, docker);
     const enter = enterArguments(init.pid as number);
     return {
-      ...{ folder, env, docker, stop },
+      folder,
+      env,
+      docker,
+      stop,
       inside: async (...command) =>
         (await run('nsenter', [...enter, ...command], { env: { ...env }, maxBuffer: OUTPUT_BYTES })).stdout.trim(),
       async forward(port) {
@@ -125,7 +126,8 @@ function startInit(folder: string, path: string, { libraries }: Packages): Child
   const size = freemem() > MEMORY_NEEDED_BYTES ? DATA_SIZE : '0';
   const env = { PATH: path, LD_LIBRARY_PATH: libraries, XTABLES_LIBDIR: join(libraries, 'xtables') };
   return spawn('unshare', [...own, 'sh', resolve(HERE, 'namespace.sh'), folder, size], {
-    ...{ env, stdio: ['pipe', 'ignore', 'inherit'] },
+    env,
+    stdio: ['pipe', 'ignore', 'inherit'],
   });
 }
 
@@ -173,7 +175,9 @@ async function waitForEngine(
 
 /** The arguments of nsenter: a process in there, whose ids are the engine's. */
 const enterArguments = (initId: number): string[] => [
-  ...[`--net=/proc/${initId}/ns/net`, `--mount=/proc/${initId}/ns/mnt`, `--pid=/proc/${initId}/ns/pid_for_children`],
+  `--net=/proc/${initId}/ns/net`,
+  `--mount=/proc/${initId}/ns/mnt`,
+  `--pid=/proc/${initId}/ns/pid_for_children`,
   '--',
 ];
 

@@ -36,8 +36,12 @@ export async function prepareDocker(): Promise<Docker | null> {
     await assertBuildable(stack);
     const at = async (scheme: string, port: number) => `${scheme}://127.0.0.1:${await engine?.forward(port)}`;
     return {
-      ...{ engine, stack, url: await at('http', 8080), tlsUrl: await at('https', 8443) },
-      ...{ mqttUrl: await at('mqtt', 1883), grafanaUrl: await at('http', 3000) },
+      engine,
+      stack,
+      url: await at('http', 8080),
+      tlsUrl: await at('https', 8443),
+      mqttUrl: await at('mqtt', 1883),
+      grafanaUrl: await at('http', 3000),
     };
   } catch (error) {
     await engine?.stop();

@@ -59,7 +59,8 @@ export async function startLoad({ url, mqttUrl, token }: Installation): Promise<
   device.on('error', () => undefined);
   const publisher = publishAll(device, `${run}/mqtt`, acknowledged, () => running);
   return {
-    ...{ failures, acknowledged: () => acknowledged.size },
+    failures,
+    acknowledged: () => acknowledged.size,
     async stop() {
       running = false;
       await Promise.all([...writers, publisher]);

@@ -60,7 +60,9 @@ export async function prepareStack(engine: Engine): Promise<Stack> {
     return stdout.trim();
   };
   return {
-    ...{ folder, shell, sh },
+    folder,
+    shell,
+    sh,
     async configure({ COMPOSE_FILE = 'docker-compose.yml', ...settings }) {
       const services = COMPOSE_FILE.includes('replicas') ? REPLICAS : [];
       await writeFile(join(folder, OVERLAY), JSON.stringify(makeOverlay(files, services)));
@@ -81,7 +83,10 @@ const REPLICAS = ['mongo2', 'mongo3'];
 
 // biome-ignore lint/suspicious/noExplicitAny: what `docker inspect` writes
 const toContainer = ({ Id, State }: any): Container => ({
-  ...{ id: Id, state: State.Status, health: State.Health?.Status ?? '', processId: State.Pid },
+  id: Id,
+  state: State.Status,
+  health: State.Health?.Status ?? '',
+  processId: State.Pid,
   startedAt: State.StartedAt,
 });
 

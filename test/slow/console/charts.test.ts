@@ -17,7 +17,8 @@ async function addDriven(id: string, minutes: number): Promise<string> {
   const startMs = Math.floor(Date.now() / MINUTE_MS - minutes) * MINUTE_MS;
   const packets = Array.from({ length: minutes * 3 }, (_, third) => ({
     time: startMs + Math.floor(third / 3) * MINUTE_MS + (third % 3),
-    ...{ speed: [1, 9, 5][third % 3], temperature: 21.5 },
+    speed: [1, 9, 5][third % 3],
+    temperature: 21.5,
   }));
   await service.admin('POST', `objects/${id}/packets`, packets);
   return body._id;

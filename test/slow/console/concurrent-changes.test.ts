@@ -13,7 +13,8 @@ const browser = useBrowser(service);
 test('shows two users what each of them does', async () => {
   const operator = await createUser(service, 'operator');
   const { body } = await service.admin('POST', 'objects', { id: 'shared', name: 'Shared pump' });
-  const [one, two] = [await browser.openAs('/'), await browser.openAs(`/objects/${body._id}/commands`, operator)];
+  const one = await browser.openAs('/');
+  const two = await browser.openAs(`/objects/${body._id}/commands`, operator);
   await one.locator('.row', { hasText: 'Shared pump' }).waitFor();
   await one.goto(`${service.url}/objects/${body._id}/settings`);
   await one.getByLabel('Name').fill('Renamed by the first');
@@ -34,7 +35,8 @@ test('shows two users what each of them does', async () => {
 
 test('keeps what happens while the list of objects is loaded', async () => {
   const create = async (name: string) => (await service.admin('POST', 'objects', { id: name, name })).body._id;
-  const [renamed, removed] = [await create('Earlier'), await create('Removed')];
+  const renamed = await create('Earlier');
+  const removed = await create('Removed');
   const [isRead, reportRead] = createDeferred<void>();
   const [held, release] = createDeferred<void>();
   const page = await browser.open();

@@ -10,7 +10,8 @@ const service = useService();
 const browser = useBrowser(service);
 const drawn = '.map[data-drawn]';
 const MAP_FILES = /\/console\/fleet-map-.*\.js$/;
-const [WATER, ONLINE] = ['219 230 238', '13 153 97'];
+const WATER = '219 230 238';
+const ONLINE = '13 153 97';
 
 beforeAll(async () => {
   // In the ocean, where nothing else is drawn.

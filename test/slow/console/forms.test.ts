@@ -47,7 +47,8 @@ test('says in German which password is wrong, and which is too short', async () 
   const person = await createUser(service, 'viewer');
   const page = await browser.openAs('/account/profile', person);
   await speakGerman(page);
-  const [old, fresh] = [page.getByLabel('Bisheriges Passwort'), page.getByLabel('Neues Passwort')];
+  const old = page.getByLabel('Bisheriges Passwort');
+  const fresh = page.getByLabel('Neues Passwort');
   await old.fill(person.password);
   await fresh.fill('short');
   await page.getByRole('button', { name: 'Passwort ändern' }).click();
@@ -195,7 +196,8 @@ test('says that an interval ends before it begins, and keeps what was typed', as
   const { body: object } = await service.admin('POST', 'objects', { id: 'turned', name: 'Turned' });
   const path = `/objects/${object._id}/history?from=1770000000000&to=1770000060000`;
   const page = await browser.openAs(path);
-  const [from, to] = [page.getByLabel('From', { exact: true }), page.getByLabel('To', { exact: true })];
+  const from = page.getByLabel('From', { exact: true });
+  const to = page.getByLabel('To', { exact: true });
   const error = page.getByText('“From” must be before “To”.');
   await from.fill('2026-02-05T00:00');
   await to.focus();

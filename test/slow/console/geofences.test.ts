@@ -90,7 +90,8 @@ test('changes the shape that is dragged, and keeps all other fields', async () =
   await page.locator('.map[data-drawn]').waitFor();
   const box = await page.locator('.map').boundingBox();
   if (box === null) throw new Error('no map');
-  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  const x = box.x + box.width / 2;
+  const y = box.y + box.height / 2;
   await page.mouse.move(x, y);
   await page.mouse.down();
   await page.mouse.move(x + 80, y, { steps: 6 });

@@ -8,7 +8,8 @@ import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
-let [north, pump]: [string, string] = ['', ''];
+let north: string = '';
+let pump: string = '';
 
 const create = async (store: string, fields: object): Promise<string> =>
   entityOf(await service.admin('POST', store, fields))._id as string;

@@ -90,7 +90,8 @@ test('charts nested numbers and parameters of every name, with the names of the 
   const { body: object } = await service.admin('POST', 'objects', { id: 'ship', name: 'Ship', model: model._id });
   const NAMES = ['Öldruck', '3303/0/5601', 'air, outside', '!lock'];
   const packets = [1, 2, 3].map((value) => ({
-    ...{ time: Date.now() - value * 60_000, engine: { rpm: 900 + value, oil: { heat: 80 } } },
+    time: Date.now() - value * 60_000,
+    engine: { rpm: 900 + value, oil: { heat: 80 } },
     ...Object.fromEntries(NAMES.map((name, index) => [name, index + value])),
   }));
   await service.admin('POST', 'objects/ship/packets', packets);

@@ -100,7 +100,8 @@ describe.each([
   const latitudeOf = (line: number): number => (Math.atan(Math.sinh((2 * Math.PI * line) / 4_096)) * 180) / Math.PI;
   const KINDS = [widest, 'path', 'ferry'];
   const lines = KINDS.map((name, nth) => ({
-    ...{ type: 'Feature' as const, properties: { [kind]: name } },
+    type: 'Feature' as const,
+    properties: { [kind]: name },
     geometry: { type: 'LineString' as const, coordinates: [-20, 20].map((lon) => [lon, latitudeOf(nth * 20)]) },
   }));
   const tile = new GeoJSONVT({ type: 'FeatureCollection', features: lines }, { maxZoom: 0 }).getTile(0, 0, 0);

@@ -98,7 +98,8 @@ test.each<[string, BrowserContextOptions]>([
 
 test('takes console-history.png', async () => {
   const page = await browser.openAs(`/objects/${first}/history`, ADMIN, {
-    ...{ ...METRIC, viewport: { width: 1280, height: 1180 } },
+    ...METRIC,
+    viewport: { width: 1280, height: 1180 },
   });
   await page.locator('.uplot').nth(1).waitFor();
   await page.getByRole('button', { name: '6 hours' }).click();

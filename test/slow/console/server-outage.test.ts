@@ -9,7 +9,8 @@ import { type Process, startProcess } from '../../support/process.js';
 const SECRET = randomBytes(32).toString('hex');
 // Another instance on the same database: what devices send to it is what the page must not miss.
 const other = useService({ env: { SECRET } });
-let [killed, env]: [Process | undefined, Record<string, string>] = [undefined, {}];
+let killed: Process | undefined;
+let env: Record<string, string> = {};
 const browser = useBrowser({
   get url() {
     return killed?.url ?? '';
@@ -18,8 +19,11 @@ const browser = useBrowser({
 
 beforeAll(async () => {
   env = {
-    ...{ PORT: String(await findFreePort()), OPS_PORT: String(await findFreePort()), SECRET },
-    ...{ MONGODB_URI: other.mongodbUri, STOP_DELAY: '0' },
+    PORT: String(await findFreePort()),
+    OPS_PORT: String(await findFreePort()),
+    SECRET,
+    MONGODB_URI: other.mongodbUri,
+    STOP_DELAY: '0',
   };
   killed = await startProcess(env);
 });

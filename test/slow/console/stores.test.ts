@@ -16,7 +16,10 @@ test('shows the fields of entities that have no name, and names them in the ques
   const row = page.getByRole('row', { name: 'Oil leak' });
   expect((await row.getByRole('cell').allTextContents()).slice(0, 3)).toEqual(['Oil leak', '2,000', 'Yes']);
   expect((await page.getByRole('columnheader').allTextContents()).slice(0, -1)).toEqual([
-    ...['title', 'priority', 'open', 'Created'],
+    'title',
+    'priority',
+    'open',
+    'Created',
   ]);
   expect((await page.getByRole('cell', { name: 'yyy' }).first().textContent())?.length).toBeLessThan(100);
   await row.getByRole('button', { name: 'Remove Oil leak' }).click();
@@ -72,8 +75,15 @@ test('makes a form from the schema of a store, and sends what was typed and chan
   await form.getByRole('button', { name: 'Save' }).click();
   await form.waitFor({ state: 'detached' });
   const first = {
-    ...{ name: 'Ann', license: 'CE', since: '2024-02-29', trips: 12, onDuty: true, phones: ['+49 30 1', '+49 30 2'] },
-    ...{ skills: ['crane'], address: { city: 'Kiel' }, badge: 7 },
+    name: 'Ann',
+    license: 'CE',
+    since: '2024-02-29',
+    trips: 12,
+    onDuty: true,
+    phones: ['+49 30 1', '+49 30 2'],
+    skills: ['crane'],
+    address: { city: 'Kiel' },
+    badge: 7,
   };
   expect(await stored()).toEqual(first);
   const [{ _id }] = (await service.admin('GET', 'drivers')).body;

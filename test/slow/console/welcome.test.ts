@@ -12,7 +12,8 @@ import { until } from '../../support/until.js';
 const service = useService();
 const browser = useBrowser(service);
 
-let [device, folder]: [ChildProcess | null, string | null] = [null, null];
+let device: ChildProcess | null = null;
+let folder: string | null = null;
 afterEach(async () => {
   device?.kill();
   if (folder !== null) await rm(folder, { recursive: true });

@@ -47,7 +47,8 @@ function isProper({ status, retryAfter }: Sent, cuts: boolean): boolean {
 /** A client received every stored packet and every change of an object once, and in order. */
 export function checkReceived({ name, received }: Client, sent: readonly Sent[], stored: Stored): string[] {
   const packets = received.filter((one) => one.name === 'object-packet').map(({ payload }) => payload.key as string);
-  const [receivedKeys, storedKeys] = [new Set(packets), new Set(stored.packets)];
+  const receivedKeys = new Set(packets);
+  const storedKeys = new Set(stored.packets);
   const patched = new Set(updatesOf(received).map(({ after }) => after));
   return [
     ...received.filter((one) => one.name === 'gap').map(({ payload }) => `a gap: ${payload.reason}`),

@@ -49,13 +49,17 @@ const connectNew = io as unknown as Connect;
 /** Starts a client that connects to a random instance whenever it is not connected. */
 export function startClient(options: ClientOptions): Client {
   const received: ReceivedEvent[] = [];
-  let [running, position] = [true, ''];
+  let running = true;
+  let position = '';
   let current: AnySocket | null = null;
   const session = async (): Promise<void> => {
     const { urls, token, protocol } = options;
     const url = urls[Math.floor(random() * urls.length)] ?? '';
     const socket = (protocol === 3 ? connectOld : connectNew)(url, {
-      ...{ transports: ['websocket'], reconnection: false, forceNew: true, timeout: CONNECT_MS },
+      transports: ['websocket'],
+      reconnection: false,
+      forceNew: true,
+      timeout: CONNECT_MS,
       extraHeaders: { authorization: `Bearer ${token}` },
       query: position === '' ? {} : { since: position },
     });

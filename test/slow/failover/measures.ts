@@ -68,7 +68,8 @@ export const TITLES = line('ms: median/longest', COLUMNS);
 export function formatRow(name: string, measured: readonly Measured[]): string {
   const spread = (pick: (one: Measured) => number): string => {
     const sorted = measured.map(pick).sort((a, b) => a - b);
-    const [middle, last] = [sorted[Math.floor(sorted.length / 2)] ?? 0, sorted.at(-1) ?? 0];
+    const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
+    const last = sorted.at(-1) ?? 0;
     return `${Math.round(middle)}/${Math.round(last)}`;
   };
   const sum = (pick: (one: Measured) => number): string => String(measured.reduce((all, one) => all + pick(one), 0));

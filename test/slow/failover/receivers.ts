@@ -76,7 +76,8 @@ export async function startReceivers(): Promise<Receivers> {
   const receiver: Receiver = await startReceiver();
   receiver.answer = answer;
   return {
-    ...{ arrivals, stop: receiver.stop },
+    arrivals,
+    stop: receiver.stop,
     url: (name) => receiver.url + name,
     isAccepted: ({ receiver: name, id }) => taken.has(`${name} ${id}`),
     hangOnce() {

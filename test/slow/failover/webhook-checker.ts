@@ -10,7 +10,8 @@ export function checkReceived(receivers: Receivers, sent: readonly Sent[], store
   return RECEIVERS.flatMap((name) => {
     const arrivals = receivers.arrivals.filter(({ receiver }) => receiver === name);
     const accepted = new Set(arrivals.filter(receivers.isAccepted).map(({ key }) => key));
-    const [known, patches] = [new Set(stored), sent.filter(({ kind }) => kind === 'patch')];
+    const known = new Set(stored);
+    const patches = sent.filter(({ kind }) => kind === 'patch');
     const acknowledged = patches.filter(({ status }) => status === 200).map(({ key }) => key);
     return [
       ...some(
@@ -32,7 +33,8 @@ export function checkReceived(receivers: Receivers, sent: readonly Sent[], store
 
 /** Without repetitions, the positions of the events of an object, or of all batches, increase. */
 function outOfOrder(arrivals: readonly Arrival[], name: ReceiverName): string[] {
-  const [seen, last] = [new Set<string>(), new Map<string, Arrival>()];
+  const seen = new Set<string>();
+  const last = new Map<string, Arrival>();
   const wrong: string[] = [];
   for (const arrival of arrivals) {
     if (seen.has(arrival.key)) continue;

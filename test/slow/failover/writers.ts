@@ -49,7 +49,9 @@ export function startWriters(
       counts.set(object, count);
       const kind = count % PATCH_EVERY === 0 ? 'patch' : 'packet';
       const done = await send(urls[Math.floor(random() * urls.length)] ?? '', token, {
-        ...{ object, kind, key: `${object}/${count}` },
+        object,
+        kind,
+        key: `${object}/${count}`,
       });
       sent.push(done);
       if (done.status === 200) acknowledged.push(done);
