@@ -54,7 +54,9 @@ export async function startBalancer(
   await chmod(folder, 0o755);
   for (const name of ['run', 'secrets']) await mkdir(join(folder, name));
   prepare(join(folder, 'secrets'));
-  const [port, tlsPort, mqtt] = [await findFreePort(), await findFreePort(), await findFreePort()];
+  const port = await findFreePort();
+  const tlsPort = await findFreePort();
+  const mqtt = await findFreePort();
   const proxy = run(folder, instances, { ...portsIn({ port, tlsPort, mqtt }), ...env });
   let said = '';
   proxy.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -79,8 +81,12 @@ export async function startBalancer(
     return startBalancer(instances, options, triesLeft - 1);
   }
   return {
-    ...{ url, tlsPort, mqttUrl: `mqtt://127.0.0.1:${mqtt}`, folder },
-    ...{ said: () => said, end },
+    url,
+    tlsPort,
+    mqttUrl: `mqtt://127.0.0.1:${mqtt}`,
+    folder,
+    said: () => said,
+    end,
     async stop() {
       // It writes into the folder until it ends.
       await end();
@@ -100,8 +106,14 @@ function run(folder: string, instances: readonly TestService[], env: Record<stri
   const peers = instances.map(({ url }) => new URL(url).host).join(' ');
   return spawn('sh', ['scripts/ops/proxy.sh'], {
     env: {
-      ...{ PATH: process.env.PATH, PEERS: peers, RUN_DIR: join(folder, 'run'), SECRETS_DIR: join(folder, 'secrets') },
-      ...{ LOOK_EVERY: '0.1', STOP_GRACE_S: '0', MQTT_PEERS_PORT: mqttPeer, ...env },
+      PATH: process.env.PATH,
+      PEERS: peers,
+      RUN_DIR: join(folder, 'run'),
+      SECRETS_DIR: join(folder, 'secrets'),
+      LOOK_EVERY: '0.1',
+      STOP_GRACE_S: '0',
+      MQTT_PEERS_PORT: mqttPeer,
+      ...env,
     },
   });
 }

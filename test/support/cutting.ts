@@ -52,7 +52,8 @@ export async function runCuts({ url, login, transport, reconnections, Socket, ab
   await waitFor(() => stream.state === 'live', 'the stream is live');
   const sent: number[] = [];
   while (cutter.cuts < reconnections) {
-    const [first, second] = [sent.length, sent.length + 1];
+    const first = sent.length;
+    const second = sent.length + 1;
     sent.push(first, second);
     await sender.objects.addPackets(id, [{ n: first }, { n: second }]);
     cutter.cut();
@@ -73,7 +74,8 @@ async function waitFor(isThere: () => boolean, what: string): Promise<void> {
 }
 
 function createCuttingFetch(): Cutter & { fetch: typeof fetch } {
-  let [cuts, mustCut] = [0, false];
+  let cuts = 0;
+  let mustCut = false;
   const cuttingFetch: typeof fetch = async (input, init) => {
     const response = await fetch(input, init);
     if (!String(input).includes('/events') || response.body === null) return response;
@@ -106,7 +108,8 @@ function createCuttingSocket(
   Socket: WebSocketClass,
   abort: CutOptions['abort'],
 ): Cutter & { WebSocket: WebSocketClass } {
-  let [cuts, mustCut] = [0, false];
+  let cuts = 0;
+  let mustCut = false;
   class CuttingSocket {
     readonly #socket: WebSocketLike;
     #isCut = false;

@@ -10,7 +10,8 @@ export interface FailedStart {
 
 /** Starts the service as a process of its own, with the program `before` it if given, and waits for its end. */
 export async function startFailing(env: Record<string, string>, before: readonly string[] = []): Promise<FailedStart> {
-  const [program = '', ...args] = [...before, process.execPath, ...SERVICE];
+  const command = [...before, process.execPath, ...SERVICE];
+  const [program = '', ...args] = command;
   const { ended, output } = startProgram(args, { PATH: '', PORT: '0', ...env }, program);
   return { code: await ended, said: output().trim() };
 }

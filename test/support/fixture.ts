@@ -126,7 +126,13 @@ export async function startTestService(options: TestOptions = {}, mongodbUri = t
   const listeners = new Set<Listener>();
   const as = (token: string | null): Call => callAs(service.url, token);
   const test: TestService = {
-    ...{ url: service.url, mongodbUri, service, logLines, changes, client, as },
+    url: service.url,
+    mongodbUri,
+    service,
+    logLines,
+    changes,
+    client,
+    as,
     admin: as(null),
     tokenOf: (login, password) => openToken(service.url, { login, password }),
     async listen(token, everything) {

@@ -18,8 +18,18 @@ export async function storeFleet(db: Db, size: number, fields: (nth: number) => 
   const { _id: user, group, branch } = owner as Document;
   const ids = Array.from({ length: size }, () => new ObjectId());
   const objects = ids.map((_id, nth) => ({
-    ...{ _id, id: `device-${nth}`, name: `Device ${nth}`, model: model?._id, status: '', active: true, config: {} },
-    ...{ access: [], owner: user, group, branch, time: Date.now() },
+    _id,
+    id: `device-${nth}`,
+    name: `Device ${nth}`,
+    model: model?._id,
+    status: '',
+    active: true,
+    config: {},
+    access: [],
+    owner: user,
+    group,
+    branch,
+    time: Date.now(),
     ...fields(nth),
   }));
   await store(db, 'objects', objects);

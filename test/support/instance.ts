@@ -43,14 +43,22 @@ export async function startInstance(
   { mqtt = false, env: given = {}, limits = {} }: InstanceOptions = {},
 ): Promise<Instance> {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-instance-'));
-  const [port, mqttPort] = [await findFreePort(), await findFreePort()];
+  const port = await findFreePort();
+  const mqttPort = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
   const logFile = join(folder, 'log');
   const env = {
-    ...{ ...process.env, PORT: String(port), MONGODB_URI: mongodbUri, DATA_DIR: folder },
+    ...process.env,
+    PORT: String(port),
+    MONGODB_URI: mongodbUri,
+    DATA_DIR: folder,
     MQTT_PORT: mqtt ? String(mqttPort) : '',
-    ...{ SECRET: 'test-secret-0123456789-abcdefghijklmnop', LOG_FORMAT: 'json', LOG_LEVEL: 'warn' },
-    ...{ ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password, ...given },
+    SECRET: 'test-secret-0123456789-abcdefghijklmnop',
+    LOG_FORMAT: 'json',
+    LOG_LEVEL: 'warn',
+    ADMIN_LOGIN: ADMIN.login,
+    ADMIN_PASSWORD: ADMIN.password,
+    ...given,
     TEST_LIMITS: JSON.stringify(limits),
   };
   let child: ChildProcess;
@@ -66,7 +74,9 @@ export async function startInstance(
   const log = () => readFile(logFile, 'utf8');
   keepOnFailure(`instance-${port}`, log);
   const instance: Instance = {
-    ...{ url, mqttUrl: `mqtt://127.0.0.1:${mqttPort}`, log },
+    url,
+    mqttUrl: `mqtt://127.0.0.1:${mqttPort}`,
+    log,
     kill: () => end('SIGKILL'),
     freeze: () => freezeProcess(Number(child.pid)),
     thaw: () => void child.kill('SIGCONT'),

@@ -40,8 +40,13 @@ export async function findProgram() {
 
 /** Options of every mongod of tests. */
 export const MONGOD_ARGS: readonly string[] = [
-  ...['--nounixsocket', '--quiet', '--noscripting', '--wiredTigerCacheSizeGB', '0.25'],
-  ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+  '--nounixsocket',
+  '--quiet',
+  '--noscripting',
+  '--wiredTigerCacheSizeGB',
+  '0.25',
+  '--setParameter',
+  'diagnosticDataCollectionEnabled=false',
 ];
 
 /** The port and the time limit of a mongod that starts. */
@@ -86,8 +91,11 @@ export function controlMongod(server: MongoMemoryServer): LocalMongod {
 /** Runs an administrative command on the server at this port. */
 export async function runOn(port: number, command: Document): Promise<Document> {
   const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
-    ...{ serverSelectionTimeoutMS: ANSWER_MS, connectTimeoutMS: ANSWER_MS, socketTimeoutMS: 10 * ANSWER_MS },
-    ...{ heartbeatFrequencyMS: 500, maxPoolSize: 1 },
+    serverSelectionTimeoutMS: ANSWER_MS,
+    connectTimeoutMS: ANSWER_MS,
+    socketTimeoutMS: 10 * ANSWER_MS,
+    heartbeatFrequencyMS: 500,
+    maxPoolSize: 1,
   });
   try {
     return await client.db('admin').command(command);

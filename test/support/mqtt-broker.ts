@@ -52,7 +52,10 @@ function createClient(socket: Socket): Known {
   let lastId = 0;
   const write = (packet: Packet): void => void socket.write(generate(packet));
   const client: Known = {
-    ...{ clientId: '', hasSubscribed: false, acknowledged: [], published: [] },
+    clientId: '',
+    hasSubscribed: false,
+    acknowledged: [],
+    published: [],
     send(topic, payload) {
       const messageId = ++lastId;
       write({ cmd: 'publish', topic, payload, qos: 1, messageId, dup: false, retain: false });

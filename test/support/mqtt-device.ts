@@ -75,7 +75,9 @@ export async function connectRaw(url: string): Promise<RawDevice> {
   const whenClosed = once(socket, 'close').catch(() => undefined);
   await once(socket, 'connect');
   return {
-    ...{ socket, received, closed: whenClosed },
+    socket,
+    received,
+    closed: whenClosed,
     isClosed: () => closed,
     send: (...packets) => void socket.write(bytesOf(...packets)),
   };

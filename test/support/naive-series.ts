@@ -34,7 +34,8 @@ export function naiveSeries(readings: readonly Reading[], query: NaiveQuery, nam
     return { fromMs: at, toMs: Math.min(nextMs, at + (gapMs ?? Number.POSITIVE_INFINITY), nowMs, toMs + 1), value };
   });
   return starts.map((start, nth) => {
-    const [low, high] = [Math.max(start, fromMs), Math.min(starts[nth + 1] ?? toMs + 1, toMs + 1)];
+    const low = Math.max(start, fromMs);
+    const high = Math.min(starts[nth + 1] ?? toMs + 1, toMs + 1);
     return ofBucket({ known, spans, low, high, gapMs, nowMs: Math.min(nowMs, toMs + 1) }, name);
   });
 }
@@ -76,13 +77,15 @@ function ofBucket(bucket: Bucket, name: string): number | null {
 
 function percentileOf(sorted: readonly number[], share: number): number {
   const place = (sorted.length - 1) * share;
-  const [low, part] = [Math.floor(place), place % 1];
+  const low = Math.floor(place);
+  const part = place % 1;
   const below = sorted[low] as number;
   return part === 0 ? below : below + part * ((sorted[low + 1] as number) - below);
 }
 
 function rateOf({ known, low, high, gapMs }: Bucket): number | null {
-  let [change, ms] = [0, 0];
+  let change = 0;
+  let ms = 0;
   for (const [nth, [at, value]] of known.entries()) {
     const before = known[nth - 1];
     if (before === undefined || at < low || at >= high) continue;

@@ -26,7 +26,9 @@ export async function startProcess(env: Record<string, string>): Promise<Process
   await until(isReady, 'the process to be ready');
   if (child.exitCode !== null) throw new Error(`it ended: ${output()}`);
   return {
-    ...{ url: `http://127.0.0.1:${env.PORT}`, opsUrl, child },
+    url: `http://127.0.0.1:${env.PORT}`,
+    opsUrl,
+    child,
     said: output,
     async stop() {
       const startMs = performance.now();

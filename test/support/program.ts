@@ -41,7 +41,9 @@ export function startProgram(
   keepOnFailure('program', () => output);
   const ended = once(child, 'close').then(([code]) => code as number | null);
   return {
-    ...{ child, ended, output: () => output },
+    child,
+    ended,
+    output: () => output,
     end(signal) {
       child.kill(signal);
       return ended;

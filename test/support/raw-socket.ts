@@ -24,7 +24,9 @@ export async function openRaw(url: string, headers: Record<string, string>, quer
   const socket = new WebSocket(`${url.replace('http', 'ws')}/socket.io/?${query}&transport=websocket`, { headers });
   const frames: string[] = [];
   const raw: Raw = {
-    ...{ socket, frames, closedWith: null },
+    socket,
+    frames,
+    closedWith: null,
     async next(start) {
       const found = () => frames.findIndex((frame) => frame.startsWith(start));
       await until(() => found() >= 0, `a frame ${start}…, not ${JSON.stringify(frames)}`);

@@ -48,11 +48,16 @@ export async function startReplicaSet({
   const { binary, spawn } = await findProgram();
   const args = [
     ...MONGOD_ARGS,
-    ...['--oplogSize', String(oplogMb)],
+    '--oplogSize',
+    String(oplogMb),
     // A checkpoint each second: the oplog may forget what is older than the last one.
-    ...['--syncdelay', '1', '--setParameter', 'enableTestCommands=1'],
+    '--syncdelay',
+    '1',
+    '--setParameter',
+    'enableTestCommands=1',
     // A member whose sync source freezes looks for another one after two seconds instead of ten.
-    ...['--setParameter', 'oplogNetworkTimeoutBufferSeconds=1'],
+    '--setParameter',
+    'oplogNetworkTimeoutBufferSeconds=1',
   ];
   const configSettings = { electionTimeoutMillis: FIRST_ELECTION_MS, heartbeatIntervalMillis: 500 };
   const servers = await MongoMemoryReplSet.create({

@@ -35,7 +35,10 @@ export async function findPrograms(): Promise<{ mongod: Mongod; mongos: string }
   const cacheFolder = defaultCacheFolder(process.env, homedir(), process.platform);
   const log = { info: () => undefined, warn: () => undefined };
   const mongod = await findMongod({
-    ...{ binary: process.env.MONGOD_BINARY || null, searchPath: process.env.PATH ?? '', log, cacheFolder },
+    binary: process.env.MONGOD_BINARY || null,
+    searchPath: process.env.PATH ?? '',
+    log,
+    cacheFolder,
   });
   const mongos = join(cacheFolder, 'mongos-8.2.0-npm-linux-x64', 'mongos');
   if (mongod.libraryFolder === null) return null;
@@ -71,8 +74,13 @@ export async function startCluster(
   let router: ChildProcess | undefined;
   const startSet = async (name: string, role: string): Promise<string> => {
     const server = await startLocalMongod(join(folder, name), [
-      ...[role, '--replSet', name, '--oplogSize', '64'],
-      ...['--setParameter', `periodicNoopIntervalSecs=${noopIntervalS}`],
+      role,
+      '--replSet',
+      name,
+      '--oplogSize',
+      '64',
+      '--setParameter',
+      `periodicNoopIntervalSecs=${noopIntervalS}`,
     ]);
     servers.push(server);
     const host = `127.0.0.1:${server.port}`;
@@ -98,7 +106,8 @@ export async function startCluster(
     const port = await findFreePort();
     const args = ['--configdb', config, '--logpath', join(folder, 'mongos.log'), '--port', String(port)];
     router = spawn(mongos, [...args, '--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'], {
-      ...{ stdio: 'ignore', ...libraryEnvironment(mongod.libraryFolder) },
+      stdio: 'ignore',
+      ...libraryEnvironment(mongod.libraryFolder),
     });
     for (const shard of shards) await untilRuns(port, { addShard: shard });
     return {

@@ -27,7 +27,8 @@ export async function openWire(url: string): Promise<Wire> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).setNoDelay(true);
   await once(socket, 'connect');
-  let [received, isEnded] = ['', false];
+  let received = '';
+  let isEnded = false;
   socket.setEncoding('latin1').on('data', (text) => {
     received += text;
   });
