@@ -46,7 +46,9 @@ describe('apply', () => {
     const value = { model: { $ref: 'models/Truck' }, list: [{ $ref: 'groups/Fleet' }], name: 'x' };
     expect(referencesIn(value)).toEqual(['models/Truck', 'groups/Fleet']);
     expect(resolveReferences(value, (name) => name.toUpperCase())).toEqual({
-      ...{ model: 'MODELS/TRUCK', list: ['GROUPS/FLEET'], name: 'x' },
+      model: 'MODELS/TRUCK',
+      list: ['GROUPS/FLEET'],
+      name: 'x',
     });
   });
 });
@@ -128,7 +130,12 @@ describe('output', () => {
 
 test('reads parameters as JSON where they are JSON', () => {
   expect(parsePairs(['n=3', 'on=true', 'mode=eco', 'list=[1]', 'equal=a=b', 'empty='])).toEqual({
-    ...{ n: 3, on: true, mode: 'eco', list: [1], equal: 'a=b', empty: '' },
+    n: 3,
+    on: true,
+    mode: 'eco',
+    list: [1],
+    equal: 'a=b',
+    empty: '',
   });
   expect(() => parsePairs(['novalue'])).toThrow('novalue');
 });
@@ -137,7 +144,8 @@ test('prints types of stores, with references and without end', () => {
   const tree = { type: 'object', properties: { next: { $ref: '#' } }, required: ['next'] };
   const shift = {
     properties: { driver: { $ref: '#/$defs/person' }, hours: { type: 'number' } },
-    ...{ required: ['driver'], $defs: { person: { type: 'object', properties: { name: { type: 'string' } } } } },
+    required: ['driver'],
+    $defs: { person: { type: 'object', properties: { name: { type: 'string' } } } },
   };
   const text = printStoreTypes([
     { name: 'trees', schema: tree },

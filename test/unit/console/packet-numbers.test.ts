@@ -8,7 +8,11 @@ test('finds numbers up to two levels below a parameter, in the order in which th
     { 'air, outside': 2, engine: { rpm: 1, hours: 7 }, list: [1], none: null, text: '5' },
   ];
   expect(numberPathsOf(packets.flatMap((packet) => Object.entries(packet)))).toEqual([
-    ...['speed', 'engine.rpm', 'engine.oil.heat', 'air, outside', 'engine.hours'],
+    'speed',
+    'engine.rpm',
+    'engine.oil.heat',
+    'air, outside',
+    'engine.hours',
   ]);
 });
 

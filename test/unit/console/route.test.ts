@@ -6,14 +6,16 @@ const KM_PER_DEGREE = 111.32;
 
 /** The speed of the way between two packets that are a second apart. */
 function speedBetween(one: Record<string, number>, next: Record<string, number>): number {
-  const [lat, lon] = [one.lat ?? 0, one.lon ?? 0];
+  const lat = one.lat ?? 0;
+  const lon = one.lon ?? 0;
   const north = ((next.lat ?? 0) - lat) * KM_PER_DEGREE;
   const east = ((next.lon ?? 0) - lon) * KM_PER_DEGREE * Math.cos((lat * Math.PI) / 180);
   return Math.hypot(north, east) * 3_600;
 }
 
 test.each([0, 1, 77, 240, 500, 900])('drives as fast as its packets say, at second %d', (second) => {
-  const [here, next] = [packetAt(second), packetAt(second + 1)];
+  const here = packetAt(second);
+  const next = packetAt(second + 1);
   expect(Math.abs(speedBetween(here, next) - (here.speed ?? 0))).toBeLessThan(2);
 });
 

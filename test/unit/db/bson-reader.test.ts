@@ -27,7 +27,8 @@ test('finds the members whose JSON differs, in any order', () => {
     // Some of both, in another order.
     const shared = first.filter((_, at) => (seed >> at) & 1);
     const toFields = (all: typeof first) => JSON.parse(JSON.stringify(Object.fromEntries(all))) as JsonObject;
-    const [before, after] = [toFields(first), toFields([...second, ...shared])];
+    const before = toFields(first);
+    const after = toFields([...second, ...shared]);
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
     // Not `all[one]`: an object that has no member `__proto__` has a prototype.
     const jsonOf = (all: JsonObject, one: string) => (Object.hasOwn(all, one) ? JSON.stringify(all[one]) : undefined);

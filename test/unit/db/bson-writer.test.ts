@@ -48,7 +48,8 @@ test('writes the same bytes as the driver for any document', () => {
 });
 
 test('writes the key of a packet as queries need it', () => {
-  const [own, object] = [new ObjectId(), new ObjectId()];
+  const own = new ObjectId();
+  const object = new ObjectId();
   const wanted = BSON.serialize({ a: 1, _id: toPacketKey(own.toHexString(), object), b: 2 });
   expect(toBson({ a: 1, _id: new NewPacketKey(own, object), b: 2 }, MOST)).toEqual(Buffer.from(wanted));
 });

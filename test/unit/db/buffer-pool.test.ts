@@ -10,7 +10,8 @@ test('lends a released buffer again, to one borrower at a time', () => {
   const first = pool.acquire(step + 1);
   expect(first.length).toBe(2 * step);
   pool.release(first);
-  const [again, other] = [pool.acquire(2 * step), pool.acquire(2 * step)];
+  const again = pool.acquire(2 * step);
+  const other = pool.acquire(2 * step);
   expect([again, other].filter((one) => one === first)).toHaveLength(1);
   expect(other).not.toBe(again);
 });

@@ -4,7 +4,9 @@ import { BSON, BSONRegExp, type Document, ObjectId } from 'mongodb';
 import { type StreamChange, toChange, toPosition, toToken } from '../../../src/platform/mongo/changes/decoder.js';
 
 const _id = new ObjectId();
-const [owner, group, shared] = [new ObjectId(), new ObjectId(), new ObjectId()];
+const owner = new ObjectId();
+const group = new ObjectId();
+const shared = new ObjectId();
 const GUARD = { owner, branch: [group], access: [shared] };
 const TOKEN = '8267AB00';
 
@@ -61,11 +63,16 @@ describe('a change without both images', () => {
 
 test('reports only the end of a session', () => {
   const change = changeOf('sessions', {
-    ...{ operationType: 'delete', documentKey: { _id: 'a-session' } },
+    operationType: 'delete',
+    documentKey: { _id: 'a-session' },
     fullDocumentBeforeChange: { _id: 'a-session', session: '{}' },
   });
   expect([change.id, change.kind, change.before, change.after, change.objectId]).toEqual([
-    ...['a-session', 'removed', null, null, null],
+    'a-session',
+    'removed',
+    null,
+    null,
+    null,
   ]);
 });
 
@@ -75,7 +82,8 @@ test('assigns commands and packets to their objects, whatever their `_id` is', (
   expect(created('commands', { _id, object }).objectId).toBe(object.toHexString());
   expect(created('packets', { _id, _oid: object }).objectId).toBe(object.toHexString());
   const foreign = changeOf('packets', {
-    ...{ operationType: 'insert', documentKey: { _id: 7 } },
+    operationType: 'insert',
+    documentKey: { _id: 7 },
     fullDocument: { _id: 7, _oid: object, speed: 3 },
   });
   expect([foreign.id, foreign.objectId, foreign.after?.speed]).toEqual(['7', object.toHexString(), 3]);

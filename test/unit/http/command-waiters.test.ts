@@ -6,18 +6,16 @@ import { LIMITS } from '../../../src/core/limits.js';
 
 const LONG_MS = 60_000;
 const change = (object: string, store = 'commands'): Change => ({
-  ...{
-    store,
-    kind: 'created',
-    id: 'c',
-    before: null,
-    json: null,
-    changed: null,
-    accessFields: null,
-    accessFieldsBefore: null,
-    bytes: 0,
-    position: 'p',
-  },
+  store,
+  kind: 'created',
+  id: 'c',
+  before: null,
+  json: null,
+  changed: null,
+  accessFields: null,
+  accessFieldsBefore: null,
+  bytes: 0,
+  position: 'p',
   after: { object },
   objectId: object,
 });

@@ -12,7 +12,9 @@ interface Client {
 function createTried({ groupsAtOnce = 2, isShared = false } = {}) {
   const groups: { clients: readonly Client[]; end: (busyMs?: number) => void }[] = [];
   const queue = createBackfillQueue<Client>({
-    ...{ groupsAtOnce, isShared, userOf: ({ user }) => user },
+    groupsAtOnce,
+    isShared,
+    userOf: ({ user }) => user,
     serve: (clients) => new Promise((resolve) => groups.push({ clients, end: (busyMs = 0) => resolve(busyMs) })),
   });
   const add = (...users: string[]): void => users.forEach((user, nth) => void queue.add({ user, nth }));

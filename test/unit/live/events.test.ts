@@ -84,7 +84,8 @@ describe('toEvents: object-update', () => {
   });
 
   test('goes to clients that see the object before and after the change', () => {
-    const [before, after] = [image({ access: ['u2', 'u3'] }), image({ access: ['u2'] })];
+    const before = image({ access: ['u2', 'u3'] });
+    const after = image({ access: ['u2'] });
     const [update] = toEvents(change({ before, after }), null);
     expect(payloadOf(update)).toEqual({ id, before: { access: ['u2', 'u3'] }, after: { access: ['u2'] } });
     expect([update?.audience, update?.limits]).toEqual([audience, { except: [], within: [[...audience, 'user:u3']] }]);
@@ -94,7 +95,8 @@ describe('toEvents: object-update', () => {
     const field = fc.dictionary(fc.constantFrom('a', 'b', 'c', '_at'), fc.jsonValue(), { maxKeys: 4 });
     fc.assert(
       fc.property(field, field, (first, second) => {
-        const [before, after] = [image(first as JsonObject), image(second as JsonObject)];
+        const before = image(first as JsonObject);
+        const after = image(second as JsonObject);
         const [event] = toEvents(change({ before, after }), null);
         const said = (payloadOf(event) ?? { before: {}, after: {} }) as { before: JsonObject; after: JsonObject };
         const mirror: JsonObject = { ...before };
@@ -179,7 +181,8 @@ describe('toEvents: an object appears and disappears', () => {
         const events = toEvents(changeOf(before, after), null);
         for (const caller of callers) {
           const at = addressesOf(scopeOf(caller));
-          const [saw, sees] = [seenBy(at, before), seenBy(at, after)];
+          const saw = seenBy(at, before);
+          const sees = seenBy(at, after);
           const expected = saw && sees ? ['object-update'] : sees ? ['object-created'] : saw ? ['object-removed'] : [];
           expect([caller, eventsFor(at, events)]).toEqual([caller, expected]);
         }
@@ -194,7 +197,9 @@ describe('toEvents: an object appears and disappears', () => {
         for (const caller of callers) {
           const at = addressesOf(scopeOf(caller));
           const names = eventsFor(at, events);
-          const [saw, sees, still] = [seenBy(at, before), seenBy(at, after), seenBy(at, today)];
+          const saw = seenBy(at, before);
+          const sees = seenBy(at, after);
+          const still = seenBy(at, today);
           expect(names.length).toBeLessThanOrEqual(1);
           expect([caller, names.includes('object-removed')]).toEqual([caller, saw && !sees]);
           expect([caller, names.includes('object-created')]).toEqual([caller, !saw && sees && still]);
@@ -213,7 +218,13 @@ describe('toEvents: an object appears and disappears', () => {
 describe('toEvents: a command', () => {
   const guarded = { owner: 'u9', group: 'g9', branch: ['g9'], access: [], time: 1 };
   const command = (status: string, more: JsonObject = {}): JsonObject => ({
-    ...{ _id: 'c', object: id, command: 'open', params: { a: 1 }, status, times: { queued: 1 }, expires: 9 },
+    _id: 'c',
+    object: id,
+    command: 'open',
+    params: { a: 1 },
+    status,
+    times: { queued: 1 },
+    expires: 9,
     ...guarded,
     ...more,
   });

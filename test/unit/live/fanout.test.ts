@@ -12,12 +12,17 @@ const ROOMS = new Set([`${READER}|*|*`]);
 const createEvent = (nth: number): LiveEvent => ({
   limits: null,
   sight: [],
-  ...{ name: 'object-packet', objectId: 'o', audience: [READER], position: String(nth), encoded: {} },
+  name: 'object-packet',
+  objectId: 'o',
+  audience: [READER],
+  position: String(nth),
+  encoded: {},
   toJson: () => Buffer.from(`{"nth":${nth}}`),
 });
 
 test('writes events of a long round to all members in the next one, encoded once', async () => {
-  const [members, events] = [200, 400];
+  const members = 200;
+  const events = 400;
   const fanOut = createFanOut();
   const received = Array.from({ length: members }, () => [] as string[]);
   const buffers = new Set<Buffer>();

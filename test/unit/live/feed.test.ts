@@ -42,7 +42,8 @@ const SILENT = {
 
 test('ends its subscribers at their own positions when it restarts at a new one', async () => {
   const feed = createLiveFeed();
-  const [before, after] = ['AAAAAAAAAA', 'BBBBBBBBBB'];
+  const before = 'AAAAAAAAAA';
+  const after = 'BBBBBBBBBB';
   feed.begin(before);
   const endedAt: string[] = [];
   const sink = { ...SILENT, end: () => void endedAt.push(listening.position()) };

@@ -203,6 +203,7 @@ describe('the objects whose events a caller receives', () => {
 });
 
 test('addresses each recipient of an event once', () => {
-  const [user, group] = ['000000000000000000000001', '000000000000000000000002'];
+  const user = '000000000000000000000001';
+  const group = '000000000000000000000002';
   expect(audienceOf({ owner: user, branch: [group], access: [user] })).toEqual([`group:${group}`, `user:${user}`]);
 });

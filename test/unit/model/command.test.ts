@@ -79,13 +79,16 @@ test('permits each status only after its predecessors, and none after a final on
     queued: ['sent'],
     sent: ['queued', 'sent'],
     delivered: ['sent'],
-    ...{ done: open, failed: open, expired: open },
+    done: open,
+    failed: open,
+    expired: open,
   });
   expect(OPEN_STATUSES).toEqual(open);
 });
 
 describe('the lifetime of a command', () => {
-  const [day, hour] = [86_400_000, 3_600_000];
+  const day = 86_400_000;
+  const hour = 3_600_000;
   test.each<[text: string | null, ttlMs: number]>([
     [null, day],
     ['24 h', day],

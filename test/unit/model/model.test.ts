@@ -119,7 +119,8 @@ describe('a tree exported by another platform', () => {
     const of = (folder: string) => ({
       children: [{ id: folder, children: [argument('topic', { reference: 'topic' }), argument('payload')] }],
     });
-    const [last, other] = [declarationsOf(of('mqtt-last')), declarationsOf(of('other'))];
+    const last = declarationsOf(of('mqtt-last'));
+    const other = declarationsOf(of('other'));
     expect([last.keepsLastMessage, last.references.size, last.parameters.size]).toEqual([true, 0, 0]);
     expect([other.keepsLastMessage, other.references.size, other.parameters.size]).toEqual([false, 1, 2]);
   });

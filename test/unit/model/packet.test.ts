@@ -165,7 +165,8 @@ describe('a packet', () => {
   });
 
   test('uses the steady clock after a step back of the system clock, until that has caught up', () => {
-    let [systemMs, steadyMs] = [1_000_000, 0];
+    let systemMs = 1_000_000;
+    let steadyMs = 0;
     const stamp = createStampClock(
       () => systemMs,
       () => steadyMs,

@@ -25,8 +25,10 @@ function simplify(positions: readonly Position[], points: number): TrackPoint[][
 
 /** Douglas and Peucker as they are taught: the points that stay within a tolerance. */
 function naive(positions: readonly Position[], toleranceM: number): Position[] {
-  const [first, last] = [positions[0] as Position, positions.at(-1) as Position];
-  let [index, most] = [0, -1];
+  const first = positions[0] as Position;
+  const last = positions.at(-1) as Position;
+  let index = 0;
+  let most = -1;
   for (let at = 1; at < positions.length - 1; at++) {
     const away = fromSegment(positions[at] as Position, first, last);
     if (away > most) [index, most] = [at, away];
@@ -127,7 +129,8 @@ describe('trips', () => {
   const rules = { stopMs: 5 * MINUTE, stopRadiusM: 100, gapMs: 15 * MINUTE };
 
   function find(positions: readonly (readonly [minute: number, longitude: number])[]) {
-    const [stops, trips]: [Stop[], Trip[]] = [[], []];
+    const stops: Stop[] = [];
+    const trips: Trip[] = [];
     const finder = new TripFinder(
       rules,
       (stop) => stops.push(stop),
@@ -189,10 +192,8 @@ describe('trips', () => {
 });
 
 test('computes distances on a sphere', () => {
-  const [vienna, linz] = [
-    { longitude: 16.3738, latitude: 48.2082 },
-    { longitude: 14.2858, latitude: 48.3069 },
-  ];
+  const vienna = { longitude: 16.3738, latitude: 48.2082 };
+  const linz = { longitude: 14.2858, latitude: 48.3069 };
   expect(Math.round(distanceM(vienna, linz) / 100)).toBe(1_550);
   expect(distanceM({ longitude: 179.5, latitude: 0 }, { longitude: -179.5, latitude: 0 })).toBeCloseTo(111_195, 0);
 });

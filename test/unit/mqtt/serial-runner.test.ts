@@ -11,7 +11,9 @@ async function settle(count: number): Promise<void> {
 const MOMENTS = Array.from({ length: 20 }, (_, count) => count);
 
 test('runs work again when it is asked for during a run, never twice at the same time', async () => {
-  let [atOnce, most, runs] = [0, 0, 0];
+  let atOnce = 0;
+  let most = 0;
+  let runs = 0;
   const run = createSerialRunner(async () => {
     most = Math.max(most, ++atOnce);
     await settle(5);
@@ -23,7 +25,8 @@ test('runs work again when it is asked for during a run, never twice at the same
 });
 
 test.each(MOMENTS)('runs work that is asked for %i promises after it seemed to end', async (moment) => {
-  let [wanted, done] = [0, 0];
+  let wanted = 0;
+  let done = 0;
   const run = createSerialRunner(async () => {
     done = wanted;
   });

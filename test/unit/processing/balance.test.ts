@@ -10,7 +10,13 @@ type Owners = (string | null)[];
 const membershipOf = (instances: readonly string[], owners: Owners): Membership => ({
   instances,
   partitions: owners.map((owner, index) => ({
-    ...{ index, owner, epoch: 1, position: null, commits: 0, lastNumber: 0, isFree: owner === null },
+    index,
+    owner,
+    epoch: 1,
+    position: null,
+    commits: 0,
+    lastNumber: 0,
+    isFree: owner === null,
   })),
 });
 
@@ -42,7 +48,8 @@ const names = (count: number): string[] => Array.from({ length: count }, (_, ind
 
 describe.each([true, false])('instances that act %s', (isInTurn) => {
   test.each([1, 2, 3, 5, 7, 15, 16])('share free partitions among %i', (count) => {
-    const [instances, owners]: [string[], Owners] = [names(count), Array(COUNT).fill(null)];
+    const instances: string[] = names(count);
+    const owners: Owners = Array(COUNT).fill(null);
     settle(instances, owners, isInTurn);
     const counts = countsOf(instances, owners);
     expect(owners).not.toContain(null);
@@ -66,7 +73,8 @@ describe.each([true, false])('instances that act %s', (isInTurn) => {
 });
 
 test('takes at most one each where there are more instances than partitions', () => {
-  const [instances, owners]: [string[], Owners] = [names(20), Array(COUNT).fill(null)];
+  const instances: string[] = names(20);
+  const owners: Owners = Array(COUNT).fill(null);
   settle(instances, owners, true);
   const counts = countsOf(instances, owners);
   expect(owners).not.toContain(null);

@@ -46,7 +46,9 @@ function createBehind({ isGone = false } = {}) {
       note();
     },
     isFull: (wanted) => areFull(wanted.values(), holdings),
-    ...{ wake: () => undefined, onRefill: () => undefined, now: () => 0 },
+    wake: () => undefined,
+    onRefill: () => undefined,
+    now: () => 0,
   };
   return { holdings, holding, parts, most: () => mostBytes };
 }

@@ -21,7 +21,9 @@ function createTried(
   { prepare = processor.prepare, onCommit = async () => undefined }: Partial<Parts> = {},
 ) {
   const holdings = holdAll(...indexes);
-  const [stored, commits, errors]: [Stored[], Advance[][], object[]] = [[], [], []];
+  const stored: Stored[] = [];
+  const commits: Advance[][] = [];
+  const errors: object[] = [];
   const inMemory: Commits = {
     async commit({ advances, writes }) {
       const outputs = writes
@@ -36,7 +38,9 @@ function createTried(
     stop: async () => undefined,
   };
   const committer = createCommitter({
-    ...{ commits: inMemory, processors: [{ ...processor, prepare }], holdings },
+    commits: inMemory,
+    processors: [{ ...processor, prepare }],
+    holdings,
     onLost: ({ hold }) => void holdings.delete(hold.index),
     log: { warn: () => undefined, error: (details) => void errors.push(details) },
   });

@@ -34,7 +34,14 @@ describe('arithmetic', () => {
 
 test('prints a line for each server with medians and the median ratio to the floor', () => {
   const round = (perSecond: number, more: Partial<Round> = {}): Round => ({
-    ...{ perSecond, p50: 1, p99: 2, errors: 0, serverCpuMs: 0.1, mongodCpuMs: 0.2, peakMb: null, readsP99: null },
+    perSecond,
+    p50: 1,
+    p99: 2,
+    errors: 0,
+    serverCpuMs: 0.1,
+    mongodCpuMs: 0.2,
+    peakMb: null,
+    readsP99: null,
     ...more,
   });
   const measurements: Measurement[] = [

@@ -8,14 +8,22 @@ import type { Sent } from '../../slow/failover/writers.js';
 const RULES = { cuts: false };
 
 const packet = (key: string, more: Partial<Sent> = {}): Sent => ({
-  ...{ object: 'o', kind: 'packet', key, status: 200, retryAfter: 0, startMs: 0, endMs: 10 },
+  object: 'o',
+  kind: 'packet',
+  key,
+  status: 200,
+  retryAfter: 0,
+  startMs: 0,
+  endMs: 10,
   ...more,
 });
 const patch = (key: string): Sent => packet(key, { kind: 'patch' });
 const stored = (packets: string[], mark = 'm2'): Stored => ({ packets, marks: new Map([['o', mark]]) });
 const positionOf = (at: number): string => toPosition({ _data: `8265${String(at).padStart(12, '0')}` });
 const client = (...events: readonly (readonly [name: ReceivedEvent['name'], payload: object])[]): Client => ({
-  ...{ name: 'client', isConnected: () => true, stop: async () => undefined },
+  name: 'client',
+  isConnected: () => true,
+  stop: async () => undefined,
   received: events.map(([name, payload], at) => ({ name, payload, position: positionOf(at), atMs: at })),
 });
 

@@ -19,14 +19,25 @@ function createWebhook(nth: number, fields: { only?: string[] } = {}): Webhook {
 const processorOf = (webhooks: readonly Webhook[]) =>
   createProcessor({
     registry: { mayMatch: () => true, match: () => webhooks },
-    ...{ findAudience: () => ['user:u1'], findFacts: () => null, now: () => 0 },
+    findAudience: () => ['user:u1'],
+    findFacts: () => null,
+    now: () => 0,
   } as unknown as ProcessorOptions);
 
 function packet(n: number): Change {
   const after = { _id: `p${n}`, _oid: objectId, time: n, text: TEXT };
   return {
-    ...{ store: 'packets', kind: 'created', id: `p${n}`, before: null, after, changed: null, objectId },
-    ...{ accessFields: null, accessFieldsBefore: null, json: Buffer.from(JSON.stringify(after)), bytes: 1 },
+    store: 'packets',
+    kind: 'created',
+    id: `p${n}`,
+    before: null,
+    after,
+    changed: null,
+    objectId,
+    accessFields: null,
+    accessFieldsBefore: null,
+    json: Buffer.from(JSON.stringify(after)),
+    bytes: 1,
     position: positionOf(n),
   };
 }

@@ -157,7 +157,8 @@ describe('buckets', () => {
     );
     fc.assert(
       fc.property(asked, ([name, text, hours]) => {
-        const [zone, every] = [zoneOf(name), everyOf(text) as Every & { kind: 'ms' }];
+        const zone = zoneOf(name);
+        const every = everyOf(text) as Every & { kind: 'ms' };
         const fromMs = Date.UTC(2026, 0, 1) + hours * HOUR_MS;
         const toMs = fromMs + 48 * HOUR_MS;
         const local = offsetOf(name);

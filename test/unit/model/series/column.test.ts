@@ -7,8 +7,24 @@ import { createValueStores } from '../../../../src/history/series/value-store.js
 import { type NaiveQuery, naiveSeries, type Reading, type SeriesValue } from '../../../support/naive-series.js';
 
 const NAMES = [
-  ...['first', 'last', 'min', 'max', 'avg', 'sum', 'count', 'time-weighted-avg', 'rate', 'p50', 'p95', 'p99', 'p1'],
-  ...['duration', 'duration:on', 'duration:true', 'duration:2.5', 'duration:off'],
+  'first',
+  'last',
+  'min',
+  'max',
+  'avg',
+  'sum',
+  'count',
+  'time-weighted-avg',
+  'rate',
+  'p50',
+  'p95',
+  'p99',
+  'p1',
+  'duration',
+  'duration:on',
+  'duration:true',
+  'duration:2.5',
+  'duration:off',
 ];
 const functions = NAMES.flatMap((name) => parseFunction(name) ?? []);
 const FROM_MS = 1_000;
@@ -97,7 +113,8 @@ describe('a column', () => {
 
   test('counts the values for percentiles until their bucket is done', () => {
     const create = createValueStores(10);
-    const [one, other] = [create(), create()];
+    const one = create();
+    const other = create();
     for (let nth = 0; nth < 8; nth++) one.add(nth);
     const { values, release } = one.take();
     expect(Array.from(values)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
