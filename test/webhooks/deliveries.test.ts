@@ -35,7 +35,8 @@ describe('an event', () => {
 });
 
 test('sends the removal of an object to a handler that selects it by its labels', async () => {
-  const [cold, warm] = [await createObject({ labels: ['cold'] }), await createObject({ labels: ['warm'] })];
+  const cold = await createObject({ labels: ['cold'] });
+  const warm = await createObject({ labels: ['warm'] });
   const handler = await createHandler({ labels: ['cold'], events: ['object-removed'] });
   for (const { _id } of [warm, cold]) await service.admin('DELETE', `objects/${_id}`);
   const [received] = await receiver.got(1);

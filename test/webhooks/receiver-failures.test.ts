@@ -47,7 +47,8 @@ describe.each<[what: string, fail: Answer]>([
 });
 
 test('delays only the object whose message fails', async () => {
-  const [good, bad] = [await createObject(), await createObject()];
+  const good = await createObject();
+  const bad = await createObject();
   const handler = await createHandler({ objects: [good._id, bad._id] });
   receiver.answer = (received, res) => void res.writeHead(received.body.data._oid === bad._id ? 503 : 200).end();
   await send(bad, 1);

@@ -65,7 +65,8 @@ test('keeps a handler that is created while all of them are read', async () => {
 });
 
 test('follows an own id from one object to another, though a handler names it as well', async () => {
-  const [former, later] = [await createObject({ id: 'truck-17' }), await createObject({ id: 'spare' })];
+  const former = await createObject({ id: 'truck-17' });
+  const later = await createObject({ id: 'spare' });
   const user = await createUser([...handlersOf, 'GET /objects/truck-17']);
   const { body: limited } = await user.call('POST', 'handlers', { url: receiver.url });
   const named = await createHandler({ objects: ['truck-17'] });
@@ -161,7 +162,8 @@ describe('a replay', () => {
 test('sends only what both its owner and the user who changed its address may see', async () => {
   const { body: group } = await service.admin('POST', 'groups', { name: 'editors' });
   const editor = await createUser(['GET /*', 'PATCH /handlers/*'], { group: group._id });
-  const [hidden, seen] = [await createObject(), await createObject({ group: group._id })];
+  const hidden = await createObject();
+  const seen = await createObject({ group: group._id });
   const handler = await createHandler({ objects: [hidden._id, seen._id] });
   await service.admin('POST', `handlers/${handler._id}/access`, { user: editor._id });
   const send = async (n: number) => {

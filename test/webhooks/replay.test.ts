@@ -26,14 +26,20 @@ const endsOf = async ({ _id }: { _id: string }) =>
 
 describe('the packets of an interval', () => {
   test('are sent to a new handler, each object in order of time, and the end is recorded', async () => {
-    const [one, two, other] = [await createObject(), await createObject(), await createObject()];
+    const one = await createObject();
+    const two = await createObject();
+    const other = await createObject();
     await store(one, upTo(100).reverse());
     await store(two, upTo(45));
     await store(other, [1]);
     const handler = await createHandler({ objects: [one._id, two.id] });
     const { body } = await replay(handler, { from: START_MS + 5, to: START_MS + 94 });
     expect(body).toEqual({
-      ...{ handler: handler._id, from: START_MS + 5, to: START_MS + 94, status: 'queued', success: true },
+      handler: handler._id,
+      from: START_MS + 5,
+      to: START_MS + 94,
+      status: 'queued',
+      success: true,
     });
     await receiver.got(130);
     expect(numbersOf(one)).toEqual(upTo(95).slice(5));
