@@ -38,7 +38,8 @@ export function openSocket(url: string, take: (chunk: Buffer) => void): Socket {
 
 export function openConnection(url: string): Connection {
   let answered: (status: number) => void = () => undefined;
-  let [status, left] = [0, 0];
+  let status = 0;
+  let left = 0;
   let head: Buffer | null = null;
   const take = (chunk: Buffer): void => {
     if (left > 0) left -= chunk.length;

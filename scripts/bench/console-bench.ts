@@ -34,7 +34,12 @@ const WAIT_MS = 120_000;
 
 /** One packet of each object. */
 export const fleetOf = (objects: number): Size => ({
-  ...{ objects, histories: objects, packets: 1, longHistories: 0, longPackets: 0, socketShare: 1 },
+  objects,
+  histories: objects,
+  packets: 1,
+  longHistories: 0,
+  longPackets: 0,
+  socketShare: 1,
 });
 
 export interface Given {

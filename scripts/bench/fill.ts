@@ -81,7 +81,8 @@ function* interleaved(size: Size): Generator<[nth: number, at: number]> {
 
 async function fillPackets(databases: readonly Db[], size: Size): Promise<Document[]> {
   const latest: Document[] = [];
-  let [number, batch] = [0, [] as Document[]];
+  let number = 0;
+  let batch = [] as Document[];
   const flush = async (): Promise<void> => {
     const keyed = batch.map((packet) => ({ ...packet, _id: toPacketKey(String(packet._id), packet._oid) }));
     const write = (db: Db, at: number) =>

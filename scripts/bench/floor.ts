@@ -62,7 +62,14 @@ async function insert(res: ServerResponse, collection: string, document: Documen
 async function receive(req: IncomingMessage, res: ServerResponse, _oid: ObjectId): Promise<void> {
   const body = await readBody(req);
   const toPacket = ({ time, ...rest }: Document): Document => ({
-    ...{ _id: new ObjectId(), _ts: stampUs(), time, online: true, _oid, id: 'truck', _gid: GROUP, ...rest },
+    _id: new ObjectId(),
+    _ts: stampUs(),
+    time,
+    online: true,
+    _oid,
+    id: 'truck',
+    _gid: GROUP,
+    ...rest,
   });
   if (!Array.isArray(body)) return insert(res, 'packets', toPacket(body));
   await db.collection('packets').insertMany(body.map(toPacket));
@@ -84,7 +91,8 @@ async function change(req: IncomingMessage, res: ServerResponse, _id: ObjectId):
 
 async function listPackets(res: ServerResponse, _oid: ObjectId, search: URLSearchParams): Promise<void> {
   const time = { $gte: Number(search.get('begin')), $lte: Number(search.get('end')) };
-  const [sort, limit] = [{ time: 1, _ts: 1 }, 10_000];
+  const sort = { time: 1, _ts: 1 };
+  const limit = 10_000;
   sendList(res, await find({ find: 'packets', filter: { _oid, time }, sort, limit, batchSize: limit }));
 }
 

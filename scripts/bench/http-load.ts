@@ -26,7 +26,10 @@ const WAITING = 2_000;
 
 /** Counts answers and latencies during the measurement. */
 export function createMeter() {
-  let [from, to, count, errors] = [Number.POSITIVE_INFINITY, 0, 0, 0];
+  let from = Number.POSITIVE_INFINITY;
+  let to = 0;
+  let count = 0;
+  let errors = 0;
   let answered = 0;
   const latencies: number[] = [];
   return {
@@ -70,7 +73,9 @@ export function loadHttp(target: Target, size: Size, wanted: MakeWanted, connect
     go: () => {
       for (let one = 0; one < connections; one++) void run();
     },
-    ...{ answered: meter.answered, begin: meter.begin, end: meter.end },
+    answered: meter.answered,
+    begin: meter.begin,
+    end: meter.end,
   };
 }
 
@@ -104,5 +109,5 @@ export function paceHttp(target: Target, size: Size, wanted: MakeWanted, rate: n
       }
     }, TICK_MS);
   };
-  return { go, ...{ begin: meter.begin, end: meter.end } };
+  return { go, begin: meter.begin, end: meter.end };
 }

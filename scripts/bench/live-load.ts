@@ -15,7 +15,8 @@ const SENT = '"sentMs":';
 /** Counts complete text frames of events in a stream of WebSocket bytes with arbitrary chunks. Frames of a server have no mask. */
 export function createFrameCounter(onEvent: () => void): (chunk: Uint8Array) => void {
   const header = new Uint8Array(10);
-  let [filled, skip] = [0, 0];
+  let filled = 0;
+  let skip = 0;
   return (chunk) => {
     let at = 0;
     while (at < chunk.length) {
@@ -59,7 +60,8 @@ export function readSentTimes(bytes: Buffer): { times: number[]; rest: Buffer } 
 /** Opens the sockets. Resolves when all are connected. */
 export async function loadLive(target: Target, sockets: number): Promise<Load> {
   const meter = createMeter();
-  let [events, before] = [0, 0];
+  let events = 0;
+  let before = 0;
   const count = (): void => {
     events++;
   };
@@ -84,7 +86,8 @@ export async function loadLive(target: Target, sockets: number): Promise<Load> {
 function listen(target: Target, count: () => void, noteTime: ((sentMs: number) => void) | null): Promise<void> {
   return new Promise((resolve, reject) => {
     const counter = createFrameCounter(count);
-    let [opening, open] = [Buffer.alloc(0), false];
+    let opening = Buffer.alloc(0);
+    let open = false;
     let rest: Buffer = Buffer.alloc(0);
     const take = (chunk: Buffer): void => {
       if (!open) {

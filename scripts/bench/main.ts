@@ -55,7 +55,14 @@ const text = { type: 'string' } as const;
 const ARGUMENTS = {
   quick: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
-  ...{ only: text, servers: text, rounds: text, seconds: text, scale: text, json: text, profile: text, mongodb: text },
+  only: text,
+  servers: text,
+  rounds: text,
+  seconds: text,
+  scale: text,
+  json: text,
+  profile: text,
+  mongodb: text,
 } as const;
 
 function readOptions() {
@@ -69,7 +76,11 @@ function readOptions() {
   const warmMs = Math.max(WARM_LEAST_MS, seconds * 1_000 * WARM_SHARES.least);
   const timing: Timing = { measureMs: seconds * 1_000, warmMs, warmMaxMs: seconds * 1_000 * WARM_SHARES.most };
   return {
-    ...{ help: values.help, json: values.json, profile: values.profile, mongodb: values.mongodb, timing },
+    help: values.help,
+    json: values.json,
+    profile: values.profile,
+    mongodb: values.mongodb,
+    timing,
     rounds: parsePositive('rounds', values.rounds, usual.rounds),
     size: sizeOf(scale),
     webhooks: only?.includes('H') ?? false,

@@ -91,7 +91,8 @@ function toRound(workload: Workload, results: readonly Result[], used: readonly 
   const operations = workload.kind === 'http' ? main.count : main.count / PER_THOUSAND;
   return {
     perSecond: main.count / main.seconds,
-    ...{ p50: main.p50, p99: main.p99 },
+    p50: main.p50,
+    p99: main.p99,
     errors: results.reduce((sum, { errors }) => sum + errors, 0),
     serverCpuMs: (used[0] as number) / operations,
     mongodCpuMs: (used[1] as number) / operations,

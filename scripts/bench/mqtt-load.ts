@@ -58,8 +58,16 @@ const connectPacket = (clientId: string, { username, password }: MqttJob): Buffe
 
 function publishPacket(id: number, n: number): Buffer {
   const payload = JSON.stringify({
-    ...{ lat: 52.5201 + n / 1e6, lon: 13.4049, height: 34, angle: n % 360, speed: 41.5 },
-    ...{ fuel: 60.2, ignition: true, satellites: 9, voltage: 12.6, number: n },
+    lat: 52.5201 + n / 1e6,
+    lon: 13.4049,
+    height: 34,
+    angle: n % 360,
+    speed: 41.5,
+    fuel: 60.2,
+    ignition: true,
+    satellites: 9,
+    voltage: 12.6,
+    number: n,
   });
   return packet(0x32, Buffer.concat([text('base/state'), Buffer.from([id >> 8, id & 255]), Buffer.from(payload)]));
 }
@@ -67,7 +75,10 @@ function publishPacket(id: number, n: number): Buffer {
 function openDevice(job: MqttJob, at: number): Promise<Device> {
   const socket = connect(job.port, job.host).setNoDelay(true);
   const device: Device = {
-    ...{ socket, sentMs: new Float64Array(65_536), nextId: 1, underWay: 0 },
+    socket,
+    sentMs: new Float64Array(65_536),
+    nextId: 1,
+    underWay: 0,
     onAcknowledged: () => undefined,
   };
   let rest: Buffer = Buffer.alloc(0);

@@ -89,8 +89,14 @@ async function startService(mongodbUri: string, profileFolder: string | null) {
   const profile = profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`];
   const child = spawn(process.execPath, [...profile, ...SERVICE_ARGUMENTS, compiled('../../src/main.js')], {
     env: {
-      ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: '0', MQTT_PORT: '0', SECRET, ADMIN_PASSWORD },
-      ...{ MONGODB_URI: mongodbUri, LOG_LEVEL: 'warn' },
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      PORT: '0',
+      MQTT_PORT: '0',
+      SECRET,
+      ADMIN_PASSWORD,
+      MONGODB_URI: mongodbUri,
+      LOG_LEVEL: 'warn',
     },
     stdio: ['ignore', 'inherit', 'pipe'],
   });
@@ -129,8 +135,21 @@ async function measureRaw(uri: string, seconds: number): Promise<number> {
   const write = async (): Promise<void> => {
     while (performance.now() < endMs) {
       const group = Array.from({ length: GROUP }, (_, at) => ({
-        ...{ _ts: Date.now() * 1_000 + at, time: Date.now(), online: true, _oid: at, id: 'x', _gid: 1, lat: 52.5 },
-        ...{ lon: 13.4, height: 34, angle: 1, speed: 41.5, fuel: 60.2, ignition: true, satellites: 9, voltage: 12.6 },
+        _ts: Date.now() * 1_000 + at,
+        time: Date.now(),
+        online: true,
+        _oid: at,
+        id: 'x',
+        _gid: 1,
+        lat: 52.5,
+        lon: 13.4,
+        height: 34,
+        angle: 1,
+        speed: 41.5,
+        fuel: 60.2,
+        ignition: true,
+        satellites: 9,
+        voltage: 12.6,
       }));
       await packets.insertMany(group, { ordered: false });
       stored += GROUP;

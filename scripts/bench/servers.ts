@@ -63,7 +63,10 @@ export async function startServer(
   const child = spawn(process.execPath, [...profile, ...args, program], {
     // Logs as in production.
     env: {
-      ...{ PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), SECRET },
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      PORT: String(port),
+      SECRET,
       MQTT_PORT: '',
       MONGODB_URI: databaseUri(place.mongodbUri, name),
       ...env,

@@ -17,9 +17,14 @@ export function mediansOf(rounds: readonly Round[]): Medians {
   const of = (name: keyof Round): number => median(rounds.map((round) => round[name] ?? Number.NaN));
   const given = (name: 'peakMb' | 'readsP99') => (rounds.some((round) => round[name] !== null) ? of(name) : null);
   return {
-    ...{ perSecond: of('perSecond'), p50: of('p50'), p99: of('p99') },
-    ...{ errors: of('errors'), serverCpuMs: of('serverCpuMs'), mongodCpuMs: of('mongodCpuMs') },
-    ...{ peakMb: given('peakMb'), readsP99: given('readsP99') },
+    perSecond: of('perSecond'),
+    p50: of('p50'),
+    p99: of('p99'),
+    errors: of('errors'),
+    serverCpuMs: of('serverCpuMs'),
+    mongodCpuMs: of('mongodCpuMs'),
+    peakMb: given('peakMb'),
+    readsP99: given('readsP99'),
   };
 }
 

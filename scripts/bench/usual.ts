@@ -14,7 +14,8 @@ import { Server } from 'socket.io';
 const { PORT, MONGODB_URI = '', SECRET = '' } = process.env;
 const client = await new MongoClient(MONGODB_URI, { writeConcern: { w: 'majority', journal: true } }).connect();
 const db = client.db();
-const [objects, packets] = [db.collection('objects'), db.collection('packets')];
+const objects = db.collection('objects');
+const packets = db.collection('packets');
 
 const app = express();
 app.use(helmet(), cors(), express.json({ limit: '16mb' }));
@@ -72,7 +73,9 @@ api.get('/objects/:id', async (req, res) => {
 
 api.post('/objects', async (req, res) => {
   const { user, group } = res.locals.user as User;
-  const [owner, groupId, model] = [new ObjectId(user), new ObjectId(group), new ObjectId('000000000000000000000010')];
+  const owner = new ObjectId(user);
+  const groupId = new ObjectId(group);
+  const model = new ObjectId('000000000000000000000010');
   const common = { owner, group: groupId, branch: [groupId], access: [], time: Date.now() };
   const object = { model, models: { id: model }, status: '', active: true, ...req.body, ...common };
   await objects.insertOne(object);
@@ -103,19 +106,19 @@ api.get('/objects/:id/packets', async (req, res) => {
 api.get('/objects/:id/series', async (req, res) => {
   const object = await findObject(req, res);
   if (!object) return;
-  const [from, to, points, name] = [
-    Number(req.query.from),
-    Number(req.query.to),
-    Number(req.query.points),
-    req.query.params,
-  ];
+  const from = Number(req.query.from);
+  const to = Number(req.query.to);
+  const points = Number(req.query.points);
+  const name = req.query.params;
   const step = Math.ceil((to - from + 1) / points);
   const value = `$${name}`;
   const nth = { $floor: { $divide: [{ $subtract: ['$time', from] }, step] } };
   const all = { first: { $first: value }, last: { $last: value }, min: { $min: value }, max: { $max: value } };
   const pipeline = [
     { $match: { _oid: object._id, time: { $gte: from, $lte: to } } },
-    ...[{ $sort: { time: 1, _ts: 1 } }, { $group: { _id: nth, ...all } }, { $sort: { _id: 1 } }],
+    { $sort: { time: 1, _ts: 1 } },
+    { $group: { _id: nth, ...all } },
+    { $sort: { _id: 1 } },
   ];
   const buckets = await packets.aggregate(pipeline).toArray();
   const column = (key: string) => buckets.map((bucket) => bucket[key]);

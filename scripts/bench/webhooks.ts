@@ -152,7 +152,8 @@ const measureBacklog = async (bench: Bench, receivers: Receivers): Lines =>
 async function measureHanging(bench: Bench, receivers: Receivers): Lines {
   const healthy = Array.from({ length: HEALTHY }, (_, nth) => handlerAt(`${receivers.url}/fast${nth}`));
   const load = { packetsPerSecond: EVENTS_PER_SECOND / HEALTHY, packetsPerPost: 1 };
-  const [alone, beside]: [Received[], Received[]] = [[], []];
+  const alone: Received[] = [];
+  const beside: Received[] = [];
   await withHandlers(bench, healthy, () =>
     whilePosting(postingOf(bench, load), async () => {
       for (let round = 0; round < bench.rounds; round++) {
@@ -182,7 +183,8 @@ async function measureUnmatched(bench: Bench, { url }: Receivers): Lines {
   const { _id } = await call(bench, 'POST', 'objects', { id: `unmatched-${Date.now()}`, name: 'x' });
   const handlers = Array.from({ length: UNMATCHED }, () => ({ url, objects: [_id] }));
   for (const workload of WORKLOADS.filter(({ id }) => id === 'W6' || id === 'W6b')) {
-    const [without, having]: [Round[], Round[]] = [[], []];
+    const without: Round[] = [];
+    const having: Round[] = [];
     for (let round = 0; round < bench.rounds; round++) {
       without.push(await measureStoring(bench, workload));
       having.push(await withHandlers(bench, handlers, () => measureStoring(bench, workload)));

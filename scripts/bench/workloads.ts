@@ -92,7 +92,8 @@ const changeStatus: MakeWanted = (nth, size) => ({
 export const postPackets =
   (count: number): MakeWanted =>
   (nth, size) => {
-    const [timeMs, sentMs] = [Date.now(), nowMs()];
+    const timeMs = Date.now();
+    const sentMs = nowMs();
     const packets = Array.from({ length: count }, () => ({ ...newPacket(timeMs), sentMs }));
     return { method: 'POST', path: `${anyDevice(nth, size)}/packets`, body: count === 1 ? packets[0] : packets };
   };
@@ -112,7 +113,13 @@ const WARM_PAGES = 300;
 const WARM_SERIES = 20;
 
 const http = (id: string, title: string, wanted: MakeWanted, connections = 32): HttpWorkload => ({
-  ...{ kind: 'http', id, title, wanted, connections, warmRequests: WARM_REQUESTS, readsPerSecond: 0 },
+  kind: 'http',
+  id,
+  title,
+  wanted,
+  connections,
+  warmRequests: WARM_REQUESTS,
+  readsPerSecond: 0,
 });
 
 const live = (id: string, sockets: number, packetsPerSecond: number, readsPerSecond = 0): LiveWorkload => {
@@ -124,7 +131,10 @@ const live = (id: string, sockets: number, packetsPerSecond: number, readsPerSec
 
 const series = (id: string, title: string, wanted: MakeWanted, readsPerSecond = 0): HttpWorkload => ({
   ...http(id, title, wanted, readsPerSecond === 0 ? 1 : 10),
-  ...{ warmRequests: WARM_SERIES, readsPerSecond, memory: true, withoutFloor: true },
+  warmRequests: WARM_SERIES,
+  readsPerSecond,
+  memory: true,
+  withoutFloor: true,
 });
 
 export const WORKLOADS: readonly Workload[] = [

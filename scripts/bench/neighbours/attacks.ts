@@ -88,7 +88,8 @@ const SHARED_WORK: readonly Attack[] = [
           : { method: 'POST', path: 'roles', body: { name: `r${nth}-${client}`, credentials: ['GET /objects'] } },
       );
       keepAsking(4, attacker, note, (nth) => ({
-        ...{ method: 'PATCH', path: `objects/${attacker.device}` },
+        method: 'PATCH',
+        path: `objects/${attacker.device}`,
         body: { status: `${nth}` },
       }));
     },
@@ -150,7 +151,8 @@ const COSTS: readonly Attack[] = [
       const items = Array.from({ length: 9_000 }, (_, at) => at);
       const text = `${'a'.repeat(60_000)}!`;
       keepAsking(4, attacker, note, (nth) => ({
-        ...{ method: 'POST', path: attacker.costlyStore },
+        method: 'POST',
+        path: attacker.costlyStore,
         body: nth % 2 === 0 ? { items } : { text },
       }));
       const schema = { properties: { text: { pattern: `^(${'a?'.repeat(400)}){20}$` } } };

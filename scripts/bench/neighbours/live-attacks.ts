@@ -9,8 +9,13 @@ const EVENTS = { Accept: 'text/event-stream' };
 
 function openSocket({ url, token }: Attacker, query: Record<string, string> = {}) {
   return io(url, {
-    ...{ transports: ['websocket'], extraHeaders: { authorization: `Bearer ${token}` }, query },
-    ...{ forceNew: true, reconnectionDelay: 10, reconnectionDelayMax: 10, randomizationFactor: 0 },
+    transports: ['websocket'],
+    extraHeaders: { authorization: `Bearer ${token}` },
+    query,
+    forceNew: true,
+    reconnectionDelay: 10,
+    reconnectionDelayMax: 10,
+    randomizationFactor: 0,
   });
 }
 

@@ -67,7 +67,9 @@ export const STRANGERS: readonly Attack[] = [
     answers: [400, 401, 429],
     run: (attacker, note) =>
       keepAsking(20, attacker, note, (nth) => ({
-        ...{ method: 'POST', path: 'auth/token', isStranger: true },
+        method: 'POST',
+        path: 'auth/token',
+        isStranger: true,
         body: [
           { login: newLogin(), password: 'x' },
           { login: 'honest', password: 'x', expiresIn: { toString: 1 } },
@@ -91,8 +93,10 @@ export const STRANGERS: readonly Attack[] = [
     answers: [101, 200, 403],
     run(attacker, note) {
       const upgrade = {
-        ...{ Connection: 'Upgrade', Upgrade: 'websocket' },
-        ...{ 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' },
+        Connection: 'Upgrade',
+        Upgrade: 'websocket',
+        'Sec-WebSocket-Version': '13',
+        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
       };
       const head = headOf('GET /socket.io/?EIO=4&transport=websocket', upgrade);
       for (let nth = 0; nth < 150; nth++) {
