@@ -134,15 +134,17 @@ async function bundle() {
   };
   const built = await build({
     ...common,
-    ...{
-      entryPoints: [
-        { in: 'first', out: 'main' },
-        { in: source('styles/console.css'), out: 'console' },
-      ],
-      splitting: true,
-    },
-    ...{ define, plugins: [parts(source('.'))] },
-    ...{ jsx: 'automatic', jsxImportSource: 'preact', tsconfig: join(root, 'tsconfig.console.json'), metafile: true },
+    entryPoints: [
+      { in: 'first', out: 'main' },
+      { in: source('styles/console.css'), out: 'console' },
+    ],
+    splitting: true,
+    define,
+    plugins: [parts(source('.'))],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    tsconfig: join(root, 'tsconfig.console.json'),
+    metafile: true,
   });
   addOutputs(built);
   const first = filesOf(built.metafile, 'part:first');
@@ -183,8 +185,13 @@ function readPage(first) {
   const manifest = add(
     'manifest.json',
     JSON.stringify({
-      ...{ name: 'Vigil', short_name: 'Vigil', start_url: '/', scope: '/', display: 'standalone' },
-      ...{ background_color: '#f7f8fa', theme_color: '#f7f8fa' },
+      name: 'Vigil',
+      short_name: 'Vigil',
+      start_url: '/',
+      scope: '/',
+      display: 'standalone',
+      background_color: '#f7f8fa',
+      theme_color: '#f7f8fa',
       icons: [{ src: icon, sizes: 'any', type: 'image/svg+xml', purpose: 'any' }],
     }),
   );

@@ -160,7 +160,8 @@ async function printClientTypes() {
 /** Builds the client as a separate package that works without the service: one module and its types. */
 async function buildClient() {
   const { build } = await import('esbuild');
-  const [source, folder] = [path('src', 'client', 'client.ts'), path('dist', 'client')];
+  const source = path('src', 'client', 'client.ts');
+  const folder = path('dist', 'client');
   const options = { platform: 'neutral', target: 'es2022', sourcemap: true };
   await Promise.all([
     build({ entryPoints: [source], outfile: join(folder, 'client.js'), bundle: true, ...options }),
@@ -168,7 +169,10 @@ async function buildClient() {
   ]);
   const { version, license } = JSON.parse(readText(path('package.json')));
   const manifest = {
-    ...{ name: 'vigil-client', version, license, type: 'module' },
+    name: 'vigil-client',
+    version,
+    license,
+    type: 'module',
     exports: { types: './types/client.d.ts', default: './client.js' },
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -185,7 +189,9 @@ const wantedConsole = () =>
       .flatMap((folder) => filesIfThere(path('src', folder)))
       .filter((file) => file !== clientTypes),
     path('scripts', 'build-console.mjs'),
-    ...[path('tsconfig.json'), path('tsconfig.console.json'), path('package-lock.json')],
+    path('tsconfig.json'),
+    path('tsconfig.console.json'),
+    path('package-lock.json'),
   ]);
 
 const readdirIfThere = (folder) => (existsSync(folder) ? readdirSync(folder) : []);
