@@ -1,4 +1,7 @@
-/** Packets over HTTP: sent one by one or many at once, stored once, received once, read back in their order. */
+/**
+ * Packets over HTTP: sent one by one or many at once, stored once, received once, read back in their order. Long because
+ * every way to send is held to the same packets.
+ */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';

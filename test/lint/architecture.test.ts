@@ -3,46 +3,68 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { type File, linesOf, type Node, nodesOf, parse, sourceFiles } from '../support/docs/files.js';
-import { findCycle, folderEdges, importsOf, isPermitted, moduleOf, readImportRules } from '../support/docs/imports.js';
+import {
+  findCycle,
+  folderOf,
+  type Import,
+  importsOf,
+  readImportRules,
+  readProgramRules,
+} from '../support/docs/imports.js';
 
 const LONG_FILE_LINES = 400;
-const FUNCTION_LINES = 50;
+const FUNCTION_LINES = 60;
 const PARAMETERS = 5;
 
 const sources = sourceFiles();
 const tests = sourceFiles('test');
 const linesIn = ({ text }: File): number => text.split('\n').length - 1;
 
+/** The frame of all programs at a terminal. */
+const PROGRAM = 'src/program.ts';
+
 describe('imports', () => {
   const rules = readImportRules();
+  const order = rules.map(({ folder }) => folder);
+  const programs = readProgramRules();
   const imports = sources.flatMap(importsOf);
+  const show = ({ from, to }: Import): string => `${from} imports ${to}`;
 
-  test('names every module in the table of src/README.md, and no other', () => {
-    expect([...rules.keys()].sort()).toEqual([...new Set(sources.map(({ path }) => moduleOf(path)))].sort());
+  test('names every folder of src in a table of src/README.md, and no other', () => {
+    const folders = new Set(sources.map(({ path }) => folderOf(path)));
+    expect([...order, ...programs.keys()].sort()).toEqual([...folders].sort());
   });
 
-  test('permits every import by that table', () => {
-    const broken = imports.filter((one) => !isPermitted(rules.get(moduleOf(one.from)), moduleOf(one.from), one));
-    expect(broken.map(({ from, to, isTypeOnly }) => `${from} imports ${to}${isTypeOnly ? ' (types)' : ''}`)).toEqual(
-      [],
-    );
-  });
-
-  test('permits no unused import', () => {
-    const idle = [...rules].flatMap(([module, { modules, packages, types }]) => {
-      const made = imports.filter(({ from }) => moduleOf(from) === module);
-      const isUsed = (name: string) =>
-        made.some(({ to, isOurs }) =>
-          isOurs ? moduleOf(to) === name : to === name || (name === 'node:*' && /^node:/.test(to)),
-        );
-      return [...modules, ...packages, ...types].filter((name) => !isUsed(name)).map((name) => `${module}: ${name}`);
+  test('permits a folder to import only folders above it in the table', () => {
+    const broken = imports.filter(({ from, to, isOurs }) => {
+      const place = order.indexOf(folderOf(from));
+      const placeOfImported = order.indexOf(folderOf(to));
+      return isOurs && place !== -1 && (placeOfImported === -1 || placeOfImported > place);
     });
-    expect(idle).toEqual([]);
+    expect(broken.map(show)).toEqual([]);
+  });
+
+  test('permits programs beside the service to import only what their table names', () => {
+    const broken = imports.filter(({ from, to, isOurs }) => {
+      const permitted = programs.get(folderOf(from));
+      return (
+        isOurs && permitted !== undefined && ![folderOf(from), ...permitted].includes(folderOf(to)) && to !== PROGRAM
+      );
+    });
+    expect(broken.map(show)).toEqual([]);
+  });
+
+  test('names the packages of every folder in the table, and no other', () => {
+    const used = order.map((folder) => {
+      const packages = imports
+        .filter(({ from, isOurs }) => !isOurs && folderOf(from) === folder)
+        .map(({ to }) => (to.startsWith('node:') ? 'node:*' : to));
+      return { folder, packages: [...new Set(packages)].sort() };
+    });
+    expect(rules).toEqual(used);
   });
 
   test('has no cycle between files', () => expect(findCycle(imports)).toBeNull());
-
-  test('has no cycle between the folders of db/', () => expect(findCycle(folderEdges(imports, 'db/'))).toBeNull());
 });
 
 describe('sizes', () => {
@@ -112,15 +134,15 @@ describe('names and habits', () => {
     expect(placesOf(others, (node) => isMember(node, 'process', 'env'))).toEqual([]);
   });
 
-  test('finds no clock in src/model', () => {
-    const model = sources.filter(({ path }) => path.startsWith('src/model/'));
+  test('finds no clock in src/core', () => {
+    const core = sources.filter(({ path }) => path.startsWith('src/core/'));
     const isClock = (node: Node): boolean =>
       isMember(node, 'Date', 'now') ||
       isMember(node, 'performance', 'now') ||
       (node.type === 'NewExpression' &&
         (node.callee as { value?: string }).value === 'Date' &&
         ((node.arguments as unknown[] | null)?.length ?? 0) === 0);
-    expect(placesOf(model, isClock)).toEqual([]);
+    expect(placesOf(core, isClock)).toEqual([]);
   });
 });
 

@@ -2,24 +2,38 @@
 import { expect, test } from '@jest/globals';
 import { type File, linesOf, type Node, nodesOf, parse, sourceFiles } from '../support/docs/files.js';
 
-/** Files that may do what the rule refuses, and why. */
+/** Files that may let time pass, and why. */
 const SLEEPS: ReadonlyMap<string, string> = new Map([
   ['test/support/until.ts', 'looks again and again until a condition holds'],
+  ['test/support/cutting.ts', 'the same in a browser, where until.ts is not'],
+  ['test/http/long-pages.test.ts', 'reads slowly: the pace of a client is what is tested'],
+  ['test/http/stalled-readers.test.ts', 'reads slowly: the pace of a client is what is tested'],
+  ['test/processing/engine.test.ts', 'a history that is read again and again'],
+  ['test/slow/compose/load.ts', 'paces the requests of a client'],
+  ['test/slow/failover/listeners.ts', 'paces the reconnections of a client'],
+  ['test/slow/failover/writers.ts', 'paces the requests of a client'],
 ]);
-const DURATIONS: ReadonlyMap<string, string> = new Map([]);
+/** Files that may compare times of a clock, and why. */
+const DURATIONS: ReadonlyMap<string, string> = new Map([
+  ['test/auth/login.test.ts', 'the times of issue that answers state'],
+  ['test/auth/sessions.test.ts', 'the time of expiry that a cookie states'],
+  ['test/webhooks/queue-limits.test.ts', 'the time of removal that a row states'],
+]);
 
 const tests = sourceFiles('test');
 
 const nameOf = (node: Node | undefined): string => String(node?.value ?? '');
 
-/** The names under which a file imports the promise of `setTimeout`. */
+/** The names that let time pass in a file: `sleep`, and those under which it imports the promise of `setTimeout`. */
 function sleepersOf(file: File): ReadonlySet<string> {
   const names = nodesOf(parse(file).body).flatMap(([node]) =>
     node.type === 'ImportDeclaration' && nameOf(node.source as Node) === 'node:timers/promises'
-      ? (node.specifiers as { local: { value: string } }[]).map(({ local }) => local.value)
+      ? (node.specifiers as { local: Node; imported: Node | null }[])
+          .filter(({ local, imported }) => nameOf(imported ?? local) !== 'setImmediate')
+          .map(({ local }) => nameOf(local))
       : [],
   );
-  return new Set(['sleep', ...names.filter((name) => name !== 'setImmediate')]);
+  return new Set(['sleep', ...names]);
 }
 
 /** A call that lets time pass: `sleep(…)`, the promise of `setTimeout`, or `setTimeout(resolve, …)`. */
@@ -30,13 +44,13 @@ function isSleep({ type, callee, arguments: given }: Node, sleepers: ReadonlySet
   return sleepers.has(name) || (name === 'setTimeout' && first?.expression.type === 'Identifier');
 }
 
-/** `toBeLessThan` and its like on what a clock or a name says is a time. */
+/** `toBeLessThan` and its like on what a clock says, or on what a name says is a duration. */
 function isDurationVerdict({ type, callee }: Node, source: string): boolean {
   if (type !== 'CallExpression' || (callee as Node).type !== 'MemberExpression') return false;
   const name = nameOf((callee as Node).property as Node);
   return (
     /^to(Be(Less|Greater)Than(OrEqual)?|BeCloseTo)$/.test(name) &&
-    /Ms\b|_MS\b|\bms\b|performance\.now|Date\.now/.test(source)
+    /performance\.now|Date\.now|\bms\b|elapsed|duration|latency|\btook/i.test(source)
   );
 }
 

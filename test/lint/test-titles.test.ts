@@ -3,8 +3,7 @@ import { basename } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { type File, type Node, nodesOf, parse, sourceFiles } from '../support/docs/files.js';
 
-// The older tests of the slow project still have other titles.
-const tests = sourceFiles('test').filter(({ path }) => path.endsWith('.test.ts') && !path.startsWith('test/slow/'));
+const tests = sourceFiles('test').filter(({ path }) => path.endsWith('.test.ts'));
 
 /** Words that begin a sentence with its subject or a condition: a verb cannot follow as the first word. */
 const NO_VERB =

@@ -127,7 +127,7 @@ describe('instances that start at once', () => {
   });
 });
 
-test('a lease is held by one, renewed while it is held, and given back', async () => {
+test('holds a lease in one process, renews it while it is held, and releases it', async () => {
   const database = await connect();
   const lease = await acquireLease(database, 'test', LEASE_MS);
   expect(lease).not.toBeNull();
@@ -157,7 +157,7 @@ describe('a start is refused', () => {
       'from before the first release',
     ],
     ['where a restore is unfinished', [{ _id: 'restoring' }], 'run it again with --replace'],
-  ])('%s', async (_, marks, why) => {
+  ])('refuses %s', async (_, marks, why) => {
     const uri = testUri();
     const { db } = await connect(uri);
     await db.collection<{ _id: string }>('installation').insertMany(marks);

@@ -6,7 +6,7 @@ import { startOldMongod } from './old-mongod.js';
 test.each([
   ['7.0.14', 21, 'it is 7.0.14'],
   ['4.0.28', 7, 'wire version 7'],
-])('MongoDB %s', async (version, wireVersion, reason) => {
+])('refuses MongoDB %s', async (version, wireVersion, reason) => {
   const { uri, stop } = await startOldMongod(version, wireVersion);
   const env = { MONGODB_URI: uri, SECRET: 'test-secret-0123456789-abcdefghijklmnop', MQTT_PORT: '' };
   const { code, said } = await startFailing(env);

@@ -33,8 +33,6 @@ export default async function startMongod() {
     cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
     log: quiet,
   });
-  // The check would run the program without its libraries.
-  process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = 'false';
   const set = await MongoMemoryReplSet.create({
     binary: { systemBinary: mongod.file, version: mongod.version },
     instanceOpts: [

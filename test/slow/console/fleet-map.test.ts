@@ -111,7 +111,7 @@ test('draws the objects again when the browser has taken the graphics card away'
   await untilMiddle(page, ONLINE);
 });
 
-test('no longer shows an object that was removed', async () => {
+test('removes an object from the map when it is deleted', async () => {
   await service.admin('POST', 'objects', { id: 'stays', name: 'Stays' });
   const page = await browser.openAs('/?at=30,-40,9');
   await page.locator(drawn).waitFor();

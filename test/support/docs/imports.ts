@@ -13,13 +13,12 @@ export interface Import {
   readonly isTypeOnly: boolean;
 }
 
-/** What a module may import. */
+/** A row of the table: a folder may import the folders above it, and these packages. */
 export interface ImportRule {
-  readonly modules: readonly string[];
-  /** Packages; `node:*` stands for all of Node's modules. */
+  /** `core/`, or `src/` for the files that are in no folder. */
+  readonly folder: string;
+  /** `node:*` stands for all of Node's modules. */
   readonly packages: readonly string[];
-  /** Packages of which only types may be imported. */
-  readonly types: readonly string[];
 }
 
 /** Every import and re-export of a file. */
@@ -59,39 +58,25 @@ function toPackage(spelled: string): string {
     .join('/');
 }
 
-/** The module of a file: its folder below src/ (`db/driver/`), or the file itself (`main.ts`). */
-export function moduleOf(path: string): string {
-  const folder = posix.dirname(path.replace(/^src\//, ''));
-  return folder === '.' ? posix.basename(path) : `${folder}/`;
+/** The folder of a file in the table: the first below src/, or `src/` itself. */
+export function folderOf(path: string): string {
+  const [, folder = '', ...rest] = path.split('/');
+  return rest.length === 0 ? 'src/' : `${folder}/`;
 }
 
-/** The table "Import rules". */
-export function readImportRules(): ReadonlyMap<string, ImportRule> {
-  const rows = readTable(readSection('src/README.md', 'Import rules'));
-  return new Map(
-    rows.map(([module, ours, outside]) => {
-      const [values, types] = (outside as string).split('types of');
-      return [
-        readCode(module)[0] as string,
-        { modules: readCode(ours), packages: readCode(values), types: readCode(types) },
-      ];
-    }),
-  );
+/** The table "Import rules", from the lowest folder to the composition. */
+export function readImportRules(): ImportRule[] {
+  return readTable(readSection('src/README.md', 'Import rules')).map(([folder, , packages]) => ({
+    folder: readCode(folder)[0] as string,
+    packages: readCode(packages),
+  }));
 }
 
-/** Whether the rule of a module permits the import. */
-export function isPermitted(rule: ImportRule | undefined, module: string, { to, isOurs, isTypeOnly }: Import): boolean {
-  if (rule === undefined) return false;
-  if (isOurs) return moduleOf(to) === module || rule.modules.includes(moduleOf(to));
-  if (to.startsWith('node:') && rule.packages.includes('node:*')) return true;
-  return rule.packages.includes(to) || (isTypeOnly && rule.types.includes(to));
+/** The table "Programs beside the service": the folders that each may import. */
+export function readProgramRules(): ReadonlyMap<string, readonly string[]> {
+  const rows = readTable(readSection('src/README.md', 'Programs beside the service'));
+  return new Map(rows.map(([folder, , imports]) => [readCode(folder)[0] as string, readCode(imports)]));
 }
-
-/** The imports among the folders below a folder of src/, as edges between them. */
-export const folderEdges = (imports: readonly Import[], below: string): Import[] =>
-  imports
-    .map((one) => ({ ...one, from: moduleOf(one.from), to: moduleOf(one.to) }))
-    .filter(({ from, to, isOurs }) => isOurs && from !== to && [from, to].every((name) => name.startsWith(below)));
 
 /** A ring of files that import each other, the first one found; null when there is none. */
 export function findCycle(imports: readonly Import[]): string[] | null {
