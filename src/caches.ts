@@ -2,10 +2,10 @@
 
 import { type Accounts, createAccounts } from './accounts/accounts.js';
 import type { Change } from './core/change.js';
-import type { FairQueue } from './core/fair-queue.js';
 import { createStoreFinder, type StoreFinder } from './entities/custom-stores.js';
 import { type AudienceCache, createAudienceCache } from './live/audience.js';
 import { createModelFinder, type ModelFinder } from './packets/models.js';
+import type { FairQueue } from './platform/fair-queue.js';
 import type { Database } from './platform/mongo/driver/client.js';
 
 export interface Caches {

@@ -3,12 +3,12 @@ import { followAccess } from '../commands/command-store.js';
 import type { Caller } from '../core/access.js';
 import { DEFAULT_MODEL_ID } from '../core/builtin.js';
 import { badRequest } from '../core/errors.js';
-import { createFairQueue } from '../core/fair-queue.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { getReferencedId, type HookDeps, type StoreHooks } from '../entities/hooks.js';
 import { removePackets } from '../packets/packets.js';
+import { createFairQueue } from '../platform/fair-queue.js';
 import { parseOfflineAfter } from './devices.js';
 
 export interface ObjectHookDeps extends HookDeps {

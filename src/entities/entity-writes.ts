@@ -2,9 +2,9 @@
 
 import { type Caller, scopeOf } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
-import type { FairQueue } from '../core/fair-queue.js';
 import type { JsonObject } from '../core/json.js';
 import { STORES, type Store } from '../core/stores.js';
+import type { FairQueue } from '../platform/fair-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { StoreHooks } from './hooks.js';
 import { changeEntity, removeEntity, unchangedSince } from './write.js';

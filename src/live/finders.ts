@@ -2,8 +2,8 @@
 
 import { findGroupIds } from '../accounts/group-moves.js';
 import type { Scope } from '../core/access.js';
-import type { FairQueue } from '../core/fair-queue.js';
 import { findObjectIds } from '../entities/read.js';
+import type { FairQueue } from '../platform/fair-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 
 export const createFinders = (database: Database, queue: FairQueue) => ({

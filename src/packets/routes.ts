@@ -4,7 +4,6 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { LIMITS } from '../core/limits.js';
 import type { ListQuery } from '../core/list.js';
 import type { Declarations } from '../core/model.js';
-import { mapInSlices } from '../core/slices.js';
 import { type BodyDeps, jsonBody } from '../platform/http/body.js';
 import { scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
@@ -12,6 +11,7 @@ import { listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseFields, parseListQuery } from '../platform/http/query-params.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { mapInSlices } from '../platform/slices.js';
 import type { Ingest } from './ingest.js';
 import type { ModelFinder } from './models.js';
 import { type Message, parseMessageAt, parseMessages } from './packet.js';

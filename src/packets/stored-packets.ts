@@ -2,10 +2,10 @@
 import { type Document, ObjectId } from 'mongodb';
 import { tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import { mapInSlices } from '../core/slices.js';
 import { NewPacketKey } from '../platform/mongo/bson/packet-key.js';
 import { toBson } from '../platform/mongo/bson/writer.js';
 import type { Write } from '../platform/mongo/driver/retryable-write.js';
+import { mapInSlices } from '../platform/slices.js';
 import { type Message, type Packet, type PacketSource, toPacket } from './packet.js';
 
 export interface PacketWrites {

@@ -1,9 +1,9 @@
 /** Creates the queues and budgets that divide shared resources fairly among callers. */
 
-import { type Budget, createBudget } from '../core/budget.js';
-import { createFairQueue, type FairQueue } from '../core/fair-queue.js';
 import { LIMITS } from '../core/limits.js';
 import type { ListCost } from '../core/list.js';
+import { type Budget, createBudget } from './budget.js';
+import { createFairQueue, type FairQueue } from './fair-queue.js';
 
 export interface Fairness {
   readonly listQueues: Readonly<Record<ListCost, FairQueue>>;

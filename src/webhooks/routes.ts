@@ -2,13 +2,13 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Entity } from '../core/entity.js';
 import { conflict } from '../core/errors.js';
-import type { FairQueue } from '../core/fair-queue.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
 import { getChangeable } from '../entities/write.js';
 import type { Requester } from '../packets/removals.js';
+import type { FairQueue } from '../platform/fair-queue.js';
 import { type BodyDeps, jsonBody } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';

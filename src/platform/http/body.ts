@@ -1,10 +1,10 @@
 /** Parses request bodies: JSON of a limited size, and forms at login. */
 import type { IncomingMessage } from 'node:http';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import type { Budget } from '../../core/budget.js';
 import { badRequest, unsupportedMediaType } from '../../core/errors.js';
-import type { FairQueue } from '../../core/fair-queue.js';
 import { LIMITS } from '../../core/limits.js';
+import type { Budget } from '../budget.js';
+import type { FairQueue } from '../fair-queue.js';
 import { callerOf } from './caller.js';
 import {
   type CheckedBytes,

@@ -5,10 +5,10 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Request } from 'express';
-import type { Budget } from '../../core/budget.js';
 import { badRequest, tooLarge } from '../../core/errors.js';
 import { JsonScan, type Piece } from '../../core/json-scan.js';
 import { LIMITS } from '../../core/limits.js';
+import type { Budget } from '../budget.js';
 
 /** Appears only in the log: the client is disconnected. */
 export const CLIENT_DISCONNECTED = 'the client disconnected before the end of the body';

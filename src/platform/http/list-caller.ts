@@ -1,7 +1,7 @@
 /** Binds list reads to their caller, for fair queueing, rate limiting and cancellation. */
 import type { Request, Response } from 'express';
-import type { Budget } from '../../core/budget.js';
 import { badRequest } from '../../core/errors.js';
+import type { Budget } from '../budget.js';
 import type { Database } from '../mongo/driver/client.js';
 import type { ListCaller, ListQueues } from '../mongo/driver/list-caller.js';
 import { withListRequest } from '../mongo/driver/list-queue.js';

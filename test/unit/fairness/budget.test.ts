@@ -1,7 +1,7 @@
 /** Memory that callers share. */
 import { describe, expect, test } from '@jest/globals';
-import { createBudget } from '../../../src/core/budget.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import { createBudget } from '../../../src/platform/budget.js';
 
 const LIMIT = { perCaller: 60, inAll: 100, little: 10, reserve: 20 };
 

@@ -1,7 +1,7 @@
 /** Who waits for whom when only so much is done at once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { createFairQueue, type FairQueue, type QueueLimits } from '../../../src/core/fair-queue.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import { createFairQueue, type FairQueue, type QueueLimits } from '../../../src/platform/fair-queue.js';
 
 const LONG_MS = 60_000;
 const AMPLE: QueueLimits = { atOnce: 10, perCaller: 10, waiting: 100, waitingPerCaller: 100, waitMs: LONG_MS };

@@ -1,9 +1,9 @@
 /** Limits the bytes of unsent responses, per caller and in total. */
 import type { Response } from 'express';
 import type { Caller } from '../../../core/access.js';
-import type { Budget } from '../../../core/budget.js';
 import type { ApiError } from '../../../core/errors.js';
 import { LIMITS } from '../../../core/limits.js';
+import type { Budget } from '../../budget.js';
 
 /** Counts the bytes of a response until it is sent. Returns an error if the response would exceed a limit. */
 export function countUnsentBytes(res: Response, bytes: number): ApiError | null {

@@ -1,7 +1,8 @@
 /** The caller of a list, with the queues and the budget that its list uses. */
-import type { Budget } from '../../../core/budget.js';
-import type { FairQueue } from '../../../core/fair-queue.js';
+
 import type { ListCost } from '../../../core/list.js';
+import type { Budget } from '../../budget.js';
+import type { FairQueue } from '../../fair-queue.js';
 
 export interface ListCaller {
   readonly userId: string;

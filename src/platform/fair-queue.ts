@@ -1,6 +1,6 @@
 /** A queue with bounded concurrency that serves callers round-robin, so that none waits for all work of another. */
-import { type ApiError, tooManyRequests, unavailable } from './errors.js';
-import { LIMITS } from './limits.js';
+import { type ApiError, tooManyRequests, unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface QueueLimits {
   /** Running work, in total and per caller. */

@@ -1,6 +1,6 @@
 /** Splits long synchronous work into slices and yields to the event loop between them. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { LIMITS } from './limits.js';
+import { LIMITS } from '../core/limits.js';
 
 /** Like `items.map(convert)`, without blocking the event loop. */
 export async function mapInSlices<Item, Result>(

@@ -1,6 +1,6 @@
 /** Bounds memory that callers share: per caller and in total. */
-import { type ApiError, tooManyRequests, unavailable } from './errors.js';
-import { LIMITS } from './limits.js';
+import { type ApiError, tooManyRequests, unavailable } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 
 export interface BudgetLimits {
   readonly perCaller: number;
