@@ -18,6 +18,7 @@ const DURATIONS: ReadonlyMap<string, string> = new Map([
   ['test/auth/login.test.ts', 'the times of issue that answers state'],
   ['test/auth/sessions.test.ts', 'the time of expiry that a cookie states'],
   ['test/webhooks/queue-limits.test.ts', 'the time of removal that a row states'],
+  ['test/unit/webhooks/name-lookup.test.ts', 'the order of lookups'],
 ]);
 
 const tests = sourceFiles('test');
