@@ -97,3 +97,10 @@ function fileOf(path: string, target: string): string {
   const [file = ''] = target.split('#');
   return file === '' ? path : join(dirname(path), file);
 }
+
+test('finds every file that the code map names', () => {
+  const text = readFileSync('src/README.md', 'utf8');
+  const named = [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+)`/g)].map(([, path]) => path as string);
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !existsSync(join('src', path)) && !existsSync(path))).toEqual([]);
+});
