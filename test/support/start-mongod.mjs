@@ -3,6 +3,7 @@
  * is the one that the embedded database finds.
  */
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, statfs } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +34,7 @@ export default async function startMongod() {
     cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
     log: quiet,
   });
+  const key = randomBytes(16).toString('hex');
   const set = await MongoMemoryReplSet.create({
     binary: { systemBinary: mongod.file, version: mongod.version },
     instanceOpts: [
@@ -44,6 +46,7 @@ export default async function startMongod() {
     ],
     replSet: {
       name: 'vigil',
+      auth: { enable: true, keyfileContent: key },
       storageEngine: 'wiredTiger',
       args: [
         '--wiredTigerCacheSizeGB',
@@ -56,9 +59,10 @@ export default async function startMongod() {
       spawn: libraryEnvironment(mongod.libraryFolder),
     },
   });
-  // Direct: tests put proxies before it, which a client that looks for the members of the set would pass by.
+  // Direct: tests put proxies before it, which a client that looks for the members of the set would pass by. As MongoDB's internal
+  // user: tests create and drop all others.
   const { port } = set.servers[0].instanceInfo;
-  process.env.TEST_MONGODB_URI = `mongodb://127.0.0.1:${port}/vigil?directConnection=true`;
+  process.env.TEST_MONGODB_URI = `mongodb://__system:${key}@127.0.0.1:${port}/vigil?directConnection=true&authSource=local&authMechanism=SCRAM-SHA-256`;
   globalThis.stopMongod = async () => {
     globalThis.stopMongod = undefined;
     await set.stop({ doCleanup: true, force: true });
