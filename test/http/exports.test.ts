@@ -2,8 +2,9 @@
 import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
-import { ObjectId } from 'mongodb';
+import { type Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';
+import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { useService } from '../support/fixture.js';
 
 const service = useService();
@@ -44,7 +45,7 @@ beforeAll(async () => {
   token = await service.tokenOf('admin', 'correct horse battery');
   objectId = (await service.admin('POST', 'objects', { id: 'tr-ück', name: 'Truck' })).body._id;
   const documents = Array.from({ length: PACKETS }, (_, nth) => ({
-    _id: new ObjectId(),
+    _id: toPacketKey(new ObjectId().toHexString(), new ObjectId(objectId)),
     _ts: (START + nth) * 1_000,
     time: START + Math.floor(nth / 3) * 1_000,
     online: true,
@@ -57,7 +58,7 @@ beforeAll(async () => {
     ...(nth === 7 && { text: '=1+1', nested: { a: [1, 'x,"y"'], b: null } }),
     ...(nth === 12_000 && { late: 'only here;=2+2' }),
   }));
-  await service.client.db().collection('packets').insertMany(documents);
+  await service.client.db().collection<{ _id: Binary }>('packets').insertMany(documents);
 });
 
 describe('an export', () => {

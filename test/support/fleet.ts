@@ -1,5 +1,6 @@
 /** Many objects at once, written into the database as the service stores them. */
 import { type Db, type Document, ObjectId } from 'mongodb';
+import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 
 export interface Fleet {
   /** The `_id`s of the objects, in the order of their numbers. */
@@ -42,7 +43,8 @@ export async function storePackets(db: Db, { ids, group }: Fleet, packetOf: (nth
   const packets = ids.map((_oid, nth) => {
     const { time = Date.now(), online = true, ...parameters } = packetOf(nth);
     const source = { _oid, id: `device-${nth}`, _gid: group };
-    return { _id: new ObjectId(), _ts: stampUs + nth, time, online, ...source, ...parameters };
+    const _id = toPacketKey(new ObjectId().toHexString(), _oid);
+    return { _id, _ts: stampUs + nth, time, online, ...source, ...parameters };
   });
   await store(db, 'packets', packets);
 }
