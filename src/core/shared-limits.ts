@@ -50,6 +50,7 @@ export const SHARED_LIMITS = {
   // After a subscription, its user's next one waits for this multiple of its duration.
   subscriptionRests: 1,
   // Checks of entities against schemas of added stores; after a check, the tenant's next one waits for a multiple of its time.
+  // One check runs at a time; so many writes may hold a place for one.
   checksAtOnce: 1_000,
   checksWaitingPerTenant: 100,
   checksPerCaller: 1,

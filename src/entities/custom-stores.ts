@@ -3,7 +3,6 @@
  * callers who may not use it: two groups in different branches may each have a store with the same name.
  */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
 import type { AccessFields, Scope } from '../core/access.js';
@@ -96,22 +95,9 @@ function createCompiler(checkTurns: FairQueue): Compile {
     // The users of a tenant share its turns in stores of the tenant; in a store of the root group, each user has turns.
     const [, tenant] = branch;
     return customStore(innerName(name as string, _id), (fields, userId) =>
-      checkTurns.run(tenant ?? userId, () => checkAlone(schema, fields)),
+      checkTurns.run(tenant ?? userId, async () => schema.check(fields)),
     );
   };
-}
-
-/** A shorter check holds up nothing else. */
-const BRIEF_MS = 1;
-
-/** After a check that took time, the event loop serves others before the next check begins. */
-async function checkAlone({ check }: Schema, fields: JsonObject): Promise<void> {
-  const startMs = performance.now();
-  try {
-    check(fields);
-  } finally {
-    if (performance.now() - startMs >= BRIEF_MS) await nextTurn();
-  }
 }
 
 /** The unique internal name of an added store, part of the name of its collection. */

@@ -1,4 +1,5 @@
 /** A queue with bounded concurrency that serves callers round-robin, so that none waits for all work of another. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ApiError, tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 
@@ -23,6 +24,9 @@ export interface FairQueue {
   /** To be called when the result of `mayStart` may have changed. */
   recheck(): void;
 }
+
+/** Shorter work holds up nothing else, and needs no rest. */
+const BRIEF_MS = 1;
 
 /** A caller's work. Idle accounts are dropped together, once there are many, never one by one. */
 interface Account {
@@ -65,13 +69,16 @@ class Queue {
     if (account.waiting.length === 0 && this.#canStart(account)) this.#begin(account);
     else await this.#wait(account, signal);
     const { rests = 0 } = this.limits;
-    const startMs = rests > 0 ? performance.now() : 0;
+    const startMs = performance.now();
     try {
       return await work();
     } finally {
+      const tookMs = rests > 0 ? performance.now() - startMs : 0;
+      // The event loop serves others before the next work starts. Only the work counts towards the rest.
+      if (tookMs >= BRIEF_MS) await nextTurn();
       this.#running--;
       account.running--;
-      if (rests > 0) this.#restFor(account, performance.now() - startMs);
+      if (rests > 0) this.#restFor(account, tookMs);
       if (this.#waiting > 0) this.startNext();
     }
   }
@@ -91,10 +98,9 @@ class Queue {
     }
   }
 
-  /** Work of less than 1 ms needs no rest. */
   #restFor(account: Account, tookMs: number): void {
     const { rests = 0 } = this.limits;
-    if (tookMs < 1) return;
+    if (tookMs < BRIEF_MS) return;
     account.restsUntilMs = performance.now() + rests * tookMs;
     this.#wake(account);
   }

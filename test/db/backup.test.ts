@@ -195,7 +195,7 @@ describe('a restore', () => {
     ['without its manifest', (folder) => rm(join(folder, 'manifest.json')), 'it has no manifest.json'],
     ['with a file missing', (folder) => rm(join(folder, 'users.bson.gz')), 'users.bson.gz is missing'],
     ['with a byte more', (folder) => appendFile(join(folder, 'users.bson.gz'), 'x'), 'is damaged'],
-    ['from before the first release', (folder) => change(folder, { schema: 3 }), 'before the first release'],
+    ['from before the first release', (folder) => change(folder, { schema: 0 }), 'before the first release'],
     ['of another format', (folder) => change(folder, { format: 2 }), 'has the format 2'],
     ['of a newer version', (folder) => change(folder, { schema: 99 }), 'a newer Vigil'],
   ];

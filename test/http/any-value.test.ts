@@ -226,7 +226,7 @@ test('acknowledges or refuses a subscription to a value of any kind', async () =
     const listener = await service.listen(token);
     for (const value of VALUES) {
       const given = JSON.parse(place.replace('?', () => value));
-      const answer = await listener.socket.timeout(30_000).emitWithAck('subscribe', given);
+      const answer = await listener.socket.timeout(60_000).emitWithAck('subscribe', given);
       expect({ given, success: answer.success }).toEqual({ given, success: expect.any(Boolean) });
       if (answer.success === false) expect(answer.code).toBe('400');
       listener.socket.emit('subscribe', given, given);

@@ -19,6 +19,9 @@ const DURATIONS: ReadonlyMap<string, string> = new Map([
   ['test/auth/sessions.test.ts', 'the time of expiry that a cookie states'],
   ['test/webhooks/queue-limits.test.ts', 'the time of removal that a row states'],
   ['test/unit/webhooks/name-lookup.test.ts', 'the order of lookups'],
+  ['test/unit/webhooks/breaker.test.ts', 'pauses by a clock of the test'],
+  ['test/unit/model/backoff.test.ts', 'pauses that a pure function returns'],
+  ['test/http/stalled-readers.test.ts', 'that a client reads for longer than a limit'],
 ]);
 
 const tests = sourceFiles('test');
@@ -37,12 +40,25 @@ function sleepersOf(file: File): ReadonlySet<string> {
   return new Set(['sleep', ...names]);
 }
 
+/** `resolve`, or a function that only calls something without arguments. */
+function isResolver({ type, params, body }: Node): boolean {
+  if (type === 'Identifier') return true;
+  const call = body as Node | undefined;
+  return (
+    type === 'ArrowFunctionExpression' &&
+    (params as unknown[]).length === 0 &&
+    call?.type === 'CallExpression' &&
+    (call.callee as Node).type === 'Identifier' &&
+    (call.arguments as unknown[]).length === 0
+  );
+}
+
 /** A call that lets time pass: `sleep(…)`, the promise of `setTimeout`, or `setTimeout(resolve, …)`. */
 function isSleep({ type, callee, arguments: given }: Node, sleepers: ReadonlySet<string>): boolean {
   if (type !== 'CallExpression') return false;
   const name = nameOf(callee as Node);
   const [first] = given as { expression: Node }[];
-  return sleepers.has(name) || (name === 'setTimeout' && first?.expression.type === 'Identifier');
+  return sleepers.has(name) || (name === 'setTimeout' && first !== undefined && isResolver(first.expression));
 }
 
 /** `toBeLessThan` and its like on what a clock says, or on what a name says is a duration. */
@@ -51,7 +67,9 @@ function isDurationVerdict({ type, callee }: Node, source: string): boolean {
   const name = nameOf((callee as Node).property as Node);
   return (
     /^to(Be(Less|Greater)Than(OrEqual)?|BeCloseTo)$/.test(name) &&
-    /performance\.now|Date\.now|\bms\b|elapsed|duration|latency|\btook/i.test(source)
+    /performance\.now|Date\.now|\bms\b|(elapsed|duration|latency|took|lasted|since|delay|pause|back)\w*(Ms|_MS)?\b/i.test(
+      source,
+    )
   );
 }
 
@@ -87,9 +105,10 @@ test('finds no verdict by the clock', () => {
 
 test('finds both in a file that has them', () => {
   const path = 'test/example.test.ts';
-  const text = 'await sleep(20); setTimeout(done, 20); expect(Date.now() - startMs).toBeLessThan(300);';
+  const text =
+    'await sleep(20); setTimeout(done, 20); setTimeout(() => done(), 20); expect(Date.now() - startMs).toBeLessThan(300); expect(lastedMs).toBeLessThan(8_000);';
   const file = { path, text };
   const nodes = nodesOf(parse(file).body).map(([node]) => node);
-  expect(nodes.filter((node) => isSleep(node, sleepersOf(file)))).toHaveLength(2);
-  expect(nodes.filter((node) => isDurationVerdict(node, sourceOf(file, node)))).toHaveLength(1);
+  expect(nodes.filter((node) => isSleep(node, sleepersOf(file)))).toHaveLength(3);
+  expect(nodes.filter((node) => isDurationVerdict(node, sourceOf(file, node)))).toHaveLength(2);
 });

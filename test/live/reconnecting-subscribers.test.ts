@@ -52,7 +52,7 @@ async function openSocket({ url }: TestService, token: string, since: string): P
   const received: string[] = [];
   let position = since;
   const settle = async (): Promise<void> => {
-    const answer = await listener.socket.timeout(30_000).emitWithAck('subscribe', {});
+    const answer = await listener.socket.timeout(60_000).emitWithAck('subscribe', {});
     for (const { name, payload } of listener.take()) received.push(toText(name, payload));
     position = answer.position;
   };

@@ -28,7 +28,7 @@ async function listen(credentials = ADMIN): Promise<Listener> {
   return listener;
 }
 
-/** One packet and one update of each object, and what each listener seen them. */
+/** One packet and one update of each object, and which of them each listener received. */
 async function receivedBy(...received: Listener[]): Promise<string[][]> {
   for (const { id } of [first, second]) {
     await service.admin('POST', `objects/${id}/packets`, {});

@@ -49,7 +49,7 @@ async function insist(attempt: () => Promise<unknown>): Promise<void> {
       return false;
     }
   };
-  await until(succeeds, 'its turn', 30_000);
+  await until(succeeds, 'its turn');
 }
 
 test('lists each migration file, in the order of the numbers', () => {
@@ -134,7 +134,7 @@ test('holds a lease in one process, renews it while it is held, and releases it'
   const leases = database.db.collection<{ _id: string; until: Date }>('installation');
   const untilOf = async () => (await leases.findOne({ _id: 'lease: test' }))?.until.getTime() ?? 0;
   const first = await untilOf();
-  await until(async () => (await untilOf()) > first + LEASE_MS, 'it was renewed', 30_000);
+  await until(async () => (await untilOf()) > first + LEASE_MS, 'it was renewed');
   expect([await acquireLease(database, 'test', LEASE_MS), lease?.lost.aborted]).toEqual([null, false]);
   await lease?.release();
   const other = await acquireLease(database, 'test', LEASE_MS);
@@ -142,7 +142,7 @@ test('holds a lease in one process, renews it while it is held, and releases it'
   await other?.release();
 });
 
-describe('a start is refused', () => {
+describe('a start', () => {
   const isListed = (message: string): boolean =>
     readTable(readSection('docs/operations/troubleshooting.md', 'Troubleshooting'))
       .flatMap(([cell]) => readCode(cell))
@@ -151,13 +151,8 @@ describe('a start is refused', () => {
   test.each([
     ['on the data of a newer version', [{ _id: 'schema', version: 99, applied: [] }], 'used by a newer Vigil'],
     ['on data that has no version', [{ _id: 'first start' }], 'from before the first release'],
-    [
-      'on data that began with a version before the first release',
-      [{ _id: 'schema', version: FIRST_VERSION, applied: [{ name: '0002-packet-keys', time: 5 }] }],
-      'from before the first release',
-    ],
     ['where a restore is unfinished', [{ _id: 'restoring' }], 'run it again with --replace'],
-  ])('refuses %s', async (_, marks, why) => {
+  ])('is refused %s', async (_, marks, why) => {
     const uri = testUri();
     const { db } = await connect(uri);
     await db.collection<{ _id: string }>('installation').insertMany(marks);

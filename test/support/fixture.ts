@@ -240,7 +240,7 @@ export function openListener(
     take: () => received.splice(0),
     received: () => received,
     async subscribe(narrowing) {
-      const { position, ...answer } = await socket.timeout(30_000).emitWithAck('subscribe', narrowing);
+      const { position, ...answer } = await socket.timeout(60_000).emitWithAck('subscribe', narrowing);
       if (answer.success) narrowings.set(listener, narrowing);
       return answer;
     },

@@ -60,8 +60,8 @@ async function send(request: HttpRequest, mayAskLogin = true): Promise<HttpAnswe
   } catch (error) {
     if (!(error instanceof VigilError)) throw error;
     isOffline.value = error.status === 0;
-    if (error.status !== 401 || !mayAskLogin) throw error;
-    await askLogin?.();
+    if (error.status !== 401 || !mayAskLogin || askLogin === undefined) throw error;
+    await askLogin();
     return send(request, false);
   }
 }

@@ -6,8 +6,8 @@ import { mapDriverErrors } from '../driver/errors.js';
 import { acquireLease, type Lease } from '../driver/lease.js';
 import type { Migration } from './migrations/migration.js';
 
-/** The schema version of the first release. Data of the versions before it cannot be read. */
-export const FIRST_VERSION = 4;
+/** The schema version of the first release. */
+export const FIRST_VERSION = 1;
 /** In order of their numbers; the first one leads to the version after `FIRST_VERSION`. Released migrations never change. */
 export const MIGRATIONS: readonly Migration[] = [];
 export const NEWEST_VERSION = FIRST_VERSION + MIGRATIONS.length;
@@ -20,7 +20,7 @@ export const RESTORING = 'restoring';
 
 /**
  * Migrates the database. Throws 503 while another instance migrates it. Throws an error for the operator when a newer version has
- * used the database, when its data is older than the first release, or when a restore is unfinished.
+ * used the database, when its data has no version, or when a restore is unfinished.
  */
 export async function migrate(
   database: Database,
@@ -54,9 +54,8 @@ async function readVersion(database: Database, known: number): Promise<number> {
     await mapDriverErrors(() => installation.updateOne({ _id: SCHEMA }, newest, { upsert: true }));
     return known;
   }
-  const { version = 0, applied = [] } = found.find(({ _id }) => _id === SCHEMA) ?? {};
-  // The version with which the database began.
-  if (version - applied.length < FIRST_VERSION) {
+  const { version = 0 } = found.find(({ _id }) => _id === SCHEMA) ?? {};
+  if (version < FIRST_VERSION) {
     throw new Error('This database is from before the first release of Vigil, and cannot be read: use an empty one');
   }
   if (version <= known) return version;
