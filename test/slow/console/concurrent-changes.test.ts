@@ -6,6 +6,7 @@ import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { connectDevice, createObject } from '../../support/mqtt-device.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -125,6 +126,11 @@ test('keeps in the log what its filter shows while thousands of other packets ar
   await page.getByRole('searchbox').fill('quiet');
   const send = (step: number) => service.admin('POST', 'objects/quiet/packets', { step });
   const row = (step: number) => page.locator('.log-row', { hasText: `"step":${step}` });
+  const isReceiving = async (): Promise<boolean> => {
+    await send(0);
+    return (await row(0).count()) > 0;
+  };
+  await until(isReceiving, 'the page to receive live events');
   await send(1);
   await row(1).waitFor();
   await sendNoise();
