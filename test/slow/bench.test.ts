@@ -51,7 +51,7 @@ test('measures the console in a browser, and prints the bar of each value', asyn
         .join(' ') ?? [],
   );
   const fleet = ['≤ 25', '≤ 100', '≤ 25', '≤ 100', '≤ 60', '≤ 60'];
-  const many = ['≤ 1,500', '≤ 100', '≥ 55'];
-  const starts = ['≤ 1,000', '≤ 1,500', '≤ 1,000', '≤ 1,500'];
+  const many = ['≤ 1,500', '≤ 200', '≥ 55'];
+  const starts = ['≤ 2,500', '≤ 200', '≤ 2,500', '≤ 200'];
   expect(bars).toEqual(['≤ 3,000', '≤ 300', '≤ 60', '≤ 60', '≤ 520', ...starts, '≥ 55', ...fleet, ...many]);
 }, 600_000);
