@@ -21,7 +21,13 @@ afterEach(async () => {
 });
 
 async function create(page: Page, id: string): Promise<void> {
-  await page.getByLabel('Id', { exact: true }).fill(id);
+  const field = page.getByLabel('Id', { exact: true });
+  // The proposed id may change while objects are loaded, even between the steps of `fill`.
+  const isTyped = async (): Promise<boolean> => {
+    await field.fill(id);
+    return (await field.inputValue()) === id;
+  };
+  await until(isTyped, `the id ${id} to be typed`);
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('button', { name: 'Simulate a drive' }).waitFor();
 }
