@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
+import { typeId } from '../../support/browser/object-form.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -21,13 +22,7 @@ afterEach(async () => {
 });
 
 async function create(page: Page, id: string): Promise<void> {
-  const field = page.getByLabel('Id', { exact: true });
-  // The proposed id may change while objects are loaded, even between the steps of `fill`.
-  const isTyped = async (): Promise<boolean> => {
-    await field.fill(id);
-    return (await field.inputValue()) === id;
-  };
-  await until(isTyped, `the id ${id} to be typed`);
+  await typeId(page, id);
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('button', { name: 'Simulate a drive' }).waitFor();
 }
