@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { logIn } from '../../../scripts/bench/console-pages.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
+import { typeId } from '../../support/browser/object-form.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
@@ -41,7 +42,7 @@ test('leads from the login to the own packet on the map in few clicks', async ()
 
 test('gives a command with a token that works as it is pasted', async () => {
   const page = await browser.openAs('/welcome');
-  await page.getByLabel('Id', { exact: true }).fill('pasted');
+  await typeId(page, 'pasted');
   await page.getByRole('button', { name: 'Create' }).click();
   const text = await page.getByRole('region', { name: 'curl' }).textContent();
   // From then on the page notices a first packet.
