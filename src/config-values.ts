@@ -32,12 +32,31 @@ export const secrets = list.check((context) => {
   }
 });
 
-export const origins = list.check((context) => {
-  for (const origin of context.value) {
-    if (URL.canParse(origin) && new URL(origin).origin === origin && origin !== 'null') continue;
-    context.issues.push({ code: 'custom', input: '', message: 'expected origins, such as https://crm.example' });
-  }
-});
+/** Origins of web servers: `https://tiles.example`. */
+export const webOrigins = toOrigins(isWebOrigin, 'expected origins, such as https://crm.example');
+
+/** Origins of pages, also of those inside apps, which no web server sends: `capacitor://localhost`, `ionic://localhost`, `file://`. */
+export const pageOrigins = toOrigins(
+  (origin) => isWebOrigin(origin) || isAppOrigin(origin),
+  'expected origins, such as https://crm.example or capacitor://localhost',
+);
+
+function toOrigins(isOrigin: (text: string) => boolean, message: string) {
+  return list.check((context) => {
+    for (const origin of context.value) {
+      if (!isOrigin(origin)) context.issues.push({ code: 'custom', input: '', message });
+    }
+  });
+}
+
+function isWebOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text && text !== 'null';
+}
+
+/** RFC 6454, 6.2: a scheme and, but for `file://`, a host. URLs of such schemes have the origin `null`, so it is compared as text. */
+function isAppOrigin(text: string): boolean {
+  return /^(?!https?:|wss?:|ftp:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]*(:\d{1,5})?$/.test(text);
+}
 
 /** A file of map tiles. */
 export const tilesFile = z.string().regex(/\.pmtiles$/, 'expected a file that ends with .pmtiles');

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { count, duration, list, origins, port, secrets, tilesFile } from './config-values.js';
+import { count, duration, list, pageOrigins, port, secrets, tilesFile, webOrigins } from './config-values.js';
 import { LIMITS } from './core/limits.js';
 import { type Network, parseNetworks } from './webhooks/address-policy.js';
 
@@ -107,7 +107,7 @@ const VARIABLES = z.object({
   SESSION_LIFETIME: duration(LIMITS.sessionLifetimeMaxMs).default(12 * 3_600_000),
   TOKEN_LIFETIME: duration(LIMITS.tokenLifetimeMaxMs).default(24 * 3_600_000),
   TRUST_PROXY: list.optional(),
-  CORS_ORIGINS: origins.default([]),
+  CORS_ORIGINS: pageOrigins.default([]),
   LIVE_CONNECTIONS_PER_USER: count.default(100),
   LIVE_CONNECTIONS_PER_ADDRESS: count.default(1_000),
   WEBHOOK_NETWORKS: z
@@ -116,7 +116,7 @@ const VARIABLES = z.object({
     .refine((text) => parseNetworks(text) !== null, 'expected networks, such as 10.0.0.0/8')
     .transform((text) => parseNetworks(text) ?? []),
   MAP_STYLE_URL: z.url({ protocol: /^https?$/, error: 'expected http:// or https://' }).optional(),
-  MAP_ORIGINS: origins.default([]),
+  MAP_ORIGINS: webOrigins.default([]),
   MAP_TILES: tilesFile.optional(),
   LOG_LEVEL: z.enum(LEVELS, `expected one of ${LEVELS.join(', ')}`).default('info'),
   LOG_FORMAT: z.enum(['pretty', 'json'], 'expected pretty or json').optional(),

@@ -1,4 +1,7 @@
 /** Decides which web pages may send a browser's cookie: our own, and origins that the operator lists. */
+import { parse } from 'cookie';
+import type { Credentials } from './identify.js';
+import { SESSION_COOKIE } from './sessions.js';
 
 /** Headers of a request, as Node gives them. */
 export interface OriginHeaders {
@@ -20,4 +23,10 @@ export function isTrustedOrigin(headers: OriginHeaders, scheme: string, allowed:
   if (host === undefined || !URL.canParse(own) || !URL.canParse(origin)) return false;
   // Browsers send `null` for pages without an origin.
   return new URL(origin).origin === new URL(own).origin && new URL(own).origin !== 'null';
+}
+
+/** Whether credentials are a session's cookie. Browsers send it by themselves for any page; a token is sent only by those who know it. */
+export function hasOnlyCookie({ authorization, cookie }: Credentials): boolean {
+  if (authorization !== undefined && authorization !== '') return false;
+  return cookie !== undefined && parse(cookie)[SESSION_COOKIE] !== undefined;
 }

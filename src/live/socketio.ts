@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Server, type Socket } from 'socket.io';
 import type { Identify } from '../accounts/identify.js';
-import { isTrustedOrigin } from '../accounts/origin.js';
+import { hasOnlyCookie, isTrustedOrigin } from '../accounts/origin.js';
 import { toApiError } from '../core/errors.js';
 import {
   type EventBatch,
@@ -92,9 +92,9 @@ function createServer(
     );
   type Decide = (error: string | null | undefined, allowed: boolean) => void;
   const allow = async (req: IncomingMessage, decide: Decide): Promise<void> => {
-    // CORS does not apply to WebSockets, so foreign origins are refused here.
+    // CORS does not apply to WebSockets, so foreign origins are refused here, unless they send a token instead of the cookie.
     const isFull = io.engine.clientsCount >= LIMITS.socketsPerProcess;
-    const isOurs = !isFull && isTrustedOrigin(req.headers, schemeOf(req), corsOrigins);
+    const isOurs = !isFull && (!hasOnlyCookie(req.headers) || isTrustedOrigin(req.headers, schemeOf(req), corsOrigins));
     decide(null, isOurs && (await isWithinRate(networkOf(addressOf(req)))) && (await unauthenticated.mayConnect(req)));
   };
   const io = new Server(httpServer, {

@@ -149,7 +149,9 @@ describe('with listed origins', () => {
   let listed: TestService;
   let cookie: string;
   beforeAll(async () => {
-    listed = await startTestService({ env: { CORS_ORIGINS: `${GOOD}, https://other.example:8443` } });
+    listed = await startTestService({
+      env: { CORS_ORIGINS: `${GOOD}, https://other.example:8443, capacitor://localhost` },
+    });
     cookie = await openSession(listed, ADMIN);
   });
   afterAll(() => listed.stop());
@@ -165,7 +167,7 @@ describe('with listed origins', () => {
     });
 
   test('accepts reads and writes of their pages with the cookie', async () => {
-    for (const origin of [GOOD, 'https://other.example:8443']) {
+    for (const origin of [GOOD, 'https://other.example:8443', 'capacitor://localhost']) {
       const answer = await withCookie(listed, cookie)('POST', 'labels', { name: 'x' }, { Origin: origin });
       expect([answer.status, corsOf(answer)]).toEqual([200, [origin, 'true']]);
       expect(answer.headers.vary).toMatch(/\bOrigin\b/);
@@ -306,7 +308,31 @@ describe('live events', () => {
     expect(await handshake(service.url, { Origin: service.url, Cookie: cookie })).toBe('open');
     expect(await handshake(service.url, { Cookie: cookie })).toBe('open');
   });
+
+  test.each(['capacitor://localhost', 'ionic://localhost', 'file://', 'null', 'https://crm.example'])(
+    'accepts a token from pages of %s, which send no cookie',
+    async (origin) => {
+      const { token } = (await service.as(null)('POST', 'auth/token', ADMIN)).body;
+      const balancer = 'AWSALB=of-a-load-balancer';
+      expect(await handshake(service.url, { Origin: origin, Authorization: `Bearer ${token}` })).toBe('open');
+      expect(await connectWithToken(service.url, { Origin: origin, Cookie: balancer }, token)).toMatch(/^40\{"sid"/);
+      expect(await connectWithToken(service.url, { Origin: origin }, 'wrong')).toMatch(/^44\{/);
+    },
+  );
 });
+
+/** What a newer client receives that sends its token after the handshake, as pages do, which cannot set headers. */
+function connectWithToken(url: string, headers: Record<string, string>, token: string): Promise<string> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/socket.io/?EIO=4&transport=websocket`, { headers });
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.on('message', (data) => {
+      if (String(data).startsWith('0')) return socket.send(`40${JSON.stringify({ token })}`);
+      socket.terminate();
+      resolve(String(data));
+    });
+  });
+}
 
 describe('headers', () => {
   test('sets the security headers on every answer, and hides the server software', async () => {
