@@ -11,7 +11,10 @@ const WRITTEN: readonly ErrorStatus[] = [...ADMITTED, 409, 413, 415];
 const ID: Part = { type: 'string', pattern: '^[0-9a-f]{24}$' };
 const TIME: Part = { type: 'integer', description: 'Milliseconds since the epoch' };
 const STATUS: Part = { type: ['integer', 'null'], description: 'The HTTP status of the last answer, if there was one' };
-const ERROR: Part = { type: ['string', 'null'], description: 'Why there was no answer' };
+const ERROR: Part = {
+  type: ['string', 'null'],
+  description: 'Why there was no answer, or the address that it redirects to',
+};
 const ANSWER: Part = { type: 'string', description: 'The beginning of the last answer' };
 const MS: Part = { type: 'integer', description: 'The duration of the last attempt' };
 

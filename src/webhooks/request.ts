@@ -6,11 +6,14 @@ import type { Network } from './address-policy.js';
 import { checkLiteral, createLookup } from './addresses.js';
 import type { Resolve } from './names.js';
 
+/** How much of an address that a receiver redirects to is shown. */
+const REDIRECT_CHARACTERS = 200;
+
 /** What became of a request. */
 export interface RequestOutcome {
   /** The status of the answer; null where there was none, or not all of it. */
   readonly status: number | null;
-  /** What went wrong, for a person; null where the answer came. */
+  /** What went wrong, for a person; null where the answer says it. */
   readonly error: string | null;
   /** The beginning of the answer. */
   readonly answer: string;
@@ -86,15 +89,15 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
   };
 }
 
-type Answer = Pick<RequestOutcome, 'status' | 'answer' | 'retryAfterMs'>;
+type Answer = Pick<RequestOutcome, 'status' | 'error' | 'answer' | 'retryAfterMs'>;
 
 function exchange(send: typeof sendHttps, url: URL, options: RequestOptions, body: Buffer): Promise<Answer> {
   return new Promise((fulfil, reject) => {
     const request = send(url, options, (response) => {
-      readAnswer(response).then(
-        (answer) => fulfil({ ...answer, status: response.statusCode ?? null, retryAfterMs: retryAfterOf(response) }),
-        reject,
-      );
+      readAnswer(response).then((answer) => {
+        const status = response.statusCode ?? null;
+        fulfil({ ...answer, status, error: redirectOf(response, url), retryAfterMs: retryAfterOf(response) });
+      }, reject);
     });
     request.on('error', reject);
     request.end(body);
@@ -119,6 +122,15 @@ function retryAfterOf({ headers }: IncomingMessage): number | null {
   if (text === undefined) return null;
   const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LIMITS.webhookRetryAfterMaxMs) : null;
+}
+
+/** Says where a receiver redirects to, without what may be secret in that address; null for all other answers. */
+function redirectOf({ statusCode = 0, headers: { location } }: IncomingMessage, url: URL): string | null {
+  if (statusCode < 300 || statusCode > 399 || location === undefined) return null;
+  const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
+  const isWeb = target?.protocol === 'http:' || target?.protocol === 'https:';
+  const named = target !== null && isWeb ? `${target.origin}${target.pathname}` : 'another address';
+  return `the receiver redirects to ${named.slice(0, REDIRECT_CHARACTERS)}; redirects are not followed: enter the final address as url`;
 }
 
 /** An explanation that reveals nothing about the service itself. */

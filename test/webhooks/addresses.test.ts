@@ -262,10 +262,38 @@ test.each([301, 302, 303, 307, 308])('follows no redirect with status %i', async
   const redirecting = createServer((_req, res) => void res.writeHead(status, { Location: urlOf('127.0.0.1') }).end());
   await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.3', resolve));
   const { port: from } = redirecting.address() as AddressInfo;
-  expect((await send(`http://127.0.0.3:${from}/`, undefined, '127.0.0.3')).status).toBe(status);
+  const outcome = await send(`http://127.0.0.3:${from}/`, undefined, '127.0.0.3');
+  expect(outcome).toMatchObject({ status, error: expect.stringContaining(`redirects to ${urlOf('127.0.0.1')}`) });
   expect(attempts).toEqual([]);
   redirecting.closeAllConnections();
   await new Promise((resolve) => redirecting.close(resolve));
+});
+
+test.each([
+  ['/hook/', 'redirects to http://127.0.0.3:PORT/hook/; redirects are not followed'],
+  ['https://new.example/hook?token=secret#part', 'redirects to https://new.example/hook; redirects are not followed'],
+  ['https://user:secret@new.example/', 'redirects to https://new.example/; redirects are not followed'],
+  [`https://new.example/${'x'.repeat(5_000)}`, `redirects to https://new.example/${'x'.repeat(180)}; redirects`],
+  ['javascript:alert(1)', 'redirects to another address; redirects are not followed'],
+  ['https://[', 'redirects to another address; redirects are not followed'],
+])('says that the receiver redirects, and to which address: %s', async (location, said) => {
+  const redirecting = createServer((_req, res) => void res.writeHead(301, { Location: location }).end());
+  await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.3', resolve));
+  const { port: from } = redirecting.address() as AddressInfo;
+  const { error } = await send(`http://127.0.0.3:${from}/`, undefined, '127.0.0.3');
+  expect(error).toContain(said.replace('PORT', String(from)));
+  expect(error).not.toContain('secret');
+  redirecting.closeAllConnections();
+  await new Promise((resolve) => redirecting.close(resolve));
+});
+
+test('says nothing of a redirect where an answer has no other address', async () => {
+  const unmoved = createServer((_req, res) => void res.writeHead(304).end());
+  await new Promise<void>((resolve) => unmoved.listen(0, '127.0.0.3', resolve));
+  const { port: from } = unmoved.address() as AddressInfo;
+  expect(await send(`http://127.0.0.3:${from}/`, undefined, '127.0.0.3')).toMatchObject({ status: 304, error: null });
+  unmoved.closeAllConnections();
+  await new Promise((resolve) => unmoved.close(resolve));
 });
 
 test('sends nothing for a request that was ended before it began', async () => {
