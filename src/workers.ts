@@ -92,7 +92,7 @@ export function createWorkers(parts: WorkerParts): Workers {
     },
     async start() {
       await webhooks.start();
-      engine.start();
+      await engine.start();
     },
     stats() {
       const { running, open, waiting } = webhooks.stats();

@@ -26,12 +26,6 @@ export interface CatchUpParts {
 /** Resolves when all partitions are live or lost. Throws when reading the history fails: the caller starts again with the rest. */
 export async function catchUp(parts: CatchUpParts, given: readonly Holding[]): Promise<void> {
   const behind = new Map(given.filter(isOurs).map((holding) => [holding.hold.index, holding]));
-  for (const holding of behind.values()) {
-    // Never processed: it starts now.
-    if (holding.planned !== null) continue;
-    holding.planned = parts.livePosition();
-    holding.position = holding.planned;
-  }
   const first = earliestOf(behind);
   if (first === null) return;
   const history = await parts.openHistory(first);
@@ -68,7 +62,7 @@ function forgetLost(wanted: Map<number, Holding>): void {
 
 const isOurs = ({ hold, isLive }: Holding): boolean => !isLive && !hold.lost.aborted;
 
-const isBefore = ({ planned }: Holding, position: string): boolean => planned === null || isAfter(position, planned);
+const isBefore = ({ planned }: Holding, position: string): boolean => isAfter(position, planned);
 
 /** Takes effect at once: the live feed plans every later change for these partitions. */
 function join(behind: ReadonlyMap<number, Holding>): void {
@@ -76,15 +70,15 @@ function join(behind: ReadonlyMap<number, Holding>): void {
 }
 
 function earliestOf(behind: ReadonlyMap<number, Holding>): string | null {
-  const positions = [...behind.values()].flatMap(({ planned }) => planned ?? []);
+  const positions = [...behind.values()].map(({ planned }) => planned);
   return positions.length === 0 ? null : positions.reduce((first, one) => (isAfter(first, one) ? one : first));
 }
 
 /** The partitions whose history is gone: those with the earliest positions. */
 async function findLost({ openHistory }: CatchUpParts, behind: readonly Holding[]): Promise<readonly Holding[]> {
-  const inOrder = [...behind].sort((a, b) => (isBefore(a, b.planned as string) ? -1 : 1));
+  const inOrder = [...behind].sort((a, b) => (isBefore(a, b.planned) ? -1 : 1));
   for (const [index, { planned }] of inOrder.entries()) {
-    const history = index === 0 ? null : await openHistory(planned as string);
+    const history = index === 0 ? null : await openHistory(planned);
     if (history === null) continue;
     // A generator closes its cursor only if it was started.
     for await (const _ of history) break;
@@ -97,7 +91,7 @@ async function findLost({ openHistory }: CatchUpParts, behind: readonly Holding[
 async function refill(parts: CatchUpParts, lost: readonly Holding[]): Promise<void> {
   const position = parts.livePosition();
   const wanted = new Map(lost.map((holding) => [holding.hold.index, holding]));
-  const positionMs = Math.min(...lost.map(({ planned }) => secondsOf(planned as string) * 1_000));
+  const positionMs = Math.min(...lost.map(({ planned }) => secondsOf(planned) * 1_000));
   // Packets get their time before they are stored, from another clock.
   const fromMs = positionMs - LIMITS.refillMarginMs;
   const toMs = parts.now() + LIMITS.refillMarginMs;

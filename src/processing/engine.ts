@@ -15,6 +15,7 @@ import { createCommits } from './commit.js';
 import { type Committer, createCommitter } from './committer.js';
 import { addTasks, areFull, type Holding, type PlannedTask, pushTasks } from './holding.js';
 import { type Leases, startLeases } from './leases.js';
+import { createPartitions } from './partitions.js';
 import type { Processor, Task } from './processor.js';
 
 const FIRST_PAUSE_MS = 50;
@@ -36,7 +37,8 @@ export interface Engine {
   apply(change: Change): void | Promise<void>;
   /** Up to where the live feed has come. */
   position(): string;
-  start(): void;
+  /** Creates the partitions, and takes its share of them from then on. Throws 503. */
+  start(): Promise<void>;
   stats(): EngineStats;
   /** Gives back every partition. */
   stop(): Promise<void>;
@@ -75,7 +77,9 @@ export function createEngine(options: EngineOptions): Engine {
     begin: (position) => begin(state, position),
     apply: (change) => apply(state, change),
     position: () => state.begun.position,
-    start() {
+    async start() {
+      const position = state.begun.position;
+      await createPartitions(options.database, { count: LIMITS.partitions, position });
       leases ??= startLeases({
         database: options.database,
         owner,
@@ -84,7 +88,6 @@ export function createEngine(options: EngineOptions): Engine {
         onLost,
         log: options.log,
         idlePosition: (holding) => idlePosition(state, holding),
-        livePosition: () => state.begun.position,
         onTaken: (taken) => acquire(state, taken),
         leave: (left) => leave(state, left),
         onRenewed: committer.wake,
@@ -123,7 +126,7 @@ function begin(state: State, position: string): void {
 /** What comes after the change that the live feed is done with is read from the history. */
 function leaveFeed({ done }: State, holding: Holding): void {
   holding.isLive = false;
-  if (holding.planned === null || isAfter(done.position, holding.planned)) holding.planned = done.position;
+  if (isAfter(done.position, holding.planned)) holding.planned = done.position;
 }
 
 function apply(state: State, change: Change): void | Promise<void> {
@@ -230,8 +233,8 @@ function catchUpParts(state: State): Parameters<typeof catchUp>[0] {
 /** With no task left, everything is done that the live feed is done with, or that was read of the history. */
 function idlePosition({ done }: State, { isLive, tasks, isCommitting, position, planned }: Holding): string | null {
   const doneTo = isLive ? done.position : planned;
-  if (doneTo === null || tasks.length > 0 || isCommitting) return null;
-  return position === null || isAfter(doneTo, position) ? doneTo : null;
+  if (tasks.length > 0 || isCommitting) return null;
+  return isAfter(doneTo, position) ? doneTo : null;
 }
 
 function dropHolding(holdings: Map<number, Holding>, holding: Holding): void {

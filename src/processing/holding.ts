@@ -18,10 +18,10 @@ export interface Holding {
   heldUntilMs: number;
   /** Whether it gets its tasks from the live feed; otherwise out of the history. */
   isLive: boolean;
-  /** Everything up to here is committed; null where nothing ever was. */
-  position: string | null;
+  /** Everything up to here is committed. */
+  position: string;
   /** Everything up to here was planned. */
-  planned: string | null;
+  planned: string;
   commits: number;
   lastNumber: number;
   readonly tasks: PlannedTask[];
@@ -58,7 +58,7 @@ export function createHolding({ index, epoch, position, commits, lastNumber }: S
 
 /** Adds the tasks of one change, once. */
 export function addTasks(holding: Holding, position: string, tasks: readonly PlannedTask[]): void {
-  if (holding.planned !== null && !isAfter(position, holding.planned)) return;
+  if (!isAfter(position, holding.planned)) return;
   pushTasks(holding, tasks);
   holding.planned = position;
 }

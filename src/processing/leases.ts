@@ -6,7 +6,6 @@ import { findBalance } from './balance.js';
 import type { Commits } from './commit.js';
 import { createHolding, type Holding } from './holding.js';
 import {
-  createPartitions,
   type Membership,
   type Renewal,
   releasePartitions,
@@ -23,8 +22,6 @@ export interface LeaseOptions {
   readonly holdings: Map<number, Holding>;
   /** The position up to which a partition without tasks is complete; null if unknown. */
   readonly idlePosition: (holding: Holding) => string | null;
-  /** The first position of a partition that nobody owned yet. */
-  readonly livePosition: () => string;
   readonly onTaken: (taken: readonly Holding[]) => void;
   readonly onLost: (holding: Holding) => void;
   /** Called after each renewal: commits can continue. */
@@ -42,10 +39,8 @@ export interface Leases {
 export function startLeases(options: LeaseOptions): Leases {
   const stopping = new AbortController();
   const run = async (): Promise<void> => {
-    for (let isCreated = false; !stopping.signal.aborted; ) {
+    while (!stopping.signal.aborted) {
       try {
-        if (!isCreated) await createPartitions(options.database, LIMITS.partitions);
-        isCreated = true;
         await tick(options, stopping.signal);
       } catch (error) {
         options.log.warn({ err: error }, 'failed to renew leases; retrying');
@@ -106,14 +101,10 @@ function noteRenewed(
   if (position !== null && stored.position === position) holding.position = position;
 }
 
-async function takeFree(
-  { database, owner, holdings, livePosition, onTaken }: LeaseOptions,
-  take: readonly number[],
-): Promise<void> {
+async function takeFree({ database, owner, holdings, onTaken }: LeaseOptions, take: readonly number[]): Promise<void> {
   const askedMs = performance.now();
   const leaseMs = LIMITS.partitionLeaseMs;
-  const start = livePosition();
-  const asked = take.map((index) => takePartition(database, owner, { index, leaseMs, start }));
+  const asked = take.map((index) => takePartition(database, owner, { index, leaseMs }));
   const found = await Promise.allSettled(asked);
   const stored = found.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));
   const taken = stored.map(createHolding);

@@ -12,8 +12,8 @@ export interface StoredPartition {
   readonly index: number;
   readonly owner: string | null;
   readonly epoch: number;
-  /** Everything up to here is done; null where nothing ever was. */
-  readonly position: string | null;
+  /** Everything up to here is done. */
+  readonly position: string;
   /** Grows with every commit. */
   readonly commits: number;
   /** The last number that an output was given. */
@@ -32,7 +32,7 @@ interface PartitionDocument {
   owner: string | null;
   epoch: number;
   until: Date;
-  position: string | null;
+  position: string;
   commits: number;
   lastNumber: number;
 }
@@ -47,14 +47,24 @@ interface InstanceDocument {
 export const partitionsOf = ({ db }: Database) => db.collection<PartitionDocument>('partitions');
 const instancesOf = ({ db }: Database) => db.collection<InstanceDocument>('processors');
 
-const FREE = { owner: null, epoch: 0, until: new Date(0), position: null, commits: 0, lastNumber: 0 };
+const FREE = { owner: null, epoch: 0, until: new Date(0), commits: 0, lastNumber: 0 };
 
-/** Makes the partitions that are not there yet. */
-export async function createPartitions(database: Database, count: number): Promise<void> {
+/**
+ * Creates the partitions that do not exist yet. Their first owners, which may take them much later, begin at this position: it
+ * must be before everything that is acknowledged.
+ */
+export async function createPartitions(
+  database: Database,
+  { count, position }: { count: number; position: string },
+): Promise<void> {
   const operations = Array.from({ length: count }, (_, index) => ({
-    updateOne: { filter: { _id: index }, update: { $setOnInsert: FREE }, upsert: true },
+    updateOne: { filter: { _id: index }, update: { $setOnInsert: { ...FREE, position } }, upsert: true },
   }));
-  await mapDriverErrors(() => partitionsOf(database).bulkWrite(operations, { ordered: false }));
+  await mapDriverErrors(async () => {
+    await partitionsOf(database).bulkWrite(operations, { ordered: false });
+    // Versions in development created partitions without one.
+    await partitionsOf(database).updateMany({ _id: { $gte: 0 }, position: { $type: 'null' } }, { $set: { position } });
+  });
 }
 
 export interface Renewal {
@@ -133,15 +143,14 @@ const toPartition = (stored: PartitionDocument & { isOver: boolean }): StoredPar
   isFree: stored.isOver,
 });
 
-/** Takes a partition whose lease is over, its first owner from `start` on; null where somebody else was quicker. */
+/** Takes a partition whose lease is over; null where another instance was quicker. */
 export async function takePartition(
   database: Database,
   owner: string,
-  { index, leaseMs, start }: { index: number; leaseMs: number; start: string },
+  { index, leaseMs }: { index: number; leaseMs: number },
 ): Promise<StoredPartition | null> {
   const free = { _id: index, $expr: IS_OVER };
-  const position = { $ifNull: ['$position', { $literal: start }] };
-  const taken = { owner, epoch: { $add: ['$epoch', 1] }, until: { $add: ['$$NOW', leaseMs] }, position };
+  const taken = { owner, epoch: { $add: ['$epoch', 1] }, until: { $add: ['$$NOW', leaseMs] } };
   // One that was taken when nobody waits for that any more would be nobody's.
   const options = { returnDocument: 'after', maxTimeMS: Math.floor(leaseMs / 2) } as const;
   const found = await mapDriverErrors(() => partitionsOf(database).findOneAndUpdate(free, [{ $set: taken }], options));

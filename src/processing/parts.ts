@@ -79,7 +79,7 @@ export async function preparePart(
     if (own.length > 0) outputs.push(await processor.prepare(holding.hold, own, nextNumber));
   }
   const isDone = ({ task }: PlannedTask): boolean => task.position !== null && task.position !== next?.task.position;
-  const position = taken.findLast(isDone)?.task.position ?? holding.position ?? '';
+  const position = taken.findLast(isDone)?.task.position ?? holding.position;
   const { epoch, commits } = holding;
   return {
     holding,

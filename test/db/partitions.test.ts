@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await partitionsOf(database).deleteMany({});
-  await createPartitions(database, 1);
+  await createPartitions(database, { count: 1, position: 'start' });
 });
 afterAll(async () => {
   await client.db().dropDatabase();
@@ -35,29 +35,37 @@ const writes = [{ collection: 'outputs', operations: [{ insertOne: { document: {
 test('takes a partition at once whose owner died within a transaction', async () => {
   const session = client.startSession();
   const { id } = session.id as { id: Binary };
-  await takePartition(database, 'dead', { index: 0, leaseMs: LEASE_MS, start: 'start' });
+  await takePartition(database, 'dead', { index: 0, leaseMs: LEASE_MS });
   await renew('dead', [id]);
   await endLeases();
   session.startTransaction();
   await partitionsOf(database).updateOne({ _id: 0 }, { $set: { position: 'never' } }, { session });
   const { instances } = await renew('heir', []);
   expect(instances).toEqual(['heir']);
-  const taken = await takePartition(database, 'heir', { index: 0, leaseMs: LEASE_MS, start: 'start' });
+  const taken = await takePartition(database, 'heir', { index: 0, leaseMs: LEASE_MS });
   expect(taken).toMatchObject({ owner: 'heir', epoch: 2, position: 'start' });
   await expect(session.commitTransaction()).rejects.toThrow();
   await session.endSession();
 });
 
+test('keeps the first position of a partition until its first owner, whichever instance starts later', async () => {
+  await createPartitions(database, { count: 2, position: 'later' });
+  const taken = await Promise.all(
+    [0, 1].map((index) => takePartition(database, 'owner', { index, leaseMs: LEASE_MS })),
+  );
+  expect(taken.map((one) => one?.position)).toEqual(['start', 'later']);
+});
+
 test('stores outputs and position together, once, for the owner alone', async () => {
   const commits = createCommits(database, 'owner');
-  expect(await takePartition(database, 'owner', { index: 0, leaseMs: LEASE_MS, start: 'start' })).toMatchObject({
+  expect(await takePartition(database, 'owner', { index: 0, leaseMs: LEASE_MS })).toMatchObject({
     epoch: 1,
   });
   await commits.commit({ advances: [advance], writes });
   // As after an answer that was lost.
   await commits.commit({ advances: [advance], writes });
   await endLeases();
-  await takePartition(database, 'heir', { index: 0, leaseMs: LEASE_MS, start: 'start' });
+  await takePartition(database, 'heir', { index: 0, leaseMs: LEASE_MS });
   const late = commits.commit({ advances: [{ ...advance, commits: 1 }], writes });
   await expect(late).rejects.toThrow(FencedError);
   expect(await client.db().collection('outputs').countDocuments()).toBe(1);

@@ -47,7 +47,7 @@ async function* readFrom(position: string): AsyncGenerator<HistoryPage, never> {
   }
 }
 
-function startEngine(): Engine {
+async function startEngine(): Promise<Engine> {
   const engine = createEngine({
     database: databaseOf(client),
     openHistory: async (position) => readFrom(position),
@@ -65,7 +65,7 @@ function startEngine(): Engine {
     log: { warn: (_details, message) => void logged.push(message), error: (_, message) => void logged.push(message) },
   });
   engine.begin(positionOf(changes.length));
-  engine.start();
+  await engine.start();
   return engine;
 }
 
@@ -81,9 +81,9 @@ const hasAll = (engine: Engine, partitions: number) => () =>
   engine.stats().partitions === partitions && engine.stats().behind === 0;
 
 test('gives partitions back while tasks of the others keep coming, and does every task once', async () => {
-  const first = startEngine();
+  const first = await startEngine();
   await until(hasAll(first, 16), 'all partitions');
-  const second = startEngine();
+  const second = await startEngine();
   let held = 16;
   const isShared = (): boolean => {
     // Less than a commit takes passes between two of them: there is always more to commit.
@@ -108,15 +108,29 @@ test('gives partitions back while tasks of the others keep coming, and does ever
   expect(logged.filter((message) => !message.endsWith('; retrying'))).toEqual([]);
 });
 
+test('does what was reported before any instance took a partition', async () => {
+  // Another instance that joined, and takes none of its partitions.
+  const processors = client.db().collection<{ _id: string; until: Date }>('processors');
+  await processors.insertOne({ _id: 'dying', until: new Date(Date.now() + 3_600_000) });
+  const engine = await startEngine();
+  add(16, engine);
+  await until(hasAll(engine, 8), 'its share of the partitions');
+  add(16, engine);
+  await processors.deleteOne({ _id: 'dying' });
+  const outputs = client.db().collection('outputs');
+  await until(async () => (await outputs.countDocuments()) === 32, 'all outputs');
+  await engine.stop();
+});
+
 test('stops while the database is unavailable, and leaves uncommitted outputs to the next owner', async () => {
-  const engine = startEngine();
+  const engine = await startEngine();
   await until(hasAll(engine, 16), 'all partitions');
   await line.cut();
   add(16, engine);
   await until(() => logged.includes('failed to commit outputs; retrying'), 'a failure');
   await engine.stop();
   await line.mend();
-  const heir = startEngine();
+  const heir = await startEngine();
   const outputs = client.db().collection('outputs');
   await until(async () => (await outputs.countDocuments()) === 16, 'all outputs');
   expect(heir.stats().partitions).toBe(16);

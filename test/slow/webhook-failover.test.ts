@@ -186,7 +186,7 @@ async function isBalanced(): Promise<boolean> {
   const partitions = await database.db().collection('partitions').find().toArray();
   const counts = new Map<string, number>();
   for (const { owner } of partitions) counts.set(String(owner), (counts.get(String(owner)) ?? 0) + 1);
-  return counts.size === 2 && Math.max(...counts.values()) - Math.min(...counts.values()) <= 1;
+  return counts.size === 2 && !counts.has('null') && Math.max(...counts.values()) - Math.min(...counts.values()) <= 1;
 }
 
 async function acknowledge(writers: Writers, when: string): Promise<void> {

@@ -13,7 +13,7 @@ const membershipOf = (instances: readonly string[], owners: Owners): Membership 
     index,
     owner,
     epoch: 1,
-    position: null,
+    position: '',
     commits: 0,
     lastNumber: 0,
     isFree: owner === null,
