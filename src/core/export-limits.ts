@@ -1,5 +1,5 @@
 /** Limits of exports, tracks, bulk requests and removals. A part of `LIMITS`. */
-import { MINUTE_MS, SECOND_MS } from './units.js';
+import { DAY_MS, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const EXPORT_LIMITS = {
   // Concurrent exports, in total and per caller; the packets that each has in memory; the time after which it yields to the event loop.
@@ -21,6 +21,8 @@ export const EXPORT_LIMITS = {
   removalsWaitingPerCaller: 20,
   removalTurnMs: 1 * SECOND_MS,
   removalCheckMs: 5 * SECOND_MS,
+  // How long clients can continue exactly after a packet that was removed on request.
+  removedPlaceMs: DAY_MS,
   // Packets further apart belong to different segments of a track.
   trackGapMs: 15 * MINUTE_MS,
   // Tracks: points of the line, packets read for it, stops and trips returned, and the defaults that define a stop.

@@ -93,7 +93,7 @@ export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
   after: {
     example: EXAMPLE_ID,
     schema: { type: 'string', pattern: ID },
-    description: 'The `_id` of the last element that was read; returns the next page',
+    description: 'The `_id` of the last element that was read, which may have been removed; returns the next page',
   },
 };
 

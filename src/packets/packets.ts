@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Document, type Filter, ObjectId } from 'mongodb';
 import { isId } from '../core/entity.js';
-import { badRequest, notFound } from '../core/errors.js';
+import { notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
 import { createBufferPool } from '../platform/mongo/bson/buffer-pool.js';
@@ -12,6 +12,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { type Layout, projectionOf, selectionFilter } from '../platform/mongo/schema/mapping.js';
+import { findPlace, keepPlaces } from './removed-places.js';
 
 export const PACKETS = 'packets';
 export const PACKET_LAYOUT: Layout = {
@@ -86,14 +87,14 @@ export function namedPacket(objectId: string, packetIds: readonly string[]): Fil
   return { _id: { $in: keys as ObjectId[] }, _oid };
 }
 
-/** The conditions of a page, including `after`. Throws a 400 for an `after` that is not a packet of the object. */
+/** The conditions of a page, including `after`, which may name a packet that was removed. */
 export async function findPageConditions(
   database: Database,
   objectId: string,
   page: Pick<Page, 'after'> & Selection,
 ): Promise<Filter<Document>[]> {
   const conditions = packetConditions(objectId, page);
-  if (page.after !== null) conditions.push(await afterPacket(database, objectId, page.after));
+  if (page.after !== null) conditions.push(...(await afterPacket(database, objectId, page.after)));
   return conditions;
 }
 
@@ -113,12 +114,16 @@ const withoutFilters = (selection: Selection, left: Selection['filters']): Selec
   filters: selection.filters.filter((filter) => !left.includes(filter)),
 });
 
-async function afterPacket(database: Database, objectId: string, packetId: string): Promise<Filter<Document>> {
-  const last = await mapDriverErrors(() =>
-    database.db.collection(PACKETS).findOne(namedPacket(objectId, [packetId]), { projection: { time: 1, _ts: 1 } }),
+/** A packet of an unknown place was removed with all packets before it: the oldest one follows. */
+async function afterPacket(database: Database, objectId: string, packetId: string): Promise<Filter<Document>[]> {
+  const named = namedPacket(objectId, [packetId]);
+  const stored = await mapDriverErrors(() =>
+    database.db.collection(PACKETS).findOne(named, { projection: { time: 1, _ts: 1 } }),
   );
-  if (last === null) throw badRequest('after: the object has no such packet');
-  return { time: { $gte: last.time }, $or: [{ time: { $gt: last.time } }, { _ts: { $gt: last._ts } }] };
+  // The place of a packet is stored before the packet is removed.
+  const last = stored ?? (await findPlace(database, { _id: named._id }));
+  if (last === null) return [];
+  return [{ time: { $gte: last.time }, $or: [{ time: { $gt: last.time } }, { _ts: { $gt: last._ts } }] }];
 }
 
 function projected(only: readonly string[] | null): { projection?: Document } {
@@ -133,12 +138,12 @@ export async function removePackets(database: Database, objectId: string): Promi
 
 /**
  * Removes packets in short steps, with pauses as long as the steps, to keep the load on the database low. Returns their number.
- * Ends early when the signal is aborted.
+ * Ends early when the signal is aborted. With `keepsPlaces`, clients can still continue after the removed packets.
  */
 export async function removePacketsWhere(
   database: Database,
   filter: Filter<Document>,
-  signal?: AbortSignal,
+  { signal, keepsPlaces = false }: { signal?: AbortSignal; keepsPlaces?: boolean } = {},
 ): Promise<number> {
   const packets = database.db.collection(PACKETS);
   const options = { projection: { _id: 1 }, limit: LIMITS.packetsPerRemoval };
@@ -147,6 +152,7 @@ export async function removePacketsWhere(
     const some = await mapDriverErrors(() => packets.find(filter, options).toArray());
     if (some.length === 0) return removed;
     const these = { _id: { $in: some.map(({ _id }) => _id) } };
+    if (keepsPlaces) await keepPlaces(database, PACKETS, these);
     removed += (await mapDriverErrors(() => packets.deleteMany(these))).deletedCount;
     if (some.length < options.limit || signal?.aborted) return removed;
     await wait(performance.now() - startMs, undefined, { signal }).catch(() => undefined);

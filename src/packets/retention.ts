@@ -84,7 +84,7 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
       }
       for (const [id, sinceMs] of missingNow) {
         if (now() - sinceMs < LIMITS.orphanGraceMs || signal.aborted) continue;
-        swept.orphaned += await removePacketsWhere(database, { _oid: new ObjectId(id) }, signal);
+        swept.orphaned += await removePacketsWhere(database, { _oid: new ObjectId(id) }, { signal });
       }
       if (!signal.aborted) missing = missingNow;
       return swept;
@@ -143,7 +143,7 @@ async function removeOld(database: Database, old: readonly Old[], signal: AbortS
     // Only the packets to keep are left.
     if (keys.every((key) => key.toString('hex') === packetId.toString('hex'))) continue;
     const notKept = { _id: { $nin: keys as unknown[] as ObjectId[] } };
-    removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...notKept }, signal);
+    removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...notKept }, { signal });
   }
   return removed;
 }

@@ -114,7 +114,7 @@ describe('an export', () => {
     ['format=csv&sortBy=speed', 'sortBy: an export is sorted by time or -time'],
     ['format=gpx&gap=soon', 'gap: expected a duration, such as "15 min", or milliseconds'],
     ['format=csv&limit=-1', 'limit: expected a whole number, 0 or more'],
-    [`format=csv&after=${'0'.repeat(24)}`, 'after: the object has no such packet'],
+    ['format=csv&after=0', 'after: expected the _id of the last entity read'],
   ])('refuses %s', async (query, message) => {
     const { status, body } = await service.admin('GET', path(query, objectId));
     expect([status, body.helper?.message]).toEqual([400, message]);

@@ -44,6 +44,46 @@ test('removes the packets of the interval, bounds included, and records a securi
   expect(asked).toMatchObject({ fields: [from, to], user: done.user, requestId: done.requestId });
 });
 
+/** The packets with `nth` 0 to 7, without those in between `first` and `last`. */
+async function removeBetween(id: string, first: number, last: number): Promise<void> {
+  await service.admin('DELETE', pathOf(id, `from=${START + first * 1_000}&to=${START + last * 1_000}`));
+  await until(async () => (await removals().countDocuments()) === 0, 'the removal');
+}
+
+test.each<[after: number, removed: [number, number][], expected: number[]]>([
+  [1, [[0, 1]], [2, 3]],
+  [3, [[2, 5]], [6, 7]],
+  [3, [[3, 3]], [4, 5]],
+  [
+    4,
+    [
+      [1, 1],
+      [4, 4],
+    ],
+    [5, 6],
+  ],
+  [
+    5,
+    [
+      [4, 7],
+      [1, 2],
+    ],
+    [],
+  ],
+])('continues a list and an export after packet %d, which was removed with %j', async (after, removed, expected) => {
+  const id = await createObject(0);
+  const own = (nth: number): object => (nth % 2 === 0 ? {} : { _id: String(new ObjectId()) });
+  // Half of them with an `_id` of the device.
+  const packets = Array.from({ length: 8 }, (_, nth) => ({ time: START + nth * 1_000, nth, ...own(nth) }));
+  await service.admin('POST', `objects/${id}/packets`, packets);
+  const { _id } = (await service.admin('GET', pathOf(id, `where.nth=${after}`))).body[0];
+  for (const [first, last] of removed) await removeBetween(id, first, last);
+  const list = await service.admin('GET', pathOf(id, `limit=2&after=${_id}`));
+  expect(list.body.map(({ nth }: { nth: number }) => nth)).toEqual(expected);
+  const csv = await service.admin('GET', pathOf(id, `limit=2&format=csv&only=nth&after=${_id}`));
+  expect(csv.text.trim().split('\r\n').slice(1)).toHaveLength(expected.length);
+});
+
 test('removes the state of the object with its packets', async () => {
   const id = await createObject(2);
   expect((await service.admin('GET', `objects/${id}`)).body.state).toMatchObject({ nth: 1 });

@@ -1,0 +1,25 @@
+/**
+ * The places that removed packets had in the order of their object's packets, kept for a while: a client that read a packet
+ * before its removal continues after it. Packets that retention removes leave none, because all packets before them went, too.
+ */
+import type { Document, Filter } from 'mongodb';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+
+const PLACES = 'removedPackets';
+
+/** Stores the places of these packets of `collection`, before they are removed. */
+export async function keepPlaces({ db }: Database, collection: string, these: Filter<Document>): Promise<void> {
+  const pipeline = [
+    { $match: these },
+    { $project: { time: 1, _ts: 1, expires: { $add: ['$$NOW', LIMITS.removedPlaceMs] } } },
+    { $merge: { into: PLACES, whenMatched: 'replace' } },
+  ];
+  await mapDriverErrors(() => db.collection(collection).aggregate(pipeline).toArray());
+}
+
+/** The place of a removed packet; null when it is unknown. */
+export function findPlace({ db }: Database, named: Filter<Document>): Promise<Document | null> {
+  return mapDriverErrors(() => db.collection(PLACES).findOne(named, { projection: { time: 1, _ts: 1 } }));
+}
