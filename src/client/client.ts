@@ -3,6 +3,7 @@ import type { EventOptions, EventStream } from './events.js';
 import { createEventStream } from './events.js';
 import type { Caller, CommandFields, Routes, SecurityEventFields, Stores, TokenAnswer } from './generated/api.js';
 import { createObjectsClient, type ObjectsClient } from './objects.js';
+import { createPolling } from './polling.js';
 import { createOpen, createSend, type RequestSettings } from './requests.js';
 import { createRouteRequest, type RouteRequest } from './routes.js';
 import { createServerSentEvents } from './server-sent-events.js';
@@ -84,6 +85,7 @@ export function createClient(options: ClientOptions = {}): VigilClient {
   const open = createOpen(settings);
   const transports = {
     'server-sent-events': createServerSentEvents(open),
+    polling: createPolling(send),
     websocket: createWebSockets({ ...settings, WebSocket: options.WebSocket ?? findWebSocket() }),
   };
   const stores = STORES.map((name) => [name, createStoreClient(send, name)]);

@@ -6,7 +6,7 @@ import { linkController, pause, toBackoffMs } from './waiting.js';
 /** `live`: events arrive as they happen. `waiting`: the connection is lost, the next attempt follows. */
 export type EventState = 'connecting' | 'live' | 'waiting' | 'closed';
 
-export type EventTransport = 'server-sent-events' | 'websocket';
+export type EventTransport = 'server-sent-events' | 'websocket' | 'polling';
 
 export interface EventOptions {
   /** `_id`s or own ids; all objects by default. */
@@ -16,7 +16,10 @@ export interface EventOptions {
   /** A position: begins with the events after it. */
   readonly since?: string | null;
   readonly signal?: AbortSignal;
-  /** A WebSocket does not count towards the few connections that a browser opens to a server over HTTP/1.1. */
+  /**
+   * A WebSocket does not count towards the few connections that a browser opens to a server over HTTP/1.1. Polling passes networks
+   * that close WebSockets, and is up to 2 s later.
+   */
   readonly transport?: EventTransport;
   /** `error` says why the connection was lost, if that is known. */
   readonly onState?: (state: EventState, error?: VigilError) => void;

@@ -26,6 +26,8 @@ export interface WebSocketSettings {
 const PATH = '/socket.io/?EIO=4&transport=websocket';
 // The service sends a ping every 25 s.
 const SILENCE_MS = 65_000;
+/** A proxy may accept a WebSocket, and pass nothing on. */
+const OPENING_MS = 10_000;
 /** A reader that is further behind reads the rest after a reconnection: nothing else bounds what waits here. */
 const WAITING_MESSAGES = 20_000;
 const STATUSES: Readonly<Record<string, number>> = { Unauthorized: 401, 'Too Many Requests': 429 };
@@ -95,6 +97,7 @@ function toSignal(text: string): EventSignal | null {
 function createInbox(socket: WebSocketLike, signal: AbortSignal) {
   const waiting: string[] = [];
   let isClosed = signal.aborted;
+  let patienceMs = OPENING_MS;
   let wake: () => void = () => undefined;
   const close = (): void => {
     isClosed = true;
@@ -113,7 +116,8 @@ function createInbox(socket: WebSocketLike, signal: AbortSignal) {
   signal.addEventListener('abort', close);
   return {
     async next(): Promise<string | null> {
-      const timer = setTimeout(close, SILENCE_MS);
+      const timer = setTimeout(close, patienceMs);
+      patienceMs = SILENCE_MS;
       while (waiting.length === 0 && !isClosed) {
         await new Promise<void>((resolve) => {
           wake = resolve;

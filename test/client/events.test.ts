@@ -15,7 +15,8 @@ import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const RECONNECTS = runsOf(500);
-const TRANSPORTS: readonly EventTransport[] = ['server-sent-events', 'websocket'];
+const CONNECTIONS: readonly EventTransport[] = ['server-sent-events', 'websocket'];
+const TRANSPORTS: readonly EventTransport[] = [...CONNECTIONS, 'polling'];
 
 const service = useService();
 let vigil: VigilClient;
@@ -95,7 +96,7 @@ test.each(TRANSPORTS)('begins with the events after a position, and then becomes
   ]);
 });
 
-test.each(TRANSPORTS)(
+test.each(CONNECTIONS)(
   `loses and repeats nothing in ${RECONNECTS} reconnections: %s`,
   async (transport) => {
     const { sent, received } = await reconnectOften(service, transport, RECONNECTS);
@@ -120,7 +121,7 @@ test.each(TRANSPORTS)('reports a lost position as a gap, and continues: %s', asy
   expect(numbersOf(received)).toEqual(['gap', 1]);
 });
 
-test.each(TRANSPORTS)('continues with a renewed token when the old one is revoked: %s', async (transport) => {
+test.each(CONNECTIONS)('continues with a renewed token when the old one is revoked: %s', async (transport) => {
   const id = `renewed-${transport}`;
   await vigil.objects.create({ id, name: 'Renewed' });
   await service.settled();

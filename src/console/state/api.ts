@@ -4,15 +4,9 @@ import { VigilError } from '../../client/client-error.js';
 import { createEventStream, type EventOptions, type EventStream } from '../../client/events.js';
 import { type PageSize, readPages } from '../../client/listing.js';
 import type { Query } from '../../client/query.js';
-import {
-  createOpen,
-  createSend,
-  type HttpAnswer,
-  type HttpRequest,
-  type RequestSettings,
-} from '../../client/requests.js';
+import { createSend, type HttpAnswer, type HttpRequest, type RequestSettings } from '../../client/requests.js';
 import { createRouteRequest } from '../../client/routes.js';
-import { createServerSentEvents } from '../../client/server-sent-events.js';
+import { createTransport } from './transport.js';
 
 export type { Caller, ControlObjectFields, Routes } from '../../client/client.js';
 export { toQueryString } from '../../client/query.js';
@@ -73,7 +67,7 @@ export const requestWithoutLogin = createRouteRequest((request) => send(request,
 
 /** Live events, reconnected at their last position. */
 export const createEvents = (options: EventOptions): EventStream =>
-  createEventStream({ open: createServerSentEvents(createOpen(settings)) }, options);
+  createEventStream({ open: createTransport(sendOnce) }, options);
 
 /** The pages of a list; the path is written without /api/v1, as permissions are. `limit` bounds the whole list. */
 export const listPages = <T>(path: string, query: ListQuery, pageSize?: PageSize): AsyncGenerator<T[]> =>

@@ -69,13 +69,15 @@ test('shows what happens between the first page and the first live event', async
   page.on('response', (response) => {
     isRead ||= /\/api\/v1\/objects\?/.test(response.url());
   });
-  await page.route(/\/api\/v1\/events/, async (route) => {
+  await page.routeWebSocket(/\/socket\.io\//, async (socket) => {
     // Whoever reads the objects first misses this change.
     await givePlentyOfTime();
     await service.admin('PATCH', `objects/${body._id}`, { name: 'After' });
     reportChange();
-    await route.continue();
+    socket.connectToServer();
   });
+  // Only pages that are loaded from now on.
+  await page.reload();
   const givePlentyOfTime = async (): Promise<void> => {
     for (let nth = 0; nth < 50 && !isRead; nth++) await service.admin('GET', 'objects?count=1');
   };

@@ -170,9 +170,9 @@ test('shows the packets that come before its events do', async () => {
   await send(1);
   const page = await browser.openAs('/account/profile');
   const [held, release] = createDeferred<void>();
-  await page.route('**/api/v1/events*', async (route) => {
+  await page.routeWebSocket(/\/socket\.io\//, async (socket) => {
     await held;
-    await route.continue();
+    socket.connectToServer();
   });
   await page.goto(`${service.url}/objects/${object._id}/live`);
   const weights = async () => (await page.locator('tbody tr td:nth-child(2)').allInnerTexts()).join();
