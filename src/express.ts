@@ -10,7 +10,7 @@ import { type AuthDeps, createAuthRouter, createLoginRouter } from './accounts/a
 import { authenticate, refuseForeignPages } from './accounts/authenticate.js';
 import { createPermissionRouter } from './accounts/permission-routes.js';
 import { auditRequests } from './accounts/request-audit.js';
-import { type CommandDeps, createCommandRouter, createSendRouter } from './commands/routes.js';
+import { COMMAND_ROUTES, type CommandDeps } from './commands/routes.js';
 import { createEntityRouter, type EntityDeps } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
 import { createPastEventRouter } from './history/past-event-routes.js';
@@ -30,6 +30,7 @@ import {
   requireUtf8,
 } from './platform/http/request-log.js';
 import { sendJson } from './platform/http/responses.js';
+import { createRouter } from './platform/http/route.js';
 import { createWebhookRouter, type WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps
@@ -81,18 +82,16 @@ export function createApp(deps: AppDeps): Express {
     createPastEventRouter(deps),
     createEventRouter(deps, refuseForeign),
   );
+  app.use(createRouter(COMMAND_ROUTES, deps));
   app.use(
     '/api/v1',
     createSeriesRouter(deps),
     createPacketRouter({ ...deps, findExport: createExports(deps) }),
     createTrackRouter(deps),
-    createCommandRouter(deps),
     createWebhookRouter(deps),
     createPermissionRouter(deps),
     createEntityRouter(deps),
   );
-  // The command path also exists without the prefix (docs/reference/http-api.md).
-  app.use(createSendRouter(deps));
 
   app.use(unknownPages, unknownPath, handleError(deps.log));
   return app;

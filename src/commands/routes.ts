@@ -1,8 +1,9 @@
 /** Routes: send commands to objects, list them or wait for them, and report their results. */
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
 import { authorize } from '../accounts/authenticate.js';
 import type { Identify } from '../accounts/identify.js';
-import { newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../core/command.js';
+import { COMMAND_STATUSES, newCommand, parseCommand, parseOutcome, parseStatuses, parseTtl } from '../core/command.js';
 import type { Entity } from '../core/entity.js';
 import { badRequest, tooManyRequests } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
@@ -10,13 +11,15 @@ import { builtInStore } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
 import { createEntity } from '../entities/write.js';
 import type { ModelFinder } from '../packets/models.js';
-import { type BodyDeps, jsonBody } from '../platform/http/body.js';
+import type { BodyDeps } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
-import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
+import { ENTITY_KEY, idParameter, LIST_QUERY } from '../platform/http/parameters.js';
 import { parseListQuery, parseText } from '../platform/http/query-params.js';
 import { onClientDisconnect } from '../platform/http/request-log.js';
 import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
+import { defineRoute, type Route } from '../platform/http/route.js';
+import { ANY_OBJECT, entityOf, named, pageOf, SUCCESS } from '../platform/http/schema.js';
 import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import {
@@ -38,76 +41,166 @@ export interface CommandDeps extends ListDeps, BodyDeps {
   readonly now: () => number;
 }
 
-type Handler = (deps: CommandDeps) => RequestHandler;
-
 const OBJECTS = builtInStore('objects');
 const COMMANDS = builtInStore('commands');
 
-export function createCommandRouter(deps: CommandDeps): Router {
-  const router = Router();
-  router.route('/objects/:id/commands').get(list(deps)).all(allowMethods('GET'));
-  router
-    .route('/objects/:id/commands/:commandID/result')
-    .post(jsonBody(LIMITS.entityBodyBytes, deps, finish(deps)))
-    .all(allowMethods('POST'));
-  router.use(createSendRouter(deps));
-  return router;
-}
+/** What a device reports about a command. */
+export const OUTCOME = z
+  .object({
+    status: z.enum(['done', 'failed']),
+    result: z.unknown().optional().describe(`Any JSON of at most ${LIMITS.commandResultCharacters} characters`),
+  })
+  .meta({ id: 'Outcome' });
+
+const sendCommand = defineRoute({
+  method: 'POST',
+  path: '/api/v1/objects/:id/commands/:command',
+  name: 'sendCommand',
+  tag: 'commands',
+  summary: 'Creates a command',
+  docs: 'Creates a command. The body contains its parameters or is empty; accepts `ttl`',
+  auth: 'permission',
+  limit: 'request',
+  params: {
+    id: ENTITY_KEY,
+    command: {
+      schema: z.string().regex(/^[^\s/+#]{1,64}$/),
+      example: 'setInterval',
+      description: 'The name of the command',
+    },
+  },
+  query: {
+    ttl: {
+      schema: z.string().meta({ examples: ['10 min'] }),
+      example: '10 min',
+      description: 'The lifetime of the command: a duration or milliseconds; one day by default',
+    },
+  },
+  body: {
+    schema: ANY_OBJECT.describe('The parameters, merged over the defaults of the model'),
+    example: { seconds: 10 },
+    limitBytes: LIMITS.entityBodyBytes,
+  },
+  answer: {
+    description: 'The command is in the journal; `Location` contains its path',
+    schema: SUCCESS,
+    headers: ['Location'],
+  },
+  errors: [404, 409],
+  handle: (deps: CommandDeps) => async (req, res) => {
+    const caller = callerOf(res);
+    const nowMs = deps.now();
+    const object = await getObject(deps, req, res);
+    const declared = await deps.models.declarationsOf(object.model as string);
+    const command = parseCommand(String(req.params.command), req.body, declared);
+    const ttlMs = parseTtl(parseText(req.query, 'ttl'));
+    if (await isQueueFull(deps.database, object._id)) {
+      const retryAfterS = LIMITS.expiryCheckMs / 1_000;
+      throw tooManyRequests(retryAfterS, `${LIMITS.commandsWaiting} commands wait for the object already`);
+    }
+    const { group, branch, access } = object;
+    // A command has the same audience as its object.
+    const common = { _id: newCommandId(nowMs), owner: caller.userId, group, branch, access, time: nowMs };
+    const stored = await createEntity(deps.database, COMMANDS, {
+      ...newCommand(object._id, { ...command, ttlMs }, nowMs),
+      ...common,
+      _withoutOwner: isHiddenFromOwner(object, caller.userId),
+    });
+    // The sharing of the object may have changed since it was read.
+    await followAccess(deps.database, object._id, { commandId: stored._id, access });
+    res.setHeader('Location', `/api/v1/commands/${stored._id}`);
+    sendJson(res, JSON.stringify({ success: true }));
+  },
+});
+
+const sendCommandUnprefixed: Route<CommandDeps> = {
+  ...sendCommand,
+  path: '/objects/:id/commands/:command',
+  name: 'sendCommandUnprefixed',
+  docs: 'The same',
+};
+
+const listCommandsOfObject = defineRoute({
+  method: 'GET',
+  path: '/api/v1/objects/:id/commands',
+  name: 'listCommandsOfObject',
+  tag: 'commands',
+  summary: 'The commands of an object',
+  docs: 'The [commands](commands.md) of an object; accepts [list parameters](#list-parameters), `status` and `wait`',
+  auth: 'permission',
+  limit: 'list',
+  params: { id: ENTITY_KEY },
+  query: {
+    ...LIST_QUERY,
+    status: {
+      schema: z.array(z.enum(COMMAND_STATUSES)),
+      example: ['queued'],
+      description: 'Only commands with these statuses; expired commands do not count as waiting',
+    },
+    wait: {
+      schema: z
+        .number()
+        .min(0)
+        .max(LIMITS.commandWaitMs / 1_000)
+        .default(0),
+      example: 0,
+      description: 'Seconds to wait until there is a command; not with `meta`',
+    },
+  },
+  answer: {
+    description: 'The commands, in the order of their execution',
+    schema: pageOf(named('CommandFields')),
+    headers: ['Link'],
+  },
+  errors: [404, 413],
+  handle: (deps: CommandDeps) => async (req, res) => {
+    const query = parseListQuery(req.query);
+    const statuses = parseStatuses(parseText(req.query, 'status'));
+    const waitMs = parseWait(parseText(req.query, 'wait'));
+    const { _id: objectId } = await getObject(deps, req, res);
+    const selection = () => ({ objectId, statuses, nowMs: deps.now() });
+    const database = listDatabaseFor(deps, req, res);
+    if (query.kind === 'summary') {
+      if (waitMs > 0) throw badRequest('wait: cannot be combined with meta');
+      sendJson(res, await summarizeCommands(database, scopeIn(res), selection(), query));
+      return;
+    }
+    const read = () => listCommands(database, scopeIn(res), selection(), query);
+    const page = await (waitMs > 0 && query.limit > 0 ? awaitPage(deps, req, res, { objectId, waitMs, read }) : read());
+    sendPage(req, res, query, page);
+  },
+});
+
+const endCommand = defineRoute({
+  method: 'POST',
+  path: '/api/v1/objects/:id/commands/:commandID/result',
+  name: 'endCommand',
+  tag: 'commands',
+  summary: 'Reports the result of a command',
+  docs: 'Reports the result of a command: `{status, result}`; returns the command',
+  auth: 'permission',
+  limit: 'request',
+  params: { id: ENTITY_KEY, commandID: idParameter('The `_id` of the command') },
+  body: {
+    schema: OUTCOME,
+    example: { status: 'done', result: { seconds: 10 } },
+    isRequired: true,
+    limitBytes: LIMITS.entityBodyBytes,
+  },
+  answer: { description: 'The command with its final status', schema: entityOf('CommandFields') },
+  errors: [404, 409],
+  handle: (deps: CommandDeps) => async (req, res) => {
+    const { _id: objectId } = await getObject(deps, req, res);
+    const named = { objectId, commandId: String(req.params.commandID) };
+    sendEntity(res, await finishCommand(deps.database, named, parseOutcome(req.body ?? {}), deps.now()));
+  },
+});
 
 /** The command path exists with and without the prefix `/api/v1` (docs/reference/http-api.md). */
-export function createSendRouter(deps: CommandDeps): Router {
-  const router = Router();
-  router
-    .route('/objects/:id/commands/:command')
-    .post(jsonBody(LIMITS.entityBodyBytes, deps, send(deps)))
-    .all(allowMethods('POST'));
-  return router;
-}
+export const COMMAND_ROUTES = [sendCommand, sendCommandUnprefixed, listCommandsOfObject, endCommand];
 
 const getObject = ({ database }: CommandDeps, req: Request, res: Response): Promise<Entity> =>
   getEntity(database, OBJECTS, scopeIn(res), String(req.params.id));
-
-const send: Handler = (deps) => async (req, res) => {
-  const caller = callerOf(res);
-  const nowMs = deps.now();
-  const object = await getObject(deps, req, res);
-  const declared = await deps.models.declarationsOf(object.model as string);
-  const command = parseCommand(String(req.params.command), req.body, declared);
-  const ttlMs = parseTtl(parseText(req.query, 'ttl'));
-  if (await isQueueFull(deps.database, object._id)) {
-    const retryAfterS = LIMITS.expiryCheckMs / 1_000;
-    throw tooManyRequests(retryAfterS, `${LIMITS.commandsWaiting} commands wait for the object already`);
-  }
-  const { group, branch, access } = object;
-  // A command has the same audience as its object.
-  const common = { _id: newCommandId(nowMs), owner: caller.userId, group, branch, access, time: nowMs };
-  const stored = await createEntity(deps.database, COMMANDS, {
-    ...newCommand(object._id, { ...command, ttlMs }, nowMs),
-    ...common,
-    _withoutOwner: isHiddenFromOwner(object, caller.userId),
-  });
-  // The sharing of the object may have changed since it was read.
-  await followAccess(deps.database, object._id, { commandId: stored._id, access });
-  res.setHeader('Location', `/api/v1/commands/${stored._id}`);
-  sendJson(res, JSON.stringify({ success: true }));
-};
-
-const list: Handler = (deps) => async (req, res) => {
-  const query = parseListQuery(req.query);
-  const statuses = parseStatuses(parseText(req.query, 'status'));
-  const waitMs = parseWait(parseText(req.query, 'wait'));
-  const { _id: objectId } = await getObject(deps, req, res);
-  const selection = () => ({ objectId, statuses, nowMs: deps.now() });
-  const database = listDatabaseFor(deps, req, res);
-  if (query.kind === 'summary') {
-    if (waitMs > 0) throw badRequest('wait: cannot be combined with meta');
-    sendJson(res, await summarizeCommands(database, scopeIn(res), selection(), query));
-    return;
-  }
-  const read = () => listCommands(database, scopeIn(res), selection(), query);
-  const page = await (waitMs > 0 && query.limit > 0 ? awaitPage(deps, req, res, { objectId, waitMs, read }) : read());
-  sendPage(req, res, query, page);
-};
 
 /** Reads the list, and reads again at each change of the object's commands, until it is not empty or the time is over. */
 async function awaitPage(
@@ -138,9 +231,3 @@ function parseWait(text: string | null): number {
   if (waitMs <= LIMITS.commandWaitMs) return waitMs;
   throw badRequest(`wait: expected seconds, at most ${LIMITS.commandWaitMs / 1_000}`);
 }
-
-const finish: Handler = (deps) => async (req, res) => {
-  const { _id: objectId } = await getObject(deps, req, res);
-  const named = { objectId, commandId: String(req.params.commandID) };
-  sendEntity(res, await finishCommand(deps.database, named, parseOutcome(req.body ?? {}), deps.now()));
-};

@@ -1,9 +1,9 @@
 /** OpenAPI operations of logins and of the caller's own account. */
 import type { ErrorStatus } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { allOf, listOf, type Part, schemaRef } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
-import { allOf, listOf, type Part, schemaRef } from './schema-part.js';
 
 const json = (schema: Part) => ({ 'application/json': schema });
 const AUTHENTICATED_ERRORS: readonly ErrorStatus[] = [401, 403, 429];

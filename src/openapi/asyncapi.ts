@@ -1,6 +1,7 @@
 /** Creates the AsyncAPI document: the events of live clients, the messages of webhooks, and the topics of devices. */
+import { OUTCOME } from '../commands/routes.js';
 import { LIMITS } from '../core/limits.js';
-import { type Part, schemaRef } from './schema-part.js';
+import { type Part, schemaRef, toJsonSchema } from '../platform/http/schema.js';
 import { createSchemas } from './schemas.js';
 import { createTopics } from './topics.js';
 import { createWebhookMessages } from './webhook-messages.js';
@@ -156,7 +157,8 @@ const SECURITY_SCHEMES: Part = {
 
 export function createAsyncApi(): Part {
   const messages = [...EVENTS, GAP, LIVE, SUBSCRIBE, SUBSCRIBED];
-  const { Packet, PacketFields, CommandFields, ControlObjectFields, Message: Sent, Outcome } = createSchemas();
+  const { Packet, PacketFields, CommandFields, ControlObjectFields, Message: Sent } = createSchemas();
+  const { Outcome } = toJsonSchema(OUTCOME).named;
   const topics = createTopics();
   const webhooks = createWebhookMessages(EVENTS);
   return {

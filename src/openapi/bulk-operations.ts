@@ -1,7 +1,7 @@
 /** The operations that change or remove the entities of a list. */
 import type { ErrorStatus } from '../core/errors.js';
+import { type Part, schemaRef } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
-import { type Part, schemaRef } from './schema-part.js';
 
 const ID: Part = { type: 'string' };
 const COUNT: Part = { type: 'integer', minimum: 0 };

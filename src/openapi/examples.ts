@@ -1,9 +1,7 @@
 /** Examples of bodies, by the names of the operations. A new installation accepts them in the order of the document's stores. */
 import { DEFAULT_MODEL_ID, FIRST_USER_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../core/builtin.js';
-import type { Part } from './schema-part.js';
-
-/** The `_id` in the examples of parameters. */
-export const EXAMPLE_ID = '65a00000000000000000000a';
+import { EXAMPLE_ID } from '../platform/http/parameters.js';
+import type { Part } from '../platform/http/schema.js';
 
 const LOGIN = { login: 'ada', password: 'correct horse battery' };
 const TOKEN = { name: 'Dashboard', expiresIn: '90 days', scopes: ['GET /*'] };
@@ -38,17 +36,12 @@ const ENTITIES: Readonly<Record<string, { created: Part; changed: Part }>> = {
   Entity: { created: { name: 'Ada' }, changed: { name: 'Grace' } },
 };
 
-const COMMAND = { seconds: 10 };
-
 const OTHERS: Readonly<Record<string, Part>> = {
   logIn: LOGIN,
   issueToken: { ...LOGIN, expiresIn: '90 days' },
   changeAccount: { name: 'Ada' },
   createOwnToken: TOKEN,
   sendPackets: { _id: EXAMPLE_ID, speed: 51, lat: 52.52, lon: 13.4 },
-  sendCommand: COMMAND,
-  sendCommandUnprefixed: COMMAND,
-  endCommand: { status: 'done', result: { seconds: 10 } },
   retryDelivery: {},
   testHandler: {},
   rotateSecret: {},

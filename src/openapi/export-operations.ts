@@ -1,7 +1,7 @@
 /** The operations that export, summarize and remove packets. */
 import { EXPORT_TYPES } from '../history/export-format.js';
+import type { Part } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
-import type { Part } from './schema-part.js';
 
 const TEXT: Part = { type: 'string' };
 

@@ -1,11 +1,12 @@
 /** Creates the OpenAPI document from the tables of operations, parameters and schemas. */
 import { ERROR_KINDS, type ErrorStatus } from '../core/errors.js';
 import { STORES } from '../core/stores.js';
+import { type Part, schemaRef } from '../platform/http/schema.js';
 import { createBodyExamples } from './examples.js';
 import type { Operation } from './operation.js';
 import { createOperations } from './operations.js';
 import { createParameters, parameterRef, pathParametersOf } from './parameters.js';
-import { type Part, schemaRef } from './schema-part.js';
+import type { Components } from './route-operation.js';
 import { createSchemas } from './schemas.js';
 
 const ABOUT = `A server for monitoring and controlling devices. The repository describes it in docs/reference.
@@ -42,7 +43,8 @@ const HEADERS: Readonly<Record<string, Part>> = {
 };
 
 export function createOpenApi(): Part {
-  const operations = createOperations();
+  const named: Components = { schemas: {}, parameters: {} };
+  const operations = createOperations(named);
   return {
     openapi: '3.1.0',
     info: { title: 'Vigil', version: '1', summary: 'Objects, packets, commands', description: ABOUT },
@@ -52,8 +54,8 @@ export function createOpenApi(): Part {
     tags: tagsOf(operations),
     paths: toPaths(operations),
     components: {
-      schemas: createSchemas(),
-      parameters: createParameters(),
+      schemas: { ...createSchemas(), ...named.schemas },
+      parameters: { ...createParameters(), ...named.parameters },
       headers: HEADERS,
       responses: createErrors(),
       securitySchemes: {
@@ -88,13 +90,13 @@ function toPaths(operations: readonly Operation[]): Part {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     const item = paths[operation.path] ?? { parameters: pathParametersOf(operation.path).map(parameterRef) };
-    item[operation.method] = toOperation(operation, examples[operation.id]);
+    item[operation.method] = toOperation(operation, operation.example ?? examples[operation.id]);
     paths[operation.path] = item;
   }
   return paths;
 }
 
-function toOperation(operation: Operation, example: Part | undefined): Part {
+function toOperation(operation: Operation, example: unknown): Part {
   const { id, tag, summary, query = [], body, isBodyRequired = false, answer, headers = [], isOpen, moved } = operation;
   const errors = [...new Set([...ALWAYS, ...operation.errors])].sort((a, b) => a - b);
   return {

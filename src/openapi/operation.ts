@@ -1,6 +1,6 @@
 /** An operation in the tables of the OpenAPI document. */
 import type { ErrorStatus } from '../core/errors.js';
-import type { Part } from './schema-part.js';
+import type { Part } from '../platform/http/schema.js';
 
 export interface Operation {
   readonly method: 'get' | 'post' | 'patch' | 'delete';
@@ -15,6 +15,8 @@ export interface Operation {
   /** Schemas by media type. */
   readonly body?: Readonly<Record<string, Part>>;
   readonly isBodyRequired?: boolean;
+  /** Of the body. */
+  readonly example?: unknown;
   readonly answer: { readonly description: string; readonly content: Readonly<Record<string, Part>> };
   /** Response headers in addition to the common ones. */
   readonly headers?: readonly string[];

@@ -1,6 +1,9 @@
 /** Every operation of the API: a table of routes, and the generic operations of each store. */
+
+import { COMMAND_ROUTES } from '../commands/routes.js';
 import type { ErrorStatus } from '../core/errors.js';
 import { SINGLE_ONLY, STORES, type Store } from '../core/stores.js';
+import { allOf, listOf, type Part, schemaRef } from '../platform/http/schema.js';
 import { ACCOUNT_OPERATIONS, LOGINS } from './account-operations.js';
 import { bulkOperationsOf } from './bulk-operations.js';
 import { EXPORT_CONTENT, REMOVAL, TRACK } from './export-operations.js';
@@ -8,7 +11,7 @@ import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
 import { PAST, PAST_EVENTS } from './past-operations.js';
 import { PERMISSION_OPERATION } from './permission-operations.js';
-import { allOf, listOf, type Part, schemaRef } from './schema-part.js';
+import { type Components, toOperation } from './route-operation.js';
 import { titleOf } from './schemas.js';
 import { SERIES_OPERATIONS } from './series-operations.js';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.js';
@@ -133,47 +136,6 @@ const PACKETS: readonly Operation[] = [
   },
 ];
 
-const COMMANDS: readonly Operation[] = ['/api/v1', ''].map((prefix) => ({
-  method: 'post',
-  path: `${prefix}/objects/{id}/commands/{command}`,
-  tag: 'commands',
-  id: prefix === '' ? 'sendCommandUnprefixed' : 'sendCommand',
-  summary: 'Creates a command',
-  query: ['ttl'],
-  body: json({ type: 'object', description: 'The parameters, merged over the defaults of the model' }),
-  answer: {
-    description: 'The command is in the journal; `Location` contains its path',
-    content: json(schemaRef('Success')),
-  },
-  headers: ['Location'],
-  errors: [...WRITES, 404],
-}));
-
-const FETCHING: readonly Operation[] = [
-  {
-    method: 'get',
-    path: '/api/v1/objects/{id}/commands',
-    id: 'listCommandsOfObject',
-    tag: 'commands',
-    summary: 'The commands of an object',
-    query: [...LISTED, 'status', 'wait'],
-    answer: { description: 'The commands, in the order of their execution', content: json(listOf('CommandFields')) },
-    headers: ['Link'],
-    errors: [...AUTHENTICATED, 404, 413],
-  },
-  {
-    method: 'post',
-    path: '/api/v1/objects/{id}/commands/{commandID}/result',
-    id: 'endCommand',
-    tag: 'commands',
-    summary: 'Reports the result of a command',
-    body: json(schemaRef('Outcome')),
-    isBodyRequired: true,
-    answer: { description: 'The command with its final status', content: json(entity('CommandFields')) },
-    errors: [...WRITES, 404],
-  },
-];
-
 /** The generic operations of one store. */
 function operationsOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>, title: string): Operation[] {
   const all = `/api/v1/${name}`;
@@ -272,7 +234,7 @@ function writesOf(of: { all: string; one: string; tag: string; title: string; wh
 const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string' } }, required: ['token'] };
 
 /** Every operation, in the order of docs/reference/http-api.md. */
-export function createOperations(): readonly Operation[] {
+export function createOperations(components: Components): readonly Operation[] {
   return [
     ...SERVICE,
     ...LOGINS,
@@ -281,8 +243,7 @@ export function createOperations(): readonly Operation[] {
     ...PAST,
     ...SERIES_OPERATIONS,
     ...PACKETS,
-    ...(COMMANDS as readonly Operation[]),
-    ...FETCHING,
+    ...COMMAND_ROUTES.map((route) => toOperation(route, components)),
     ...WEBHOOK_OPERATIONS,
     PERMISSION_OPERATION,
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),

@@ -1,22 +1,14 @@
 /** The parameters of paths and queries. Operations refer to them by name. */
 import { FIRST_USER_ID } from '../core/builtin.js';
-import { COMMAND_STATUSES } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
 import { EXPORT_TYPES } from '../history/export-format.js';
 import { PAST_EVENT_NAMES } from '../history/past-event.js';
-import { EXAMPLE_ID } from './examples.js';
-import type { Part } from './schema-part.js';
+import { EXAMPLE_ID, LIST_QUERY } from '../platform/http/parameters.js';
+import type { Part } from '../platform/http/schema.js';
+import { toParameter } from './route-operation.js';
 import { LATEST_PARAMETER, SERIES_PARAMETERS } from './series-operations.js';
 
 const ID = '^[0-9a-fA-F]{24}$';
-const BEGIN = '2026-01-01T00:00';
-const END = '2026-12-31T23:59';
-const time = (about: string, example: string): Part => ({
-  example,
-  schema: { type: 'string' },
-  description: `${about}, included: milliseconds since the epoch, or ISO 8601 (UTC without a zone)`,
-});
-
 const PATH: Readonly<Record<string, Part>> = {
   store: {
     example: 'drivers',
@@ -29,88 +21,17 @@ const PATH: Readonly<Record<string, Part>> = {
     description: 'The `_id` of the entity; for an object also its own `id`',
   },
   packetID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
-  command: {
-    example: 'setInterval',
-    schema: { type: 'string', pattern: '^[^\\s/+#]{1,64}$' },
-    description: 'The name of the command',
-  },
   deliveryID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the message' },
-  commandID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the command' },
   user: { example: FIRST_USER_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };
 
 /** docs/reference/http-api.md, "List parameters". */
-export const LIST_PARAMETERS: Readonly<Record<string, Part>> = {
-  offset: {
-    example: 0,
-    schema: { type: 'integer', minimum: 0, maximum: LIMITS.listOffset, default: 0 },
-    description: 'The number of elements to skip; not with `meta`',
-  },
-  limit: {
-    example: 100,
-    schema: { type: 'integer', minimum: 0, default: LIMITS.listEntities },
-    description: `The maximal number of elements; larger values are reduced to ${LIMITS.listEntities}. Not with \`meta\``,
-  },
-  only: {
-    example: ['id', 'name'],
-    schema: { type: 'array', items: { type: 'string' }, maxItems: LIMITS.onlyNames },
-    style: 'form',
-    explode: false,
-    description:
-      'The fields to return; nested fields are possible (`state.speed`). A name with a comma stands in double quotes. `_id` is always included',
-  },
-  meta: {
-    example: 'false',
-    schema: { type: 'string', examples: ['true'] },
-    description:
-      'Any value except `false` and `0` returns the count, the first and the last element instead of the list',
-  },
-  from: time('Lower bound of `time`', BEGIN),
-  to: time('Upper bound of `time`', END),
-  begin: { ...time('Lower bound of `time`', BEGIN), description: 'The same as `from`' },
-  end: { ...time('Upper bound of `time`', END), description: 'The same as `to`' },
-  sortBy: {
-    // Empty: programs send all examples at once, and `after` goes with the default order only.
-    example: '',
-    schema: { type: 'string', examples: ['-time'] },
-    description:
-      'The field to sort by, such as `-time`; a leading `-` sorts in descending order. Of objects also `state.online` and `state.time`. Not with `after`',
-  },
-  where: {
-    example: { 'where.name': 'Truck 7' },
-    schema: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LIMITS.whereFilters },
-    style: 'form',
-    explode: true,
-    description:
-      'Parameters named `where.<field>`, such as `where.config.plate=B-VG 7`: the field has this value, or one of these ' +
-      'values, separated by commas. `null`, `true` and numbers are read as such; `"123"` in quotes is text. `where_<field>` is the same',
-  },
-  search: {
-    example: 'truck',
-    schema: { type: 'string', maxLength: LIMITS.searchCharacters },
-    description: 'Text that occurs in `name`, `id` or `login`, in upper or lower case',
-  },
-  after: {
-    example: EXAMPLE_ID,
-    schema: { type: 'string', pattern: ID },
-    description: 'The `_id` of the last element that was read, which may have been removed; returns the next page',
-  },
-};
+export const LIST_PARAMETERS: Readonly<Record<string, Part>> = Object.fromEntries(
+  Object.entries(LIST_QUERY).map(([name, parameter]) => [name, toParameter(name, 'query', parameter)]),
+);
 
 /** Parameters of single operations. */
 const OTHERS: Readonly<Record<string, Part>> = {
-  status: {
-    example: ['queued'],
-    schema: { type: 'array', items: { enum: [...COMMAND_STATUSES] } },
-    style: 'form',
-    explode: false,
-    description: 'Only commands with these statuses; expired commands do not count as waiting',
-  },
-  wait: {
-    example: 0,
-    schema: { type: 'number', minimum: 0, maximum: LIMITS.commandWaitMs / 1_000, default: 0 },
-    description: 'Seconds to wait until there is a command; not with `meta`',
-  },
   since: {
     example: 'gmsAVhMAAAACKwQsAQ',
     schema: { type: 'string' },
@@ -213,11 +134,6 @@ const OTHERS: Readonly<Record<string, Part>> = {
     schema: { type: 'string', examples: ['15 min'] },
     description:
       'In a track, and with `format=gpx`: packets further apart than this duration, or these milliseconds, are not connected; 15 minutes by default',
-  },
-  ttl: {
-    example: '10 min',
-    schema: { type: 'string', examples: ['10 min'] },
-    description: 'The lifetime of the command: a duration or milliseconds; one day by default',
   },
 };
 

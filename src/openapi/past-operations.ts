@@ -1,8 +1,8 @@
 /** OpenAPI operations of past events and of the model of an object. */
 import type { ErrorStatus } from '../core/errors.js';
 import { PAST_EVENT_NAMES } from '../history/past-event.js';
+import { allOf, type Part, schemaRef } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
-import { allOf, type Part, schemaRef } from './schema-part.js';
 
 const json = (schema: Part) => ({ 'application/json': schema });
 const AUTHENTICATED_ERRORS: readonly ErrorStatus[] = [401, 403, 429];

@@ -1,6 +1,7 @@
 /** OpenAPI operation that explains the permissions of a user. */
+
+import { allOf, type Part, schemaRef } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
-import { allOf, type Part, schemaRef } from './schema-part.js';
 
 const TEXT: Part = { type: 'string' };
 const CREDENTIALS: Part = { type: ['array', 'null'], items: TEXT };

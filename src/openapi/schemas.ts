@@ -5,7 +5,7 @@ import { ERROR_KINDS } from '../core/errors.js';
 import { EVENT_NAMES } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES, type Store } from '../core/stores.js';
-import { allOf, type Part, schemaRef, toSchema } from './schema-part.js';
+import { allOf, type Part, schemaRef, toSchema } from '../platform/http/schema.js';
 import { LATEST_VALUES } from './series-operations.js';
 
 const ID: Part = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
@@ -181,7 +181,6 @@ const ANSWERS: Record<string, Part> = {
     },
     required: ['events', 'position'],
   },
-  Success: { type: 'object', properties: { success: { const: true } }, required: ['success'] },
   Login: {
     type: 'object',
     properties: { login: TEXT, username: { ...TEXT, description: 'Accepted in place of `login`' }, password: TEXT },
@@ -209,14 +208,6 @@ const ANSWERS: Record<string, Part> = {
     properties: { credentials, scopes: { ...credentials, type: ['array', 'null'] } },
     required: ['credentials', 'scopes'],
   }),
-  Outcome: {
-    type: 'object',
-    properties: {
-      status: { enum: ['done', 'failed'] },
-      result: { description: `Any JSON of at most ${LIMITS.commandResultCharacters} characters` },
-    },
-    required: ['status'],
-  },
   Stored: allOf(schemaRef('Success'), {
     type: 'object',
     properties: { count: { type: 'integer', minimum: 0, maximum: LIMITS.packetsPerRequest } },

@@ -1,8 +1,8 @@
 /** OpenAPI operations of series, and their query parameters. */
 import type { ErrorStatus } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import type { Part } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
-import type { Part } from './schema-part.js';
 
 const ERRORS: readonly ErrorStatus[] = [401, 403, 413, 429];
 

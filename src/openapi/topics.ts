@@ -1,5 +1,5 @@
 /** The MQTT topics of devices in the AsyncAPI document. */
-import { type Part, schemaRef } from './schema-part.js';
+import { type Part, schemaRef } from '../platform/http/schema.js';
 
 const TEXT: Part = { type: 'string' };
 

@@ -2,7 +2,7 @@
 
 import { PRESENCE_EVENTS } from '../core/event-names.js';
 import { LIMITS } from '../core/limits.js';
-import { type Part, schemaRef } from './schema-part.js';
+import { type Part, schemaRef } from '../platform/http/schema.js';
 
 const TEXT: Part = { type: 'string' };
 const TIMESTAMP: Part = { ...TEXT, format: 'date-time', description: 'When it happened' };

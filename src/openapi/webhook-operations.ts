@@ -1,9 +1,9 @@
 /** The operations of webhooks beside the generic ones of handlers. */
 import type { ErrorStatus } from '../core/errors.js';
 import { WEBHOOK_EVENTS } from '../core/event-names.js';
+import { allOf, type Part, schemaRef } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
-import { allOf, type Part, schemaRef } from './schema-part.js';
 
 const json = (schema: Part) => ({ 'application/json': schema });
 const ADMITTED: readonly ErrorStatus[] = [401, 403, 404, 429];

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import type { Router } from 'express';
+import { COMMAND_ROUTES } from '../../../src/commands/routes.js';
 import { CONFIG_NAMES, parseConfig } from '../../../src/config.js';
 import { BUILT_IN_ROLES } from '../../../src/core/builtin.js';
 import { ERROR_KINDS } from '../../../src/core/errors.js';
@@ -275,6 +276,14 @@ describe('Interface', () => {
     );
     const known = new Set(routesOf(router.stack as unknown as Layer[]));
     expect([...shown].sort()).toEqual([...known].sort());
+  });
+
+  test('says of each route what its declaration says', () => {
+    const shown = tableOf(`${REFERENCE}/http-api.md`, 'Routes').map((cells) => cells.join(' | '));
+    const declared = COMMAND_ROUTES.map(({ method, path, summary, docs }) =>
+      [method, `\`${path}\``, docs ?? summary].join(' | '),
+    );
+    expect(declared.filter((row) => !shown.includes(row))).toEqual([]);
   });
 });
 

@@ -1,0 +1,98 @@
+/**
+ * Routes. Each is declared once, in its feature: the router, the OpenAPI document with the types of the client, and the table of
+ * docs/reference/http-api.md come from the declaration.
+ */
+import { type RequestHandler, Router } from 'express';
+import type { ErrorStatus } from '../../core/errors.js';
+import { type BodyDeps, jsonBody } from './body.js';
+import { allowMethods } from './errors.js';
+import type { Schema } from './schema.js';
+
+/** A parameter of a path or a query. */
+export interface Parameter {
+  readonly schema: Schema;
+  readonly example: unknown;
+  readonly description: string;
+  readonly isRequired?: boolean;
+  /** Its name in the OpenAPI document, where other parameters are called the same. */
+  readonly component?: string;
+}
+
+/** What a route reads. The handler checks it: a schema says what it accepts. */
+export interface RouteBody {
+  readonly schema: Schema;
+  readonly limitBytes: number;
+  readonly example: unknown;
+  readonly isRequired?: boolean;
+}
+
+export type ResponseHeader = 'Set-Cookie' | 'Link' | 'Location' | 'Content-Disposition' | 'Trailer';
+
+/** A successful answer, always with status 200. */
+export interface RouteAnswer {
+  readonly description: string;
+  /** Of JSON. */
+  readonly schema?: Schema;
+  /** Schemas by media type, of answers that are not only JSON. */
+  readonly content?: Readonly<Record<string, Schema>>;
+  readonly headers?: readonly ResponseHeader[];
+}
+
+/**
+ * A route, for a feature with these dependencies. Errors that follow from `auth` and `body`, and 400, 500 and 503, are not listed
+ * again.
+ */
+export interface Route<in Deps> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** As callers write it, with `:name` for each parameter. */
+  readonly path: string;
+  /** The name of the operation in generated clients. */
+  readonly name: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** What docs/reference/http-api.md says, in Markdown; otherwise the summary. */
+  readonly docs?: string;
+  /** Whom it answers: everyone, or callers whose credentials contain its method and path. */
+  readonly auth: 'none' | 'permission';
+  /** What it costs: one request, or also the database time of a list, which an overloaded service refuses. */
+  readonly limit: 'request' | 'list';
+  readonly params?: Readonly<Record<string, Parameter>>;
+  readonly query?: Readonly<Record<string, Parameter>>;
+  readonly body?: RouteBody;
+  readonly answer: RouteAnswer;
+  readonly errors?: readonly ErrorStatus[];
+  readonly handle: (deps: Deps) => RequestHandler;
+}
+
+/** The names of the parameters of a path. */
+type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+type Declared<Path extends string> = { readonly path: Path } & ([NamesIn<Path>] extends [never]
+  ? unknown
+  : { readonly params: Readonly<Record<NamesIn<Path>, Parameter>> });
+
+/** Declares a route. Each parameter of its path must be among `params`. */
+export function defineRoute<Deps, const Path extends string>(route: Route<Deps> & Declared<Path>): Route<Deps> {
+  return route;
+}
+
+const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
+
+/** Answers the routes; another method at one of their paths is a 405. */
+export function createRouter<Deps extends BodyDeps>(routes: readonly Route<Deps>[], deps: Deps): Router {
+  const router = Router();
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const atPath = router.route(path);
+    const known = routes.filter((route) => route.path === path);
+    for (const { method, body, handle } of known) {
+      const handler = handle(deps);
+      atPath[METHODS[method]](body === undefined ? handler : jsonBody(body.limitBytes, deps, handler));
+    }
+    atPath.all(allowMethods(...known.map(({ method }) => method)));
+  }
+  return router;
+}
