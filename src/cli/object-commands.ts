@@ -110,7 +110,7 @@ const packets: Command = {
 };
 
 /** The markers at the end of an incomplete export. */
-const INCOMPLETE = /#incomplete|"success":false|<incomplete>/;
+const INCOMPLETE = /#incomplete|"success":false|<incomplete[ >]/;
 const END_CHARACTERS = 2_000;
 
 async function exportPackets({ client, output, signal }: Session, id: string, query: object): Promise<void> {

@@ -23,6 +23,8 @@ export const EXPORT_LIMITS = {
   removalCheckMs: 5 * SECOND_MS,
   // How long clients can continue exactly after a packet that was removed on request.
   removedPlaceMs: DAY_MS,
+  // The last steps of removals that exports look for.
+  removalsMarked: 100,
   // Packets further apart belong to different segments of a track.
   trackGapMs: 15 * MINUTE_MS,
   // Tracks: points of the line, packets read for it, stops and trips returned, and the defaults that define a stop.

@@ -48,11 +48,15 @@ export function findPosition(fields: Fields): Position | null {
   return null;
 }
 
-/** The number under the first of these names; NaN if there is none. */
-export function findNumber(fields: Fields, names: readonly string[]): number {
+/** The number under the first of these names that counts; NaN if there is none. */
+export function findNumber(
+  fields: Fields,
+  names: readonly string[],
+  counts: (value: number) => boolean = () => true,
+): number {
   for (const name of names) {
     const value = fields[name];
-    if (Number.isFinite(value)) return value as number;
+    if (Number.isFinite(value) && counts(value as number)) return value as number;
   }
   return Number.NaN;
 }

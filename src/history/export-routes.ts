@@ -9,7 +9,7 @@ import type { ModelFinder } from '../packets/models.js';
 import type { Source } from '../packets/source.js';
 import { callerOf } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
-import { parseCount, parseDurationParam, parseListQuery, parseText } from '../platform/http/query-params.js';
+import { parseCount, parseDurationParam, parseFlag, parseListQuery, parseText } from '../platform/http/query-params.js';
 import { consumeForBytes } from '../platform/http/rate-limit.js';
 import { ACCEPTED_TYPES, EXPORT_TYPES, type ExportFormat, formatOfType, parseFormat } from './export-format.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from './exports/export.js';
@@ -66,8 +66,15 @@ async function sendExport(
 ): Promise<void> {
   const selection = parseExportSelection(req);
   const gapMs = parseDurationParam(req.query, 'gap', LIMITS.trackGapMs);
+  const isForSpreadsheet = parseFlag(req.query, 'bom');
   const { parameters } = await deps.models.declarationsOf(source.modelId);
-  const options = { only: selection.only, declared: [...parameters.keys()], name: source.ownId, gapMs };
+  const options = {
+    only: selection.only,
+    declared: [...parameters.keys()],
+    name: source.ownId,
+    gapMs,
+    isForSpreadsheet,
+  };
   const database = listDatabaseFor(deps, req, res);
   const disconnected = database.listing?.caller.disconnectSignal() ?? null;
   const send = async (): Promise<void> => {

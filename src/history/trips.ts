@@ -48,13 +48,13 @@ export class TripFinder {
     this.#onTrip = onTrip;
   }
 
-  /** Adds a position. Returns whether it is connected to the previous one. */
-  add(longitude: number, latitude: number, timeMs: number): boolean {
+  /** Adds a position, to which the object did not travel if it is a jump. Returns whether it is connected to the previous one. */
+  add({ longitude, latitude, timeMs }: Place & { readonly timeMs: number }, isJump = false): boolean {
     const { gapMs, stopRadiusM } = this.#rules;
     const last = this.#last;
     const stepM = last === null ? 0 : distanceM(last, { longitude, latitude });
-    const isConnected = last !== null && timeMs - last.timeMs <= gapMs;
-    const isLost = last !== null && !isConnected && stepM > stopRadiusM;
+    const isConnected = last !== null && timeMs - last.timeMs <= gapMs && !isJump;
+    const isLost = last !== null && (isJump || (!isConnected && stepM > stopRadiusM));
     if (isLost) this.#end(last);
     const here: Seen = { longitude, latitude, timeMs, travelledM: (last?.travelledM ?? 0) + (isLost ? 0 : stepM) };
     this.#last = here;

@@ -101,7 +101,7 @@ const PACKETS: readonly Operation[] = [
     id: 'listPackets',
     tag: 'packets',
     summary: 'The packets of an object, also as a file',
-    query: [...LISTED, 'format', 'trackGap'],
+    query: [...LISTED, 'format', 'bom', 'trackGap'],
     answer: {
       description: 'The packets, sorted by `time`, then `_ts`; in a `format` other than JSON, of any number',
       content: { ...json(listOf('PacketFields')), ...EXPORT_CONTENT },

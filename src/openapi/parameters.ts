@@ -128,6 +128,12 @@ const OTHERS: Readonly<Record<string, Part>> = {
     description:
       'The format of the answer; without it, `Accept` decides. All but `json` are files of any length: `limit` is not bounded, and the order is that of `time`',
   },
+  bom: {
+    example: 'true',
+    schema: { enum: ['true', '1', 'false', '0'], default: 'false' },
+    description:
+      'With `format=csv`: for spreadsheets. The file begins with a byte order mark, and digits that a spreadsheet would change become text: `="8944110068765432109"`',
+  },
   trackGap: {
     name: 'gap',
     example: '15 min',

@@ -12,6 +12,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { type Layout, projectionOf, selectionFilter } from '../platform/mongo/schema/mapping.js';
+import { markRemoval } from './removal-marks.js';
 import { findPlace, keepPlaces } from './removed-places.js';
 
 export const PACKETS = 'packets';
@@ -133,25 +134,39 @@ function projected(only: readonly string[] | null): { projection?: Document } {
 
 /** Removes all packets of an object that was removed. */
 export async function removePackets(database: Database, objectId: string): Promise<void> {
-  await removePacketsWhere(database, { _oid: new ObjectId(objectId) });
+  await removePacketsWhere(database, { objectId });
+}
+
+export interface PacketRemoval {
+  readonly objectId: string;
+  /** Which of the object's packets are removed; all by default. */
+  readonly filter?: Filter<Document>;
+  /** Ends the removal early. */
+  readonly signal?: AbortSignal;
+  /** Whether clients can still continue after the removed packets. */
+  readonly keepsPlaces?: boolean;
 }
 
 /**
  * Removes packets in short steps, with pauses as long as the steps, to keep the load on the database low. Returns their number.
- * Ends early when the signal is aborted. With `keepsPlaces`, clients can still continue after the removed packets.
  */
 export async function removePacketsWhere(
   database: Database,
-  filter: Filter<Document>,
-  { signal, keepsPlaces = false }: { signal?: AbortSignal; keepsPlaces?: boolean } = {},
+  { objectId, filter = {}, signal, keepsPlaces = false }: PacketRemoval,
 ): Promise<number> {
   const packets = database.db.collection(PACKETS);
-  const options = { projection: { _id: 1 }, limit: LIMITS.packetsPerRemoval };
+  const options = { projection: { time: 1 }, limit: LIMITS.packetsPerRemoval };
+  const found = { ...filter, _oid: new ObjectId(objectId) };
   for (let removed = 0; ; ) {
     const startMs = performance.now();
-    const some = await mapDriverErrors(() => packets.find(filter, options).toArray());
+    const some = await mapDriverErrors(() => packets.find(found, options).toArray());
     if (some.length === 0) return removed;
     const these = { _id: { $in: some.map(({ _id }) => _id) } };
+    await markRemoval(
+      database,
+      objectId,
+      some.map(({ time }) => time),
+    );
     if (keepsPlaces) await keepPlaces(database, PACKETS, these);
     removed += (await mapDriverErrors(() => packets.deleteMany(these))).deletedCount;
     if (some.length < options.limit || signal?.aborted) return removed;

@@ -1,6 +1,6 @@
 /** Reads positions of objects from the BSON bytes of packets, by the rule of `core/position-fields.ts`. */
 
-import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../core/motion-fields.js';
+import { COURSE_NAMES, HEIGHT_NAMES, isCourse, SPEED_NAMES } from '../core/motion-fields.js';
 import {
   CONTAINER_NAMES,
   COORDINATES_NAME,
@@ -115,7 +115,7 @@ export class PositionReader {
 
   #set(kind: number, rank: number, value: number): void {
     const isLess = rank >= (this.#ranks[kind] as number) && !Number.isNaN(this.#values[kind]);
-    if (isLess || !Number.isFinite(value)) return;
+    if (isLess || !Number.isFinite(value) || (kind === COURSE && !isCourse(value))) return;
     this.#values[kind] = value;
     this.#ranks[kind] = rank;
   }

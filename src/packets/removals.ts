@@ -155,7 +155,9 @@ async function work({ database, onRemoved }: RemovalOptions, stored: Stored, sig
   const { _id, object, fromMs, toMs, stampUs, by } = stored;
   const removal = { _id, objectId: object.toHexString(), fromMs, toMs, stampUs, by };
   const timeSlice = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.removalTurnMs)]);
-  const removed = await removePacketsWhere(database, toFilter(removal), {
+  const removed = await removePacketsWhere(database, {
+    objectId: removal.objectId,
+    filter: toFilter(removal),
     signal: timeSlice,
     keepsPlaces: true,
   });

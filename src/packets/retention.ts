@@ -4,7 +4,7 @@
  * the packet of its state are kept whatever their age.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Binary, ObjectId } from 'mongodb';
+import type { Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { DAY_MS } from '../core/units.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -84,7 +84,7 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
       }
       for (const [id, sinceMs] of missingNow) {
         if (now() - sinceMs < LIMITS.orphanGraceMs || signal.aborted) continue;
-        swept.orphaned += await removePacketsWhere(database, { _oid: new ObjectId(id) }, { signal });
+        swept.orphaned += await removePacketsWhere(database, { objectId: id, signal });
       }
       if (!signal.aborted) missing = missingNow;
       return swept;
@@ -143,7 +143,8 @@ async function removeOld(database: Database, old: readonly Old[], signal: AbortS
     // Only the packets to keep are left.
     if (keys.every((key) => key.toString('hex') === packetId.toString('hex'))) continue;
     const notKept = { _id: { $nin: keys as unknown[] as ObjectId[] } };
-    removed += await removePacketsWhere(database, { _oid: _id, time: { $lt: beforeMs }, ...notKept }, { signal });
+    const filter = { time: { $lt: beforeMs }, ...notKept };
+    removed += await removePacketsWhere(database, { objectId: String(_id), filter, signal });
   }
   return removed;
 }

@@ -162,6 +162,84 @@ describe('CSV', () => {
   });
 });
 
+/** Sends one packet, and returns its cells in CSV. */
+async function cellsOf(packet: object, query: string): Promise<Record<string, string>> {
+  const id = `cells-${new ObjectId()}`;
+  await service.admin('POST', 'objects', { id, name: 'Cells' });
+  const sent = await service.admin('POST', `objects/${id}/packets`, packet);
+  expect(sent.status).toBe(200);
+  const { text } = await service.admin('GET', `objects/${id}/packets?format=csv&${query}`);
+  return (parse(text, { columns: true, bom: true }) as Record<string, string>[])[0] as Record<string, string>;
+}
+
+test.each([
+  ['-12.5', '-12.5'],
+  ['-1.5e-3', '-1.5e-3'],
+  ['+21.5', '+21.5'],
+  ['-12,5', '-12,5'],
+  ['-7;-8', '-7;-8'],
+  ['-.5', '-.5'],
+  ['-2+3+cmd|x', "'-2+3+cmd|x"],
+  ['-7;=1+1', "-7;'=1+1"],
+  ['+49 170 1', "'+49 170 1"],
+  ['-1 or more', "'-1 or more"],
+  ['-', "'-"],
+  ['--1', "'--1"],
+  ['-0x10', "'-0x10"],
+  ['=1', "'=1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['\uff0d1', "'\uff0d1"],
+])('keeps numbers that were sent as text, and disarms formulas, in CSV: %s', async (sent, cell) => {
+  expect((await cellsOf({ note: sent }, 'only=note')).note).toBe(cell);
+});
+
+test.each([
+  ['8944110068765432109', '="8944110068765432109"', 'an ICCID'],
+  [860_000_000_000_019, '="860000000000019"', 'an IMEI as a number'],
+  ['0012', '="0012"', 'zeros in front'],
+  ['12E45678', '="12E45678"', 'an exponent'],
+  ['+491701234567', '="+491701234567"', 'a telephone number'],
+  [-860_000_000_000_019, '="-860000000000019"', 'a negative number of fifteen digits'],
+  [1_795_500_000_123, '1795500000123', 'no milliseconds'],
+  ['12345', '12345', 'no short number'],
+  ['0.5', '0.5', 'no decimal'],
+  [0.1234567890123456, '0.1234567890123456', 'no fraction'],
+  ['-12.5', '-12.5', 'no negative number'],
+  ['=1', "'=1", 'no formula'],
+])('writes identifiers of digits as text in CSV for spreadsheets: %s is %s (%s)', async (sent, cell, _) => {
+  const { _ts, ...cells } = await cellsOf({ note: sent }, 'bom=true');
+  expect([cells.note, _ts]).toEqual([cell, expect.stringMatching(/^="\d{16}"$/)]);
+});
+
+test('begins CSV for spreadsheets with a byte order mark, and no other', async () => {
+  for (const [query, begin] of [
+    ['format=csv&bom=true', '\ufeff_id,'],
+    ['format=csv', '_id,_'],
+    ['format=csv&bom=false', '_id,_'],
+    ['format=ndjson&bom=true', '{"_id'],
+  ]) {
+    expect((await fetchExport(`?limit=1&${query}`)).text.slice(0, 5)).toBe(begin);
+  }
+  expect((await fetchExport('?format=csv&bom=maybe')).status).toBe(400);
+});
+
+test('writes longitudes, courses and times in GPX within the bounds of its schema', async () => {
+  const id = `bounds-${new ObjectId()}`;
+  await service.admin('POST', 'objects', { id, name: 'Bounds' });
+  await service.admin('POST', `objects/${id}/packets`, [
+    { time: START, lat: -16.8, lon: 180, speed: -1, course: 360 },
+    { time: START + 1, lat: 90, lon: -180, speed: 36, course: 359.5 },
+    { time: START + 2, lat: 91, lon: 181 },
+  ]);
+  const { text } = await service.admin('GET', `objects/${id}/packets?format=gpx`);
+  const points = text.match(/<trkpt.*<\/trkpt>/g)?.map((point) => point.replace(/<time>.*<\/time>/, ''));
+  expect(points).toEqual([
+    '<trkpt lat="-16.8" lon="-180"></trkpt>',
+    '<trkpt lat="90" lon="-180"><extensions><gpxtpx:TrackPointExtension><gpxtpx:speed>10</gpxtpx:speed>' +
+      '<gpxtpx:course>359.5</gpxtpx:course></gpxtpx:TrackPointExtension></extensions></trkpt>',
+  ]);
+});
+
 test('writes a GeoJSON point for each packet, with the packet', async () => {
   const { text } = await fetchExport('?format=geojson&limit=2&only=speed');
   const [first] = (await service.admin('GET', path('limit=1', objectId))).body;
@@ -180,7 +258,7 @@ test('writes a GPX segment for each interval without a gap', async () => {
   expect(text).toContain('<name>tr-ück</name>');
   expect(text).toContain(
     '<trkpt lat="48.00002" lon="15.99998"><ele>200</ele><time>2026-01-01T00:00:00.000Z</time>' +
-      '<extensions><tpx:TrackPointExtension><tpx:speed>0.056</tpx:speed></tpx:TrackPointExtension></extensions></trkpt>',
+      '<extensions><gpxtpx:TrackPointExtension><gpxtpx:speed>0.056</gpxtpx:speed></gpxtpx:TrackPointExtension></extensions></trkpt>',
   );
 });
 

@@ -89,6 +89,77 @@ test.each([
   expect(properties.packets).toBe(2);
 });
 
+/** A position every second, 13 m apart, at 48 km/h. */
+const drive = (packets: number, more: object = {}): object[] =>
+  Array.from({ length: packets }, (_, nth) => ({
+    time: START + nth * 1_000,
+    lat: 48 + nth * 0.00012,
+    lon: 11.5,
+    speed: 48,
+    ...more,
+  }));
+const at = (second: number, packet: object): object => ({ time: START + second * 1_000, ...packet });
+interface Expected {
+  readonly metres: number;
+  readonly maxSpeed: number | null;
+}
+
+/** Metres between the first and the last position of a drive. */
+const metres = (packets: number): number => (packets - 1) * 13.343;
+
+const drive30: Expected = { metres: metres(30), maxSpeed: 48 };
+const drive31: Expected = { metres: metres(31), maxSpeed: 48 };
+
+test.each<[string, object[], Expected]>([
+  ['a position far away for a moment', [...drive(30), at(14.5, { lat: 10, lon: 3, speed: 700 })], drive30],
+  [
+    'two in a row that are far from each other',
+    [...drive(30), at(14.4, { lat: 10, lon: 3 }), at(14.6, { lat: -10, lon: 3 })],
+    drive30,
+  ],
+  ['a first position far away', [...drive(30), at(-1, { lat: 10, lon: 3 })], drive30],
+  ['a last position far away', [...drive(30), at(31, { lat: 10, lon: 3 })], drive30],
+  ['a position at the same time elsewhere', [...drive(30), at(14, { lat: 10, lon: 3 })], drive30],
+  ['91, 181', [...drive(30), at(14.5, { lat: 91, lon: 181, speed: 102.3, course: 360, heading: 511 })], drive30],
+  [
+    'a speed of 102.3 knots of a ship that does not move so',
+    [...drive(30), at(30, { lat: 48.0036, lon: 11.5, speed: 102.3 })],
+    drive31,
+  ],
+  ['a speed of 1023', [...drive(30), at(30, { lat: 48.0036, lon: 11.5, speed: 1023 })], drive31],
+  ['a speed of 65535', [...drive(30), at(30, { lat: 48.0036, lon: 11.5, speed: 65535 })], drive31],
+  ['a negative speed', drive(30, { speed: -1 }), { ...drive30, maxSpeed: null }],
+])('does not count %s', async (_, packets, expected) => {
+  const id = await createObject(packets);
+  const { geometry, properties } = (await service.admin('GET', `objects/${id}/track?points=10000`)).body;
+  expect(properties.maxSpeed).toBe(expected.maxSpeed);
+  expect(Math.abs(properties.distance - expected.metres)).toBeLessThan(3);
+  expect(geometry.type).toBe('LineString');
+});
+
+test('counts a speed of 102.3 km/h of an object that moves so', async () => {
+  const packets = Array.from({ length: 20 }, (_, nth) =>
+    at(nth, { lat: 48, lon: 11 + nth * 0.000_382, speed: nth === 9 ? 102.3 : 60 }),
+  );
+  const id = await createObject(packets);
+  expect((await service.admin('GET', `objects/${id}/track`)).body.properties.maxSpeed).toBe(102.3);
+});
+
+test('counts the way of an object that is faster than an airliner and says so', async () => {
+  const packets = Array.from({ length: 10 }, (_, nth) => at(nth * 10, { lat: 0, lon: 10 + nth * 0.69, speed: 27_600 }));
+  const { properties } = (await service.admin('GET', `objects/${await createObject(packets)}/track`)).body;
+  expect(properties.maxSpeed).toBe(27_600);
+  expect(properties.distance).toBeGreaterThan(680_000);
+});
+
+test('counts no way to where an object appears after a jump, and its ways there', async () => {
+  const there = drive(30).map((packet) => ({ ...packet, lon: 100 }));
+  const packets = [...drive(30), ...there.map((packet, nth) => ({ ...packet, time: START + (30 + nth) * 1_000 }))];
+  const { geometry, properties } = (await service.admin('GET', `objects/${await createObject(packets)}/track`)).body;
+  expect(Math.abs(properties.distance - 2 * metres(30))).toBeLessThan(5);
+  expect(geometry.type).toBe('MultiLineString');
+});
+
 test('returns an empty track without positions', async () => {
   const id = await createObject([{ speed: 5 }]);
   const { geometry, properties } = (await service.admin('GET', `objects/${id}/track?stops=1`)).body;

@@ -153,7 +153,7 @@ function Exports({
         <a
           key={format}
           class="button small"
-          href={`/api/v1/objects/${object._id}/packets?format=${format}&from=${fromMs}&to=${toMs}`}
+          href={`/api/v1/objects/${object._id}/packets?format=${format}${format === 'csv' ? '&bom=true' : ''}&from=${fromMs}&to=${toMs}`}
           download={`${object.id}.${format}`}
         >
           <Icon name="download" size={16} /> {title}

@@ -4,7 +4,7 @@ import { JsonWriter, textBound, writeAscii, writeName, writeValue } from '../../
 import { eachMember, isSameBytes, nameAt } from '../../platform/mongo/bson/members.js';
 import { numberAt } from '../../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, int32, valueEnd } from '../../platform/mongo/bson/reader.js';
-import { writeCsvText } from './csv-text.js';
+import { EXACT_DIGITS, isIdentifier, writeCsvText, writeIdentifier } from './csv-text.js';
 import { appendText, type Encoder, type EncoderOptions } from './encoder.js';
 import { toReason } from './ndjson.js';
 
@@ -26,13 +26,21 @@ interface KnownName {
   readonly targets: readonly Target[] | null;
 }
 
-export function createCsvEncoder({ only, declared }: Pick<EncoderOptions, 'only' | 'declared'>): Encoder {
+/** U+FEFF in UTF-8: without it, spreadsheets read other characters than ASCII in the code page of their system. */
+const BYTE_ORDER_MARK = '\ufeff';
+
+export function createCsvEncoder({
+  only,
+  declared,
+  isForSpreadsheet,
+}: Pick<EncoderOptions, 'only' | 'declared' | 'isForSpreadsheet'>): Encoder {
   let rows: Rows | undefined;
   return {
     fields: only,
     begin(writer, first) {
       const names = only === null ? columnsOf(declared, first) : [...new Set(['_id', ...only])];
-      rows = new Rows(names, only === null);
+      rows = new Rows(names, { hasMore: only === null, isForSpreadsheet });
+      if (isForSpreadsheet) appendText(writer, BYTE_ORDER_MARK);
       rows.header(writer);
     },
     packet: (writer, memory, start) => rows?.append(writer, memory, start),
@@ -56,6 +64,7 @@ function columnsOf(declared: readonly string[], first: { memory: Uint8Array; sta
 class Rows {
   readonly #names: readonly string[];
   readonly #hasMore: boolean;
+  readonly #isForSpreadsheet: boolean;
   readonly #targets = new Map<string, Target[]>();
   /** The members of the previous row in order: the next row nearly always has the same. */
   readonly #expected: KnownName[] = [];
@@ -65,9 +74,13 @@ class Rows {
   readonly #scratch = new JsonWriter(4_096);
   #more: number[] = [];
 
-  constructor(names: readonly string[], hasMore: boolean) {
+  constructor(
+    names: readonly string[],
+    { hasMore, isForSpreadsheet }: { hasMore: boolean; isForSpreadsheet: boolean },
+  ) {
     this.#names = names;
     this.#hasMore = hasMore;
+    this.#isForSpreadsheet = isForSpreadsheet;
     this.#types = new Uint8Array(names.length);
     this.#starts = new Int32Array(names.length);
     this.#timeColumn = names.indexOf('time');
@@ -150,7 +163,7 @@ class Rows {
     const type = this.#types[column] as number;
     const offset = this.#starts[column] as number;
     if (type === NULL || type === UNDEFINED) return pos;
-    if (type === STRING) return writeCsvText(out, pos, memory, offset + 4, offset + 3 + int32(memory, offset));
+    if (type === STRING) return this.#writeText(out, pos, memory, offset);
     if (column === this.#timeColumn) return writeTime(out, pos, numberAt(memory, type, offset));
     if (type === DOCUMENT || type === ARRAY) {
       this.#scratch.append(textBound(memory, offset), (json, start) => writeValue(json, start, type, memory, offset));
@@ -158,10 +171,24 @@ class Rows {
       return writeCsvText(out, pos, text, 0, text.length);
     }
     const end = writeValue(out, pos, type, memory, offset);
-    if (type !== OBJECT_ID && type !== BINARY) return isNull(out, pos, end) ? pos : end;
+    if (type !== OBJECT_ID && type !== BINARY) return isNull(out, pos, end) ? pos : this.#asIdentifier(out, pos, end);
     // Removes the quotes of JSON.
     for (let byte = pos; byte < end - 2; byte++) out.setUint8(byte, out.getUint8(byte + 1));
     return end - 2;
+  }
+
+  #writeText(out: DataView, pos: number, memory: Uint8Array, offset: number): number {
+    const from = offset + 4;
+    const end = offset + 3 + int32(memory, offset);
+    const isDigits = this.#isForSpreadsheet && isIdentifier(memory, from, end);
+    return (isDigits ? writeIdentifier : writeCsvText)(out, pos, memory, from, end);
+  }
+
+  /** Rewrites a number that was written from `pos` to `end`, if it has more digits than a spreadsheet keeps. */
+  #asIdentifier(out: DataView, pos: number, end: number): number {
+    if (!this.#isForSpreadsheet || end - pos < EXACT_DIGITS) return end;
+    const digits = new Uint8Array(out.buffer, pos, end - pos).slice();
+    return isIdentifier(digits, 0, digits.length) ? writeIdentifier(out, pos, digits, 0, digits.length) : end;
   }
 
   #writeMore(out: DataView, pos: number, memory: Uint8Array): number {

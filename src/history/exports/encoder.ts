@@ -23,6 +23,8 @@ export interface EncoderOptions {
   readonly name: string;
   /** Packets further apart belong to different segments of a track. */
   readonly gapMs: number;
+  /** Whether CSV is written so that spreadsheets show what was sent. */
+  readonly isForSpreadsheet: boolean;
 }
 
 /** Appends text, ASCII or not. */

@@ -3,13 +3,15 @@
  * after the previous piece has been sent.
  */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { ApiError, errorBody, toApiError } from '../../core/errors.js';
+import { ApiError, conflict, errorBody, toApiError } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Page } from '../../core/list.js';
 import { type PacketBatch, streamPackets } from '../../packets/packet-stream.js';
 import { findPageConditions } from '../../packets/packets.js';
+import { type RemovedInterval, watchRemovals } from '../../packets/removal-marks.js';
 import { createBufferPool } from '../../platform/mongo/bson/buffer-pool.js';
 import { JsonWriter } from '../../platform/mongo/bson/json-writer.js';
+import { readNumber } from '../../platform/mongo/bson/numbers.js';
 import { acquireConversion, releaseConversion } from '../../platform/mongo/bson/raw-cursor.js';
 import { readShownId } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
@@ -52,7 +54,9 @@ export async function* exportPackets(
   const text = createText(database.listing);
   let hasBegun = false;
   try {
+    const gaps = await watchGaps(database, objectId, selection);
     for await (const found of batchesOf(database, objectId, selection, encoder)) {
+      await gaps.check(found);
       const batch = progress.take(found);
       if (!hasBegun) encoder.begin(text.writer, batch);
       hasBegun = true;
@@ -61,9 +65,11 @@ export async function* exportPackets(
       else break;
       ending.throwIfAborted();
     }
+    if (!progress.isFull()) await gaps.check(null);
     if (!hasBegun) encoder.begin(text.writer, null);
-    encoder.end(text.writer, null);
-    yield text.last(progress.packets, null);
+    const error = gaps.isFound ? conflict('packets were removed during the export; ask for it again') : null;
+    encoder.end(text.writer, error && errorBody(error));
+    yield text.last(progress.packets, error);
   } catch (thrown) {
     if (!hasBegun || database.listing?.caller.disconnectSignal().aborted) throw thrown;
     const error = progress.explain(toApiError(thrown));
@@ -88,6 +94,29 @@ async function* batchesOf(
     isDescending: sort?.descending ?? false,
     batchPackets: Math.min(wanted, LIMITS.exportBatchPackets),
   });
+}
+
+/** Finds out whether packets were removed before they were read. */
+async function watchGaps(database: Database, objectId: string, { fromMs, toMs, sort }: ExportSelection) {
+  const removals = await watchRemovals(database, objectId);
+  const isDescending = sort?.descending ?? false;
+  let unreadFromMs = fromMs ?? Number.NEGATIVE_INFINITY;
+  let unreadToMs = toMs ?? Number.POSITIVE_INFINITY;
+  const gaps = {
+    isFound: false,
+    /** After each batch was read; null after the last one. */
+    async check(batch: PacketBatch | null): Promise<void> {
+      const removed = await removals.read();
+      const isUnread = (one: RemovedInterval): boolean => one.toMs >= unreadFromMs && one.fromMs <= unreadToMs;
+      if (removed === null || removed.some(isUnread)) gaps.isFound = true;
+      const last = batch?.starts.at(-1);
+      if (batch === null || last === undefined) return;
+      const lastMs = readNumber(batch.memory, last, 'time');
+      if (isDescending) unreadToMs = lastMs;
+      else unreadFromMs = lastMs;
+    },
+  };
+  return gaps;
 }
 
 /** Counts packets to skip and packets to export. */

@@ -7,10 +7,14 @@ import { appendNumber } from './geojson.js';
 import { toReason } from './ndjson.js';
 
 const HEAD = `<?xml version="1.0" encoding="UTF-8"?>
-<gpx version="1.1" creator="Vigil" xmlns="http://www.topografix.com/GPX/1/1" xmlns:tpx="http://www.garmin.com/xmlschemas/TrackPointExtension/v2">
+<gpx version="1.1" creator="Vigil" xmlns="http://www.topografix.com/GPX/1/1" xmlns:gpxtpx="http://www.garmin.com/xmlschemas/TrackPointExtension/v2">
 <trk>`;
+/** gpx.xsd allows elements of other namespaces only. */
+const NAMESPACE = 'urn:vigil:export';
 const KMH_PER_MS = 3.6;
-const MAX_TIME_MS = 8.64e15;
+/** XML Schema, `dateTime`: years of four digits. */
+const MIN_TIME_MS = Date.parse('0001-01-01T00:00:00Z');
+const MAX_TIME_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 export function createGpxEncoder({ name, gapMs }: Pick<EncoderOptions, 'name' | 'gapMs'>): Encoder {
   const position = new PositionReader();
@@ -28,7 +32,10 @@ export function createGpxEncoder({ name, gapMs }: Pick<EncoderOptions, 'name' | 
     end(writer, error) {
       writer.raw('</trkseg>\n</trk>\n');
       if (error !== null)
-        appendText(writer, `<extensions><incomplete>${toXml(toReason(error))}</incomplete></extensions>\n`);
+        appendText(
+          writer,
+          `<extensions><incomplete xmlns="${NAMESPACE}">${toXml(toReason(error))}</incomplete></extensions>\n`,
+        );
       writer.raw('</gpx>\n');
     },
   };
@@ -41,18 +48,19 @@ function appendTrackPoint(
   writer.raw('<trkpt lat="');
   appendDecimal(writer, latitude);
   writer.raw('" lon="');
-  appendDecimal(writer, longitude);
+  // gpx.xsd, `longitudeType`: less than 180.
+  appendDecimal(writer, longitude === 180 ? -180 : longitude);
   writer.raw('">');
   if (!Number.isNaN(height)) appendElement(writer, 'ele', height);
-  if (Math.abs(timeMs) <= MAX_TIME_MS) writer.raw(`<time>${new Date(timeMs).toISOString()}</time>`);
-  // The schema of the extension forbids negative values.
+  if (timeMs >= MIN_TIME_MS && timeMs <= MAX_TIME_MS) writer.raw(`<time>${new Date(timeMs).toISOString()}</time>`);
+  // The schema of the extension forbids other values.
   const hasSpeed = speed >= 0;
-  const hasCourse = course >= 0 && course <= 360;
+  const hasCourse = course >= 0 && course < 360;
   if (hasSpeed || hasCourse) {
-    writer.raw('<extensions><tpx:TrackPointExtension>');
-    if (hasSpeed) appendElement(writer, 'tpx:speed', Math.round((speed / KMH_PER_MS) * 1_000) / 1_000);
-    if (hasCourse) appendElement(writer, 'tpx:course', course);
-    writer.raw('</tpx:TrackPointExtension></extensions>');
+    writer.raw('<extensions><gpxtpx:TrackPointExtension>');
+    if (hasSpeed) appendElement(writer, 'gpxtpx:speed', Math.round((speed / KMH_PER_MS) * 1_000) / 1_000);
+    if (hasCourse) appendElement(writer, 'gpxtpx:course', course);
+    writer.raw('</gpxtpx:TrackPointExtension></extensions>');
   }
   writer.raw('</trkpt>\n');
 }

@@ -7,6 +7,7 @@ import { streamPackets } from '../../packets/packet-stream.js';
 import { findPageConditions } from '../../packets/packets.js';
 import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
+import { type Fix, JumpFilter, type Step, toSpeed } from '../jumps.js';
 import { TrackLine, type TrackPoint } from '../track-line.js';
 import { type Stop, type Trip, TripFinder, type TripRules } from '../trips.js';
 
@@ -58,6 +59,8 @@ class TrackReading {
   readonly #finder: TripFinder;
   readonly #stops: Stop[] = [];
   readonly #trips: Trip[] = [];
+  readonly #jumps: JumpFilter;
+  #last: Fix | null = null;
   #packets = 0;
   #fromMs: number | null = null;
   #toMs: number | null = null;
@@ -70,6 +73,7 @@ class TrackReading {
     this.#query = query;
     this.#line = new TrackLine(query.points);
     this.#finder = new TripFinder(query, this.#onStop, this.#onTrip);
+    this.#jumps = new JumpFilter(this.#onFix);
   }
 
   async take(memory: Buffer, starts: readonly number[]): Promise<void> {
@@ -82,6 +86,7 @@ class TrackReading {
   }
 
   async finish(): Promise<Track> {
+    this.#jumps.finish();
     this.#finder.finish();
     await this.#reduce(this.#query.points);
     return {
@@ -103,10 +108,16 @@ class TrackReading {
     this.#packets++;
     this.#fromMs ??= timeMs;
     this.#toMs = timeMs;
-    if (speed >= 0) this.#maxSpeed = Math.max(this.#maxSpeed ?? 0, speed);
-    const isConnected = this.#finder.add(longitude, latitude, timeMs);
-    this.#line.add(longitude, latitude, timeMs, isConnected);
+    this.#jumps.add({ longitude, latitude, timeMs, speed });
   }
+
+  #onFix = (fix: Fix, step: Step): void => {
+    const speed = toSpeed(step === 'travel' ? this.#last : null, fix);
+    if (speed >= 0) this.#maxSpeed = Math.max(this.#maxSpeed ?? 0, speed);
+    this.#last = fix;
+    const isConnected = this.#finder.add(fix, step !== 'travel');
+    this.#line.add(fix.longitude, fix.latitude, fix.timeMs, isConnected || step === 'unclear jump');
+  };
 
   async #reduce(points: number): Promise<void> {
     const line = this.#line;

@@ -64,6 +64,9 @@ describe('a position', () => {
     ['a member', { gps: { speed: 50, course: 90 } }, 50, 90],
     ['the packet before its members', { gps: { speed: 1, heading: 2 }, speed: 50, direction: 90 }, 50, 90],
     ['beside a position of a member', { position: { lat: 1, lon: 2, course: 90 }, speed: 50 }, 50, 90],
+    ['available values', { angle: 360, course: 511, heading: 90 }, Number.NaN, 90],
+    ['available values of a member', { heading: 511, gps: { course: 359.9 } }, Number.NaN, 359.9],
+    ['none that is not available', { heading: 511, course: 360 }, Number.NaN, Number.NaN],
     ['numbers only', { speed: 'fast', direction: 'N' }, Number.NaN, Number.NaN],
   ])('has its speed and course in %s', (_, packet, speed, course) => {
     for (const found of [readJson(packet), readBson(packet)]) expect(found).toMatchObject({ speed, course });
