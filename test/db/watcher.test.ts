@@ -194,6 +194,22 @@ test('repeats a change that could not be delivered, before any later one', async
   expect(watched.changes.map(({ id }) => Number(id))).toEqual(Array.from({ length: 30 }, (_, at) => at));
 });
 
+test('stops at once while it waits for changes', async () => {
+  const { watcherWaitMs, watcherAnswerMs, watcherAnswerMaxMs } = LIMITS;
+  const hourMs = 3_600_000;
+  Object.assign(LIMITS, { watcherWaitMs: hourMs, watcherAnswerMs: hourMs, watcherAnswerMaxMs: hourMs });
+  try {
+    const watched = await watch();
+    await until(async () => (await cursorsOf(watched)).some(({ type }) => type === 'op'), 'a read that waits');
+    // Does not wait for the read to end by itself.
+    await watched.watcher.stop();
+    expect(await cursorsOf(watched)).toEqual([]);
+    expect(watched.logged).toEqual([]);
+  } finally {
+    Object.assign(LIMITS, { watcherWaitMs, watcherAnswerMs, watcherAnswerMaxMs });
+  }
+});
+
 test('skips a change that can never be delivered, and delivers the others', async () => {
   const watched = await watch(({ id }) => {
     if (id === '2') throw new TypeError('a fault of ours');

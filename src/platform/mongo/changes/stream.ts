@@ -129,8 +129,13 @@ export async function dropStream({ session }: Stream): Promise<void> {
 }
 
 /** Closes a working stream. */
-export async function closeStream({ db, id, session }: Stream): Promise<void> {
+export async function closeStream(stream: Stream): Promise<void> {
+  await killCursor(stream);
+  await dropStream(stream);
+}
+
+/** Ends the cursor of a stream; a read under way fails at once. */
+export async function killCursor({ db, id, session }: Stream): Promise<void> {
   const kill = { killCursors: '$cmd.aggregate', cursors: [id] };
   await db.command(kill, { session }).catch(() => undefined);
-  await session.endSession().catch(() => undefined);
 }

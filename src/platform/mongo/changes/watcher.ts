@@ -7,7 +7,7 @@ import { toApiError } from '../../../core/errors.js';
 import { LIMITS } from '../../../core/limits.js';
 import { isTransientError, withTimeout } from '../driver/errors.js';
 import { toPosition } from './decoder.js';
-import { closeStream, dropStream, openStream, readStream, type Stream } from './stream.js';
+import { closeStream, dropStream, killCursor, openStream, readStream, type Stream } from './stream.js';
 
 export interface WatcherOptions {
   /** A separate client, so that a burst of requests cannot take its connections. */
@@ -82,6 +82,8 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     stats: () => ({ ...state.stats }),
     async stop() {
       state.stopping.abort();
+      // Ends the read that waits for changes.
+      if (state.stream !== null) void killCursor(state.stream);
       const left = await withTimeout(() => running, LIMITS.watcherAnswerMs).then(
         () => true,
         () => false,
@@ -94,8 +96,11 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
 async function run(options: WatcherOptions, state: State): Promise<void> {
   while (!state.stopping.signal.aborted) {
     try {
-      if (state.stream === null) await open(options, state);
-      await readNext(options, state);
+      if (state.stream === null) {
+        await open(options, state);
+        continue;
+      }
+      await readNext(options, state.stream, state);
       state.failures = 0;
       state.faults = 0;
     } catch (error) {
@@ -126,8 +131,7 @@ async function open({ client, onGap, onStart }: WatcherOptions, state: State): P
 const patienceMs = ({ failures }: State): number =>
   Math.min(LIMITS.watcherAnswerMaxMs, LIMITS.watcherAnswerMs * 2 ** Math.min(failures, 10));
 
-async function readNext(options: WatcherOptions, state: State): Promise<void> {
-  const stream = state.stream as Stream;
+async function readNext(options: WatcherOptions, stream: Stream, state: State): Promise<void> {
   const page = { waitMs: LIMITS.watcherWaitMs, batchSize: LIMITS.watcherPage };
   const batch = await withTimeout(() => readStream(stream, page), patienceMs(state));
   await options.onBatch?.(batch.changes);
