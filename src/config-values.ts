@@ -1,6 +1,6 @@
 /** The forms of values in the environment. */
 import { z } from 'zod';
-import { parseDuration } from './core/time.js';
+import { parseDuration } from './core/duration.js';
 
 const SECRET_CHARACTERS = 32;
 const SECRET_VARIETY = 10;

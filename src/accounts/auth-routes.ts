@@ -1,11 +1,11 @@
 /** Routes: login with a cookie or a token, the own identity, logout. */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { isCredential, mayGrant } from '../core/access.js';
+import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../core/duration.js';
 import { badRequest, forbidden, unauthorized } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
-import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../core/time.js';
 import { getEntity } from '../entities/read.js';
 import { readLogin } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';

@@ -2,11 +2,11 @@
 
 import { type Caller, scopeOf } from '../core/access.js';
 import { VIEWER_ROLE_ID } from '../core/builtin.js';
+import { parseDuration } from '../core/duration.js';
 import { badRequest, conflict, unauthorized } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
-import { parseDuration } from '../core/time.js';
 import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from '../entities/hooks.js';
 import { getEntity } from '../entities/read.js';
 import type { Database } from '../platform/mongo/driver/client.js';

@@ -38,7 +38,7 @@ const device: Command = {
   usage: '<object>',
   summary: 'Sends packets of an object as a device does: those of a simulated vehicle, or a recording',
   help: `  --name <text>        the name of the object, which is created if it does not exist (default: its id)
-  --file <csv>         a recording. Its first column is "time" (ms since the epoch, or ISO 8601); the others are parameters.
+  --file <csv>         a recording. Its first column is "time", as devices send it (ms, s, or ISO 8601); the others are parameters.
                        An interrupted replay continues when the same command is given again
   --speed <factor>     60 is sixty times faster (default 1); max is as fast as the service acknowledges
   --batch <n>          at most n packets in one request (default ${PACKETS_PER_REQUEST}), or in one message (at most ${PACKETS_PER_MESSAGE})

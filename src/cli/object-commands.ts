@@ -17,12 +17,14 @@ const LIST_OPTIONS: Options = {
   count: { type: 'boolean' },
 };
 
+const INTERVAL_HELP = `  --from, --to <time>  bounds of the time: ms since the epoch, or ISO 8601 (UTC without a zone); --to a day means its end`;
+
 const LIST_HELP = `  --where <field>=<v>  only with this value; may be given several times
   --only <field>,…     only these fields, and as columns in this order
   --sort <field>       sorts by a field; -<field> in descending order
   --limit <n>          at most n
   --count              only how many there are
-  --from, --to <time>  bounds of the time: ms since the epoch, or ISO 8601 (UTC without a zone)`;
+${INTERVAL_HELP}`;
 
 const OBJECT_COLUMNS = ['id', 'name', 'status', 'active', 'state.online', 'state.time'];
 const PACKET_COLUMNS = ['time', 'online'];
@@ -135,7 +137,7 @@ const series: Command = {
   name: 'series',
   usage: '<object> <parameter> …',
   summary: 'Shows the history of parameters in buckets',
-  help: `  --from, --to <time>  bounds of the time
+  help: `${INTERVAL_HELP}
   --points <n>         at most n buckets, which are equally long (default: ${TABLE_POINTS}, with --json 1,000)
   --every <time>       the length of the buckets instead: "15 min", "1 h", "1 day"
   --tz <zone>          the time zone of --every

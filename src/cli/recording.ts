@@ -1,6 +1,7 @@
 /** Recordings of `vigil device`: the rows of a CSV file as packets, each with an id by which it is stored once. */
 import { createHash } from 'node:crypto';
 import { parse } from 'csv-parse/sync';
+import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import { PlainError } from '../program.js';
 
 const SERVICE_FIELDS = ['_id', '_ts', '_oid', '_gid', 'id'];
@@ -10,18 +11,12 @@ const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 /** The packet of one row of a recording. */
 export type Packet = Record<string, number | boolean | string>;
 
-/** Reads a time: ms since the epoch, or ISO 8601, which is UTC unless it names a zone. */
-export function parseTime(text: string): number {
-  if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text));
-  const iso = text.replace(' ', 'T');
-  return Date.parse(iso.includes('T') && !/(Z|[+-]\d\d:?\d\d)$/i.test(iso) ? `${iso}Z` : iso);
-}
-
 /** Converts one row to a packet without its empty cells. `line` appears in errors. */
 export function toPacket(columns: string[], cells: string[], line: number): Packet {
-  const packet: Packet = { time: parseTime(cells[0] ?? '') };
-  if (Number.isNaN(packet.time))
-    throw new PlainError(`Row ${line}: "${cells[0]}" is not a time (ms since the epoch, or ISO 8601)`);
+  const given = cells[0] ?? '';
+  const time = parseDeviceTime(given);
+  if (time === null) throw new PlainError(`Row ${line}: "${given}" is not a time: ${explainDeviceTime(given)}`);
+  const packet: Packet = { time };
   columns.forEach((column, index) => {
     const cell = cells[index] ?? '';
     if (index > 0 && cell !== '') packet[column] = toValue(cell);

@@ -27,7 +27,7 @@ export function toQueryString(query: Query = {}): string {
       for (const [field, wanted] of Object.entries(value as Where))
         parameters.append(`where.${field}`, toWhere(wanted));
     } else if (isList(value)) parameters.append(name, toList(value));
-    else parameters.append(name, String(value instanceof Date ? value.getTime() : value));
+    else parameters.append(name, String(value instanceof Date ? value.toISOString() : value));
   }
   const text = parameters.toString();
   return text === '' ? '' : `?${text}`;

@@ -1,9 +1,10 @@
 /** Commands to objects: their states, their outcome, and their form on the way to the device. */
+
+import { parseDuration } from './duration.js';
 import { badRequest, notFound } from './errors.js';
 import { isObject, type Json, type JsonObject, parseObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { COMMAND_NAME, type Declarations } from './model.js';
-import { parseDuration } from './time.js';
 
 export const COMMAND_STATUSES = ['queued', 'sent', 'delivered', 'done', 'failed', 'expired'] as const;
 export type CommandStatus = (typeof COMMAND_STATUSES)[number];

@@ -1,6 +1,7 @@
 /** The table of stores: the fields of each, which are required, unique, hidden, or set by the service. */
 import { z } from 'zod';
 import { isCredential } from './access.js';
+import { isTokenLifetime, TOKEN_LIFETIME } from './duration.js';
 import { badRequest } from './errors.js';
 import { explainIssue } from './field-errors.js';
 import { geometry } from './geojson.js';
@@ -9,7 +10,6 @@ import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
 import { isValidOwnId } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
-import { isTokenLifetime, TOKEN_LIFETIME } from './time.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
 
 export interface Store {

@@ -1,87 +1,93 @@
-/** Parses times and durations of clients and operators to milliseconds. */
-import { LIMITS } from './limits.js';
-import { DAY_MS, SECOND_MS } from './units.js';
+/**
+ * Parses times to milliseconds (docs/reference/times.md). There are two rules: devices send numbers in several units; who asks or
+ * removes gives milliseconds. Digits that could be something else are no time.
+ */
+import { isDayText, parseTimeText } from './time-text.js';
+import { DAY_MS } from './units.js';
 
-const MAX_TIME_MS = 8.64e15;
-const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+ -]\d{2}:?\d{2})?)?$/i;
-const UNITS_MS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
+const DIGITS = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
+const DATE_DIGITS = /^((?:19|20)\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?$/;
+/** By how many digits the numbers of devices are shifted to milliseconds, by the count of their digits: s, ms, µs, ns. */
+const DEVICE_SHIFTS: Readonly<Record<number, number>> = { 9: 3, 10: 3, 12: 0, 13: 0, 16: -3, 19: -6 };
+/** A number with fewer digits is before 2000 in every unit: of a clock that was reset. */
+const RESET_DIGITS = 8;
+const NUMBER_UNITS: Readonly<Record<number, string>> = {
+  9: 'seconds',
+  10: 'seconds',
+  16: 'microseconds',
+  19: 'nanoseconds',
 };
-const UNIT_NAMES: ReadonlyArray<[RegExp, string]> = [
-  [/^(ms|millis(econds?)?)$/, 'ms'],
-  [/^(s|secs?|seconds?)$/, 's'],
-  [/^(m|mins?|minutes?)$/, 'm'],
-  [/^(h|hrs?|hours?)$/, 'h'],
-  [/^(d|days?)$/, 'd'],
-  [/^(w|weeks?)$/, 'w'],
-];
 
-/** Whether a value is a time that JavaScript and BSON can represent: whole milliseconds since the epoch. */
-export function isTimeMs(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= MAX_TIME_MS;
+/** Which moment of a day a date without a clock time stands for: `from` means the first, `to` the last. */
+export type Edge = 'first' | 'last';
+
+/**
+ * Parses the time of a packet: a number, or digits, in seconds, milliseconds, microseconds or nanoseconds, told apart by the count
+ * of digits; or a time as text. Rounds down to milliseconds. Null for anything that is not plainly a time.
+ */
+export function parseDeviceTime(value: unknown): number | null {
+  if (typeof value === 'number') {
+    const isPlainMs = value >= 1e12 && value < 1e13 && Number.isInteger(value);
+    return isPlainMs ? value : parseDeviceDigits(DIGITS.exec(String(value)));
+  }
+  if (typeof value !== 'string') return null;
+  const text = value.trim();
+  const digits = DIGITS.exec(text);
+  return digits === null ? parseTimeText(text) : parseDeviceDigits(digits);
+}
+
+/** Shifts digits instead of calculating: a double rounds fractions of seconds. */
+function parseDeviceDigits(digits: RegExpExecArray | null): number | null {
+  if (digits === null) return null;
+  const [, whole = '', fraction = ''] = digits;
+  if (toDateText(whole) !== null) return null;
+  if (whole.length <= RESET_DIGITS) return Number(whole);
+  const shift = DEVICE_SHIFTS[whole.length];
+  if (shift === undefined) return null;
+  return Number(shift < 0 ? whole.slice(0, shift) : whole + fraction.padEnd(shift, '0').slice(0, shift));
+}
+
+/** What is wrong with the time of a packet, for messages. */
+export function explainDeviceTime(value: unknown): string {
+  const date = toDateText(String(value).trim());
+  if (date !== null) return `these digits look like a date: write "${date}"`;
+  return 'expected a time, such as 1795500000000 in ms, 1795500000 in s, or "2026-11-24T06:00:00Z"';
 }
 
 /**
- * Parses milliseconds since the epoch, or ISO 8601 from the day down to fractions of a second, UTC by default. A space counts as
- * `+`, because form decoding replaces one by the other. Null for any other text.
+ * Parses the time of a query: milliseconds since the epoch with 12 to 14 digits, 0 to 999 for the beginning, or a time as text. A
+ * day means its first or its last millisecond. Null for anything that is not plainly a time.
  */
-export function parseTime(text: string): number | null {
-  if (/^-?\d{1,16}$/.test(text)) {
-    const timeMs = Number(text);
-    return isTimeMs(timeMs) ? timeMs : null;
+export function parseQueryTime(given: string, edge: Edge): number | null {
+  const text = given.trim();
+  const [, whole] = DIGITS.exec(text) ?? [];
+  if (whole !== undefined) return isQueryMs(whole) ? Number(whole) : null;
+  const timeMs = parseTimeText(text);
+  return timeMs !== null && edge === 'last' && isDayText(text) ? timeMs + DAY_MS - 1 : timeMs;
+}
+
+const isQueryMs = (whole: string): boolean =>
+  whole.length <= 3 || (whole.length >= 12 && whole.length <= 14 && toDateText(whole) === null);
+
+/** What is wrong with the time of a query, for messages. */
+export function explainQueryTime(given: string): string {
+  const text = given.trim();
+  const date = toDateText(/^(?:19|20)\d\d(?:\d\d)?$/.test(text) ? text.padEnd(6, '01').padEnd(8, '01') : text);
+  if (date !== null) return `these digits look like a date: write ${date}`;
+  const digits = DIGITS.exec(text);
+  const unit = NUMBER_UNITS[digits?.[1]?.length ?? 0];
+  const timeMs = unit === undefined ? null : parseDeviceDigits(digits);
+  if (timeMs !== null) {
+    return `these look like ${unit}: write milliseconds, ${timeMs}, or ${new Date(timeMs).toISOString()}`;
   }
-  const match = ISO.exec(text);
-  if (!match) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const millisecond = Math.floor(Number(`0.${match[7] ?? 0}`) * 1_000);
-  if (month < 1 || month > 12 || day < 1 || hour > 24 || minute > 59 || second > 59) return null;
-  if (hour === 24 && (minute > 0 || second > 0)) return null;
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  if (date.getUTCDate() !== day) return null;
-  const localMs = date.getTime() + hour * 3_600_000 + minute * 60_000 + second * 1_000 + millisecond;
-  const offsetMs = parseUtcOffset(match[8]);
-  return offsetMs === null ? null : localMs - offsetMs;
+  return 'expected ms since the epoch (12 to 14 digits) or a time such as 2026-11-23 or 2026-11-23T10:00Z';
 }
 
-function parseUtcOffset(zone: string | undefined): number | null {
-  if (zone === undefined || zone.toUpperCase() === 'Z') return 0;
-  const sign = zone[0] === '-' ? -1 : 1;
-  const digits = zone.slice(1).replace(':', '');
-  const hours = Number(digits.slice(0, 2));
-  const minutes = Number(digits.slice(2));
-  return hours > 23 || minutes > 59 ? null : sign * (hours * 3_600_000 + minutes * 60_000);
-}
-
-/** Parses a duration to ms: `3s`, `30m`, `12h`, `90 days`, `2w`, or plain milliseconds. Null for any other value. */
-export function parseDuration(value: unknown): number | null {
-  if (typeof value !== 'string' && typeof value !== 'number') return null;
-  const match = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(String(value).trim());
-  if (!match) return null;
-  const word = (match[2] ?? '').toLowerCase();
-  const unit = word === '' ? 'ms' : UNIT_NAMES.find(([pattern]) => pattern.test(word))?.[1];
-  if (unit === undefined) return null;
-  const durationMs = Math.round(Number(match[1]) * (UNITS_MS[unit] ?? Number.NaN));
-  return Number.isSafeInteger(durationMs) ? durationMs : null;
-}
-
-/** What a token's lifetime is, for messages. */
-export const TOKEN_LIFETIME = `a duration such as "90 days", or milliseconds; 1 second to ${LIMITS.tokenLifetimeMaxMs / DAY_MS} days`;
-
-/** Whether the value is a duration that a token may be valid for. */
-export function isTokenLifetime(value: unknown): boolean {
-  const ms = parseDuration(value);
-  return ms !== null && ms >= SECOND_MS && ms <= LIMITS.tokenLifetimeMaxMs;
+/** The date that digits such as 20261123 or 202611231000 stand for; null if they stand for none. */
+export function toDateText(digits: string): string | null {
+  const [, year, month, day, hour, minute, second] = DATE_DIGITS.exec(digits) ?? [];
+  if (year === undefined) return null;
+  const clock = [hour, minute, second].filter((part) => part !== undefined).join(':');
+  const text = `${year}-${month}-${day}${clock === '' ? '' : `T${clock}`}`;
+  return parseTimeText(text) === null ? null : text;
 }

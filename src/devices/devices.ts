@@ -1,10 +1,10 @@
 /** Finds the devices of objects by `_id` or own id, with their credentials. */
 import { type Binary, type Document, ObjectId } from 'mongodb';
+import { parseDuration } from '../core/duration.js';
 import { isId } from '../core/entity.js';
 import { isObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { isValidOwnId } from '../core/own-id.js';
-import { parseDuration } from '../core/time.js';
 import type { PacketSource } from '../packets/packet.js';
 import { namedPacket, PACKETS } from '../packets/packets.js';
 import { packetIdIn } from '../platform/mongo/bson/packet-key.js';

@@ -10,7 +10,7 @@ import { getSource } from '../packets/source.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
-import { parseBound, parseCount, parseText } from '../platform/http/query-params.js';
+import { parseCount, parseInterval, parseText } from '../platform/http/query-params.js';
 import { sendEntity, sendJson } from '../platform/http/responses.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -66,8 +66,7 @@ const ofOne: Handler = (deps) => async (req, res) => {
 
 function parsePastQuery({ query }: Request): PastQuery {
   return {
-    fromMs: parseBound(query, 'from', 'begin'),
-    toMs: parseBound(query, 'to', 'end'),
+    ...parseInterval(query),
     names: parsePastNames(parseText(query, 'events'), parseText(query, 'events!')),
     after: parsePlace(parseText(query, 'after')),
     limit: Math.min(parseCount(query, 'limit') ?? LIMITS.listEntities, LIMITS.listEntities),

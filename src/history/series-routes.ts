@@ -8,7 +8,7 @@ import { getSource } from '../packets/source.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
-import { parseBound, parseCount, parseText } from '../platform/http/query-params.js';
+import { parseCount, parseInterval, parseText } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { readHistory } from '../platform/mongo/driver/list-queue.js';
@@ -67,8 +67,7 @@ const seriesQueryOf = ({ query }: Request): SeriesQuery =>
     tz: parseText(query, 'tz'),
     fn: parseText(query, 'fn'),
     gap: parseText(query, 'gap'),
-    fromMs: parseBound(query, 'from', 'begin'),
-    toMs: parseBound(query, 'to', 'end'),
+    ...parseInterval(query),
   });
 
 const read = (

@@ -154,8 +154,11 @@ const PACKETS: Record<string, Part> = {
     properties: {
       _id: { ...ID, type: ['string', 'null'], description: 'Lets the device send the packet again safely' },
       time: {
-        type: ['integer', 'string', 'null'],
-        description: `Milliseconds since the epoch, or ISO 8601; at most ${LIMITS.packetAheadMs / 3_600_000} h ahead`,
+        type: ['number', 'string', 'null'],
+        description:
+          'A number, or text of digits: seconds (9 or 10 digits), milliseconds (12 or 13), microseconds (16) or nanoseconds (19) since ' +
+          'the epoch, also with a fraction; or text such as ISO 8601, RFC 3339 or RFC 1123, UTC without a zone. ' +
+          `At most ${LIMITS.packetAheadMs / 3_600_000} h ahead`,
       },
       online: { type: 'boolean', default: true },
     },

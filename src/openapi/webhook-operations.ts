@@ -69,13 +69,20 @@ const TESTED: Part = allOf(schemaRef('Success'), {
   required: ['id', 'status', 'error', 'answer', 'ms'],
 });
 
-const TIME_GIVEN: Part = { type: ['integer', 'string'], description: 'Milliseconds since the epoch, or ISO 8601' };
+const TIME_GIVEN: Part = { type: ['integer', 'string'] };
 const REPLAY: Part = {
   type: 'object',
   properties: {
     since: { type: 'string', description: 'The position of an event: all events after it' },
-    from: { ...TIME_GIVEN, description: 'The packets from this time on, by their `time`' },
-    to: { ...TIME_GIVEN, description: 'Until this time; now without it' },
+    from: {
+      ...TIME_GIVEN,
+      description: 'The packets from this time on, by their `time`: milliseconds since the epoch, or ISO 8601',
+    },
+    to: {
+      ...TIME_GIVEN,
+      description:
+        'Until this time, included: milliseconds since the epoch, or ISO 8601, where a day means its end; now without it',
+    },
   },
 };
 

@@ -5,7 +5,7 @@ import { badRequest } from '../core/errors.js';
 import { checkJson, isFieldName, isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { type Declarations, memberAt, toType } from '../core/model.js';
-import { isTimeMs, parseTime } from '../core/time.js';
+import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 
 /** A checked message of a device. A null `timeMs` means the server's time. */
 export interface Message {
@@ -66,8 +66,8 @@ export function parseMessageAt(body: unknown, place: string, declared: Declarati
 }
 
 function parsePacketTime(time: unknown, dot: string, nowMs: number): number {
-  const timeMs = typeof time === 'string' ? parseTime(time) : time;
-  if (!isTimeMs(timeMs)) throw badRequest(`${dot}time: expected milliseconds since the epoch, or an ISO 8601 time`);
+  const timeMs = parseDeviceTime(time);
+  if (timeMs === null) throw badRequest(`${dot}time: ${explainDeviceTime(time)}`);
   if (timeMs > nowMs + LIMITS.packetAheadMs) throw badRequest(`${dot}time: more than a day in the future`);
   return timeMs;
 }

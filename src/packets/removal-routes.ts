@@ -3,7 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { badRequest } from '../core/errors.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
-import { parseBound, parseDryRun } from '../platform/http/query-params.js';
+import { parseDryRun, parseInterval } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { countInterval, type PacketInterval, type Removals, toFields } from './removals.js';
@@ -22,7 +22,7 @@ export const removePacketsOf =
   (deps: RemovalDeps): RequestHandler =>
   async (req, res) => {
     const isDryRun = parseDryRun(req.query);
-    const [fromMs, toMs] = parseInterval(req);
+    const { fromMs, toMs } = parseRemovalInterval(req);
     const { objectId } = await getSource(deps.database, scopeIn(res), String(req.params.id));
     // Of this millisecond to the last: what comes later stays.
     const interval = { objectId, fromMs, toMs, stampUs: deps.now() * 1_000 + 999 };
@@ -40,14 +40,13 @@ export const removePacketsOf =
     sendJson(res, JSON.stringify({ success: true, status: 'queued' }));
   };
 
-function parseInterval({ query }: Request): [fromMs: number | null, toMs: number | null] {
+function parseRemovalInterval({ query }: Request): Pick<PacketInterval, 'fromMs' | 'toMs'> {
   const unfit = Object.keys(query).find((name) => !KNOWN.test(name));
   if (unfit !== undefined) throw badRequest(`${unfit.slice(0, 64)}: packets are removed by from and to alone`);
-  const fromMs = parseBound(query, 'from', 'begin');
-  const toMs = parseBound(query, 'to', 'end');
+  const { fromMs, toMs } = parseInterval(query);
   if (fromMs === null && toMs === null) throw badRequest('from, to: at least one of them is required');
   if (fromMs !== null && toMs !== null && fromMs > toMs) throw badRequest('from: is later than to');
-  return [fromMs, toMs];
+  return { fromMs, toMs };
 }
 
 function count(deps: RemovalDeps, req: Request, res: Response, interval: PacketInterval): Promise<number> {

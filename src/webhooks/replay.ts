@@ -2,7 +2,7 @@
 import { badRequest } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
 import { isPosition } from '../core/position.js';
-import { isTimeMs, parseTime } from '../core/time.js';
+import { type Edge, explainQueryTime, parseQueryTime } from '../core/time.js';
 
 /** All events after a position, or the packets of an interval, both ends included. */
 export type ReplayRange =
@@ -17,16 +17,17 @@ export function parseReplay({ since = null, from = null, to = null }: JsonObject
     return { since, fromMs: null, toMs: null };
   }
   if (from === null) throw badRequest('from: expected a time; or since, the position of an event');
-  const fromMs = timeIn('from', from);
-  const toMs = to === null ? nowMs : timeIn('to', to);
+  const fromMs = timeIn('from', from, 'first');
+  const toMs = to === null ? nowMs : timeIn('to', to, 'last');
   if (fromMs > toMs) throw badRequest('from: expected a time before to');
   return { since: null, fromMs, toMs };
 }
 
-function timeIn(name: string, value: Json): number {
-  const timeMs = typeof value === 'string' ? parseTime(value) : value;
-  if (isTimeMs(timeMs)) return timeMs;
-  throw badRequest(`${name}: expected milliseconds since the epoch, or a time such as 2026-11-23T03:00Z`);
+function timeIn(name: string, value: Json, edge: Edge): number {
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  const timeMs = parseQueryTime(text, edge);
+  if (timeMs !== null) return timeMs;
+  throw badRequest(`${name}: ${explainQueryTime(text)}`);
 }
 
 /** The range as an answer contains it. */

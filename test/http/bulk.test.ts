@@ -115,6 +115,8 @@ test.each([
   ['objects', 'where, search, from or to: at least one filter is required'],
   ['objects?limit=5', 'where, search, from or to: at least one filter is required'],
   ['objects?from=', 'where, search, from or to: at least one filter is required'],
+  ['objects?from=20261125', 'from: these digits look like a date: write 2026-11-25'],
+  ['objects?to=1795500000', expect.stringMatching(/^to: these look like seconds/)],
   ['objects?from=1&wher.status=x', '"wher.status": not a parameter of bulk requests'],
   ['objects?from=1&where.$status=x', '"where.$status": not a field name'],
   ['objects?from=1&meta=true', '"meta": not a parameter of bulk requests'],

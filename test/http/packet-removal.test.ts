@@ -84,6 +84,24 @@ test.each<[after: number, removed: [number, number][], expected: number[]]>([
   expect(csv.text.trim().split('\r\n').slice(1)).toHaveLength(expected.length);
 });
 
+test('removes the whole of the last day that is named, and nothing of the next', async () => {
+  const id = await createObject(0);
+  const dayOf = (day: number, clock: string, nth: number) => ({ time: `2026-01-0${day}T${clock}Z`, nth });
+  const packets = [
+    dayOf(1, '23:59:59.999', 1),
+    dayOf(2, '00:00:00', 2),
+    dayOf(3, '12:00:00', 3),
+    dayOf(3, '23:59:59.999', 4),
+    dayOf(4, '00:00:00', 5),
+  ];
+  await service.admin('POST', `objects/${id}/packets`, packets);
+  const query = 'from=2026-01-02&to=2026-01-03';
+  expect((await service.admin('DELETE', pathOf(id, `${query}&dryRun=true`))).body.count).toBe(3);
+  await service.admin('DELETE', pathOf(id, query));
+  await until(async () => (await numbersOf(id)).length === 2);
+  expect(await numbersOf(id)).toEqual([1, 5]);
+});
+
 test('removes the state of the object with its packets', async () => {
   const id = await createObject(2);
   expect((await service.admin('GET', `objects/${id}`)).body.state).toMatchObject({ nth: 1 });
@@ -124,7 +142,17 @@ test('records a removal once, even if the instance ends before it deletes the re
 test.each([
   ['', 'from, to: at least one of them is required'],
   ['from=&to=', 'from, to: at least one of them is required'],
-  ['from=yesterday', 'from: expected ms since the epoch or YYYY-MM-DDThh:mm'],
+  [
+    'from=yesterday',
+    'from: expected ms since the epoch (12 to 14 digits) or a time such as 2026-11-23 or 2026-11-23T10:00Z',
+  ],
+  ['from=20261123', 'from: these digits look like a date: write 2026-11-23'],
+  ['from=20261123&dryRun=true', 'from: these digits look like a date: write 2026-11-23'],
+  ['begin=2026', 'begin: these digits look like a date: write 2026-01-01'],
+  ['to=20261123100000', 'to: these digits look like a date: write 2026-11-23T10:00:00'],
+  ['from=202611231000', 'from: these digits look like a date: write 2026-11-23T10:00'],
+  ['end=1795500000', 'end: these look like seconds: write milliseconds, 1795500000000, or 2026-11-24T06:00:00.000Z'],
+  ['from=0&to=0001-01-01', expect.stringMatching(/^to: expected/)],
   ['from=2&to=1', 'from: is later than to'],
   ['from=1&where.speed=5', 'where.speed: packets are removed by from and to alone'],
   ['from=1&limit=5', 'limit: packets are removed by from and to alone'],

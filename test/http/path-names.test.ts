@@ -113,7 +113,7 @@ describe('a name in a filter, a projection or an order', () => {
     'search=%5Cx%7B41%7D',
     'search=%00',
     'search=%F0%9F%9A%97',
-    'from=-8640000000000000&to=8640000000000000',
+    'from=0&to=99999999999999',
     'offset=10000000',
   ])('is accepted in pages and summaries: %s', async (query) => {
     for (const store of ['objects', 'users', 'tokens', 'trucks', 'commands', 'objects/car/packets']) {

@@ -129,6 +129,9 @@ describe('a replay', () => {
     [{ from: 'x' }, 'from'],
     [{ from: 5, to: 4 }, 'from'],
     [{ from: 1, to: {} }, 'to'],
+    [{ from: 20261123 }, 'from'],
+    [{ from: '1795500000' }, 'from'],
+    [{ from: 1, to: 1795500000 }, 'to'],
     [{ since: 'x' }, 'since'],
     [{ since: 'gmcAAAAA', from: 1 }, 'since'],
   ])('refuses %j with a 400 that names the field', async (body, field) => {

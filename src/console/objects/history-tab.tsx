@@ -27,7 +27,8 @@ export function HistoryTab({ object }: { object: FleetObject }) {
   const { query, path, route } = useLocation();
   const interval = intervalOf(query, object.state?.time);
   const { data, error } = useFetched(async () => {
-    const wanted = { from: interval.fromMs, to: interval.toMs, sortBy: '-time', limit: MAX_PACKETS };
+    const bounds = { from: new Date(interval.fromMs), to: new Date(interval.toMs) };
+    const wanted = { ...bounds, sortBy: '-time', limit: MAX_PACKETS };
     return (await list<Packet>(`/objects/${object._id}/packets`, wanted)).reverse();
   }, [object._id, interval.fromMs, interval.toMs]);
   // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
@@ -141,6 +142,8 @@ const FORMATS = [
   ['gpx', 'GPX'],
 ] as const;
 
+const isoOf = (ms: number): string => new Date(ms).toISOString();
+
 /** All packets of the interval, however many. */
 function Exports({
   object,
@@ -153,7 +156,7 @@ function Exports({
         <a
           key={format}
           class="button small"
-          href={`/api/v1/objects/${object._id}/packets?format=${format}${format === 'csv' ? '&bom=true' : ''}&from=${fromMs}&to=${toMs}`}
+          href={`/api/v1/objects/${object._id}/packets?format=${format}${format === 'csv' ? '&bom=true' : ''}&from=${isoOf(fromMs)}&to=${isoOf(toMs)}`}
           download={`${object.id}.${format}`}
         >
           <Icon name="download" size={16} /> {title}

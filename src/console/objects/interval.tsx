@@ -1,6 +1,7 @@
 /** Chooses an interval of the past. */
 import { type Signal, useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
+import { parseQueryTime } from '../../core/time.js';
 import { write } from '../state/write.js';
 import { type TextKey, t } from '../text/language.js';
 
@@ -19,14 +20,11 @@ const LENGTHS: readonly [TextKey, number][] = [
   ['interval.month', 30 * 24 * HOUR_MS],
 ];
 
-/** Not beyond the times that dates can have. */
-const isTime = (ms: number): boolean => !Number.isNaN(new Date(ms).getTime());
-
-/** What the address says; otherwise the day that ends with the last packet. */
+/** What the address says, by the rule of the interface; otherwise the day that ends with the last packet. */
 export function intervalOf(query: Record<string, string>, lastMs: number | undefined): IntervalMs {
-  const fromMs = Number(query.from);
-  const toMs = Number(query.to);
-  if (query.from && query.to && fromMs < toMs && isTime(fromMs) && isTime(toMs)) return { fromMs, toMs };
+  const fromMs = parseQueryTime(query.from ?? '', 'first');
+  const toMs = parseQueryTime(query.to ?? '', 'last');
+  if (fromMs !== null && toMs !== null && fromMs < toMs) return { fromMs, toMs };
   // Whole minutes, so that the same page is not another one each time it is drawn.
   const end = Math.ceil((lastMs ?? Date.now()) / MINUTE_MS) * MINUTE_MS;
   return { fromMs: end - 24 * HOUR_MS, toMs: end };

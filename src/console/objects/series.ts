@@ -13,7 +13,13 @@ export async function fetchSeries(
   isPart = false,
 ): Promise<ReadonlyMap<string, ChartData>> {
   if (names.length === 0) return new Map();
-  const query = { params: names, from: fromMs, to: toMs, points: POINTS, fn: ['last', 'min', 'max'] };
+  const query = {
+    params: names,
+    from: new Date(fromMs),
+    to: new Date(toMs),
+    points: POINTS,
+    fn: ['last', 'min', 'max'],
+  };
   const series = await request('GET /api/v1/objects/{id}/series', { path: { id: objectId }, query });
   const columns = new Map(
     names.flatMap((name) => {

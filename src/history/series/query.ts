@@ -1,8 +1,9 @@
 /** Checks the query parameters of a series. Pure. */
+
+import { parseDuration } from '../../core/duration.js';
 import { badRequest, tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { isPath, splitList } from '../../core/list.js';
-import { parseDuration } from '../../core/time.js';
 import { type Every, parseEvery } from './calendar.js';
 import { FUNCTION_NAMES, parseFunction, type SeriesFunction } from './functions.js';
 import { findZone, type Zone } from './zone.js';

@@ -27,17 +27,22 @@ const ONLY: Parameter = {
 
 export const ONLY_QUERY = { only: ONLY };
 
-const bound = (description: string, example: string): Parameter => ({ schema: z.string(), example, description });
-const BOUND = 'of `time`, included: milliseconds since the epoch, or ISO 8601 (UTC without a zone)';
-const BEGIN = '2026-01-01T00:00';
-const END = '2026-12-31T23:59';
+const bound = (about: string, day: string, example: string): Parameter => ({
+  schema: z.string(),
+  example,
+  description:
+    `${about}, included: milliseconds since the epoch (12 to 14 digits, or 0 to 999 for the beginning), or ISO 8601 (UTC without a ` +
+    `zone). A day such as \`2026-11-23\` means its ${day}. Other digits are refused`,
+});
+const FROM = bound('Lower bound of `time`', 'beginning', '2026-01-01T00:00');
+const TO = bound('Upper bound of `time`', 'end, 23:59:59.999', '2026-12-31T23:59');
 
 /** The parameters of an interval. */
 export const INTERVAL_QUERY = {
-  from: bound(`Lower bound ${BOUND}`, BEGIN),
-  to: bound(`Upper bound ${BOUND}`, END),
-  begin: bound('The same as `from`', BEGIN),
-  end: bound('The same as `to`', END),
+  from: FROM,
+  to: TO,
+  begin: { ...FROM, description: 'The same as `from`' },
+  end: { ...TO, description: 'The same as `to`: a day means its end' },
 } satisfies Record<string, Parameter>;
 
 /** The parameters of every list: docs/reference/http-api.md, "List parameters". */

@@ -1,5 +1,6 @@
 /** Parses query strings. Throws a 400 that names the parameter; ignores unknown parameters. */
 import type { Request } from 'express';
+import { parseDuration } from '../../core/duration.js';
 import { isId } from '../../core/entity.js';
 import { badRequest } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
@@ -14,7 +15,7 @@ import {
   splitList,
   splitQuoted,
 } from '../../core/list.js';
-import { parseDuration, parseTime } from '../../core/time.js';
+import { type Edge, explainQueryTime, parseQueryTime } from '../../core/time.js';
 
 type Query = Request['query'];
 
@@ -51,8 +52,7 @@ export function parseFields(query: Query): string[] | null {
 
 function parseSelection(query: Query): Selection {
   return {
-    fromMs: parseBound(query, 'from', 'begin'),
-    toMs: parseBound(query, 'to', 'end'),
+    ...parseInterval(query),
     filters: parseFilters(query),
     search: parseSearch(query),
     only: parseFields(query),
@@ -121,21 +121,26 @@ export function parseCount(query: Query, name: string): number | null {
   return Number(text);
 }
 
-/** A bound of an interval in ms; null if it is absent. Throws a 400. */
-export function parseBound(query: Query, name: string, alias: string): number | null {
-  const given = parseInstant(query, name);
-  const other = parseInstant(query, alias);
+/** The interval of `from` and `to`, or `begin` and `end`, both ends included; null for one that is absent. Throws a 400. */
+export const parseInterval = (query: Query): Pick<Selection, 'fromMs' | 'toMs'> => ({
+  fromMs: parseBound(query, ['from', 'begin'], 'first'),
+  toMs: parseBound(query, ['to', 'end'], 'last'),
+});
+
+function parseBound(query: Query, [name, alias]: readonly [string, string], edge: Edge): number | null {
+  const given = parseMoment(query, name, edge);
+  const other = parseMoment(query, alias, edge);
   if (given !== null && other !== null && given !== other)
     throw badRequest(`${name} and ${alias}: two different times`);
   return given ?? other;
 }
 
-function parseInstant(query: Query, name: string): number | null {
+function parseMoment(query: Query, name: string, edge: Edge): number | null {
   const text = parseText(query, name);
   // HTML forms also send empty fields.
   if (text === null || text === '') return null;
-  const timeMs = parseTime(text);
-  if (timeMs === null) throw badRequest(`${name}: expected ms since the epoch or YYYY-MM-DDThh:mm`);
+  const timeMs = parseQueryTime(text, edge);
+  if (timeMs === null) throw badRequest(`${name}: ${explainQueryTime(text)}`);
   return timeMs;
 }
 

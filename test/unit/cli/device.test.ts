@@ -1,7 +1,7 @@
 /** The pure parts of `vigil device`: rows, ids, resuming, the vehicle, the summary. */
 import { expect, test } from '@jest/globals';
 import { summarize } from '../../../src/cli/device-command.js';
-import { type Packet, parseTime, readPackets, storedCount, toPacket, withIds } from '../../../src/cli/recording.js';
+import { type Packet, readPackets, storedCount, toPacket, withIds } from '../../../src/cli/recording.js';
 import { vehicleAt } from '../../../src/cli/vehicle.js';
 
 const CSV = '\uFEFFtime,lat,on,name,serial\n1410324847000,48.5,true,car,0071\n\n2014-09-10T04:54:08,,FALSE,,\n';
@@ -16,13 +16,14 @@ test('converts a row to a packet with typed parameters, without empty cells', ()
 
 test.each([
   ['1410324847000', 1410324847000],
+  ['1410324847', 1410324847000],
+  ['1410324847.5', 1410324847500],
   ['2014-09-10', 1410307200000],
   ['2014-09-10 04:54', 1410324840000],
   ['2014-09-10T04:54:07.5Z', 1410324847500],
   ['2014-09-10T06:54:07+02:00', 1410324847000],
-  ['', Number.NaN],
-  ['noon', Number.NaN],
-])('parses the time %s', (text, time) => expect(parseTime(text)).toBe(time));
+  ['2014-09-10 06:54:07+02', 1410324847000],
+])('parses the time %s', (text, time) => expect(toPacket(['time'], [text], 2)).toEqual({ time }));
 
 test.each([
   ['1e3', 1000],
@@ -41,6 +42,8 @@ test.each([
   ['time,_id\n1,2\n', 'The column "_id"'],
   ['time,a,a\n1,2,3\n', 'The column "a"'],
   ['time,a\n1,2\nx,3\n', 'Row 3: "x" is not a time'],
+  ['time,a\n,2\n', 'Row 2: "" is not a time'],
+  ['time,a\n20140910,2\n', 'Row 2: "20140910" is not a time: these digits look like a date: write "2014-09-10"'],
   ['time,a\n1,2,3\n', 'line 2'],
 ])('refuses an invalid recording: %j', (csv, message) => expect(() => readPackets(csv)).toThrow(message));
 

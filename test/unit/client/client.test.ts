@@ -47,7 +47,7 @@ describe('paths and queries', () => {
       { params: ['a,b', 'air temperature', ' ', '"', '5" pipe', 'é'] },
       '?params=%22a%2Cb%22%2Cair+temperature%2C%22+%22%2C%22%22%22%22%2C5%22+pipe%2C%C3%A9',
     ],
-    ['dates', { from: new Date(5), to: '2026-01-01' }, '?from=5&to=2026-01-01'],
+    ['dates', { from: new Date(5), to: '2026-01-01' }, '?from=1970-01-01T00%3A00%3A00.005Z&to=2026-01-01'],
     ['numbers and booleans', { limit: 0, meta: true }, '?limit=0&meta=true'],
     [
       'filters',

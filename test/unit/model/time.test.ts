@@ -1,101 +1,334 @@
-/** Times and durations as clients write them. */
+/** Times and durations as devices, databases, programs and people write them. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isTimeMs, parseDuration, parseTime } from '../../../src/core/time.js';
+import { parseDuration } from '../../../src/core/duration.js';
+import { explainDeviceTime, explainQueryTime, parseDeviceTime, parseQueryTime } from '../../../src/core/time.js';
 
-const NOON = Date.UTC(2024, 1, 29, 12, 30);
-
-describe('a valid time', () => {
-  test.each<[text: string, ms: number]>([
-    ['0', 0],
-    ['1709209800000', NOON],
-    ['-1', -1],
-    ['2024', 2_024],
-    ['8640000000000000', 8.64e15],
-    ['2024-02-29', Date.UTC(2024, 1, 29)],
-    ['2024-02-29T12:30', NOON],
-    ['2024-02-29t12:30', NOON],
-    ['2024-02-29T12:30:45', NOON + 45_000],
-    ['2024-02-29T12:30:45.1', NOON + 45_100],
-    ['2024-02-29T12:30:45.123', NOON + 45_123],
-    ['2024-02-29T12:30:45.123999', NOON + 45_123],
-    ['2024-02-29T12:30Z', NOON],
-    ['2024-02-29T12:30z', NOON],
-    ['2024-02-29T12:30:00.000Z', NOON],
-    ['2024-02-29T15:30+03:00', NOON],
-    ['2024-02-29T15:30+0300', NOON],
-    ['2024-02-29T15:30 03:00', NOON],
-    ['2024-02-29T07:00-05:30', NOON],
-    ['2024-02-29T24:00', Date.UTC(2024, 2, 1)],
-    ['1970-01-01T00:00', 0],
-    ['0001-01-01', Date.parse('0001-01-01')],
-  ])('is parsed: %s', (text, ms) => expect(parseTime(text)).toBe(ms));
-
-  test('includes every time that JavaScript formats, to the millisecond', () => {
-    const times = fc.date({
-      min: new Date('0000-01-01T00:00:00.000Z'),
-      max: new Date('9999-12-31T23:59:59.999Z'),
-      noInvalidDate: true,
-    });
-    fc.assert(
-      fc.property(times, (date) => {
-        expect(parseTime(date.toISOString())).toBe(date.getTime());
-        expect(parseTime(String(date.getTime()))).toBe(date.getTime());
-      }),
-    );
-  });
+const MORNING = Date.UTC(2026, 10, 23, 10);
+const DAY_MS = 86_400_000;
+const ALL_TIMES = fc.date({
+  min: new Date('0001-01-02T00:00:00.000Z'),
+  max: new Date('9999-12-31T23:59:59.999Z'),
+  noInvalidDate: true,
 });
+const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-describe('an invalid time', () => {
-  test.each([
+describe('digits that a device sends as its time', () => {
+  test.each<[value: number | string, ms: number]>([
+    // Seconds.
+    [1_795_500_000, 1_795_500_000_000],
+    ['1795500000', 1_795_500_000_000],
+    [' 1795500000 ', 1_795_500_000_000],
+    [1_795_500_000.123, 1_795_500_000_123],
+    [1_795_500_000.9999, 1_795_500_000_999],
+    ['1795500000.5', 1_795_500_000_500],
+    ['1795500000.0', 1_795_500_000_000],
+    ['1795500000.1239999999', 1_795_500_000_123],
+    [999_999_999, 999_999_999_000],
+    [100_000_000, 100_000_000_000],
+    // Milliseconds.
+    [1_795_500_000_123, 1_795_500_000_123],
+    ['1795500000123', 1_795_500_000_123],
+    [1_795_500_000_123.456, 1_795_500_000_123],
+    ['1795500000123.999', 1_795_500_000_123],
+    [999_999_999_999, 999_999_999_999],
+    [100_000_000_000, 100_000_000_000],
+    // Microseconds.
+    [1_795_500_000_123_456, 1_795_500_000_123],
+    ['1795500000123999', 1_795_500_000_123],
+    // Nanoseconds; a double rounds them to 256.
+    ['1795500000123999999', 1_795_500_000_123],
+    [Number('1795500000123000000'), 1_795_500_000_123],
+    [Number('1795500000123456789'), 1_795_500_000_123],
+    // Of a clock that was reset.
+    [0, 0],
+    [1_000, 1_000],
+    [12.5, 12],
+    ['86400000', DAY_MS],
+  ])('are a time: %p', (value, ms) => expect(parseDeviceTime(value)).toBe(ms));
+
+  test.each<unknown>([
+    20_261_123,
+    '20261123',
+    '202611231000',
+    202_611_231_000,
+    20_261_123_100_000,
+    '20261123100000',
+    17_955_000_000,
+    '17955000000',
+    179_550_000_012_345,
+    '17955000001234567',
+    '179550000012345678',
+    '17955000001234567890',
+    1e21,
+    1e300,
+    0.000_000_1,
+    -1,
+    -1_795_500_000_000,
+    -62_135_596_800_000,
+    -8_640_000_000_000_000,
+    '-1795500000',
+    '+1795500000',
+    '1795500000,5',
+    '1,795,500,000',
+    '1795500000.',
+    '.5',
+    '1.7955e9',
+    '0x6B04A5E0',
+    '007',
+    '1795500000s',
+    '１７９５５０００００',
     '',
     ' ',
     'now',
     'null',
     'NaN',
     'Infinity',
-    '1.5',
-    '1e3',
-    '0x10',
-    '+5',
-    '8640000000000001',
-    '99999999999999999',
-    '2024-02',
-    '2024-2-9',
-    '2023-02-29',
-    '2024-13-01',
-    '2024-00-01',
-    '2024-01-00',
-    '2024-04-31',
-    '2024-02-29T',
-    '2024-02-29T12',
-    '2024-02-29T25:00',
-    '2024-02-29T24:01',
-    '2024-02-29T12:60',
-    '2024-02-29T12:30:60',
-    '2024-02-29T12:30:',
-    '2024-02-29 12:30',
-    '2024-02-29T12:30+24:00',
-    '2024-02-29T12:30+03',
-    '2024-02-29Z',
-    'Thu, 29 Feb 2024 12:30:00 GMT',
-    '2024-02-29T12:30\n',
-  ])('is refused: %j', (text) => expect(parseTime(text)).toBeNull());
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    true,
+    {},
+    [1_795_500_000],
+    null,
+  ])('are no time: %p', (value) => expect(parseDeviceTime(value)).toBeNull());
+
+  test('are rounded down to the millisecond, as numbers and as text alike', () => {
+    const micros = fc.integer({ min: 1_000_000_000_000_000, max: 4_000_000_000_000_000 });
+    fc.assert(
+      fc.property(micros, (us) => {
+        const ms = Math.floor(us / 1_000);
+        const digits = String(us);
+        const seconds = `${digits.slice(0, 10)}.${digits.slice(10)}`;
+        expect(parseDeviceTime(us)).toBe(ms);
+        expect(parseDeviceTime(seconds)).toBe(ms);
+        expect(parseDeviceTime(Number(seconds))).toBe(ms);
+        expect(parseDeviceTime(`${digits}789`)).toBe(ms);
+        expect(parseDeviceTime(`${digits.slice(0, 13)}.${digits.slice(13)}`)).toBe(ms);
+      }),
+    );
+  });
+
+  test('are explained when they look like a date', () => {
+    expect(explainDeviceTime(20_261_123)).toContain('write "2026-11-23"');
+    expect(explainDeviceTime('20261123103000')).toContain('write "2026-11-23T10:30:00"');
+    expect(explainDeviceTime('yesterday')).toContain('expected a time');
+  });
 });
 
-describe('a time in milliseconds', () => {
-  test.each<[value: unknown, is: boolean]>([
-    [0, true],
-    [-8.64e15, true],
-    [8.64e15, true],
-    [8.64e15 + 2, false],
-    [1.5, false],
-    [Number.NaN, false],
-    [Number.POSITIVE_INFINITY, false],
-    ['0', false],
-    [null, false],
-    [true, false],
-  ])('is recognized: %p, %p', (value, is) => expect(isTimeMs(value)).toBe(is));
+describe('digits as the bound of an interval', () => {
+  test.each<[text: string, ms: number]>([
+    ['0', 0],
+    ['1', 1],
+    ['999', 999],
+    ['100000000000', 100_000_000_000],
+    ['1795500000000', 1_795_500_000_000],
+    ['1795500000000.999', 1_795_500_000_000],
+    [' 1795500000000 ', 1_795_500_000_000],
+    ['99999999999999', 99_999_999_999_999],
+  ])('are milliseconds: %s', (text, ms) => {
+    expect(parseQueryTime(text, 'first')).toBe(ms);
+    expect(parseQueryTime(text, 'last')).toBe(ms);
+  });
+
+  test.each<[text: string, why: string]>([
+    ['20261123', 'these digits look like a date: write 2026-11-23'],
+    ['202611231030', 'these digits look like a date: write 2026-11-23T10:30'],
+    ['20261123103000', 'these digits look like a date: write 2026-11-23T10:30:00'],
+    ['2026', 'these digits look like a date: write 2026-01-01'],
+    ['202611', 'these digits look like a date: write 2026-11-01'],
+    ['1795500000', 'these look like seconds: write milliseconds, 1795500000000, or 2026-11-24T06:00:00.000Z'],
+    ['1795500000.25', 'these look like seconds: write milliseconds, 1795500000250'],
+    ['999999999', 'these look like seconds'],
+    ['1795500000123456', 'these look like microseconds: write milliseconds, 1795500000123'],
+    ['1795500000123456789', 'these look like nanoseconds: write milliseconds, 1795500000123'],
+    ['1000', 'expected ms since the epoch'],
+    ['17955000', 'expected ms since the epoch'],
+    ['17955000000', 'expected ms since the epoch'],
+    ['179550000000000', 'expected ms since the epoch'],
+    ['8640000000000000', 'these look like microseconds'],
+    ['-1', 'expected ms since the epoch'],
+    ['-1795500000000', 'expected ms since the epoch'],
+    ['+5', 'expected ms since the epoch'],
+    ['007', 'expected ms since the epoch'],
+    ['1.7e12', 'expected ms since the epoch'],
+    ['0x10', 'expected ms since the epoch'],
+    ['7d', 'expected ms since the epoch'],
+    ['now', 'expected ms since the epoch'],
+    [' ', 'expected ms since the epoch'],
+  ])('are no time: %s', (text, why) => {
+    expect(parseQueryTime(text, 'first')).toBeNull();
+    expect(parseQueryTime(text, 'last')).toBeNull();
+    expect(explainQueryTime(text)).toContain(why);
+  });
+});
+
+describe('a day as the bound of an interval', () => {
+  test.each<[text: string]>([['2026-11-23'], ['2026-327'], ['2026-W48-1'], ['2026W481'], [' 2026-11-23 ']])(
+    'begins and ends with the day: %s',
+    (text) => {
+      expect(isoOf(parseQueryTime(text, 'first'))).toBe('2026-11-23T00:00:00.000Z');
+      expect(isoOf(parseQueryTime(text, 'last'))).toBe('2026-11-23T23:59:59.999Z');
+    },
+  );
+
+  test.each([['2026-11-23T00:00'], ['2026-11-23 00:00:00'], ['20261123T00Z'], ['Mon, 23 Nov 2026 00:00:00 GMT']])(
+    'is one moment with a clock time: %s',
+    (text) => {
+      expect(isoOf(parseQueryTime(text, 'last'))).toBe('2026-11-23T00:00:00.000Z');
+    },
+  );
+});
+
+describe('a time that a program, a database or a person writes', () => {
+  const parseBoth = (text: string) => [parseDeviceTime(text), parseQueryTime(text, 'first')];
+
+  test.each<[text: string, ms: number]>([
+    // RFC 3339, and ISO 8601 in its extended format.
+    ['2026-11-23T10:00:00Z', MORNING],
+    ['2026-11-23t10:00:00z', MORNING],
+    ['2026-11-23 10:00:00Z', MORNING],
+    ['2026-11-23T10:00:00.000Z', MORNING],
+    ['2026-11-23T10:00:00.1Z', MORNING + 100],
+    ['2026-11-23T10:00:00,5Z', MORNING + 500],
+    ['2026-11-23T10:00:00.0009Z', MORNING],
+    ['2026-11-23T10:00:00.1239999999999999999Z', MORNING + 123],
+    ['2026-11-23T10:00:00+00:00', MORNING],
+    ['2026-11-23T10:00:00-00:00', MORNING],
+    ['2026-11-23T12:00:00+02:00', MORNING],
+    ['2026-11-23T12:00:00+0200', MORNING],
+    ['2026-11-23T12:00:00+02', MORNING],
+    ['2026-11-23T04:30:00-05:30', MORNING],
+    ['2026-11-23T12:00:00 02:00', MORNING],
+    ['2026-11-23T12:00:00 02', MORNING],
+    ['2026-11-23', MORNING - 10 * 3_600_000],
+    ['2026-11-23T10:00', MORNING],
+    ['2026-11-23T10', MORNING],
+    ['2026-11-23T10Z', MORNING],
+    ['2026-11-23T10:00Z', MORNING],
+    ['2026-11-23T12:00+02', MORNING],
+    ['2026-11-23T24:00', MORNING + 14 * 3_600_000],
+    ['2016-12-31T23:59:60Z', 1_483_228_800_000],
+    ['2016-12-31T23:59:60.5Z', 1_483_228_800_000],
+    ['2017-01-01T05:29:60+05:30', 1_483_228_800_000],
+    ['2026-11-23T10:00:00Z ', MORNING],
+    ['\t2026-11-23T10:00:00Z\r\n', MORNING],
+    // ISO 8601 in its basic format, with weeks, and with days of the year.
+    ['20261123T100000Z', MORNING],
+    ['20261123T100000', MORNING],
+    ['20261123T1000', MORNING],
+    ['20261123T10Z', MORNING],
+    ['20261123T120000.25+0200', MORNING + 250],
+    ['20261123T10:00:00Z', MORNING],
+    ['2026-W48-1T10:00:00Z', MORNING],
+    ['2026W481T100000Z', MORNING],
+    ['2026-w48-1 10:00', MORNING],
+    ['2020-W53-5T10:00Z', Date.UTC(2021, 0, 1, 10)],
+    ['2026-327T10:00:00Z', MORNING],
+    ['2026327T100000Z', MORNING],
+    ['2024-366', Date.UTC(2024, 11, 31)],
+    // str(datetime) of Python, PostgreSQL, MySQL, SQLite, InfluxDB, Ruby and Go.
+    ['2026-11-23 10:00:00', MORNING],
+    ['2026-11-23 10:00', MORNING],
+    ['2026-11-23 10:00:00.123456', MORNING + 123],
+    ['2026-11-23 10:00:00.123456+00:00', MORNING + 123],
+    ['2026-11-23 12:00:00+02', MORNING],
+    ['2026-11-23 12:00:00.5+02', MORNING + 500],
+    ['2026-11-23 10:00:00 UTC', MORNING],
+    ['2026-11-23 10:00:00.123 utc', MORNING + 123],
+    ['2026-11-23 10:00:00 GMT', MORNING],
+    ['2026-11-23 12:00:00 +0200', MORNING],
+    ['2026-11-23 10:00:00.123456789 +0000 UTC', MORNING + 123],
+    ['2026-11-23 11:00:00 +0100 CET', MORNING],
+    // RFC 1123 and 5322, C's asctime, date, and JavaScript's String(date).
+    ['Mon, 23 Nov 2026 10:00:00 GMT', MORNING],
+    ['mon, 23 nov 2026 10:00:00 gmt', MORNING],
+    ['Mon, 23 Nov 2026 12:00:00 +0200', MORNING],
+    ['Mon, 23 Nov 2026 10:00:00 -0000', MORNING],
+    ['Mon, 23 Nov 2026 10:00:00 +0000 (UTC)', MORNING],
+    ['Tue, 1 Dec 2026 10:00 UT', Date.UTC(2026, 11, 1, 10)],
+    ['23 Nov 2026 10:00:00', MORNING],
+    ['Monday, 23-Nov-2026 10:00:00 GMT', MORNING],
+    ['Mon Nov 23 10:00:00 2026', MORNING],
+    ['Tue Dec  1 10:00:00 2026', Date.UTC(2026, 11, 1, 10)],
+    ['Mon Nov 23 10:00:00 UTC 2026', MORNING],
+    ['Mon Nov 23 2026 11:00:00 GMT+0100 (Central European Standard Time)', MORNING],
+    // Extremes.
+    ['1970-01-01T00:00:00Z', 0],
+    ['1601-01-01T00:00:00Z', Date.UTC(1601, 0, 1)],
+    ['0099-03-01', Date.parse('0099-03-01')],
+    ['9999-12-31T23:59:59.9999999Z', Date.UTC(9999, 11, 31, 23, 59, 59, 999)],
+    ['2024-02-29', Date.UTC(2024, 1, 29)],
+  ])('is parsed: %j', (text, ms) => expect(parseBoth(text)).toEqual([ms, ms]));
+
+  test('includes every time that JavaScript formats, to the millisecond', () => {
+    fc.assert(
+      fc.property(ALL_TIMES, (date) => {
+        expect(parseBoth(date.toISOString())).toEqual([date.getTime(), date.getTime()]);
+        const second = Math.floor(date.getTime() / 1_000) * 1_000;
+        expect(parseDeviceTime(date.toUTCString())).toBe(second);
+      }),
+    );
+  });
+
+  test.each([
+    '2026-02-29',
+    '2026-13-01',
+    '2026-00-01',
+    '2026-01-00',
+    '2026-04-31',
+    '2026-11',
+    '2026-1-9',
+    '2026-1123',
+    '202611-23',
+    '26-11-23',
+    '2026-W48',
+    '2026-W54-1',
+    '2021-W53-1',
+    '2026-W00-1',
+    '2026-W48-0',
+    '2026-W48-8',
+    '2026-W481',
+    '2026-366',
+    '2026-000',
+    '2026-11-23T',
+    '2026-11-23 10',
+    '2026-11-23T1',
+    '2026-11-23T25:00',
+    '2026-11-23T24:01',
+    '2026-11-23T24:00:60',
+    '2026-11-23T10:60',
+    '2026-11-23T10:00:61',
+    '2026-11-23T10:00:',
+    '2026-11-23T10:00:00.',
+    '2026-11-23T10:00.5',
+    '2026-11-23T10:00:00+24:00',
+    '2026-11-23T10:00:00+2',
+    '2026-11-23T10:00:00+02:60',
+    '2026-11-23T10:00:00 CET',
+    '2026-11-23T10:00:00ZZ',
+    '2026-11-23Z',
+    '2026-11-23 10:00 PM',
+    '23.11.2026',
+    '11/23/2026',
+    '11/23/2026, 10:00:00 AM',
+    '10:00:00',
+    'Tue, 23 Nov 2026 10:00:00 GMT',
+    'Mon, 31 Nov 2026 10:00:00 GMT',
+    'Mon, 23 Nxv 2026 10:00:00 GMT',
+    'Mon, 23 Nov 26 10:00:00 GMT',
+    'Mon, 23 Nov 2026',
+    'Mon Nov 23 10:00:00 CET 2026',
+    '0000-00-00 00:00:00',
+    '0000-01-01',
+    '-0001-01-01',
+    '0001-01-01',
+    '0001-01-01T00:00:00',
+    '0001-01-01T00:00:00Z',
+    '0001-01-01 00:00:00+14:00',
+    '0001-01-01T00:00:00-12:00',
+    '+010000-01-01T00:00:00Z',
+    `2026-11-23T10:00:00.${'1'.repeat(200)}Z`,
+  ])('is refused when it has not one meaning: %j', (text) => expect(parseBoth(text)).toEqual([null, null]));
 });
 
 describe('a duration', () => {
@@ -126,5 +359,7 @@ describe('a duration', () => {
     [Number.NaN, null],
     [1e300, null],
     ['999999999999999w', null],
+    ['20261123', null],
+    [202_611_231_000, null],
   ])('is parsed: %p, %p', (text, ms) => expect(parseDuration(text)).toBe(ms));
 });

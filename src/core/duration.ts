@@ -1,0 +1,42 @@
+/** Parses durations of clients and operators to milliseconds. */
+import { LIMITS } from './limits.js';
+import { toDateText } from './time.js';
+import { DAY_MS, SECOND_MS } from './units.js';
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+const UNIT_NAMES: ReadonlyArray<[RegExp, string]> = [
+  [/^(ms|millis(econds?)?)$/, 'ms'],
+  [/^(s|secs?|seconds?)$/, 's'],
+  [/^(m|mins?|minutes?)$/, 'm'],
+  [/^(h|hrs?|hours?)$/, 'h'],
+  [/^(d|days?)$/, 'd'],
+  [/^(w|weeks?)$/, 'w'],
+];
+
+/** Parses a duration to ms: `3s`, `30m`, `12h`, `90 days`, `2w`, or plain milliseconds. Null for any other value. */
+export function parseDuration(value: unknown): number | null {
+  if (typeof value !== 'string' && typeof value !== 'number') return null;
+  const match = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(String(value).trim());
+  if (!match || toDateText(match[0]) !== null) return null;
+  const word = (match[2] ?? '').toLowerCase();
+  const unit = word === '' ? 'ms' : UNIT_NAMES.find(([pattern]) => pattern.test(word))?.[1];
+  if (unit === undefined) return null;
+  const durationMs = Math.round(Number(match[1]) * (UNITS_MS[unit] ?? Number.NaN));
+  return Number.isSafeInteger(durationMs) ? durationMs : null;
+}
+
+/** What a token's lifetime is, for messages. */
+export const TOKEN_LIFETIME = `a duration such as "90 days", or milliseconds; 1 second to ${LIMITS.tokenLifetimeMaxMs / DAY_MS} days`;
+
+/** Whether the value is a duration that a token may be valid for. */
+export function isTokenLifetime(value: unknown): boolean {
+  const ms = parseDuration(value);
+  return ms !== null && ms >= SECOND_MS && ms <= LIMITS.tokenLifetimeMaxMs;
+}
