@@ -179,6 +179,7 @@ async function createIntake(
     models: deps.caches.models,
     digest,
     ingest: ops.metrics.counted('mqtt', ingest),
+    onRefused: ops.metrics.messageRefused,
     log: deps.log.child({ module: 'mqtt' }),
   });
   return { ingest, attempts, hashDevicePassword: devicePasswords.hash, gateway };

@@ -135,6 +135,7 @@ export const LIMITS = {
   // Devices over MQTT.
   mqttConnectBytes: 8 * KIB,
   mqttPacketBytes: 64 * KIB,
+  mqttSkippedBytes: 16 * MIB,
   mqttConnectMs: 5 * SECOND_MS,
   mqttProxyHeaderBytes: 1 * KIB,
   mqttRefusalDelayMs: 1 * SECOND_MS,

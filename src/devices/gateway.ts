@@ -22,6 +22,8 @@ export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
   /** An external broker; null if none is configured. */
   readonly broker: BridgeAddress | null;
   readonly audit: Audit;
+  /** Called for each message that is acknowledged and not stored. */
+  readonly onRefused: () => void;
   readonly log: {
     info(details: object, message: string): void;
     debug(details: object, message: string): void;

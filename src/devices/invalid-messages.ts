@@ -10,15 +10,18 @@ import type { DeviceRecord } from './devices.js';
 export type ReportInvalidMessage = (record: DeviceRecord, topic: string, error: unknown) => void;
 
 export interface ReportDeps {
+  /** Counts each of them, reported or not. */
+  readonly onRefused: () => void;
   readonly audit: Audit;
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
   readonly now: () => number;
 }
 
 /** Writes a log line and a security event, which is visible to callers who see events of the object's owner. */
-export function createInvalidMessageReporter({ audit, log, now }: ReportDeps): ReportInvalidMessage {
+export function createInvalidMessageReporter({ onRefused, audit, log, now }: ReportDeps): ReportInvalidMessage {
   const reports = new LRUCache<string, { atMs: number; since: number }>(cacheSize(LIMITS.mqttDevicesRemembered));
   return (record, topic, error) => {
+    onRefused();
     const last = reports.get(record.objectId);
     if (last !== undefined && now() - last.atMs < LIMITS.mqttFaultToldMs) {
       last.since++;

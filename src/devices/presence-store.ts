@@ -18,6 +18,8 @@ export interface PresenceClaim {
   readonly sinceMs: number;
   /** When the previous connection ended, while its end is not published yet; else null. */
   readonly endedMs: number | null;
+  /** Whether the previous connection had not ended, as far as the database knows. */
+  readonly hasTakenOver: boolean;
   /** Whether this is still the newest connection; otherwise the end of the previous one is unknown. */
   readonly isNewest: boolean;
 }
@@ -50,15 +52,26 @@ export async function claimPresences(
   const records = new Map<string, Document>(found.map((record) => [String(record._id), record]));
   return new Map(
     held.map(({ objectId, id }) => {
-      const { connection, since, before = null } = records.get(objectId) ?? {};
+      const { connection, since, before = null, wasHeld } = records.get(objectId) ?? {};
       const isNewest = connection === id;
-      return [id, { sinceMs: Number(since ?? 0), endedMs: isNewest ? before : null, isNewest }];
+      const endedMs = isNewest ? before : null;
+      return [id, { sinceMs: Number(since ?? 0), endedMs, hasTakenOver: wasHeld === true, isNewest }];
     }),
   );
 }
 
+// A missing record has no `ended`, which differs from null.
 const takenBy = ({ instance, id }: HeldDevice): Document[] => [
-  { $set: { instance, connection: id, since: '$$NOW', before: '$ended', ended: null } },
+  {
+    $set: {
+      instance,
+      connection: id,
+      since: '$$NOW',
+      before: '$ended',
+      wasHeld: { $eq: ['$ended', null] },
+      ended: null,
+    },
+  },
 ];
 
 async function claimOne(database: Database, held: HeldDevice): Promise<Document> {

@@ -24,7 +24,7 @@ export interface Received {
   readonly payload: Buffer;
   /** The packet identifier, which a resent message has again; null for QoS 0. */
   readonly messageId: number | null;
-  /** Whether the message may be resent: it has the DUP flag, or the previous connection was lost. */
+  /** Whether the message may be resent: it has the DUP flag, or continues the session of a lost connection. */
   readonly maybeDuplicate: boolean;
   /** Aborted when an earlier message could not be stored: the device resends both, in order. Null for QoS 0. */
   readonly signal: AbortSignal | null;

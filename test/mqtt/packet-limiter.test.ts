@@ -70,14 +70,104 @@ describe('a packet that is too large', () => {
     expect((process.memoryUsage().rss - before) / MIB).toBeLessThan(60);
   });
 
-  test('accepts a packet of the maximum size, and refuses one byte more', async () => {
+  test('accepts a packet of the maximum size, and acknowledges and drops one of one byte more', async () => {
     const raw = await openDevice();
-    const empty = bytesOf(PUBLISH('base/state/text', '', { qos: 0, messageId: undefined })).length - 2;
+    const empty = bytesOf(PUBLISH('base/state/text', '')).length - 4;
     const largest = 'x'.repeat(LIMITS.mqttPacketBytes - empty);
-    raw.send(PUBLISH('base/state/text', largest, { qos: 0, messageId: undefined }), { cmd: 'pingreq' });
-    await until(() => raw.received.at(-1)?.cmd === 'pingresp');
-    raw.send(PUBLISH('base/state/text', `${largest}x`, { qos: 0, messageId: undefined }));
+    raw.send(PUBLISH('base/state/text', `${largest}`), PUBLISH('base/state/text', `${largest}x`, { messageId: 2 }));
+    raw.send(PUBLISH('base/state/text', 'last', { messageId: 3 }));
+    await until(() => raw.received.length === 4, 'every acknowledgement');
+    const { body } = await service.admin('GET', `objects/${raw.id}/packets?only=text`);
+    expect(body.flatMap(({ text }: { text?: string }) => text?.length ?? [])).toEqual([4]);
+  });
+});
+
+describe('a message that is too large', () => {
+  const oversized = (more: object = {}) => PUBLISH('base/state/text', 'x'.repeat(LIMITS.mqttPacketBytes), more);
+  const next = PUBLISH('base/state/n', '1', { messageId: 9 });
+
+  async function expectNext(raw: RawDevice & { id: string }): Promise<void> {
+    const isNext = ({ cmd, messageId }: Packet): boolean => cmd === 'puback' && messageId === 9;
+    await until(() => raw.received.some(isNext), 'the next PUBACK');
+    const { body } = await service.admin('GET', `objects/${raw.id}/packets`);
+    expect(body.flatMap(({ n, text }: { n?: number; text?: string }) => text ?? n ?? [])).toEqual([1]);
+    expect(raw.isClosed()).toBe(false);
+  }
+
+  test.each([
+    ['QoS 0', oversized({ qos: 0, messageId: undefined }), []],
+    ['QoS 1', oversized({ messageId: 0x1234 }), [{ cmd: 'puback', messageId: 0x1234 }]],
+    ['QoS 2', oversized({ qos: 2, messageId: 7 }), [{ cmd: 'pubrec', messageId: 7 }]],
+    ['DUP', oversized({ messageId: 5, dup: true }), [{ cmd: 'puback', messageId: 5 }]],
+  ])('is acknowledged and reported, and the next one is stored: %s', async (_name, message, acknowledgements) => {
+    const raw = await openDevice();
+    raw.send(message, next);
+    await expectNext(raw);
+    // They may overtake each other: the other one waits for the database.
+    expect(raw.received.slice(1)).toMatchObject([...acknowledgements, { cmd: 'puback', messageId: 9 }]);
+    const { body: object } = await service.admin('GET', `objects/${raw.id}`);
+    const refusals = `audit?where.action=${encodeURIComponent('message refused')}&where.entity=${object._id}`;
+    const ofIt = async () => (await service.admin('GET', refusals)).body;
+    await until(async () => (await ofIt()).length === 1, 'the notice of the refusal');
+    expect((await ofIt())[0].path).toBe('base/state/text');
+    expect(JSON.stringify(await ofIt())).toContain(`at most ${LIMITS.mqttPacketBytes} are permitted`);
+    const reported = service.logLines.filter((line) => line.includes(object._id) && line.includes('message rejected'));
+    expect(reported).toHaveLength(1);
+  });
+
+  test('is acknowledged when it follows CONNECT at once', async () => {
+    const id = `raw-${++count}`;
+    await createObject(service.admin, id);
+    const raw = await open();
+    raw.send(CONNECT(id), oversized(), next);
+    await expectNext({ ...raw, id });
+    expect(raw.received.map(({ cmd }) => cmd)).toEqual(['connack', 'puback', 'puback']);
+  });
+
+  test('does not stop a hundred more of it, and keeps nothing of them', async () => {
+    const raw = await openDevice();
+    const large = bytesOf(PUBLISH('base/state/text', Buffer.alloc(MIB, 0x61)));
+    const before = process.memoryUsage().rss;
+    for (let at = 0; at < 100; at++) await new Promise((resolve) => raw.socket.write(large, resolve));
+    raw.send(next);
+    await expectNext(raw);
+    expect((process.memoryUsage().rss - before) / MIB).toBeLessThan(60);
+  });
+
+  test('is acknowledged before the connection ends when it is longer than any that is skipped', async () => {
+    const raw = await openDevice();
+    // QoS 1, 200 MiB, topic `a`, identifier 5.
+    await flood(raw, Buffer.from([0x32, 0x80, 0x80, 0x80, 0x64, 0, 1, 0x61, 0, 5]), 200 * MIB);
     await raw.closed;
+    expect(raw.received.slice(1)).toMatchObject([{ cmd: 'puback', messageId: 5 }]);
+  });
+
+  test.each([
+    ['QoS 3', Buffer.from([0x36, 0xff, 0xff, 0x7f])],
+    ['another type', Buffer.from([0x82, 0xff, 0xff, 0x7f])],
+  ])('ends the connection if it is malformed: %s', async (_name, head) => {
+    const raw = await openDevice();
+    raw.socket.write(Buffer.concat([head, Buffer.alloc(64)]));
+    await raw.closed;
+    expect(raw.received).toHaveLength(1);
+  });
+
+  test('passes in pieces of any size between others', async () => {
+    const raw = await openDevice();
+    const bytes = bytesOf(PUBLISH('base/state/n', '1'), oversized({ messageId: 2 }), next);
+    const sizes = fc.sample(fc.integer({ min: 1, max: 9_000 }), { numRuns: 200, seed: 5 });
+    // The first bytes and the end of the large one arrive one by one.
+    const ends = [bytes.length - 30, bytes.length - 29, bytes.length];
+    const cuts = [...Array(60).keys(), ...sizes.map((size) => size * 7), ...ends];
+    let from = 0;
+    for (const to of cuts.toSorted((a, b) => a - b).filter((cut) => cut <= bytes.length)) {
+      const piece = bytes.subarray(from, to);
+      await new Promise<void>((resolve) => void raw.socket.write(piece, () => setImmediate(resolve)));
+      from = to;
+    }
+    await until(() => raw.received.length === 4, 'every acknowledgement');
+    const { body } = await service.admin('GET', `objects/${raw.id}/packets`);
+    expect(body.flatMap(({ n }: { n?: number }) => n ?? [])).toEqual([1, 1]);
   });
 });
 

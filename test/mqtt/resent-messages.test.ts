@@ -62,14 +62,59 @@ test('stores a message once that is marked as sent again, on the same or a later
   listener.close();
 });
 
-test('stores an unmarked message once that a client sends again after its connection broke', async () => {
+test('stores an unmarked message once that a client sends again when it continues its session', async () => {
   const id = await createRaw();
-  const first = await connect(id);
+  const first = await connect(id, { clean: false });
   await acknowledged(first, sent('{"n":1}', 1), sent('{"n":2}', 2));
   first.socket.destroy();
-  const second = await connect(id);
+  const second = await connect(id, { clean: false });
   await acknowledged(second, sent('{"n":2}', 2), sent('{"n":3}', 3));
   expect(await valuesOf(id)).toEqual([1, 2, 3]);
+});
+
+describe('a sensor that sleeps, whose connection breaks after each message, and whose identifiers begin again', () => {
+  /** Sends each text on a connection of its own, which is cut after the acknowledgement. */
+  async function sendAsleep(id: string, texts: readonly string[], more: object = {}): Promise<void> {
+    for (const text of texts) {
+      const raw = await connect(id, more);
+      await acknowledged(raw, sent(text, 1));
+      raw.socket.destroy();
+    }
+  }
+  const ten = Array(10).fill('{"n":1}') as string[];
+
+  test('stores ten messages with the same content', async () => {
+    const id = await createRaw();
+    await sendAsleep(id, ten);
+    expect(await valuesOf(id)).toEqual(Array(10).fill(1));
+  });
+
+  test('stores the last state of a door that opens, closes and opens again', async () => {
+    const id = await createRaw();
+    await sendAsleep(id, ['{"n":"open"}', '{"n":"closed"}', '{"n":"open"}']);
+    expect(await valuesOf(id)).toEqual(['open', 'closed', 'open']);
+    expect((await service.admin('GET', `objects/${id}`)).body.state.n).toBe('open');
+  });
+
+  test('stores all messages of a bridge of Mosquitto that crashes and continues its session', async () => {
+    const id = await createRaw();
+    await sendAsleep(id, ten, { clean: false, bridgeMode: true });
+    expect(await valuesOf(id)).toEqual(Array(10).fill(1));
+  });
+
+  test('stores a message once that is marked as sent again', async () => {
+    const id = await createRaw();
+    await sendAsleep(id, ten.slice(0, 3));
+    const raw = await connect(id);
+    await acknowledged(raw, resent('{"n":1}', 1), sent('{"n":2}', 2));
+    expect(await valuesOf(id)).toEqual([1, 1, 1, 2]);
+  });
+
+  test('stores all messages also of arrays', async () => {
+    const id = await createRaw();
+    await sendAsleep(id, Array(3).fill('[{"n":1},{"n":2}]') as string[]);
+    expect(await valuesOf(id)).toEqual([1, 2, 1, 2, 1, 2]);
+  });
 });
 
 describe('a second message with the same content', () => {
@@ -122,7 +167,7 @@ test('stores the missing packets of a message that was stored in part when it is
     .collection('packets')
     .deleteMany({ id, n: { $gt: 1 } });
   const second = await connect(id);
-  await acknowledged(second, sent(text, 1), resent(text, 1));
+  await acknowledged(second, resent(text, 1), resent(text, 1));
   expect(await valuesOf(id)).toEqual([1, 2, 3]);
 });
 

@@ -9,6 +9,7 @@ import { ObjectId } from 'mongodb';
 import mqtt, { type MqttClient } from 'mqtt';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { freezeProcess } from '../support/freeze.js';
+import { AUTH, createObject } from '../support/mqtt-device.js';
 import { findFreePort } from '../support/ports.js';
 import { until } from '../support/until.js';
 
@@ -241,5 +242,59 @@ describeThere('a bridge to Mosquitto', () => {
     } finally {
       broker.kill('SIGCONT');
     }
+  });
+});
+
+describeThere('Mosquitto as a bridge that connects to the service', () => {
+  let service: TestService;
+  let home: string;
+  let bridgePort: number;
+  let bridge: ChildProcess | null = null;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    home = await mkdtemp(join(tmpdir(), 'vigil-mosquitto-'));
+    bridgePort = await findFreePort();
+  });
+
+  afterAll(async () => {
+    bridge?.kill();
+    await service.stop();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  /** Starts Mosquitto with one connection to the service, as the device of an object. */
+  async function startBridge(id: string): Promise<MqttClient> {
+    const { host } = new URL(service.service.mqttUrl as string);
+    const lines = [`listener ${bridgePort} 127.0.0.1`, 'allow_anonymous true', 'connection vigil', `address ${host}`];
+    const own = [`remote_clientid ${id}`, `remote_username ${AUTH.username}`, `remote_password ${AUTH.password}`];
+    await writeFile(
+      join(home, 'mosquitto.conf'),
+      [...lines, ...own, 'notifications false', 'topic base/# out 1', ''].join('\n'),
+    );
+    bridge = spawn(PROGRAM as string, ['-c', join(home, 'mosquitto.conf')], { stdio: 'ignore' });
+    const client = mqtt.connect(`mqtt://127.0.0.1:${bridgePort}`, { reconnectPeriod: 50 });
+    client.on('error', () => undefined);
+    await until(() => client.connected, 'mosquitto to answer');
+    return client;
+  }
+
+  test('stores every message although the bridge is killed after each', async () => {
+    await createObject(service.admin, 'bridge-1');
+    const doors = async (): Promise<unknown[]> =>
+      (await service.admin('GET', 'objects/bridge-1/packets')).body.flatMap(
+        ({ door }: { door?: string }) => door ?? [],
+      );
+    const sent: string[] = [];
+    for (const door of ['closed', 'closed', 'open', 'closed', 'open', 'open']) {
+      const client = await startBridge('bridge-1');
+      sent.push(door);
+      await client.publishAsync('base/state', JSON.stringify({ door }), { qos: 1 });
+      await until(async () => (await doors()).length >= sent.length, `${sent.length} messages`);
+      client.end(true);
+      bridge?.kill('SIGKILL');
+      await once(bridge as ChildProcess, 'exit');
+    }
+    expect(await doors()).toEqual(sent);
   });
 });

@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Socket } from 'node:net';
 import { Aedes, type AuthenticateError, type Client } from 'aedes';
+import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import type { ReceiveDeps } from '../receive.js';
@@ -12,6 +13,7 @@ import { type ConnectAuth, type ConnectAuthDeps, type ConnectError, createConnec
 import { type Connection, grant, type Published, receivePublished } from './connection.js';
 import { listenForDevices, type MqttAddress } from './listener.js';
 import { NOOP_EMITTER, NOOP_PERSISTENCE } from './noop-persistence.js';
+import type { OversizedMessage } from './oversized-message.js';
 import { limitPackets, type PacketLimiter } from './packet-limiter.js';
 
 export interface BrokerDeps extends ConnectAuthDeps, ReceiveDeps {
@@ -36,6 +38,8 @@ interface Peer {
   readonly limiter: PacketLimiter;
   readonly address: string;
   connection: Connection | null;
+  /** Whether the device goes on with its session: it may send messages again without the DUP flag. */
+  continuesSession: boolean;
 }
 
 interface State {
@@ -74,15 +78,20 @@ const BROKER_OPTIONS = {
 function createBroker(deps: BrokerDeps, state: State, connectAuth: ConnectAuth): Aedes {
   const broker = new Aedes({
     ...BROKER_OPTIONS,
-    preConnect(_client, packet, done) {
+    preConnect(client, packet, done) {
+      const peer = state.peers.get(client) as Peer;
+      // Bridges of Mosquitto say that they are one. They mark each message that they send again, and forget theirs when they crash.
+      peer.continuesSession = packet.clean === false && !('bridgeMode' in packet);
       // Clients without keep-alive, or with a very long one, get the maximum.
       packet.keepalive = Math.min(packet.keepalive || LIMITS.mqttKeepAliveMaxS, LIMITS.mqttKeepAliveMaxS);
       done(null, true);
     },
     authenticate(client, username, password, done) {
       const peer = state.peers.get(client) as Peer;
-      const credentials = { clientId: client.id, username: username ?? null, password: readPassword(password) };
-      connectAuth.authenticate({ client, limiter: peer.limiter }, { ...credentials, address: peer.address }).then(
+      const { limiter, address, continuesSession } = peer;
+      const names = { clientId: client.id, username: username ?? null };
+      const credentials = { ...names, password: readPassword(password), address };
+      connectAuth.authenticate({ client, limiter, continuesSession }, credentials).then(
         (connection) => {
           peer.connection = connection;
           // The client disconnected during authentication.
@@ -134,6 +143,7 @@ function addListeners(broker: Aedes, deps: BrokerDeps, state: State): void {
     const connection = connectionOf(state, client);
     if (connection !== null) state.connections.set(client.id, connection);
   });
+  broker.on('clientReady', (client) => state.peers.get(client)?.limiter.open());
   broker.on('subscribe', (_filters, client) => {
     const connection = connectionOf(state, client);
     if (connection !== null && connection.filters.size > 0) deps.onSubscribe(connection);
@@ -163,13 +173,26 @@ function accept(
     address,
   }: { broker: Aedes; connectAuth: ConnectAuth; socket: Socket; address: string },
 ): void {
-  const limiter = limitPackets(socket, deps.now);
+  const limiter = limitPackets(socket, deps.now, (message) => refuse(deps, peer, message));
   // Added before the broker's own listeners, which miss a connection that ends while it is set up.
   limiter.stream.once('close', () => {
     if (peer.connection !== null) end(deps, state, connectAuth, peer.connection);
   });
-  const peer: Peer = { limiter, address, connection: null };
+  const peer: Peer = { limiter, address, connection: null, continuesSession: false };
   state.peers.set(broker.handle(limiter.stream), peer);
+}
+
+/** PUBACK, or PUBREC for QoS 2 (MQTT 3.1.1, sections 3.4 and 3.5). */
+const acknowledgementOf = (qos: number, messageId: number): Buffer =>
+  Buffer.from([qos === 2 ? 0x50 : 0x40, 2, messageId >> 8, messageId & 0xff]);
+
+/** Acknowledges a message that is too large, and reports it: it would fail every time, and block those behind it. */
+function refuse(deps: BrokerDeps, { limiter, connection }: Peer, message: OversizedMessage): void {
+  const { topic, qos, messageId, bytes } = message;
+  if (messageId !== null) limiter.stream.write(acknowledgementOf(qos, messageId));
+  limiter.release();
+  const reason = `the message: ${bytes} bytes; at most ${LIMITS.mqttPacketBytes} are permitted`;
+  if (connection !== null) deps.reportInvalidMessage(connection.device.record, topic, tooLarge(reason));
 }
 
 function end(deps: BrokerDeps, { connections }: State, connectAuth: ConnectAuth, connection: Connection): void {

@@ -18,6 +18,7 @@ import {
   findAuthenticated,
 } from './device.js';
 import type { PacketLimiter } from './packet-limiter.js';
+import { createSessions } from './sessions.js';
 
 export interface ConnectAuthDeps extends DeviceDeps, DeviceFinding {
   readonly now: () => number;
@@ -25,9 +26,17 @@ export interface ConnectAuthDeps extends DeviceDeps, DeviceFinding {
   readonly log: { debug(details: object, message: string): void };
 }
 
+/** A client that connects. */
+export interface Connecting {
+  readonly client: Client;
+  readonly limiter: PacketLimiter;
+  /** Whether the device goes on with its session, so that it may send messages of the previous connection again. */
+  readonly continuesSession: boolean;
+}
+
 export interface ConnectAuth {
   /** Rejects with `ConnectError`. */
-  authenticate(from: { client: Client; limiter: PacketLimiter }, credentials: ConnectCredentials): Promise<Connection>;
+  authenticate(from: Connecting, credentials: ConnectCredentials): Promise<Connection>;
   /** The connection ended. */
   disconnect(connection: Connection): void;
 }
@@ -47,7 +56,7 @@ const WRONG_CREDENTIALS = 4;
 
 export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
   const connects = new LRUCache<string, { fromMs: number; count: number }>(cacheSize(LIMITS.mqttDevicesRemembered));
-  const disconnectedCleanly = new LRUCache<string, boolean>(cacheSize(LIMITS.mqttDevicesRemembered));
+  const sessions = createSessions();
   const checkDeps = { ...deps, failures: createConnectFailures(deps.now) };
   const timers = new WeakMap<Connection, NodeJS.Timeout>();
   const watchToken = (connection: Connection): void => {
@@ -64,7 +73,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     );
   };
   return {
-    async authenticate(from, credentials) {
+    async authenticate({ continuesSession, ...from }, credentials) {
       try {
         const device = await checkCredentials(checkDeps, credentials);
         const { objectId } = device.record;
@@ -75,12 +84,11 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
           deps.presence.leave(objectId, id);
           throw error;
         });
-        const { sinceMs, storedAtMs } = arrival;
-        const isKnown = storedAtMs !== null && deps.now() - storedAtMs < LIMITS.mqttResendMs;
-        const isResuming = isKnown && disconnectedCleanly.get(objectId) !== true;
-        const initial = { filters: new Map(), acknowledged: new Set<number>(), lastSlow: null, sending: null };
+        const { sinceMs, ...previous } = arrival;
+        const session = sessions.begin(objectId, { ...previous, continuesSession, nowMs: deps.now() });
+        const initial = { filters: new Map(), lastSlow: null, sending: null };
         const failure = new AbortController();
-        const connection: Connection = { ...initial, ...from, id, sinceMs, credentials, device, isResuming, failure };
+        const connection: Connection = { ...initial, ...from, id, sinceMs, credentials, device, session, failure };
         watchToken(connection);
         return connection;
       } catch (error) {
@@ -91,7 +99,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     },
     disconnect(connection) {
       clearTimeout(timers.get(connection));
-      disconnectedCleanly.set(connection.device.record.objectId, connection.limiter.hasDisconnected());
+      connection.session.hasDisconnected = connection.limiter.hasDisconnected();
     },
   };
 }

@@ -7,6 +7,7 @@ import { type ReceiveDeps, receive } from '../receive.js';
 import { isOwnFilter } from '../topics.js';
 import type { ConnectCredentials, Device } from './device.js';
 import type { PacketLimiter } from './packet-limiter.js';
+import { noteAcknowledgement, noteArrival, type Session } from './sessions.js';
 
 export interface Connection {
   /** Unique for each connection. */
@@ -20,16 +21,14 @@ export interface Connection {
   sinceMs: number;
   /** Subscribed filters with their QoS. */
   readonly filters: Map<string, 0 | 1>;
-  /** Identifiers of the first messages that were acknowledged on this connection. */
-  readonly acknowledged: Set<number>;
   /** Identifier of the message that is being sent to the device, or null. */
   sending: number | null;
   /** The last possible duplicate in progress: later messages wait for it. Null if there is none. */
   lastSlow: Promise<void> | null;
   /** Aborted when a message could not be stored: the device resends it and all later ones, in order. */
   readonly failure: AbortController;
-  /** Whether the previous connection was lost: the device may resend messages that were acknowledged there. */
-  readonly isResuming: boolean;
+  /** What the device may send again. */
+  readonly session: Session;
 }
 
 export interface Published {
@@ -52,8 +51,7 @@ export async function receivePublished(
   const { record, declared } = connection.device;
   const { topic, payload, qos } = published;
   const messageId = qos === 0 ? null : (published.messageId ?? null);
-  const isNew = messageId !== null && connection.acknowledged.has(messageId);
-  const maybeDuplicate = published.dup || (connection.isResuming && !isNew && isEarly(connection));
+  const maybeDuplicate = noteArrival(connection.session, messageId, published.dup);
   const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload);
   // Devices do not resend messages with QoS 0.
   const signal = qos === 0 ? null : connection.failure.signal;
@@ -68,7 +66,9 @@ export async function receivePublished(
     }
     deps.reportInvalidMessage(record, topic, error);
   }
-  if (messageId !== null && isEarly(connection)) connection.acknowledged.add(messageId);
+  // The acknowledgement cannot be sent any more.
+  if (messageId === null || connection.limiter.stream.destroyed) return;
+  noteAcknowledgement(connection.session, messageId);
 }
 
 /** Runs messages concurrently, so that they share one write, but keeps their order after a possible duplicate, which needs a read. */
@@ -84,9 +84,6 @@ function runSerially(connection: Connection, isSlow: boolean, work: () => Promis
   }
   return current;
 }
-
-// Devices resend the unacknowledged messages of a lost connection first.
-const isEarly = ({ acknowledged }: Connection): boolean => acknowledged.size < LIMITS.mqttStoringPerDevice;
 
 /** The granted QoS for a filter; null if the device may not subscribe to it. */
 export function grant(connection: Connection, { topic, qos }: { topic: string; qos: number }): 0 | 1 | null {

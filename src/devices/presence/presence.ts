@@ -40,6 +40,8 @@ export interface PresenceDeps {
 export interface Arrival {
   /** When this connection took over, ms by the database's clock. */
   readonly sinceMs: number;
+  /** Whether the previous connection had not ended, as far as the database knows: its instance may have failed. */
+  readonly hasTakenOver: boolean;
   /** When the latest packet was stored, ms; null if the object has none. */
   readonly storedAtMs: number | null;
 }
@@ -92,7 +94,8 @@ export function createPresence(deps: PresenceDeps): Presence {
         await storePresence(deps, source, { timeMs, online: true, connectionId });
       }
       if (!claimed?.isNewest) throw unavailable('a newer connection of the device took over');
-      return { sinceMs: claimed.sinceMs, storedAtMs: last?.storedAtMs ?? null };
+      const { sinceMs, hasTakenOver } = claimed;
+      return { sinceMs, hasTakenOver, storedAtMs: last?.storedAtMs ?? null };
     },
     leave: (objectId, connectionId) => endings.add(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
     holds: (objectId, connectionId) => holdsPresence(deps.database, toHeld(objectId, connectionId)),

@@ -38,6 +38,8 @@ export interface Metrics {
     entry: string,
     ingest: (...args: A) => Promise<T>,
   ): (...args: A) => Promise<T>;
+  /** Counts a message of a device that was acknowledged and not stored. */
+  messageRefused(): void;
   /** Counts a change and the events that it caused. */
   published(change: Change, events: readonly { readonly name: string }[]): void;
   /** Counts webhook messages by outcome, with the duration of the request, if there was one, and the delay of a delivered message. */
@@ -50,6 +52,7 @@ export interface Metrics {
 export const NO_METRICS: Metrics = {
   requestEnded: () => undefined,
   counted: (_entry, ingest) => ingest,
+  messageRefused: () => undefined,
   published: () => undefined,
   webhookEnded: () => undefined,
   text: async () => '',
@@ -68,6 +71,7 @@ export function createMetrics(gauges: () => Gauges | null, isReady: () => boolea
   addUtilization(register);
   const packets = addCounter(register, 'packets_stored_total', 'Packets stored, by transport', ['door']);
   const events = addCounter(register, 'events_total', 'Live events published, by name', ['event']);
+  const refused = addCounter(register, 'messages_refused_total', 'Messages of devices that cannot be stored', []);
   const commands = addCounter(register, 'commands_total', 'Commands that entered a status', ['status']);
   return {
     requestEnded: createRequestMetrics(register),
@@ -79,6 +83,7 @@ export function createMetrics(gauges: () => Gauges | null, isReady: () => boolea
         return stored;
       };
     },
+    messageRefused: () => refused.inc(),
     published(change, list) {
       for (const { name } of list) events.inc({ event: name });
       // Packets are not decoded for this.
