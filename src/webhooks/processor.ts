@@ -2,7 +2,6 @@
 
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
-import { secondsOf } from '../core/position.js';
 import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
 import { type Hold, NO_TASKS, type Outputs, type Processor, type Task } from '../processing/processor.js';
 import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from './deliveries.js';
@@ -110,10 +109,9 @@ interface Matched {
 function addTasks(options: ProcessorOptions, { change, event, isWanted, matched }: Matched, to: MessageTask[]): void {
   let makeBody: MakeBody | null = null;
   for (const webhook of matched) {
-    const { settings, stored } = webhook;
+    const { settings } = webhook;
     const partition = partitionFor(webhook, event.objectId);
-    // What happened before the handler was there is not its business.
-    if (!isWanted(partition) || secondsOf(change.position) * 1_000 + 999 < Number(stored.fields.time)) continue;
+    if (!isWanted(partition) || options.registry.isLater(webhook, change)) continue;
     for (const type of namesOf(webhook, event.name, () => change.after)) {
       makeBody ??= createBodies({
         timeMs: timeOf(change) ?? options.now(),

@@ -4,6 +4,7 @@ import { ACCESS_FIELDS } from '../core/access.js';
 import { type Change, mayHaveChanged } from '../core/change.js';
 import { isId } from '../core/entity.js';
 import { toApiError } from '../core/errors.js';
+import { isAfter, secondsOf } from '../core/position.js';
 import { parseWebhook, type WebhookSettings } from '../core/webhook.js';
 import type { Limits, LiveEvent } from '../live/events.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -24,6 +25,8 @@ export interface Registry {
   /** Whether an event of this object may match any webhook. */
   mayMatch(objectId: string): boolean;
   find(handlerId: string): Webhook | undefined;
+  /** Whether the handler was created after the change: what happened before is not sent to it. */
+  isLater(webhook: Webhook, change: Pick<Change, 'position'>): boolean;
   all(): Iterable<Webhook>;
   /** Webhooks that select the object and may send it, whatever the event. */
   match(event: MatchedEvent): readonly Webhook[];
@@ -34,6 +37,8 @@ export interface Registry {
 
 interface State extends RegistryOptions {
   readonly webhooks: Map<string, Webhook>;
+  /** The positions at which handlers were created, of those whose creation this instance has seen. */
+  readonly created: Map<string, string>;
   /** Webhooks for all objects, by the addresses of their owners. */
   byAddress: Map<string, Webhook[]>;
   /** Webhooks that name objects, by each `_id`: events of other objects do not consider them. */
@@ -49,6 +54,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   const state: State = {
     ...options,
     webhooks: new Map(),
+    created: new Map(),
     byAddress: new Map(),
     byObject: new Map(),
     byOwnId: new Map(),
@@ -59,6 +65,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     isEmpty: () => state.byAddress.size + state.byObject.size === 0,
     mayMatch: (objectId) => state.byAddress.size > 0 || state.byObject.has(objectId),
     find: (handlerId) => state.webhooks.get(handlerId),
+    isLater: (webhook, change) => isLater(state, webhook, change),
     all: () => state.webhooks.values(),
     match: (event) => match(state, event),
     load: () => inTurn(state, () => load(state)),
@@ -112,6 +119,13 @@ function isMeant({ rights }: Webhook, { except, within }: Limits): boolean {
   return !isIn(except) && within.every(isIn);
 }
 
+/** Times of handlers and of changes are of different clocks: used only where the position of the creation is unknown. */
+function isLater({ created }: State, { stored }: Webhook, { position }: Pick<Change, 'position'>): boolean {
+  const createdAt = created.get(stored.id);
+  if (createdAt !== undefined) return isAfter(createdAt, position);
+  return secondsOf(position) * 1_000 + 999 < Number(stored.fields.time);
+}
+
 async function load(state: State): Promise<void> {
   const handlers = await loadHandlers(state.database);
   const loaded = await Promise.all(handlers.map((stored) => prepare(state, stored)));
@@ -157,7 +171,7 @@ function addTo(index: Map<string, Webhook[]>, keys: Iterable<string>, webhook: W
 }
 
 const apply = (state: State, change: Change): Promise<void> =>
-  change.store === 'handlers' ? reload(state, change.id) : refresh(state, findAffected(state, change));
+  change.store === 'handlers' ? reload(state, change) : refresh(state, findAffected(state, change));
 
 /** The webhooks whose rights or objects the change may decide. */
 function findAffected({ webhooks, byOwnId }: State, change: Change): ReadonlySet<Webhook> {
@@ -179,7 +193,9 @@ function findAffected({ webhooks, byOwnId }: State, change: Change): ReadonlySet
 /** Which object an own id names, and whether its owner sees that. */
 const NAMING_FIELDS = ['id', ...ACCESS_FIELDS];
 
-async function reload(state: State, id: string): Promise<void> {
+async function reload(state: State, { id, kind, position }: Change): Promise<void> {
+  if (kind === 'created') state.created.set(id, position);
+  if (kind === 'removed') state.created.delete(id);
   const stored = await loadHandler(state.database, id);
   const webhook = stored === null ? null : await prepare(state, stored);
   if (webhook === null) state.webhooks.delete(id);
