@@ -15,7 +15,8 @@ import * as topojson from 'topojson-client';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = process.argv[2] ?? join(root, 'dist', 'console');
 const { resolve } = createRequire(import.meta.url);
-const PUBLIC_PATH = '/console/';
+/** Where the service sends the files, below its base path. The files name each other without it. */
+const PUBLIC_PATH = '{{base}}/console/';
 const TOWN_PEOPLE = 100_000;
 const WORLD_GRID = 40_000;
 const TYPES = { js: 'text/javascript', css: 'text/css', json: 'application/json', svg: 'image/svg+xml' };
@@ -31,7 +32,6 @@ const common = {
   outdir: out,
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',
-  publicPath: PUBLIC_PATH,
 };
 
 /** The files by their names in dist/console. */
@@ -79,7 +79,9 @@ function readWorld(scale) {
 
 function addBasemap() {
   const world = (scale) => add(`world-${scale}.json`, readWorld(scale));
-  return { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', readTowns()) };
+  // The worker asks for them, which is a file beside them.
+  const urls = { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', readTowns()) };
+  return Object.fromEntries(Object.entries(urls).map(([name, path]) => [name, basename(path)]));
 }
 
 /** Every page needs most of the small files in these folders, but few need the others. */
@@ -129,7 +131,7 @@ async function bundle() {
   const worker = { entryPoints: [{ in: source('map/worker.ts'), out: 'map-worker' }], ignoreAnnotations: true };
   addOutputs(await build({ ...common, ...worker, define: { BASEMAP: JSON.stringify(basemap) } }));
   const define = {
-    MAP_WORKER: JSON.stringify(find('map-worker', '.js')),
+    MAP_WORKER: JSON.stringify(find('map-worker', '.js').replace('{{base}}', '')),
     'process.env.NODE_ENV': '"production"',
   };
   const built = await build({
@@ -187,12 +189,12 @@ function readPage(first) {
     JSON.stringify({
       name: 'Vigil',
       short_name: 'Vigil',
-      start_url: '/',
-      scope: '/',
+      start_url: '../',
+      scope: '../',
       display: 'standalone',
       background_color: '#f7f8fa',
       theme_color: '#f7f8fa',
-      icons: [{ src: icon, sizes: 'any', type: 'image/svg+xml', purpose: 'any' }],
+      icons: [{ src: basename(icon), sizes: 'any', type: 'image/svg+xml', purpose: 'any' }],
     }),
   );
   return readFileSync(join(root, 'src', 'console', 'page.html'), 'utf8')

@@ -58,5 +58,18 @@ function isAppOrigin(text: string): boolean {
   return /^(?!https?:|wss?:|ftp:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]*(:\d{1,5})?$/.test(text);
 }
 
+/** A path of another site, as it is written before the paths of Vigil: `/vigil`, or nothing at the root. */
+export const basePath = z.string().transform((text, context) => {
+  const path = text.replace(/\/+$/, '');
+  if (path === '' || (BASE_PATH.test(path) && !OWN_PATHS.has(path.split('/', 2)[1] ?? ''))) return path;
+  context.addIssue('expected a path that no address of Vigil begins with, such as /vigil/');
+  return z.NEVER;
+});
+// Unreserved characters of RFC 3986, without the segments `.` and `..`.
+const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]{1,64}){1,8}$/;
+const OWN_PATHS: ReadonlySet<string> = new Set(
+  'access account api console data docs geofences log models objects socket.io welcome'.split(' '),
+);
+
 /** A file of map tiles. */
 export const tilesFile = z.string().regex(/\.pmtiles$/, 'expected a file that ends with .pmtiles');

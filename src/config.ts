@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { count, duration, list, pageOrigins, port, secrets, tilesFile, webOrigins } from './config-values.js';
+import { basePath, count, duration, list, pageOrigins, port, secrets, tilesFile, webOrigins } from './config-values.js';
 import { LIMITS } from './core/limits.js';
 import { type Network, parseNetworks } from './webhooks/address-policy.js';
 
@@ -12,6 +12,8 @@ export interface Config {
   readonly http: {
     readonly port: number;
     readonly host: string;
+    /** The path of another site that Vigil is served below: `/vigil`, or empty. */
+    readonly basePath: string;
     /** The number of trusted proxies, or their networks: their `X-Forwarded-*` headers are used. */
     readonly trustProxy: number | string[];
     readonly corsOrigins: readonly string[];
@@ -70,6 +72,7 @@ const MQTT_PORT = 1_883;
 const VARIABLES = z.object({
   PORT: port.default(8_080),
   HOST: z.string().default('127.0.0.1'),
+  BASE_PATH: basePath.default(''),
   OPS_PORT: port.optional(),
   OPS_HOST: z.string().default('127.0.0.1'),
   STOP_DELAY: duration(LIMITS.stopDelayMaxMs, 0).default(1_000),
@@ -156,6 +159,7 @@ function toConfig(
     http: {
       port: values.PORT,
       host: values.HOST,
+      basePath: values.BASE_PATH,
       trustProxy,
       corsOrigins: values.CORS_ORIGINS,
       stopDelayMs: values.STOP_DELAY,

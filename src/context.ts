@@ -67,7 +67,15 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   let isLive = (): boolean => false;
   const caches = createCaches(database, () => isLive(), createCheckTurns());
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
-  const identity = createIdentity({ database, secrets: deps.secrets, lifetimeMs, now, accounts: caches.accounts });
+  const { basePath } = config.http;
+  const identity = createIdentity({
+    database,
+    secrets: deps.secrets,
+    lifetimeMs,
+    basePath,
+    now,
+    accounts: caches.accounts,
+  });
   const audit = createAudit({ database, log: log.child({ module: 'audit' }), now });
   lifecycle.onShutdown(() => audit.stop());
   const { retentionDays } = config;
@@ -227,6 +235,7 @@ function createApi(deps: ApiDeps) {
     addressOf,
     trustProxy: config.http.trustProxy,
     corsOrigins: config.http.corsOrigins,
+    basePath: config.http.basePath,
     log,
     // Contains only names, numbers and route patterns: nothing to search for secrets.
     requestLog: log.child({}, { redact: [] }),

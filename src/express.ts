@@ -29,7 +29,7 @@ import {
   requireHost,
   requireUtf8,
 } from './platform/http/request-log.js';
-import { sendJson } from './platform/http/responses.js';
+import { sendJson, toAddress } from './platform/http/responses.js';
 import { createRouter } from './platform/http/route.js';
 import { createWebhookRouter, type WebhookDeps } from './webhooks/routes.js';
 
@@ -51,12 +51,14 @@ export interface AppDeps
   readonly requestEnded: (request: EndedRequest) => void;
   readonly trustProxy: number | string[];
   readonly corsOrigins: readonly string[];
+  /** The path of another site that the service is served below: `/vigil`, or empty. */
+  readonly basePath: string;
 }
 
 export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', deps.trustProxy).set('query parser', 'simple');
-  app.locals.answerBudget = deps.answerBudget;
+  Object.assign(app.locals, { answerBudget: deps.answerBudget, basePath: deps.basePath });
 
   app.use(
     assignRequestId(),
@@ -70,7 +72,7 @@ export function createApp(deps: AppDeps): Express {
   const { pages, unknownPages } = createConsole(deps);
   app.use(pages);
   app.route(['/', '/api/v1']).get(sendGreeting).all(allowMethods('GET'));
-  app.use(createDocumentRouter());
+  app.use(createDocumentRouter(deps.basePath));
 
   const refuseForeign = refuseForeignPages(deps.corsOrigins);
   app.use('/api/v1', createLoginRouter(deps, refuseForeign));
@@ -121,8 +123,8 @@ function setSecurityHeaders(): RequestHandler {
   };
 }
 
-const sendGreeting: RequestHandler = (_req, res) => {
-  sendJson(res, JSON.stringify({ success: true, name: 'Vigil', version: 1, api: '/api/v1' }));
+const sendGreeting: RequestHandler = (req, res) => {
+  sendJson(res, JSON.stringify({ success: true, name: 'Vigil', version: 1, api: toAddress(req, '/api/v1') }));
 };
 
 /** Pages of the listed origins may send their user's cookie. Pages of other foreign origins cannot read responses. */

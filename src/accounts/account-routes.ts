@@ -18,7 +18,7 @@ import { parseListQuery } from '../platform/http/query-params.js';
 import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 import { endSession } from './accounts.js';
-import { type AuthDeps, clearSessionCookie } from './auth-routes.js';
+import type { AuthDeps } from './auth-routes.js';
 import {
   endOtherAccess,
   endOtherSessions,
@@ -168,7 +168,7 @@ const endOne: Handler = (deps) => async (req, res) => {
   const stored = found.find(({ id }) => publicId(id) === String(req.params.id).toLowerCase());
   if (stored === undefined) throw notFound();
   await endSession(deps.database, stored.id);
-  if (stored.id === session?.id) clearSessionCookie(res);
+  if (stored.id === session?.id) deps.sessions.removeCookie(res);
   const ended = toPublicSession(stored, session?.id ?? null);
   res.locals.entityId = ended._id;
   sendEntity(res, ended);

@@ -1,5 +1,5 @@
 /** Routes: login with a cookie or a token, the own identity, logout. */
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import { isCredential, mayGrant } from '../core/access.js';
 import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../core/duration.js';
 import { badRequest, forbidden, unauthorized } from '../core/errors.js';
@@ -16,7 +16,7 @@ import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeTok
 import type { Attempts } from './attempts.js';
 import { areStillValid, checkLogin, issueToken, parseLoginCredentials } from './login.js';
 import type { Passwords } from './passwords.js';
-import { SESSION_COOKIE, type Sessions } from './sessions.js';
+import type { Sessions } from './sessions.js';
 import type { Tokens } from './tokens.js';
 
 export interface AuthDeps {
@@ -106,15 +106,11 @@ const sendCaller: Handler = (deps) => async (_req, res) => {
   sendEntity(res, { ...user, credentials: [...credentials], scopes: scopes === null ? null : [...scopes] });
 };
 
-export function clearSessionCookie(res: Response): void {
-  res.clearCookie(SESSION_COOKIE, { path: '/', httpOnly: true, sameSite: 'lax' });
-}
-
 const logOut: Handler = (deps) => async (_req, res) => {
   const { session, token } = callerOf(res);
   if (session !== null) {
     await endSession(deps.database, session.id);
-    clearSessionCookie(res);
+    deps.sessions.removeCookie(res);
   }
   if (token !== null) {
     await revokeToken(deps.database, token.id);

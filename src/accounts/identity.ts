@@ -13,10 +13,12 @@ export function createIdentity(deps: {
   readonly accounts: Accounts;
   readonly secrets: readonly string[];
   readonly lifetimeMs: number;
+  /** Browsers send the cookie only below it: `/vigil`, or empty. */
+  readonly basePath: string;
   readonly now: () => number;
 }) {
-  const { database, accounts, secrets, lifetimeMs, now } = deps;
-  const sessions = createSessions({ client: database.client, secrets, lifetimeMs, now });
+  const { database, accounts, secrets, lifetimeMs, basePath, now } = deps;
+  const sessions = createSessions({ client: database.client, secrets, lifetimeMs, cookiePath: basePath || '/', now });
   const tokens = createTokens(secrets, now);
   const identify = createIdentify({ accounts, sessions, tokens, noteUse: createUseNotes(database, now) });
   return { sessions, tokens, identify };

@@ -2,7 +2,7 @@
 import MongoStore from 'connect-mongo';
 import { parse } from 'cookie';
 import cookieParser from 'cookie-parser';
-import type { Request, RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import session, { type SessionData } from 'express-session';
 import type { MongoClient } from 'mongodb';
 import { unavailable } from '../core/errors.js';
@@ -37,6 +37,7 @@ export interface Sessions {
    * session is stored, says no: then this resolves to false, and there is no session. Throws 503 when the store does not answer.
    */
   open(req: Request, data: Partial<SessionData>, isValid: () => Promise<boolean>): Promise<boolean>;
+  removeCookie(res: Response): void;
   /** Finds the session that a `Cookie` header names. Throws 503 when the store does not answer. */
   find(cookieHeader: string): Promise<Session | null>;
 }
@@ -45,10 +46,11 @@ export interface SessionOptions {
   readonly client: MongoClient;
   readonly secrets: readonly string[];
   readonly lifetimeMs: number;
+  readonly cookiePath: string;
   readonly now: () => number;
 }
 
-export function createSessions({ client, secrets, lifetimeMs, now }: SessionOptions): Sessions {
+export function createSessions({ client, secrets, lifetimeMs, cookiePath, now }: SessionOptions): Sessions {
   // The schema creates the index of this collection: a store that fails to create its own never recovers and ends the process.
   const store = MongoStore.create({ client, collectionName: 'sessions', stringify: false, autoRemove: 'disabled' });
   // Without `touch` a session ends when its cookie expires, however much it is used.
@@ -69,7 +71,8 @@ export function createSessions({ client, secrets, lifetimeMs, now }: SessionOpti
     middleware(req, res, next) {
       toPromise((done) => readSession(req, res, done)).then(() => next(), next);
     },
-    open: openSession,
+    open: (req, data, isValid) => openSession(req, { data, cookiePath }, isValid),
+    removeCookie: (res) => void res.clearCookie(SESSION_COOKIE, { path: cookiePath, httpOnly: true, sameSite: 'lax' }),
     async find(cookieHeader) {
       const signed = parse(cookieHeader)[SESSION_COOKIE];
       const id = signed === undefined ? false : cookieParser.signedCookie(signed, [...secrets]);
@@ -82,7 +85,11 @@ export function createSessions({ client, secrets, lifetimeMs, now }: SessionOpti
   };
 }
 
-const openSession: Sessions['open'] = async (req, data, isValid) => {
+async function openSession(
+  req: Request,
+  { data, cookiePath }: { data: Partial<SessionData>; cookiePath: string },
+  isValid: () => Promise<boolean>,
+): Promise<boolean> {
   let isOpen = false;
   try {
     await toPromise((done) => req.session.regenerate(done));
@@ -90,6 +97,8 @@ const openSession: Sessions['open'] = async (req, data, isValid) => {
     // that a new password has ended meanwhile.
     Object.defineProperty(req.session, 'touch', { value: () => req.session });
     Object.assign(req.session, data);
+    // Not in the options above: express-session compares them with the address of the request, which has no base path any more.
+    req.session.cookie.path = cookiePath;
     // A cookie says when it ends in whole seconds.
     const endMs = req.session.cookie.expires?.getTime() ?? 0;
     req.session.cookie.expires = new Date(endMs - (endMs % 1_000));
@@ -100,7 +109,7 @@ const openSession: Sessions['open'] = async (req, data, isValid) => {
     if (!isOpen) req.session?.destroy(() => undefined);
   }
   return isOpen;
-};
+}
 
 function toPromise(start: (done: (error?: unknown) => void) => void): Promise<void> {
   const run = () =>

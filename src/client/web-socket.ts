@@ -35,8 +35,8 @@ const STATUSES: Readonly<Record<string, number>> = { Unauthorized: 401, 'Too Man
 export function createWebSockets({ url, tokens, WebSocket }: WebSocketSettings): OpenEvents {
   return async function* openEvents(request) {
     if (WebSocket === undefined) throw new TypeError('There is no WebSocket here: pass the one of the package ws');
-    const page = globalThis as { location?: { origin: string } };
-    const address = (url || (page.location?.origin ?? '')).replace(/^http/, 'ws') + PATH;
+    const page = globalThis as { location?: { href: string } };
+    const address = new URL(url + PATH, page.location?.href).href.replace(/^http/, 'ws');
     const token = await tokens.current();
     try {
       yield* receive(new WebSocket(address), request, token);

@@ -17,7 +17,7 @@ import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js'
 import { ENTITY_KEY, idParameter, LIST_QUERY } from '../platform/http/parameters.js';
 import { parseListQuery, parseText } from '../platform/http/query-params.js';
 import { onClientDisconnect } from '../platform/http/request-log.js';
-import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
+import { sendEntity, sendJson, sendPage, toAddress } from '../platform/http/responses.js';
 import { defineRoute, type Route } from '../platform/http/route.js';
 import { ANY_OBJECT, entityOf, named, pageOf, SUCCESS } from '../platform/http/schema.js';
 import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
@@ -108,7 +108,7 @@ const sendCommand = defineRoute({
     });
     // The sharing of the object may have changed since it was read.
     await followAccess(deps.database, object._id, { commandId: stored._id, access });
-    res.setHeader('Location', `/api/v1/commands/${stored._id}`);
+    res.setHeader('Location', toAddress(req, `/api/v1/commands/${stored._id}`));
     sendJson(res, JSON.stringify({ success: true }));
   },
 });

@@ -1,8 +1,10 @@
 /** The console: restores the session, then shows the page of the address. */
+
 import { render } from 'preact';
 import { App } from './shell/app.js';
 import { preloadPage } from './shell/routes.js';
 import { startClock } from './state/clock.js';
+import { toPath } from './state/location.js';
 import { restoreSession } from './state/session.js';
 import { loadTheme } from './state/theme.js';
 import { loadLanguage } from './text/language.js';
@@ -12,7 +14,7 @@ async function start(): Promise<void> {
   startClock();
   const session = restoreSession().catch(() => undefined);
   // Together, not one after the other. What fails here is loaded, and reported, where it is shown.
-  void preloadPage(location.pathname).catch(() => undefined);
+  void preloadPage(toPath(location.pathname)).catch(() => undefined);
   await loadLanguage();
   const element = document.getElementById('console');
   if (element !== null) render(<App />, element);

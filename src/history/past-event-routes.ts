@@ -11,7 +11,7 @@ import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseCount, parseInterval, parseText } from '../platform/http/query-params.js';
-import { sendEntity, sendJson } from '../platform/http/responses.js';
+import { sendEntity, sendJson, toAddress } from '../platform/http/responses.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
@@ -87,7 +87,7 @@ async function sendEvents(
     const [path, search] = req.originalUrl.split('?', 2);
     const after = new URLSearchParams(search);
     after.set('after', placeToText(next));
-    res.setHeader('Link', `<${path}?${after}>; rel="next"`);
+    res.setHeader('Link', `<${toAddress(req, `${path}?${after}`)}>; rel="next"`);
   }
   const between = Buffer.from(LAYOUT.between);
   const pieces = events.flatMap(({ json }, index) => (index === 0 ? [json] : [between, json]));

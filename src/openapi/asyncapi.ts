@@ -133,8 +133,13 @@ const SUBSCRIBED: Message = {
   },
 };
 
-const SERVERS: Part = {
-  web: { host: '{host}', protocol: 'http', variables: { host: { default: '127.0.0.1:8080' } } },
+const toServers = (basePath: string): Part => ({
+  web: {
+    host: '{host}',
+    ...(basePath !== '' && { pathname: basePath }),
+    protocol: 'http',
+    variables: { host: { default: '127.0.0.1:8080' } },
+  },
   devices: {
     host: '{host}',
     protocol: 'mqtt',
@@ -144,7 +149,7 @@ const SERVERS: Part = {
       'The client id is the `_id` or the own id of the object; each device has its own topics. Behind the ' +
       'operator’s own broker, each topic begins with `objects/<id>/`.',
   },
-};
+});
 
 const SECURITY_SCHEMES: Part = {
   device: {
@@ -155,7 +160,7 @@ const SECURITY_SCHEMES: Part = {
   token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
 };
 
-export function createAsyncApi(): Part {
+export function createAsyncApi(basePath = ''): Part {
   const messages = [...EVENTS, GAP, LIVE, SUBSCRIBE, SUBSCRIBED];
   const { Packet, PacketFields, CommandFields, ControlObjectFields, Message: Sent } = createSchemas();
   const { Outcome } = toJsonSchema(OUTCOME).named;
@@ -169,7 +174,7 @@ export function createAsyncApi(): Part {
       description: 'Live events, webhooks and MQTT topics. The repository describes them in docs/reference.',
     },
     defaultContentType: 'application/json',
-    servers: { ...SERVERS, ...webhooks.servers },
+    servers: { ...toServers(basePath), ...webhooks.servers },
     channels: {
       sockets: sockets(messages),
       stream: stream([...EVENTS, GAP]),

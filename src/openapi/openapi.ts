@@ -42,14 +42,14 @@ const HEADERS: Readonly<Record<string, Part>> = {
   'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before the next attempt' },
 };
 
-export function createOpenApi(): Part {
+export function createOpenApi(basePath = ''): Part {
   const named: Components = { schemas: {}, parameters: {} };
   const operations = createOperations(named);
   return {
     openapi: '3.1.0',
     info: { title: 'Vigil', version: '1', summary: 'Objects, packets, commands', description: ABOUT },
     // Programs append a path to the URL, so it must not end with a slash. They offer the first entry of `security` by default.
-    servers: [{ url: '', description: 'The server of this document' }],
+    servers: [{ url: basePath, description: 'The server of this document' }],
     security: [{ token: [] }, { session: [] }],
     tags: tagsOf(operations),
     paths: toPaths(operations),

@@ -7,10 +7,16 @@ import { createAsyncApi } from './asyncapi.js';
 import { createOpenApi } from './openapi.js';
 
 /** The documents contain no stored data, so they need no login. */
-export function createDocumentRouter(): Router {
+export function createDocumentRouter(basePath: string): Router {
   const router = Router();
-  router.route('/api/v1/openapi.json').get(sendDocument(createOpenApi)).all(allowMethods('GET'));
-  router.route('/api/v1/asyncapi.json').get(sendDocument(createAsyncApi)).all(allowMethods('GET'));
+  router
+    .route('/api/v1/openapi.json')
+    .get(sendDocument(() => createOpenApi(basePath)))
+    .all(allowMethods('GET'));
+  router
+    .route('/api/v1/asyncapi.json')
+    .get(sendDocument(() => createAsyncApi(basePath)))
+    .all(allowMethods('GET'));
   router.route('/docs').get(browse).all(allowMethods('GET'));
   router.use('/docs', protect, allowPageFiles, swaggerUi.serveFiles(undefined, PAGE));
   return router;

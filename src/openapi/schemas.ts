@@ -218,7 +218,11 @@ const ANSWERS: Record<string, Part> = {
   }),
   Greeting: allOf(schemaRef('Success'), {
     type: 'object',
-    properties: { name: { const: 'Vigil' }, version: { const: 1 }, api: { const: '/api/v1' } },
+    properties: {
+      name: { const: 'Vigil' },
+      version: { const: 1 },
+      api: { type: 'string', description: 'The path of the API' },
+    },
     required: ['name', 'version', 'api'],
   }),
 };

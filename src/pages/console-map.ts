@@ -15,8 +15,8 @@ export const TILES_PATH = '/console/map.pmtiles';
 const ESCAPED: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;', '>': '&gt;' };
 
 /** How the page names the map: the address of a style, or the path of the tiles. */
-export function describeMap({ styleUrl, tilesFile }: ConsoleMap): string {
-  const named = styleUrl ?? (tilesFile === null ? '' : TILES_PATH);
+export function describeMap({ styleUrl, tilesFile }: ConsoleMap, basePath: string): string {
+  const named = styleUrl ?? (tilesFile === null ? '' : basePath + TILES_PATH);
   return named.replace(/[&"<>]/g, (character) => ESCAPED[character] ?? '');
 }
 

@@ -10,6 +10,8 @@ import { type ConsoleMap, createMapTiles, describeMap, originsOf, TILES_PATH } f
 export interface ConsoleDeps {
   /** The page shows these settings to users who connect devices; null if MQTT is off. */
   readonly mqtt: { readonly port: number; readonly tls: object | null } | null;
+  /** The path of another site that the console is served below: `/vigil`, or empty. */
+  readonly basePath: string;
   /** The operator's own map. */
   readonly map: ConsoleMap;
 }
@@ -96,9 +98,10 @@ export function createConsole(deps: ConsoleDeps): Console {
 }
 
 /** The page at an address, with what browsers load together with it there. */
-function createPages({ page, preloads }: Built, { mqtt, map }: ConsoleDeps): (path: string) => Buffer {
-  const filled = page.replace('{{mqtt}}', describeMqtt(mqtt)).replace('{{map}}', () => describeMap(map));
-  const toPage = (links: string): Buffer => Buffer.from(filled.replace('{{links}}', links));
+function createPages({ page, preloads }: Built, { mqtt, map, basePath }: ConsoleDeps): (path: string) => Buffer {
+  const filled = page.replace('{{mqtt}}', describeMqtt(mqtt)).replace('{{map}}', () => describeMap(map, basePath));
+  const toPage = (links: string): Buffer =>
+    Buffer.from(filled.replace('{{links}}', links).replaceAll('{{base}}', basePath));
   const plain = toPage('');
   const special = preloads.map(({ path, links }) => [new RegExp(path), toPage(links)] as const);
   return (path) => special.find(([form]) => form.test(path))?.[1] ?? plain;

@@ -300,7 +300,7 @@ test('recovers a session store that was created while the database was unavailab
   const line = await openLine(service.mongodbUri);
   const client = await new MongoClient(line.uri, { serverSelectionTimeoutMS: 100 }).connect();
   await line.cut();
-  const store = createSessions({ client, secrets: [TEST_SECRET], lifetimeMs: 60_000, now: Date.now });
+  const store = createSessions({ client, secrets: [TEST_SECRET], lifetimeMs: 60_000, cookiePath: '/', now: Date.now });
   await expect(store.find(cookie)).rejects.toMatchObject({ status: 503 });
   await line.mend();
   await until(async () => (await store.find(cookie).catch(() => null))?.id === idOf(cookie));

@@ -16,6 +16,7 @@ export function routes(): string[] {
   const deps = {
     sessions: { middleware },
     corsOrigins: [],
+    basePath: '',
     trustProxy: 0,
     mqtt: null,
     map: NO_MAP,

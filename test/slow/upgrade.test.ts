@@ -203,7 +203,7 @@ test('answers CONNECT, which is no upgrade, and what follows', async () => {
 });
 
 test('is answered 503 while there is no database, whatever the path', async () => {
-  const door = createEntry({ host: '127.0.0.1', port: 0, stopDelayMs: 0 });
+  const door = createEntry({ host: '127.0.0.1', port: 0, basePath: '', stopDelayMs: 0 });
   try {
     const url = await door.refuse();
     await withWire(async (wire) => {

@@ -1,4 +1,5 @@
 /** Makes a token, and shows it once. */
+
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import { CopyBox } from '../parts/copy.js';
@@ -7,6 +8,7 @@ import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { request } from '../state/api.js';
 import { objects } from '../state/fleet.js';
+import { toAddress } from '../state/location.js';
 import { user } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t, tn } from '../text/language.js';
@@ -131,7 +133,7 @@ function Presets({ preset, onChoose }: { preset: Preset; onChoose: (preset: Pres
 }
 
 function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
-  const command = `curl -H 'Authorization: Bearer ${made.token}' ${location.origin}/api/v1/objects`;
+  const command = `curl -H 'Authorization: Bearer ${made.token}' ${location.origin}${toAddress('/api/v1/objects')}`;
   return (
     <div class="form">
       <p class="hint warn">{t('tokens.once')}</p>

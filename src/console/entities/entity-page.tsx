@@ -1,4 +1,5 @@
 /** The entities of a store as a table: search, create, change, remove. */
+
 import { useSignal } from '@preact/signals';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
@@ -8,6 +9,7 @@ import { SearchField } from '../parts/search-field.js';
 import { Section } from '../parts/tabs.js';
 import { type Entity, list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
+import { toAddress } from '../state/location.js';
 import { loadPart } from '../state/parts.js';
 import { forgetNames, nameOf } from '../state/references.js';
 import { may } from '../state/session.js';
@@ -68,7 +70,7 @@ function NewButton({ kind, onClick }: { kind: EntityKind; onClick: () => void })
   if (kind.fields === null || !may('POST', `/${kind.store}`)) return null;
   if (kind.page !== undefined) {
     return (
-      <a class="button primary" href={`${kind.page}/new`}>
+      <a class="button primary" href={toAddress(`${kind.page}/new`)}>
         <Icon name="plus" /> {t('entity.new')}
       </a>
     );
@@ -110,7 +112,7 @@ function EntityTable({ kind, entities, onOpen }: TableProps) {
               {columns.map((column) => (
                 <td key={column.name} data-title={titleOf(column)}>
                   {kind.page !== undefined && column.name === 'name' ? (
-                    <a href={`${kind.page}/${entity._id}`}>{labelOf(entity)}</a>
+                    <a href={toAddress(`${kind.page}/${entity._id}`)}>{labelOf(entity)}</a>
                   ) : (
                     <Cell value={entity[column.name]} column={column} />
                   )}

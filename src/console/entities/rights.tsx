@@ -1,11 +1,11 @@
 /** What a user may do, and why: the service explains one request of one user. */
 import { useSignal } from '@preact/signals';
-import { useLocation } from 'preact-iso/router';
 import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
 import { Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { type Routes, request, toQueryString, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
+import { useLocation } from '../state/location.js';
 import { namedOf, nameOf, titleOf } from '../state/references.js';
 import { write } from '../state/write.js';
 import { type TextKey, t } from '../text/language.js';

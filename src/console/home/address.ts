@@ -1,7 +1,7 @@
 /** The address of the first page: it holds what is shown, so that it can be sent to somebody. */
 
 import { useEffect } from 'preact/hooks';
-import { useLocation } from 'preact-iso/router';
+import { useLocation } from '../state/location.js';
 import { FILTERS, type Filter, filter, narrowed, place, search, selectedId } from './selection.js';
 
 /** What the address says, by the names of its parameters. */

@@ -1,6 +1,8 @@
 /** The first page: the list of objects, the map, and the selected object. */
+
 import { Empty } from '../parts/notices.js';
 import { loading, objectRevision, objects } from '../state/fleet.js';
+import { toAddress } from '../state/location.js';
 import { may, pages } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useAddress } from './address.js';
@@ -33,7 +35,7 @@ function FirstObject() {
     <Empty icon="map" title={t('home.empty')}>
       <p>{t('home.emptyAbout')}</p>
       {may('POST', '/objects') ? (
-        <a class="button primary" href="/welcome">
+        <a class="button primary" href={toAddress('/welcome')}>
           {t('home.connect')}
         </a>
       ) : (

@@ -4,6 +4,7 @@ import { Age } from '../parts/age.js';
 import { Icon } from '../parts/icon.js';
 import { Values } from '../parts/values.js';
 import { type FleetObject, objectRevision, objects, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
+import { toAddress } from '../state/location.js';
 import { isPlaceField, type Place, placeOf } from '../state/places.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
@@ -79,14 +80,14 @@ function CardValues({ object, state, place }: CardValuesProps) {
 function CardLinks({ path }: { path: string }) {
   return (
     <footer class="card-links">
-      <a class="button primary" href={`${path}/live`}>
+      <a class="button primary" href={toAddress(`${path}/live`)}>
         {t('card.open')}
       </a>
-      <a class="button" href={`${path}/history`}>
+      <a class="button" href={toAddress(`${path}/history`)}>
         {t('tab.history')}
       </a>
       {may('POST', `${path}/commands/any`) && (
-        <a class="button" href={`${path}/commands`}>
+        <a class="button" href={toAddress(`${path}/commands`)}>
           {t('tab.commands')}
         </a>
       )}

@@ -1,4 +1,5 @@
 /** The list of objects: search, filter, and a row for each with its most telling value. */
+
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Skeleton } from '../parts/notices.js';
@@ -6,6 +7,7 @@ import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
 import { nowMs } from '../state/clock.js';
 import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
+import { toAddress } from '../state/location.js';
 import { may } from '../state/session.js';
 import { formatAge, formatNumber, t, tn } from '../text/language.js';
 import { useShow } from './address.js';
@@ -62,7 +64,7 @@ function ListHead() {
           {packetsPerSecond.value > 0 && ` · ${tn('list.rate', packetsPerSecond.value)}`}
         </span>
         {may('POST', '/objects') && (
-          <a class="link-button" href="/welcome">
+          <a class="link-button" href={toAddress('/welcome')}>
             <Icon name="plus" size={16} /> {t('list.add')}
           </a>
         )}

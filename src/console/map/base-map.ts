@@ -1,5 +1,7 @@
 /** A map in the page: the ground beneath, the way it is moved, and its colours. */
+
 import { Map as GlMap, ScaleControl, setWorkerUrl } from 'maplibre-gl';
+import { toAddress } from '../state/location.js';
 import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
 import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
 import { STYLE_URL, TILES_URL } from './own-map.js';
@@ -28,7 +30,7 @@ export interface BaseMap {
 /** Throws where the browser cannot draw it. */
 export function createBaseMap(container: HTMLElement, options: BaseMapOptions): BaseMap {
   const { label, isDark, isEndless = false, texts } = options;
-  setWorkerUrl(MAP_WORKER);
+  setWorkerUrl(toAddress(MAP_WORKER));
   const map = new GlMap({
     attributionControl: STYLE_URL === null ? false : { compact: true },
     container,

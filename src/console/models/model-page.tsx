@@ -1,6 +1,5 @@
 /** One model: its tree of parameters and commands, as a form or as JSON. */
 import { useSignal } from '@preact/signals';
-import { useLocation } from 'preact-iso/router';
 import { isBuiltIn } from '../entities/kinds.js';
 import { forgetModels } from '../home/values.js';
 import { Field, Form, Problem, useWork } from '../parts/form.js';
@@ -8,6 +7,7 @@ import { notify, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { type Entity, request, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
+import { toAddress, useLocation } from '../state/location.js';
 import { forgetNames } from '../state/references.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
@@ -31,7 +31,7 @@ export function ModelPage({ id = NEW }: { id?: string }) {
   return (
     <div class="page">
       <p>
-        <a href="/models">{t('data.models')}</a>
+        <a href={toAddress('/models')}>{t('data.models')}</a>
       </p>
       <h1>{id === NEW ? t('models.new') : (data.value?.name ?? '…')}</h1>
       <Problem error={error.value} />

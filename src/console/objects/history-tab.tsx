@@ -1,7 +1,6 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { useLocation } from 'preact-iso/router';
 import { modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -10,6 +9,7 @@ import { Section } from '../parts/tabs.js';
 import { list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
+import { toAddress, useLocation } from '../state/location.js';
 import { loadPart } from '../state/parts.js';
 import { positionOf } from '../state/places.js';
 import { formatNumber, t } from '../text/language.js';
@@ -156,7 +156,9 @@ function Exports({
         <a
           key={format}
           class="button small"
-          href={`/api/v1/objects/${object._id}/packets?format=${format}${format === 'csv' ? '&bom=true' : ''}&from=${isoOf(fromMs)}&to=${isoOf(toMs)}`}
+          href={toAddress(
+            `/api/v1/objects/${object._id}/packets?format=${format}${format === 'csv' ? '&bom=true' : ''}&from=${isoOf(fromMs)}&to=${isoOf(toMs)}`,
+          )}
           download={`${object.id}.${format}`}
         >
           <Icon name="download" size={16} /> {title}

@@ -1,4 +1,5 @@
 /** What an object says now: its values, a chart that goes on, its last packets. */
+
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { formatValue, type Model, modelOf, oldTimeOf, type Shown, toShown } from '../home/values.js';
@@ -10,6 +11,7 @@ import { list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { interruptions } from '../state/live.js';
+import { toAddress } from '../state/location.js';
 import { isPlaceField, placeIn, placeOf, rememberPlace, setPlace } from '../state/places.js';
 import { write } from '../state/write.js';
 import { formatMoment, t } from '../text/language.js';
@@ -32,7 +34,7 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   if (object.state === undefined) {
     return (
       <Empty icon="activity" title={t('card.noPacket')}>
-        <a class="button primary" href={`/objects/${_id}/settings`}>
+        <a class="button primary" href={toAddress(`/objects/${_id}/settings`)}>
           {t('object.connect')}
         </a>
       </Empty>

@@ -1,4 +1,5 @@
 /** Everything about one object, in tabs. */
+
 import { useEffect } from 'preact/hooks';
 import { isOnline } from '../home/selection.js';
 import { Age } from '../parts/age.js';
@@ -9,6 +10,7 @@ import { Tabs } from '../parts/tabs.js';
 import { VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loadObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
+import { toAddress } from '../state/location.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { TAB_PARTS, TABS, type Tab, toTab } from './object-tabs.js';
@@ -73,7 +75,7 @@ function Head({ object: { _id } }: { object: FleetObject }) {
           {object.status && <span class="tag">{object.status}</span>}
         </p>
       </div>
-      <a class="button" href={`/?object=${object._id}`}>
+      <a class="button" href={toAddress(`/?object=${object._id}`)}>
         <Icon name="map" /> {t('object.onMap')}
       </a>
     </header>

@@ -1,6 +1,8 @@
 /** The sections of a page, each with an address of its own. */
+
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { toAddress } from '../state/location.js';
 
 interface TabsProps {
   readonly label: string;
@@ -18,7 +20,7 @@ export function Tabs({ label, tabs, path }: TabsProps) {
   return (
     <nav class="tabs" aria-label={label} ref={element}>
       {tabs.map((tab) => (
-        <a key={tab.path} href={tab.path} aria-current={tab.path === path ? 'page' : undefined}>
+        <a key={tab.path} href={toAddress(tab.path)} aria-current={tab.path === path ? 'page' : undefined}>
           {tab.text}
         </a>
       ))}

@@ -1,7 +1,9 @@
 /** The menu of the user: account, theme, language, log out. */
+
 import { useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
 import type { Caller } from '../state/api.js';
+import { toAddress } from '../state/location.js';
 import { logOut } from '../state/session.js';
 import { setTheme, type Theme, theme } from '../state/theme.js';
 import { LANGUAGES, language, setLanguage, t } from '../text/language.js';
@@ -22,10 +24,10 @@ export function AccountMenu({ user }: { user: Caller }) {
           <strong>{name}</strong>
           <small>{user.login}</small>
         </p>
-        <a href="/account/profile" onClick={close}>
+        <a href={toAddress('/account/profile')} onClick={close}>
           <Icon name="user" /> {t('account.profile')}
         </a>
-        <a href="/account/tokens" onClick={close}>
+        <a href={toAddress('/account/tokens')} onClick={close}>
           <Icon name="key" /> {t('account.tokens')}
         </a>
         <hr />

@@ -5,6 +5,7 @@ import { LocationProvider, Route, Router } from 'preact-iso/router';
 import { LoginDialog, LoginPage } from '../account/login.js';
 import { Notices } from '../parts/notices.js';
 import { followEvents } from '../state/live.js';
+import { toAddress } from '../state/location.js';
 import { user } from '../state/session.js';
 import { prepareNumbers } from '../text/language.js';
 import { Frame } from './frame.js';
@@ -27,7 +28,7 @@ function Console() {
       <Frame>
         <Router>
           {ROUTES.map(([path, page]) => (
-            <Route key={path} path={path} component={page} />
+            <Route key={path} path={toAddress(path)} component={page} />
           ))}
           <Route default component={NotFound} />
         </Router>

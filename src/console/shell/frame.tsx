@@ -1,10 +1,10 @@
 /** What surrounds every page: the name, the navigation, whether events arrive, and the user's own menu. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { useLocation } from 'preact-iso/router';
 import { Icon, type IconName } from '../parts/icon.js';
 import { isOffline } from '../state/api.js';
 import { liveStatus } from '../state/live.js';
+import { toAddress, useLocation } from '../state/location.js';
 import { pages, user } from '../state/session.js';
 import { type TextKey, t } from '../text/language.js';
 import { AccountMenu } from './account-menu.js';
@@ -58,13 +58,13 @@ export function Frame({ children }: { children: ComponentChildren }) {
         {t('nav.skip')}
       </a>
       <header class="top">
-        <a class="brand" href="/" aria-label={t('nav.brand')}>
+        <a class="brand" href={toAddress('/')} aria-label={t('nav.brand')}>
           <Logo />
           <span>Vigil</span>
         </a>
         <nav class="nav" aria-label={t('nav.label')}>
           {pagesOfUser().map((page) => (
-            <a key={page.path} href={page.path} aria-current={isAt(path, page) ? 'page' : undefined}>
+            <a key={page.path} href={toAddress(page.path)} aria-current={isAt(path, page) ? 'page' : undefined}>
               <Icon name={page.icon} />
               <span>{t(page.text)}</span>
             </a>

@@ -6,6 +6,7 @@ import { type PageSize, readPages } from '../../client/listing.js';
 import type { Query } from '../../client/query.js';
 import { createSend, type HttpAnswer, type HttpRequest, type RequestSettings } from '../../client/requests.js';
 import { createRouteRequest } from '../../client/routes.js';
+import { BASE } from './location.js';
 import { createTransport } from './transport.js';
 
 export type { Caller, ControlObjectFields, Routes } from '../../client/client.js';
@@ -22,7 +23,7 @@ export const isOffline = signal(false);
 
 // The parts of the client that every page needs: the whole client would be a third larger.
 const settings: RequestSettings = {
-  url: '',
+  url: BASE,
   credentials: 'same-origin',
   attempts: 3,
   timeoutMs: 30_000,

@@ -1,4 +1,5 @@
 /** The stream of live events: opens it, keeps it open, loads what it continues, and passes events on. */
+
 import { signal } from '@preact/signals';
 import { createEvents, isOffline, type Json, request, VigilError } from './api.js';
 import {
@@ -12,6 +13,7 @@ import {
   type Packet,
   removeObject,
 } from './fleet.js';
+import { toPath } from './location.js';
 
 export type LiveStatus = 'connecting' | 'live' | 'lost';
 export const liveStatus = signal<LiveStatus>('connecting');
@@ -42,7 +44,7 @@ let isLoaded = false;
 export async function followEvents(): Promise<void> {
   let position: string | null = null;
   // Other pages need none of them at once.
-  if (location.pathname === '/') void loadFirstObjects();
+  if (toPath(location.pathname) === '/') void loadFirstObjects();
   for (;;) {
     const stream = createEvents({ since: position, onState: showState });
     try {

@@ -1,4 +1,5 @@
 /** The parts of the console that are loaded when they are needed. */
+import { toAddress } from './location.js';
 
 const RETRY_MS = 2_000;
 
@@ -19,7 +20,7 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
 }
 
 const isServerThere = (): Promise<boolean> =>
-  fetch('/').then(
+  fetch(toAddress('/')).then(
     ({ ok }) => ok,
     () => false,
   );

@@ -1,7 +1,9 @@
 /** Who uses the console, and what they may do. The rules are the server's own. */
+
 import { computed, signal } from '@preact/signals';
 import { mayCall, toSegments } from '../../core/access.js';
 import { type Caller, noSession, onSessionEnd, request, requestWithoutLogin, VigilError } from './api.js';
+import { toAddress } from './location.js';
 
 /** undefined until it is known. */
 export const user = signal<Caller | null | undefined>(undefined);
@@ -44,7 +46,7 @@ export async function logIn(login: string, password: string): Promise<void> {
   const before = user.value;
   // Another person must not go on with what the first one sees.
   if (before && before._id !== found._id) {
-    location.assign('/');
+    location.assign(toAddress('/'));
     return;
   }
   user.value = found;
@@ -68,7 +70,7 @@ export function leaveSession(): void {
 export async function logOut(): Promise<void> {
   await requestWithoutLogin('DELETE /api/v1/auth', {}).catch(() => undefined);
   localStorage.removeItem(MARK);
-  location.assign('/');
+  location.assign(toAddress('/'));
 }
 
 export async function reloadUser(): Promise<void> {

@@ -2,10 +2,12 @@
  * How live events reach a page: over a WebSocket, because a browser opens only six connections to a server over HTTP/1.1, and a
  * stream in each tab would occupy them all; in short requests where a network closes WebSockets.
  */
+
 import type { EventRequest, EventSignal, OpenEvents } from '../../client/event-source.js';
 import { createPolling } from '../../client/polling.js';
 import type { Send } from '../../client/requests.js';
 import { createWebSockets, type WebSocketClass } from '../../client/web-socket.js';
+import { BASE } from './location.js';
 
 const ANONYMOUS = { current: async () => null, renew: async () => false };
 /** Then another WebSocket is tried: the last one may have failed only because the server was starting. */
@@ -13,7 +15,7 @@ const POLLING_MS = 300_000;
 
 export function createTransport(send: Send): OpenEvents {
   const { WebSocket } = globalThis as { WebSocket?: WebSocketClass };
-  const openSocket = createWebSockets({ url: '', tokens: ANONYMOUS, WebSocket });
+  const openSocket = createWebSockets({ url: BASE, tokens: ANONYMOUS, WebSocket });
   return (request) => openFirst(openSocket, createPolling(send), request);
 }
 

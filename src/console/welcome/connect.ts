@@ -1,6 +1,9 @@
 /** How a device connects: commands and programs with the real address, the real id and the real token. */
+import { BASE } from '../state/location.js';
+
 export interface Connection {
-  readonly origin: string;
+  /** Of the API, without the path of a route: `https://site.example/vigil`. */
+  readonly url: string;
   readonly host: string;
   /** null if devices cannot connect over MQTT. */
   readonly mqtt: { readonly scheme: string; readonly port: string } | null;
@@ -13,7 +16,7 @@ export function connectionOf(id: string, token: string): Connection {
   const [scheme = '', port = ''] =
     document.querySelector<HTMLMetaElement>('meta[name=vigil-mqtt]')?.content.split(':') ?? [];
   const mqtt = scheme === '' ? null : { scheme, port };
-  return { origin: location.origin, host: location.hostname, mqtt, id, token };
+  return { url: `${location.origin}${BASE}`, host: location.hostname, mqtt, id, token };
 }
 
 const SAMPLE = '{"lat": 48.137, "lon": 11.575, "speed": 42}';
@@ -37,9 +40,9 @@ export function textOf(way: Way, connection: Connection): string {
   return { curl: toCurl, mosquitto: toMosquitto, node: toNode, arduino: toArduino }[way](connection);
 }
 
-const toCurl = ({ origin, id, token }: Connection): string =>
+const toCurl = ({ url, id, token }: Connection): string =>
   [
-    `curl ${quoted(`${origin}/api/v1/objects/${encodeURIComponent(id)}/packets`)} \\`,
+    `curl ${quoted(`${url}/api/v1/objects/${encodeURIComponent(id)}/packets`)} \\`,
     `  -H ${quoted(`Authorization: Bearer ${token}`)} \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d ${quoted(SAMPLE)}`,

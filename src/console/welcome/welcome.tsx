@@ -1,4 +1,5 @@
 /** Adds an object and connects its device: from nothing to a point on the map. */
+
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { deviceScopes } from '../account/token-scopes.js';
@@ -18,6 +19,7 @@ import {
   parametersOf,
   stateRevision,
 } from '../state/fleet.js';
+import { toAddress } from '../state/location.js';
 import { groupsBelow, type Named, namedOf, titleOf } from '../state/references.js';
 import { may, user } from '../state/session.js';
 import { write } from '../state/write.js';
@@ -213,10 +215,10 @@ function FirstPacket({ object }: { object: FleetObject }) {
           </code>
         </p>
         <div class="form-actions">
-          <a class="button" href={`/objects/${object._id}/live`}>
+          <a class="button" href={toAddress(`/objects/${object._id}/live`)}>
             {t('card.open')}
           </a>
-          <a class="button primary" href={`/?object=${object._id}`}>
+          <a class="button primary" href={toAddress(`/?object=${object._id}`)}>
             {t('welcome.map')}
           </a>
         </div>

@@ -56,6 +56,9 @@ export function sendEntityJson(res: Response, json: Buffer): void {
   sendJson(res, Buffer.concat([json.subarray(0, json.length - 1), SUCCESS]));
 }
 
+/** The address of a path of Vigil as clients reach it, which may be below a path of another site. */
+export const toAddress = (req: Request, path: string): string => `${req.app.locals.basePath}${path}`;
+
 /** Sends a page. If it is full, `Link` names the next page by key (RFC 8288), which costs the same at any depth. */
 export function sendPage(req: Request, res: Response, query: Page, page: JsonPage): void {
   if (page.count === query.limit && page.lastId !== null && query.sort === null) {
@@ -63,7 +66,7 @@ export function sendPage(req: Request, res: Response, query: Page, page: JsonPag
     const next = new URLSearchParams(search);
     next.delete('offset');
     next.set('after', page.lastId);
-    res.setHeader('Link', `<${path}?${next}>; rel="next"`);
+    res.setHeader('Link', `<${toAddress(req, `${path}?${next}`)}>; rel="next"`);
   }
   // The page was counted as unsent when it was read: `endJson` must not count it again.
   if (page.release !== undefined) onFinished(res, page.release);

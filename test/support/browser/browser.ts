@@ -31,7 +31,7 @@ export const effectsRun = (page: Page): Promise<void> =>
 const browsers = new Map<string, { launched?: Promise<Browser>; users: number }>();
 
 /** Every page of a test must be free of errors of the script, of the console and of the policy. Parts of a file share one browser. */
-export function useBrowser(service: TestService, moreArguments: readonly string[] = []): TestBrowser {
+export function useBrowser(service: Pick<TestService, 'url'>, moreArguments: readonly string[] = []): TestBrowser {
   jest.setTimeout(TEST_MS);
   const key = moreArguments.join(' ');
   const shared = browsers.get(key) ?? { users: 0 };
@@ -90,7 +90,7 @@ export function useBrowser(service: TestService, moreArguments: readonly string[
 type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
 
 /** Whether the session of an earlier test goes on: a page that begins with an ended one reports an error. */
-async function isValid({ url }: TestService, { cookies }: Session): Promise<boolean> {
+async function isValid({ url }: Pick<TestService, 'url'>, { cookies }: Session): Promise<boolean> {
   const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
   return (await fetch(`${url}/api/v1/auth`, { headers: { cookie } })).ok;
 }

@@ -266,6 +266,7 @@ describe('Interface', () => {
     const deps = {
       sessions: { middleware },
       corsOrigins: [],
+      basePath: '',
       trustProxy: 0,
       mqtt: null,
       map: { styleUrl: null, origins: [], tilesFile: null },

@@ -19,9 +19,9 @@ export interface Entry {
   close(): Promise<void>;
 }
 
-export function createEntry(options: { host: string; port: number; stopDelayMs: number }): Entry {
+export function createEntry(options: { host: string; port: number; basePath: string; stopDelayMs: number }): Entry {
   let listener = sendUnavailable;
-  const classes = createExpressClasses();
+  const classes = createExpressClasses(options.basePath);
   const server = createHttpServer(
     answerInOrder((req, res) => listener(req, res)),
     classes,

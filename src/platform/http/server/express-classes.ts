@@ -7,7 +7,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Express } from 'express';
 import { discardSlowly } from '../unread-bodies.js';
-import { useOriginForm } from './request-target.js';
+import { useOwnTarget } from './request-target.js';
 import { setResponseOn } from './response-tracking.js';
 import { continueParsing, isWebSocketHandshake } from './upgrades.js';
 
@@ -24,7 +24,8 @@ const NodeResponse = ServerResponse as unknown as new <Request extends IncomingM
   options: object,
 ) => ServerResponse<Request>;
 
-export function createExpressClasses(): ExpressClasses {
+/** `basePath` is removed from the addresses of requests: `/vigil`, or empty. */
+export function createExpressClasses(basePath = ''): ExpressClasses {
   class ApiRequest extends IncomingMessage {
     private requestsUpgrade = false;
     /** Node calls this for an unread body. Its own implementation would read the body at full speed. */
@@ -33,9 +34,9 @@ export function createExpressClasses(): ExpressClasses {
     }
     /** Node sets this when a request has an `Upgrade` header, and hands the connection over if it reads true. */
     get upgrade(): boolean {
-      if (!this.requestsUpgrade || !isWebSocketHandshake(this)) return false;
-      useOriginForm(this);
-      return true;
+      if (!this.requestsUpgrade) return false;
+      useOwnTarget(this, basePath);
+      return isWebSocketHandshake(this);
     }
     set upgrade(value: boolean | null) {
       if (value && !this.requestsUpgrade) continueParsing(this);
@@ -47,7 +48,7 @@ export function createExpressClasses(): ExpressClasses {
     // Node creates the response as soon as the headers are complete, before it emits 'request'.
     constructor(request: Request, options: object) {
       super(request, options);
-      useOriginForm(request);
+      useOwnTarget(request, basePath);
     }
     // Node calls these two when the earlier responses of the connection are finished, and when this one is.
     override assignSocket(socket: Socket): void {

@@ -9,13 +9,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { SOCKETS_PATH } from '../../../core/feed.js';
-import { originFormOf } from './request-target.js';
 
+/** `url` in the form of `useOwnTarget`. */
 export function isWebSocketHandshake({ method, url, headers }: IncomingMessage): boolean {
   if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
   // A handshake of Socket.IO has no body, and Node versions differ in whether they read one before the upgrade.
   if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) return false;
-  return originFormOf(url ?? '').startsWith(SOCKETS_PATH);
+  return url?.startsWith(SOCKETS_PATH) ?? false;
 }
 
 /** Node's HTTP parser of a connection. Numbers are counts of parsed bytes. */
