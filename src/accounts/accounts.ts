@@ -1,7 +1,7 @@
 /** Users with their permissions, tokens and sessions: cached for authentication, and invalidated by changes. */
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
-import { type Caller, forObject, type OwnObject } from '../core/access.js';
+import { type Caller, forObject, type NamedObject, type OwnObject } from '../core/access.js';
 import { cacheSize } from '../core/cache-size.js';
 import type { Change } from '../core/change.js';
 import { type Entity, isId } from '../core/entity.js';
@@ -30,6 +30,7 @@ export interface TokenRecord {
   readonly id: string;
   readonly userId: string;
   readonly scopes: readonly string[] | null;
+  readonly scopeObjects: readonly NamedObject[];
   readonly expiresAtMs: number;
 }
 
@@ -106,8 +107,17 @@ async function loadToken(database: Database, tokenId: string): Promise<TokenReco
     id: tokenId,
     userId: token.user.toHexString(),
     scopes: token.scopes ?? null,
+    scopeObjects: token._objects ?? [],
     expiresAtMs: token.expiresAt,
   };
+}
+
+/** The objects that have these own ids. */
+export async function findObjectsNamed(database: Database, ownIds: readonly string[]): Promise<NamedObject[]> {
+  if (ownIds.length === 0) return [];
+  const named = database.db.collection('objects').find({ id: { $in: ownIds } }, { projection: { id: 1 } });
+  const found = await mapDriverErrors(() => named.toArray());
+  return found.map(({ _id, id }) => ({ objectId: _id.toHexString(), ownId: id }));
 }
 
 /** An active user with the stored password hash. */

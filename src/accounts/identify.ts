@@ -47,7 +47,7 @@ async function fromToken(deps: IdentifyDeps, callers: Callers, authorization: st
   const known = callers.get(claims);
   if (known?.record === record && known.account === account) return known.caller;
   const token = { id: claims.tokenId, expiresAtMs: claims.expiresAtMs };
-  const caller = { ...account, scopes: record.scopes, session: null, token };
+  const caller = { ...account, scopes: record.scopes, scopeObjects: record.scopeObjects, session: null, token };
   callers.set(claims, { record, account, caller });
   return caller;
 }

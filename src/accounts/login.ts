@@ -1,7 +1,7 @@
 /** Checks logins and passwords, and issues tokens. */
 
-import { type Caller, scopeOf } from '../core/access.js';
-import type { Entity } from '../core/entity.js';
+import { type Caller, type NamedObject, objectKeysIn, objectNamed, type Scope, scopeOf } from '../core/access.js';
+import { type Entity, isId } from '../core/entity.js';
 import { badRequest, unauthorized } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
@@ -9,7 +9,7 @@ import { builtInStore } from '../core/stores.js';
 import { findPlace } from '../entities/place.js';
 import { createEntity, newId } from '../entities/write.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { findLogin, type KnownLogin, replacePasswordHash } from './accounts.js';
+import { findLogin, findObjectsNamed, type KnownLogin, replacePasswordHash } from './accounts.js';
 import type { Attempts } from './attempts.js';
 import type { Passwords } from './passwords.js';
 import type { Tokens } from './tokens.js';
@@ -82,7 +82,7 @@ export interface TokenRequest {
 /** Creates a token for the caller and stores its entity in `tokens`; `entity` never holds the token itself. */
 export async function issueToken(
   deps: { database: Database; tokens: Tokens; now: () => number },
-  caller: Pick<Caller, 'userId' | 'groupId'>,
+  caller: Pick<Caller, 'userId' | 'groupId' | 'object' | 'scopeObjects'>,
   request: TokenRequest,
 ): Promise<{ token: string; entity: Entity }> {
   const nowMs = deps.now();
@@ -91,6 +91,7 @@ export async function issueToken(
   const requestedMs = Math.floor((issuedAt + request.lifetimeMs) / 1_000) * 1_000;
   const expiresAt = Math.min(requestedMs, request.parent?.expiresAtMs ?? requestedMs);
   const place = await findPlace(deps.database, scopeOf(caller), request.group ?? null);
+  const objects = await findScopeObjects(deps.database, scopeOf(caller), request.scopes ?? []);
   const entity: Entity = {
     ...request.fields,
     _id: newId(),
@@ -103,9 +104,21 @@ export async function issueToken(
     ...place,
     access: [],
     time: nowMs,
+    ...(objects.length > 0 && { _objects: objects.map(({ ownId, objectId }) => ({ ownId, objectId })) }),
     ...(request.parent && { _parents: [...request.parent.lineage] }),
   };
   const stored = await createEntity(deps.database, builtInStore('tokens'), entity);
   const claims = { userId: caller.userId, tokenId: stored._id, expiresAtMs: expiresAt };
   return { token: deps.tokens.sign(claims, issuedAt), entity: stored };
+}
+
+/** A scope that names an object by its own id does not pass to the next object with that id. */
+async function findScopeObjects(database: Database, scope: Scope, scopes: readonly string[]): Promise<NamedObject[]> {
+  const ownIds = [...new Set(objectKeysIn(scopes))].filter((key) => !isId(key));
+  const known = ownIds.flatMap((ownId): NamedObject[] => {
+    const objectId = objectNamed(scope, ownId);
+    return objectId === null ? [] : [{ ownId, objectId }];
+  });
+  const unknown = ownIds.filter((ownId) => objectNamed(scope, ownId) === null);
+  return [...known, ...(await findObjectsNamed(database, unknown))];
 }

@@ -13,6 +13,8 @@ export interface Caller {
   readonly credentials: readonly string[];
   /** The scopes of the token, which restrict the role; null means no restriction. */
   readonly scopes: readonly string[] | null;
+  /** The objects that the scopes name by their own ids: those that had them when the token was created. */
+  readonly scopeObjects?: readonly NamedObject[];
   readonly session: { readonly id: string; readonly expiresAtMs: number } | null;
   readonly token: { readonly id: string; readonly expiresAtMs: number } | null;
   /** The object, if the user is its device. */
@@ -27,14 +29,20 @@ export interface OwnObject {
   readonly ownId: string | null;
 }
 
+/** An object under an own id that means it, whichever object has the id by now. */
+export interface NamedObject {
+  readonly objectId: string;
+  readonly ownId: string;
+}
+
 declare const scopeBrand: unique symbol;
 
 /** What a caller can see. Only `scopeOf` creates it, so that no query can omit the caller. */
 export interface Scope {
   readonly userId: string;
   readonly groupId: string;
-  /** The object that its own id names for this caller, even if another object has that id by now. */
-  readonly object: OwnObject | null;
+  /** The objects that their own ids name for this caller, even if other objects have those ids by now. */
+  readonly objects: readonly OwnObject[];
   readonly [scopeBrand]: true;
 }
 
@@ -48,9 +56,16 @@ export interface AccessFields {
 // Other platforms omit the leading slash; a lone `*` is not a path.
 const CREDENTIAL = /^(\*|[A-Z]+) (\/\S*|[A-Za-z:]\S*)$/;
 
-export function scopeOf(caller: Pick<Caller, 'userId' | 'groupId'> & Partial<Pick<Caller, 'object'>>): Scope {
-  return { userId: caller.userId, groupId: caller.groupId, object: caller.object ?? null } as Scope;
+type ScopeOwner = Pick<Caller, 'userId' | 'groupId'> & Partial<Pick<Caller, 'object' | 'scopeObjects'>>;
+
+export function scopeOf({ userId, groupId, object = null, scopeObjects = [] }: ScopeOwner): Scope {
+  const objects = object === null ? scopeObjects : [object, ...scopeObjects];
+  return { userId, groupId, objects } as Scope;
 }
+
+/** The `_id` of the object that the own id names for this caller; null for whichever object has the id. */
+export const objectNamed = ({ objects }: Pick<Scope, 'objects'>, ownId: string): string | null =>
+  objects.find((one) => one.ownId === ownId)?.objectId ?? null;
 
 export const addressOfGroup = (groupId: string): string => `group:${groupId}`;
 
@@ -190,15 +205,29 @@ export function forObject(credentials: readonly string[], object: OwnObject | nu
   );
 }
 
+/** The identifiers by which credentials name single objects. */
+export const objectKeysIn = (credentials: readonly string[]): string[] =>
+  credentials.flatMap((credential) => {
+    const [store, key] = parsePattern(credential)?.parts ?? [];
+    return store === 'objects' && typeof key === 'string' ? [key] : [];
+  });
+
+const OF_OBJECT = /^(\S+ \/?(?:api\/v1\/)?objects\/)[^/]+/;
+
+/** Scopes that name these objects by `_id` in place of their own ids. */
+export const withObjectIds = (scopes: readonly string[], objects: readonly NamedObject[]): string[] =>
+  scopes.map((scope) => {
+    const [key] = objectKeysIn([scope]);
+    const objectId = key === undefined ? null : objectNamed({ objects }, key);
+    return objectId === null ? scope : scope.replace(OF_OBJECT, (_, before: string) => `${before}${objectId}`);
+  });
+
 // Escapes characters with a meaning in patterns.
 const encoded = (id: string): string => encodeURIComponent(id).replace(/\*/g, '%2A');
 
 /** The objects whose events the credentials permit: all, or only the named ones. */
 export function permittedObjects(caller: Pick<Caller, 'credentials' | 'scopes'>): 'all' | string[] {
   if (permits(caller, 'GET', ['objects', null])) return 'all';
-  const named = [...caller.credentials, ...(caller.scopes ?? [])].flatMap((credential) => {
-    const [store, id] = parsePattern(credential)?.parts ?? [];
-    return store === 'objects' && typeof id === 'string' ? [id] : [];
-  });
+  const named = objectKeysIn([...caller.credentials, ...(caller.scopes ?? [])]);
   return [...new Set(named)].filter((id) => mayCall(caller, 'GET', ['objects', id]));
 }

@@ -140,7 +140,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   roles: { fields: { name, credentials }, builtIn: true },
   tokens: {
     fields: { name, expiresIn: duration.optional(), scopes: credentials.nullish() },
-    hidden: ['_expires', '_parents'],
+    hidden: ['_expires', '_parents', '_objects'],
     service: ['token', 'issuedAt', 'expiresAt', 'user', 'lastUsed'],
     fixed: ['expiresIn', 'scopes'],
     references: ['user'],

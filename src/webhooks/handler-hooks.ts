@@ -1,6 +1,6 @@
 /** Handlers: one with an address is a webhook, with a secret of its own, and no more rights than those who set it up. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Caller, scopeOf } from '../core/access.js';
+import { type Caller, scopeOf, withObjectIds } from '../core/access.js';
 import { conflict } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
@@ -13,7 +13,10 @@ import { createEntity } from '../entities/write.js';
 import { removeDeliveries } from './delivery-upkeep.js';
 import { countWebhooks, type Editor } from './handlers.js';
 
-export const editorOf = ({ userId, scopes }: Caller): Editor => ({ userId, scopes });
+export const editorOf = ({ userId, scopes, scopeObjects = [] }: Caller): Editor => ({
+  userId,
+  scopes: scopes && withObjectIds(scopes, scopeObjects),
+});
 
 const toStored = ({ userId, scopes }: Editor): JsonObject => ({
   _editor: { user: userId, scopes: scopes === null ? null : [...scopes] },

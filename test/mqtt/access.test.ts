@@ -35,6 +35,16 @@ const tokenOf = async (scopes: string[]): Promise<string> =>
   (await service.admin('POST', 'tokens', { name: 'x', scopes })).body.token;
 
 describe('authentication', () => {
+  test('does not pass a token on to the next object with its id', async () => {
+    const id = nextId();
+    const first = await createObject(service.admin, id);
+    const options = { username: 'any', password: await tokenOf([`POST /objects/${id}/packets`]) };
+    expect(await codeOf(connect(id, options))).toBe(0);
+    await service.admin('DELETE', `objects/${first}`);
+    await createObject(service.admin, id);
+    expect(await codeOf(connect(id, options))).toBe(4);
+  });
+
   test('accepts only the password of the object', async () => {
     const id = nextId();
     const other = nextId();

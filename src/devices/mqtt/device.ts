@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { DevicePasswords } from '../../accounts/device-passwords.js';
 import type { Identify } from '../../accounts/identify.js';
-import { mayCall, scopeOf } from '../../core/access.js';
+import { mayCall, objectNamed, scopeOf } from '../../core/access.js';
 import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Declarations } from '../../core/model.js';
@@ -89,12 +89,13 @@ async function findToken(
   const caller = text.split('.').length === 3 ? await identify({ authorization: text }) : null;
   if (record === null || caller === null || caller.token === null) return null;
   const { objectId, ownId } = record;
-  // Permissions on the own id of the caller's object must not apply to another object that has taken over the id.
-  const isOthers = caller.object?.ownId === ownId && caller.object.objectId !== objectId;
-  const names = isOthers || !isValidOwnId(ownId) ? [objectId] : [objectId, ownId];
+  const scope = scopeOf(caller);
+  // Permissions on the own id of an object must not apply to another object that has taken over the id.
+  const isOthers = !isValidOwnId(ownId) || (objectNamed(scope, ownId) ?? objectId) !== objectId;
+  const names = isOthers ? [objectId] : [objectId, ownId];
   if (!names.some((name) => mayCall(caller, 'POST', ['objects', name, 'packets']))) return null;
   try {
-    await getEntity(database, OBJECTS, scopeOf(caller), objectId);
+    await getEntity(database, OBJECTS, scope, objectId);
   } catch (error) {
     if (toApiError(error).status === 404) return null;
     throw error;

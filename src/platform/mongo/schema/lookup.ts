@@ -1,6 +1,6 @@
 /** Looks up single entities by key, and checks their visibility on the stored document. */
 import { type Document, ObjectId } from 'mongodb';
-import type { Scope } from '../../../core/access.js';
+import { objectNamed, type Scope } from '../../../core/access.js';
 import { isId } from '../../../core/entity.js';
 import { LIMITS } from '../../../core/limits.js';
 import { isValidOwnId } from '../../../core/own-id.js';
@@ -17,12 +17,13 @@ export type KeyField = '_id' | 'id';
 
 /**
  * Parses a key: `_id`, or for objects also the own `id` (docs/reference/stores.md); null for an invalid key. For the user of a
- * device, the own id of its object always means that object, even if another object has the id by now.
+ * device, and for a token that names objects, an own id always means that object, even if another object has the id by now.
  */
 export function parseKey(store: Store, scope: Scope, key: string): [KeyField, string] | null {
   if (isId(key)) return ['_id', key.toLowerCase()];
   if (store.name !== 'objects' || !isValidOwnId(key)) return null;
-  return scope.object?.ownId === key ? ['_id', scope.object.objectId] : ['id', key];
+  const named = objectNamed(scope, key);
+  return named === null ? ['id', key] : ['_id', named];
 }
 
 /** Finds the visible entity with this key, without hidden fields. */
