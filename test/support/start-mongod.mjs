@@ -14,6 +14,7 @@ const memoryNeededBytes = 4 * 1024 ** 3;
 const cacheGb = 1;
 const oplogMb = 2_048;
 const startMs = 60_000;
+const linesKept = 100;
 
 const quiet = { info() {}, warn() {} };
 
@@ -63,10 +64,29 @@ export default async function startMongod() {
   // user: tests create and drop all others.
   const { port } = set.servers[0].instanceInfo;
   process.env.TEST_MONGODB_URI = `mongodb://__system:${key}@127.0.0.1:${port}/vigil?directConnection=true&authSource=local&authMechanism=SCRAM-SHA-256`;
+  const stopWatching = reportEarlyEnd(set.servers[0].instanceInfo.instance.mongodProcess);
   globalThis.stopMongod = async () => {
     globalThis.stopMongod = undefined;
+    stopWatching();
     await set.stop({ doCleanup: true, force: true });
   };
+}
+
+/** Says why the mongod of the whole run ended before its tests: all later ones fail only with "the database was away". */
+function reportEarlyEnd(mongod) {
+  let lastLines = [];
+  mongod.stdout.on('data', (chunk) => {
+    lastLines = [...lastLines, ...String(chunk).split('\n')].slice(-linesKept);
+  });
+  const onExit = async (code, signal) => {
+    const space = await statfs(process.env.TEST_DATA_FOLDER);
+    const freeMb = Math.round((space.bavail * space.bsize) / 1024 ** 2);
+    console.error(
+      `mongod ended by itself: ${signal ?? code}, ${freeMb} MB free for its files\n${lastLines.join('\n')}`,
+    );
+  };
+  mongod.once('exit', onExit);
+  return () => mongod.off('exit', onExit);
 }
 
 /** No power is cut during a test: where memory can hold the files, a write need not wait for a disk. */
