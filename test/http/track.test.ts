@@ -185,7 +185,10 @@ test.each([
   ['stops=maybe', 'stops: expected true or false'],
   ['stopTime=long', 'stopTime: expected a duration, such as "15 min", or milliseconds'],
   ['stopRadius=0', `stopRadius: expected 1 to ${LIMITS.stopRadiusMaxM} metres`],
-  ['from=never', 'from: expected ms since the epoch or YYYY-MM-DDThh:mm'],
+  [
+    'from=never',
+    'from: expected ms since the epoch (12 to 14 digits) or a time such as 2026-11-23 or 2026-11-23T10:00Z',
+  ],
 ])('refuses %s', async (query, message) => {
   const id = await createObject([{ speed: 5 }]);
   const { status, body } = await service.admin('GET', `objects/${id}/track?${query}`);

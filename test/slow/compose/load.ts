@@ -55,7 +55,9 @@ export async function startLoad({ url, mqttUrl, token }: Installation): Promise<
     }
   };
   const writers = names.map(writeAll);
-  const device = mqtt.connect(mqttUrl, { ...AUTH, clientId: MQTT_OBJECT, reconnectPeriod: 300, connectTimeout: 5_000 });
+  // It continues its session: with a clean one, what it sends again without the DUP flag would be new (docs/reference/mqtt.md).
+  const session = { clientId: MQTT_OBJECT, clean: false, reconnectPeriod: 300, connectTimeout: 5_000 };
+  const device = mqtt.connect(mqttUrl, { ...AUTH, ...session });
   device.on('error', () => undefined);
   const publisher = publishAll(device, `${run}/mqtt`, acknowledged, () => running);
   return {

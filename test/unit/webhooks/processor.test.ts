@@ -18,7 +18,7 @@ function createWebhook(nth: number, fields: { only?: string[] } = {}): Webhook {
 /** A processor of these webhooks, to which all events go. */
 const processorOf = (webhooks: readonly Webhook[]) =>
   createProcessor({
-    registry: { mayMatch: () => true, match: () => webhooks },
+    registry: { mayMatch: () => true, match: () => webhooks, isLater: () => false },
     findAudience: () => ['user:u1'],
     findFacts: () => null,
     now: () => 0,
