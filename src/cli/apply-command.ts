@@ -4,6 +4,7 @@ import { type StoreClient, type VigilClient, VigilError } from '../client/client
 import { PlainError, UsageError } from '../program.js';
 import { type Difference, findDifferences, referencesIn, resolveReferences, toChange } from './apply-plan.js';
 import type { Command, Session } from './command.js';
+import { ownValue } from './field-names.js';
 import { keyOf, readManifests, type Wanted } from './manifest.js';
 import { plain } from './output.js';
 
@@ -114,14 +115,15 @@ function toStep(wanted: Wanted, known: Known, all: readonly Wanted[]): Step {
 function showStep({ output }: Session, { wanted, id, differences }: Step): void {
   if (output.isJson) {
     const { store, name } = wanted;
-    output.one({ store, name, action: id === null ? 'create' : 'change', differences });
+    const shown = differences.map(({ names, before, after }) => ({ path: names.join('.'), before, after }));
+    output.one({ store, name, action: id === null ? 'create' : 'change', differences: shown });
     return;
   }
   const mark = id === null ? output.color('green', '+') : output.color('yellow', '~');
   console.log(`${mark} ${output.bold(plain(nameOf(wanted)))}`);
-  for (const { path, before, after } of differences) {
+  for (const { names, before, after } of differences) {
     const was = id === null || before === undefined ? '' : `${output.color('red', toText(before))} → `;
-    console.log(`    ${plain(path)}: ${was}${output.color('green', toText(after))}`);
+    console.log(`    ${plain(names.join('.'))}: ${was}${output.color('green', toText(after))}`);
   }
 }
 
@@ -155,9 +157,9 @@ async function applyStep({ client, output }: Session, known: Known, { wanted, id
 
 /** The changed fields as the file describes them, with references replaced. */
 function pickChanged(fields: Fields, differences: readonly Difference[]): Fields {
-  const valueAt = (path: string): unknown =>
-    path.split('.').reduce<unknown>((inner, name) => (inner as Fields | undefined)?.[name], fields);
-  return toChange(differences.map((difference) => ({ ...difference, after: valueAt(difference.path) })));
+  const valueAt = (names: readonly string[]): unknown =>
+    names.reduce<unknown>((inner, name) => ownValue(inner as Fields, name), fields);
+  return toChange(differences.map((difference) => ({ ...difference, after: valueAt(difference.names) })));
 }
 
 export const APPLY_COMMANDS: readonly Command[] = [apply];

@@ -1,8 +1,10 @@
 /** Computes the changes that make the service match the files. Pure. */
+import { ownValue } from './field-names.js';
 
-/** One difference, at the path of a field. */
+/** One difference of a field. */
 export interface Difference {
-  readonly path: string;
+  /** The names of the fields from the entity down to this one. */
+  readonly names: readonly string[];
   readonly before: unknown;
   readonly after: unknown;
 }
@@ -16,28 +18,26 @@ const HIDDEN = new Set(['password', 'secret']);
  * Finds the differences between an entity and its description in a file. Fields that the file omits stay unchanged; objects are
  * merged field by field, as in a PATCH. `null` also describes a field that is not there: that is how a user’s `email` is removed.
  */
-export function findDifferences(current: Fields, wanted: Fields, prefix = ''): Difference[] {
+export function findDifferences(current: Fields, wanted: Fields, outer: readonly string[] = []): Difference[] {
   return Object.entries(wanted).flatMap(([name, after]) => {
-    const path = prefix + name;
-    const before = current[name];
+    const names = [...outer, name];
+    const before = ownValue(current, name);
     if (before === undefined && (HIDDEN.has(name) || after === null)) return [];
-    if (isObject(after) && isObject(before)) return findDifferences(before, after, `${path}.`);
-    return isEqual(before, after) ? [] : [{ path, before, after }];
+    if (isObject(after) && isObject(before)) return findDifferences(before, after, names);
+    return isEqual(before, after) ? [] : [{ names, before, after }];
   });
 }
 
 /** The body of the PATCH that resolves the differences. */
 export function toChange(differences: readonly Difference[]): Record<string, unknown> {
   const change: Record<string, unknown> = {};
-  for (const { path, after } of differences) {
-    const names = path.split('.');
-    const last = names.pop() as string;
+  for (const { names, after } of differences) {
     let inner = change;
-    for (const name of names) {
-      inner[name] ??= {};
+    for (const name of names.slice(0, -1)) {
+      if (!Object.hasOwn(inner, name)) inner[name] = {};
       inner = inner[name] as Record<string, unknown>;
     }
-    inner[last] = after;
+    inner[names.at(-1) as string] = after;
   }
   return change;
 }
@@ -53,7 +53,7 @@ export function isEqual(a: unknown, b: unknown): boolean {
   }
   if (!isObject(a) || !isObject(b)) return false;
   const names = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...names].every((name) => isEqual(a[name], b[name]));
+  return [...names].every((name) => isEqual(ownValue(a, name), ownValue(b, name)));
 }
 
 /** The names of the entities that a value refers to: `{$ref: "models/Truck"}`. */

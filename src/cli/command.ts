@@ -2,6 +2,7 @@
 import type { ParseArgsConfig } from 'node:util';
 import { createClient, type VigilClient } from '../client/client.js';
 import { UsageError } from '../program.js';
+import { checkNames } from './field-names.js';
 import type { Output } from './output.js';
 
 export type Options = NonNullable<ParseArgsConfig['options']>;
@@ -65,6 +66,7 @@ export function parsePairs(words: readonly string[]): Record<string, unknown> {
     if (index <= 0) throw new UsageError(`"${word}" is not of the form name=value`);
     return [word.slice(0, index), parseValue(word.slice(index + 1))];
   });
+  for (const [name, value] of pairs) checkNames({ [name]: value });
   return Object.fromEntries(pairs);
 }
 

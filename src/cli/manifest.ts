@@ -1,8 +1,9 @@
 /** Reads the files of `vigil apply`: entities as YAML or JSON, each with its store. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { LineCounter, parseAllDocuments } from 'yaml';
+import { type Document, LineCounter, parseAllDocuments } from 'yaml';
 import { PlainError } from '../program.js';
+import { checkNames } from './field-names.js';
 
 /** One entity as a file describes it. */
 export interface Wanted {
@@ -17,11 +18,14 @@ export interface Wanted {
 
 const EXTENSIONS = new Set(['.yaml', '.yml', '.json']);
 /** Stores whose entities are identified by a field other than `name`. */
-const KEYS: Readonly<Record<string, string>> = { objects: 'id', users: 'login' };
+const KEYS: ReadonlyMap<string, string> = new Map([
+  ['objects', 'id'],
+  ['users', 'login'],
+]);
 /** The order of creation: referenced entities first. */
 const ORDER = ['stores', 'roles', 'groups', 'models', 'users', 'labels', 'geofences', 'objects', 'handlers'];
 
-export const keyOf = (store: string): string => KEYS[store] ?? 'name';
+export const keyOf = (store: string): string => KEYS.get(store) ?? 'name';
 
 /** Reads the entities of a file, or of all files below a folder, in the order of their creation. */
 export async function readManifests(path: string): Promise<Wanted[]> {
@@ -62,10 +66,19 @@ export function parseManifest(text: string, file: string): Wanted[] {
   return documents.flatMap((document) => {
     const [error] = document.errors;
     if (error !== undefined) throw new PlainError(`${file}: ${error.message}`);
-    const value: unknown = document.toJS();
+    const value = toValue(document, file);
     if (value === null) return [];
     return (Array.isArray(value) ? value : [value]).map((one) => toWanted(one, file));
   });
+}
+
+function toValue(document: Document.Parsed, file: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    // Aliases that expand without end.
+    throw new PlainError(`${file}: ${(error as Error).message}`);
+  }
 }
 
 function toWanted(value: unknown, file: string): Wanted {
@@ -79,5 +92,6 @@ function toWanted(value: unknown, file: string): Wanted {
   const key = keyOf(store);
   const name = fields[key];
   if (typeof name !== 'string' || name === '') throw new PlainError(`${file}: an entity of ${store} has no "${key}"`);
+  checkNames(fields, `${file}: ${store}/${name}`);
   return { store, fields, key, name, source: file };
 }

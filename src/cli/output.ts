@@ -1,5 +1,6 @@
 /** The output of the command line: tables, or with --json one JSON value per line; colours only on a terminal. */
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { ownValue } from './field-names.js';
 
 export interface Output {
   readonly isJson: boolean;
@@ -94,7 +95,13 @@ const widthOf = (cells: readonly string[]): number =>
 export function fieldOf(value: unknown, path: string): unknown {
   // A series has columns such as `speed.min`.
   if (Object.hasOwn(value as object, path)) return (value as Record<string, unknown>)[path];
-  return path.split('.').reduce<unknown>((inner, name) => (inner as Record<string, unknown> | null)?.[name], value);
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (inner, name) =>
+        typeof inner === 'object' && inner !== null ? ownValue(inner as Record<string, unknown>, name) : undefined,
+      value,
+    );
 }
 
 const TIME_FIELDS = /(^|\.)(time|_at|expires|issuedAt|expiresAt|lastUsed)$/;

@@ -5,13 +5,13 @@ export type Schema = { readonly [name: string]: unknown };
 
 const INDENT = '  ';
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-const SIMPLE: Readonly<Record<string, string>> = {
-  string: 'string',
-  number: 'number',
-  integer: 'number',
-  boolean: 'boolean',
-  null: 'null',
-};
+const SIMPLE: ReadonlyMap<string, string> = new Map([
+  ['string', 'string'],
+  ['number', 'number'],
+  ['integer', 'number'],
+  ['boolean', 'boolean'],
+  ['null', 'null'],
+]);
 
 /** The type of a schema; `depth` is the indentation of its members. */
 export function printSchema(schema: unknown, depth = 0): string {
@@ -33,7 +33,7 @@ const guessType = (part: Schema): string => ('properties' in part ? 'object' : '
 function printType(part: Schema, type: string, depth: number): string {
   if (type === 'array') return printArray(part, depth);
   if (type === 'object') return printObject(part, depth);
-  return SIMPLE[type] ?? 'unknown';
+  return SIMPLE.get(type) ?? 'unknown';
 }
 
 function printArray(part: Schema, depth: number): string {

@@ -1,6 +1,7 @@
 /** types: prints TypeScript types of custom stores. */
 
 import type { Command } from './command.js';
+import { ownValue } from './field-names.js';
 import { printComment, printSchema, type Schema } from './print-schema.js';
 
 const types: Command = {
@@ -42,7 +43,10 @@ function inlineReferences(part: unknown, whole: Schema, depth: number): unknown 
   const { $ref } = part as Schema;
   if (typeof $ref === 'string' && $ref.startsWith('#')) {
     const path = $ref.slice(1).split('/').filter(Boolean);
-    const target = path.reduce<unknown>((inner, name) => (inner as Schema | undefined)?.[decode(name)], whole);
+    const target = path.reduce<unknown>(
+      (inner, name) => (inner === undefined ? undefined : ownValue(inner as Schema, decode(name))),
+      whole,
+    );
     return inlineReferences(target ?? {}, whole, depth + 5);
   }
   return Object.fromEntries(

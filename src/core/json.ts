@@ -72,6 +72,9 @@ function keyFault(key: string): Fault | null {
   return { steps: [], reason: `a field name must be well-formed and at most ${LIMITS.keyCharacters} characters` };
 }
 
+/** Whether a name has a meaning in JavaScript or for the driver, so that no value may have it. */
+export const isReservedName = (name: string): boolean => FORBIDDEN_KEYS.has(name);
+
 /** Whether a stored field may have this name. */
 export function isFieldName(name: string): boolean {
   return keyFault(name) === null;

@@ -7,8 +7,9 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { findDifferences, isEqual, referencesIn, resolveReferences, toChange } from '../../../src/cli/apply-plan.js';
 import { parsePairs } from '../../../src/cli/command.js';
 import { parseManifest } from '../../../src/cli/manifest.js';
-import { createOutput } from '../../../src/cli/output.js';
+import { createOutput, fieldOf } from '../../../src/cli/output.js';
 import { chooseProfile, profileFile, readProfile, writeProfile } from '../../../src/cli/profile.js';
+import { readPackets } from '../../../src/cli/recording.js';
 import { printStoreTypes } from '../../../src/cli/store-commands.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'vigil-cli-'));
@@ -26,7 +27,7 @@ describe('apply', () => {
     ['no password of what is there', { login: 'x' }, { login: 'x', password: 'p' }, []],
   ])('finds %s', (_, current, wanted, paths) => {
     const differences = findDifferences(current, wanted);
-    expect(differences.map(({ path }) => path)).toEqual(paths);
+    expect(differences.map(({ names }) => names.join('.'))).toEqual(paths);
     expect(findDifferences({ ...current, ...wanted }, wanted)).toEqual([]);
   });
 
@@ -34,6 +35,25 @@ describe('apply', () => {
     const wanted = { name: 'a', config: { auth: { user: 'u', realm: 'r' }, rate: 2 } };
     const current = { name: 'a', config: { auth: { user: 'x', realm: 'r' }, rate: 1, kept: true } };
     expect(toChange(findDifferences(current, wanted))).toEqual({ config: { auth: { user: 'u' }, rate: 2 } });
+  });
+
+  test.each([
+    ['the file names what every object inherits', { toString: 'x' }, ['toString']],
+    ['a nested name is inherited', { config: { valueOf: 1, hasOwnProperty: { a: 1 } } }, ['config']],
+    ['null stands for an inherited name that is not there', { toString: null }, []],
+    ['a name contains a dot', { 'a.b': { c: 1 } }, ['a.b']],
+  ])('treats names as fields where %s', (_, wanted: Record<string, unknown>, names) => {
+    const differences = findDifferences({}, wanted);
+    expect(differences.map((difference) => difference.names.join(','))).toEqual(names);
+    const entity = toChange(differences);
+    expect(findDifferences(entity, wanted)).toEqual([]);
+    expect(Object.keys(entity)).toEqual(names);
+  });
+
+  test('merges into a field that is named as an inherited one without changing what all objects share', () => {
+    const differences = findDifferences({ toString: { a: 1 } }, { toString: { a: 2 } });
+    expect(JSON.stringify(toChange(differences))).toBe('{"toString":{"a":2}}');
+    expect(Object.keys(Object.prototype.toString)).toEqual([]);
   });
 
   test('compares objects whatever the order of their fields', () => {
@@ -72,7 +92,45 @@ describe('files', () => {
     ['store: ../users\nname: A', 'has no "store"'],
     ['- 1', 'expected entities'],
     ['a: [', 'a.yaml: '],
+    ['store: constructor\nid: x', 'an entity of constructor has no "name"'],
+    ['store: models\nname: A\nself: &self { a: *self }', 'a.yaml: models/A.self.a.a.'],
+    [`a: &a [x]\nb: &b [${'*a, '.repeat(30)}]\nc: [${'*b, '.repeat(30)}]`, 'Excessive alias count'],
   ])('refuses %j', (text, reason) => expect(() => parseManifest(text, 'a.yaml')).toThrow(reason));
+});
+
+describe('names of prototypes', () => {
+  const RESERVED = ['__proto__', 'constructor', 'prototype', '_bsontype'];
+
+  test.each(
+    RESERVED.flatMap((name) => [
+      [`store: objects\nid: o\n${name}: { polluted: 1 }`, `a.yaml: objects/o.${name}`],
+      [`store: objects\nid: o\nconfig: { list: [{ "${name}": 1 }] }`, `a.yaml: objects/o.config.list[0].${name}`],
+      [`{"store": "models", "name": "M", "data": {"${name}": {"polluted": 1}}}`, `a.yaml: models/M.data.${name}`],
+      [`- { store: users, login: u }\n- { store: users, login: v, ? ${name} : 1 }`, `a.yaml: users/v.${name}`],
+      [`%YAML 1.1\n---\nstore: labels\nname: L\n<<: { a: { ${name}: x } }`, `a.yaml: labels/L.a.${name}`],
+    ]),
+  )('are refused in files: %j', (text, place) => {
+    expect(() => parseManifest(text, 'a.yaml')).toThrow(`${place}: a field cannot be named`);
+  });
+
+  test.each(
+    RESERVED.flatMap((name) => [
+      [`${name}=1`, name],
+      [`a={"b":[{"${name}":{"polluted":1}}]}`, `a.b[0].${name}`],
+    ]),
+  )('are refused in arguments: %s', (word, place) => {
+    expect(() => parsePairs(['x=1', word])).toThrow(`${place}: a field cannot be named`);
+  });
+
+  test.each(RESERVED)('are refused as columns of recordings: %s', (name) => {
+    expect(() => readPackets(`time,${name},speed\n1795500000000,1,2`)).toThrow(`A column cannot be named "${name}"`);
+  });
+
+  test('are no fields of what is printed', () => {
+    expect(['constructor', '__proto__.toString', 'a.length', 'a.x'].map((path) => fieldOf({ a: 'x' }, path))).toEqual(
+      Array(4).fill(undefined),
+    );
+  });
 });
 
 describe('the stored login', () => {
