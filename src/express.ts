@@ -15,10 +15,10 @@ import { createEntityRouter, type EntityDeps } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
 import { createPastEventRouter } from './history/past-event-routes.js';
 import { createSeriesRouter } from './history/series-routes.js';
-import { createTrackRouter } from './history/track-routes.js';
+import { TRACK_ROUTES } from './history/track-routes.js';
 import { createEventRouter, type EventDeps } from './live/routes.js';
 import { createDocumentRouter } from './openapi/routes.js';
-import { createPacketRouter, type PacketDeps } from './packets/routes.js';
+import { PACKET_ROUTES, type PacketDeps } from './packets/routes.js';
 import { type ConsoleDeps, createConsole } from './pages/console.js';
 import { allowMethods, handleError, unknownPath } from './platform/http/errors.js';
 import { type RateLimitDeps, rateLimit } from './platform/http/rate-limit.js';
@@ -84,16 +84,11 @@ export function createApp(deps: AppDeps): Express {
     createPastEventRouter(deps),
     createEventRouter(deps, refuseForeign),
   );
-  app.use(createRouter(COMMAND_ROUTES, deps));
+  app.use('/api/v1', createSeriesRouter(deps));
   app.use(
-    '/api/v1',
-    createSeriesRouter(deps),
-    createPacketRouter({ ...deps, findExport: createExports(deps) }),
-    createTrackRouter(deps),
-    createWebhookRouter(deps),
-    createPermissionRouter(deps),
-    createEntityRouter(deps),
+    createRouter([...PACKET_ROUTES, ...TRACK_ROUTES, ...COMMAND_ROUTES], { ...deps, findExport: createExports(deps) }),
   );
+  app.use('/api/v1', createWebhookRouter(deps), createPermissionRouter(deps), createEntityRouter(deps));
 
   app.use(unknownPages, unknownPath, handleError(deps.log));
   return app;

@@ -5,13 +5,19 @@ import type { Logger } from 'pino';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { ListQuery } from '../core/list.js';
+import {
+  ACCEPTED_TYPES,
+  EXPORT_TYPES,
+  type ExportFormat,
+  formatOfType,
+  parseFormat,
+} from '../packets/export-format.js';
 import type { ModelFinder } from '../packets/models.js';
 import type { Source } from '../packets/source.js';
 import { callerOf } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseCount, parseDurationParam, parseFlag, parseListQuery, parseText } from '../platform/http/query-params.js';
 import { consumeForBytes } from '../platform/http/rate-limit.js';
-import { ACCEPTED_TYPES, EXPORT_TYPES, type ExportFormat, formatOfType, parseFormat } from './export-format.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from './exports/export.js';
 import { createEncoder } from './exports/formats.js';
 

@@ -1,16 +1,20 @@
 /** Routes: the track of an object as GeoJSON. */
-import { type Request, type RequestHandler, Router } from 'express';
+import type { Request } from 'express';
+import { z } from 'zod';
 import { badRequest } from '../core/errors.js';
 import type { Place } from '../core/geo.js';
 import { LIMITS } from '../core/limits.js';
+import { EXPORT_TYPES } from '../packets/export-format.js';
+import { GAP } from '../packets/routes.js';
 import { getSource, type Source } from '../packets/source.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
-import { allowMethods } from '../platform/http/errors.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
+import { ENTITY_KEY, FLAG, INTERVAL_QUERY, LIST_QUERY } from '../platform/http/parameters.js';
 import { parseCount, parseDurationParam, parseFlag, parseListQuery } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
+import { defineRoute } from '../platform/http/route.js';
+import { ANY_OBJECT, literal } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { EXPORT_TYPES } from './export-format.js';
 import { findTrack, type Track, type TrackQuery } from './exports/track.js';
 import type { Stop, Trip } from './trips.js';
 
@@ -18,15 +22,69 @@ export interface TrackDeps extends ListDeps {
   readonly database: Database;
 }
 
-export function createTrackRouter(deps: TrackDeps): Router {
-  const router = Router();
-  router.route('/objects/:id/track').get(track(deps)).all(allowMethods('GET'));
-  return router;
-}
+const COORDINATES = z.array(z.number()).length(2);
 
-const track =
-  (deps: TrackDeps): RequestHandler =>
-  async (req, res) => {
+const TRACK = z.object({
+  type: z.literal('Feature'),
+  id: z.string(),
+  geometry: z.union([z.null(), ANY_OBJECT]),
+  properties: z.object({
+    id: z.string(),
+    from: z.int().nullable().describe('The time of the first position'),
+    to: z.int().nullable(),
+    packets: z.int().describe('How many packets have a position'),
+    distance: z.int().describe('Metres, without the noise of stops and without impossible jumps'),
+    movingTime: z.int().describe('Milliseconds between stops'),
+    maxSpeed: z.number().nullable().describe('Without speeds that the object cannot have had'),
+    times: literal({
+      type: 'array',
+      description: 'The time of each coordinate; with several lines, a list for each',
+    }).optional(),
+    stops: z.array(z.object({ from: z.int(), to: z.int(), coordinates: COORDINATES })).optional(),
+    trips: z
+      .array(z.object({ from: z.int(), to: z.int(), distance: z.int(), start: COORDINATES, end: COORDINATES }))
+      .optional(),
+  }),
+});
+
+const getTrack = defineRoute({
+  method: 'GET',
+  path: '/api/v1/objects/:id/track',
+  name: 'getTrack',
+  tag: 'packets',
+  summary: 'The track of an object as GeoJSON, with its distance, stops and trips',
+  docs: 'The [track](history.md#tracks) of an object as GeoJSON, with distance, stops and trips',
+  auth: 'permission',
+  limit: 'list',
+  params: { id: ENTITY_KEY },
+  query: {
+    ...INTERVAL_QUERY,
+    where: LIST_QUERY.where,
+    points: {
+      component: 'trackPoints',
+      schema: z.int().min(2).max(LIMITS.trackPoints).default(LIMITS.trackPointsUsual),
+      example: 500,
+      description: 'The maximal number of points of the line',
+    },
+    gap: GAP,
+    stops: { schema: FLAG, example: 'true', description: 'Returns the stops and the trips between them' },
+    stopTime: {
+      schema: z.string().meta({ examples: ['5 min'] }),
+      example: '5 min',
+      description: 'An object that stays within `stopRadius` for this duration has stopped; 5 minutes by default',
+    },
+    stopRadius: {
+      schema: z.int().min(1).max(LIMITS.stopRadiusMaxM).default(LIMITS.stopRadiusM),
+      example: 100,
+      description: 'Metres',
+    },
+  },
+  answer: {
+    description: 'A `Feature`: a `LineString`, or with gaps a `MultiLineString`',
+    content: { [EXPORT_TYPES.geojson]: TRACK },
+  },
+  errors: [404, 413],
+  handle: (deps: TrackDeps) => async (req, res) => {
     const query = parseTrackQuery(req);
     const source = await getSource(deps.database, scopeIn(res), String(req.params.id));
     const database = listDatabaseFor(deps, req, res);
@@ -34,7 +92,10 @@ const track =
     const leaving = database.listing?.caller.disconnectSignal() ?? null;
     const found = await deps.listQueues.history.run(callerOf(res).userId, work, leaving);
     sendJson(res, JSON.stringify(toFeature(source, found, query)), 200, `${EXPORT_TYPES.geojson}; charset=utf-8`);
-  };
+  },
+});
+
+export const TRACK_ROUTES = [getTrack];
 
 function parseTrackQuery({ query }: Request): TrackQuery {
   const selection = parseListQuery({ ...query, meta: 'true', offset: undefined, limit: undefined });

@@ -1,6 +1,5 @@
 /** Examples of bodies, by the names of the operations. A new installation accepts them in the order of the document's stores. */
 import { DEFAULT_MODEL_ID, FIRST_USER_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../core/builtin.js';
-import { EXAMPLE_ID } from '../platform/http/parameters.js';
 import type { Part } from '../platform/http/schema.js';
 
 const LOGIN = { login: 'ada', password: 'correct horse battery' };
@@ -41,7 +40,6 @@ const OTHERS: Readonly<Record<string, Part>> = {
   issueToken: { ...LOGIN, expiresIn: '90 days' },
   changeAccount: { name: 'Ada' },
   createOwnToken: TOKEN,
-  sendPackets: { _id: EXAMPLE_ID, speed: 51, lat: 52.52, lon: 13.4 },
   retryDelivery: {},
   testHandler: {},
   rotateSecret: {},

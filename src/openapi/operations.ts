@@ -3,10 +3,12 @@
 import { COMMAND_ROUTES } from '../commands/routes.js';
 import type { ErrorStatus } from '../core/errors.js';
 import { SINGLE_ONLY, STORES, type Store } from '../core/stores.js';
+import { TRACK_ROUTES } from '../history/track-routes.js';
+import { PACKET_ROUTES } from '../packets/routes.js';
+import type { Route } from '../platform/http/route.js';
 import { allOf, listOf, type Part, schemaRef } from '../platform/http/schema.js';
 import { ACCOUNT_OPERATIONS, LOGINS } from './account-operations.js';
 import { bulkOperationsOf } from './bulk-operations.js';
-import { EXPORT_CONTENT, REMOVAL, TRACK } from './export-operations.js';
 import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
 import { PAST, PAST_EVENTS } from './past-operations.js';
@@ -91,48 +93,6 @@ const EVENTS: readonly Operation[] = [
     },
     headers: ['Link'],
     errors: AUTHENTICATED,
-  },
-];
-
-const PACKETS: readonly Operation[] = [
-  {
-    method: 'get',
-    path: '/api/v1/objects/{id}/packets',
-    id: 'listPackets',
-    tag: 'packets',
-    summary: 'The packets of an object, also as a file',
-    query: [...LISTED, 'format', 'bom', 'trackGap'],
-    answer: {
-      description: 'The packets, sorted by `time`, then `_ts`; in a `format` other than JSON, of any number',
-      content: { ...json(listOf('PacketFields')), ...EXPORT_CONTENT },
-    },
-    headers: ['Link', 'Content-Disposition', 'Trailer'],
-    errors: [...AUTHENTICATED, 404, 413],
-  },
-  {
-    method: 'post',
-    path: '/api/v1/objects/{id}/packets',
-    id: 'sendPackets',
-    tag: 'packets',
-    summary: 'Stores one packet or an array of packets; answers when they are durable',
-    body: json({ anyOf: [schemaRef('Message'), { type: 'array', items: schemaRef('Message') }] }),
-    answer: {
-      description: 'For one packet, the stored packet; for an array, the number of packets',
-      content: json({ anyOf: [entity('Packet'), schemaRef('Stored')] }),
-    },
-    errors: [...WRITES, 404],
-  },
-  REMOVAL,
-  TRACK,
-  {
-    method: 'get',
-    path: '/api/v1/objects/{id}/packets/{packetID}',
-    id: 'getPacket',
-    tag: 'packets',
-    summary: 'One packet',
-    query: ['only'],
-    answer: { description: 'The packet', content: json(entity('PacketFields')) },
-    errors: [...AUTHENTICATED, 404],
   },
 ];
 
@@ -233,6 +193,9 @@ function writesOf(of: { all: string; one: string; tag: string; title: string; wh
 /** A token is returned once, and not stored. */
 const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string' } }, required: ['token'] };
 
+/** Every declared route. */
+export const ROUTES: readonly Route<never>[] = [...PACKET_ROUTES, ...TRACK_ROUTES, ...COMMAND_ROUTES];
+
 /** Every operation, in the order of docs/reference/http-api.md. */
 export function createOperations(components: Components): readonly Operation[] {
   return [
@@ -242,8 +205,7 @@ export function createOperations(components: Components): readonly Operation[] {
     ...EVENTS,
     ...PAST,
     ...SERIES_OPERATIONS,
-    ...PACKETS,
-    ...COMMAND_ROUTES.map((route) => toOperation(route, components)),
+    ...ROUTES.map((route) => toOperation(route, components)),
     ...WEBHOOK_OPERATIONS,
     PERMISSION_OPERATION,
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),

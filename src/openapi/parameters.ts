@@ -1,7 +1,6 @@
 /** The parameters of paths and queries. Operations refer to them by name. */
 import { FIRST_USER_ID } from '../core/builtin.js';
 import { LIMITS } from '../core/limits.js';
-import { EXPORT_TYPES } from '../history/export-format.js';
 import { PAST_EVENT_NAMES } from '../history/past-event.js';
 import { EXAMPLE_ID, LIST_QUERY } from '../platform/http/parameters.js';
 import type { Part } from '../platform/http/schema.js';
@@ -20,7 +19,6 @@ const PATH: Readonly<Record<string, Part>> = {
     schema: { type: 'string' },
     description: 'The `_id` of the entity; for an object also its own `id`',
   },
-  packetID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the packet' },
   deliveryID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the message' },
   user: { example: FIRST_USER_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };
@@ -95,51 +93,6 @@ const OTHERS: Readonly<Record<string, Part>> = {
     schema: { enum: ['mine'] },
     description:
       'Creates the entity in the caller’s own group and ignores the group in the body, for entities exported from another installation',
-  },
-  trackPoints: {
-    name: 'points',
-    example: 500,
-    schema: { type: 'integer', minimum: 2, maximum: LIMITS.trackPoints, default: LIMITS.trackPointsUsual },
-    description: 'The maximal number of points of the line',
-  },
-  stops: {
-    example: 'true',
-    schema: { enum: ['true', '1', 'false', '0'], default: 'false' },
-    description: 'Returns the stops and the trips between them',
-  },
-  stopTime: {
-    example: '5 min',
-    schema: { type: 'string', examples: ['5 min'] },
-    description: 'An object that stays within `stopRadius` for this duration has stopped; 5 minutes by default',
-  },
-  stopRadius: {
-    example: 100,
-    schema: { type: 'integer', minimum: 1, maximum: LIMITS.stopRadiusMaxM, default: LIMITS.stopRadiusM },
-    description: 'Metres',
-  },
-  dryRun: {
-    example: 'true',
-    schema: { enum: ['true', '1', 'false', '0'], default: 'false' },
-    description: 'Changes nothing, and returns how many would be affected',
-  },
-  format: {
-    example: 'json',
-    schema: { enum: ['json', 'jsonl', ...Object.keys(EXPORT_TYPES)], default: 'json' },
-    description:
-      'The format of the answer; without it, `Accept` decides. All but `json` are files of any length: `limit` is not bounded, and the order is that of `time`',
-  },
-  bom: {
-    example: 'true',
-    schema: { enum: ['true', '1', 'false', '0'], default: 'false' },
-    description:
-      'With `format=csv`: for spreadsheets. The file begins with a byte order mark, and digits that a spreadsheet would change become text: `="8944110068765432109"`',
-  },
-  trackGap: {
-    name: 'gap',
-    example: '15 min',
-    schema: { type: 'string', examples: ['15 min'] },
-    description:
-      'In a track, and with `format=gpx`: packets further apart than this duration, or these milliseconds, are not connected; 15 minutes by default',
   },
 };
 

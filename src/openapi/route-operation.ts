@@ -35,6 +35,8 @@ export function toOperation(route: Route<never>, components: Components): Operat
   };
 }
 
+const ERRORS_OF_AUTH = { none: [], caller: [401, 429], permission: [401, 403, 429] } as const;
+
 const json = (schema: Part): Record<string, Part> => ({ 'application/json': schema });
 
 function contentOf({ schema, content = {} }: RouteAnswer, toSchema: (schema: Schema) => Part): Record<string, Part> {
@@ -43,7 +45,7 @@ function contentOf({ schema, content = {} }: RouteAnswer, toSchema: (schema: Sch
 }
 
 function errorsOf({ auth, body, errors = [] }: Route<never>): ErrorStatus[] {
-  const ofAuth: readonly ErrorStatus[] = auth === 'none' ? [] : [401, 403, 429];
+  const ofAuth: readonly ErrorStatus[] = ERRORS_OF_AUTH[auth];
   const ofBody: readonly ErrorStatus[] = body === undefined ? [] : [413, 415];
   return [...ofAuth, ...ofBody, ...errors];
 }

@@ -211,11 +211,6 @@ const ANSWERS: Record<string, Part> = {
     properties: { credentials, scopes: { ...credentials, type: ['array', 'null'] } },
     required: ['credentials', 'scopes'],
   }),
-  Stored: allOf(schemaRef('Success'), {
-    type: 'object',
-    properties: { count: { type: 'integer', minimum: 0, maximum: LIMITS.packetsPerRequest } },
-    required: ['count'],
-  }),
   Greeting: allOf(schemaRef('Success'), {
     type: 'object',
     properties: {

@@ -1,10 +1,12 @@
 /** Removes the packets of an interval of an object, in the background. */
 import type { Request, RequestHandler, Response } from 'express';
+import { z } from 'zod';
 import { badRequest } from '../core/errors.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseDryRun, parseInterval } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
+import { COUNT } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { countInterval, type PacketInterval, type Removals, toFields } from './removals.js';
 import { getSource } from './source.js';
@@ -14,6 +16,13 @@ export interface RemovalDeps extends ListDeps {
   readonly requestRemoval: Removals['request'];
   readonly now: () => number;
 }
+
+/** The answer. */
+export const REMOVED = z.strictObject({
+  success: z.literal(true),
+  status: z.literal('queued').optional().describe('The packets will be removed'),
+  count: COUNT.optional().describe('With `dryRun`: how many packets would be removed'),
+});
 
 /** All others are refused: ignoring one that the caller meant as a restriction would remove more than intended. */
 const KNOWN = /^(?:from|to|begin|end|dryRun)$/;

@@ -1,5 +1,5 @@
 /** The encoder of each format. */
-import type { ExportFormat } from '../export-format.js';
+import type { ExportFormat } from '../../packets/export-format.js';
 import { createCsvEncoder } from './csv.js';
 import type { Encoder, EncoderOptions } from './encoder.js';
 import { createGeojsonEncoder } from './geojson.js';

@@ -45,6 +45,18 @@ export const INTERVAL_QUERY = {
   end: { ...TO, description: 'The same as `to`: a day means its end' },
 } satisfies Record<string, Parameter>;
 
+/** A parameter that is true or false. */
+export const FLAG = z.literal(['true', '1', 'false', '0']).default('false');
+
+/** The parameter of requests that change many things at once. */
+export const DRY_RUN_QUERY = {
+  dryRun: {
+    schema: FLAG,
+    example: 'true',
+    description: 'Changes nothing, and returns how many would be affected',
+  },
+} satisfies Record<string, Parameter>;
+
 /** The parameters of every list: docs/reference/http-api.md, "List parameters". */
 export const LIST_QUERY = {
   offset: {

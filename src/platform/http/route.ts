@@ -52,8 +52,8 @@ export interface Route<in Deps> {
   readonly summary: string;
   /** What docs/reference/http-api.md says, in Markdown; otherwise the summary. */
   readonly docs?: string;
-  /** Whom it answers: everyone, or callers whose credentials contain its method and path. */
-  readonly auth: 'none' | 'permission';
+  /** Whom it answers: everyone, every caller, or callers whose credentials contain its method and path. */
+  readonly auth: 'none' | 'caller' | 'permission';
   /** What it costs: one request, or also the database time of a list, which an overloaded service refuses. */
   readonly limit: 'request' | 'list';
   readonly params?: Readonly<Record<string, Parameter>>;
@@ -80,6 +80,7 @@ export function defineRoute<Deps, const Path extends string>(route: Route<Deps> 
   return route;
 }
 
+/** In the order in which `Allow` lists them. */
 const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
 
 /** Answers the routes; another method at one of their paths is a 405. */
@@ -92,7 +93,7 @@ export function createRouter<Deps extends BodyDeps>(routes: readonly Route<Deps>
       const handler = handle(deps);
       atPath[METHODS[method]](body === undefined ? handler : jsonBody(body.limitBytes, deps, handler));
     }
-    atPath.all(allowMethods(...known.map(({ method }) => method)));
+    atPath.all(allowMethods(...Object.keys(METHODS).filter((name) => known.some(({ method }) => method === name))));
   }
   return router;
 }

@@ -29,6 +29,8 @@ export const entityOf = (name: string): z.ZodType => every(named(name), SUCCESS)
 
 export const TIME = z.int().describe('Milliseconds since the epoch');
 
+export const COUNT = z.int().min(0);
+
 /** A JSON object with any fields. */
 export const ANY_OBJECT = z.record(z.string(), z.unknown());
 

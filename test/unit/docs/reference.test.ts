@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import type { Router } from 'express';
-import { COMMAND_ROUTES } from '../../../src/commands/routes.js';
 import { CONFIG_NAMES, parseConfig } from '../../../src/config.js';
 import { BUILT_IN_ROLES } from '../../../src/core/builtin.js';
 import { ERROR_KINDS } from '../../../src/core/errors.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { STORES, type Store } from '../../../src/core/stores.js';
 import { type AppDeps, createApp } from '../../../src/express.js';
+import { ROUTES } from '../../../src/openapi/operations.js';
 import { filesUnder, sourceFiles } from '../../support/docs/files.js';
 import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
 
@@ -281,7 +281,7 @@ describe('Interface', () => {
 
   test('says of each route what its declaration says', () => {
     const shown = tableOf(`${REFERENCE}/http-api.md`, 'Routes').map((cells) => cells.join(' | '));
-    const declared = COMMAND_ROUTES.map(({ method, path, summary, docs }) =>
+    const declared = ROUTES.map(({ method, path, summary, docs }) =>
       [method, `\`${path}\``, docs ?? summary].join(' | '),
     );
     expect(declared.filter((row) => !shown.includes(row))).toEqual([]);
