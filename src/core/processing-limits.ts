@@ -46,6 +46,8 @@ export const PROCESSING_LIMITS = {
   /** 72 h. */
   webhookLifetimeMs: 3 * DAY_MS,
   webhookDeadKeptMs: 30 * DAY_MS,
+  /** As long as there may be messages about it: 30 days as dead ones, and 3 days after they were sent again. */
+  removedObjectKeptMs: 33 * DAY_MS,
   webhookDeliveredKeptMs: HOUR_MS,
   webhookBreakerFailures: 5,
   webhookProbeMs: 30 * SECOND_MS,

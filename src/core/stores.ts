@@ -169,7 +169,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
       name: text().nullish(),
       url: z.url({ protocol: /^https?$/, error: `expected ${WEBHOOK_URL}` }).nullish(),
     },
-    hidden: ['_secrets', '_editor'],
+    hidden: ['_secrets', '_editor', '_handover'],
     service: ['secret'],
     references: ['_editor.user'],
     checkWhole: parseWebhook,

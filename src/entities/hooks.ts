@@ -29,6 +29,8 @@ export interface StoreHooks {
   /** The `_at` that the entity must still have when the patch is applied, else it is a 409; undefined for any. */
   readonly unchangedSince?: (caller: Caller, key: string, patch: JsonObject) => number | null | undefined;
   readonly afterChange?: (entity: Pick<Entity, '_id'>, patch: JsonObject) => Promise<void>;
+  /** Returns fields that are set with the first share to a user. */
+  readonly shareMarks?: () => JsonObject;
   /** After a change of the entity's sharing. Called again if a previous call may have been interrupted. */
   readonly afterShare?: (entity: Pick<Entity, '_id'>) => Promise<void>;
   readonly beforeRemove?: (caller: Caller, key: string) => Promise<void>;

@@ -151,7 +151,7 @@ const unshare: Handler = (deps) => async (req, res) => {
 async function shareWith(deps: EntityDeps, res: Response, key: string, userId: string, shared: boolean) {
   const store = storeIn(res);
   const scope = scopeIn(res);
-  const afterShare = deps.hooks.get(store.name)?.afterShare;
+  const { afterShare, shareMarks } = deps.hooks.get(store.name) ?? {};
   if (!shared) {
     const present = await getEntity(deps.database, store, scope, key);
     if (!present.access.includes(userId)) {
@@ -160,7 +160,8 @@ async function shareWith(deps: EntityDeps, res: Response, key: string, userId: s
       throw notFound();
     }
   }
-  const _id = await shareEntity(deps.database, store, scope, key, { userId, shared, nowMs: deps.now() });
+  const marks = (shared && shareMarks?.()) || {};
+  const _id = await shareEntity(deps.database, store, scope, key, { userId, shared, nowMs: deps.now(), marks });
   await afterShare?.({ _id });
   await sendChanged(deps, res, _id);
 }

@@ -18,6 +18,7 @@ import { insertDocument } from './bulk-insert.js';
 import { updateDocument } from './bulk-update.js';
 import { toMergeFields } from './merge-patch.js';
 import { getEntity, withKey } from './read.js';
+import { removeObject } from './removed-objects.js';
 
 const CHECKED_ATTEMPTS = 8;
 
@@ -163,22 +164,28 @@ async function findId(database: Database, store: Store, field: 'id', value: stri
 }
 
 /**
- * Shares an entity with a user, or ends that. Returns its `_id`. Throws 404, 403 (built in), 400 (too many users).
+ * Shares an entity with a user, or ends that. `marks` are fields that are set where it was not shared with the user before. Returns
+ * its `_id`. Throws 404, 403 (built in), 400 (too many users).
  */
 export async function shareEntity(
   database: Database,
   store: Store,
   scope: Scope,
   key: string,
-  share: { userId: string; shared: boolean; nowMs: number },
+  share: { userId: string; shared: boolean; nowMs: number; marks: JsonObject },
 ): Promise<string> {
   const user = new ObjectId(share.userId);
   const present = { $ifNull: ['$access', []] };
+  const isPresent = { $in: [user, present] };
   const access = share.shared
-    ? { $cond: [{ $in: [user, present] }, present, { $concatArrays: [present, [user]] }] }
+    ? { $cond: [isPresent, present, { $concatArrays: [present, [user]] }] }
     : { $filter: { input: present, cond: { $ne: ['$$this', user] } } };
   const conditions = [...notBuiltIn(store), { $lte: [{ $size: access }, LIMITS.sharedUsers] }];
-  const edit = { conditions, fields: { access }, nowMs: share.nowMs };
+  const fields: Document = { access };
+  for (const [name, value] of Object.entries(share.marks)) {
+    fields[name] = { $cond: [isPresent, `$${name}`, { $literal: value }] };
+  }
+  const edit = { conditions, fields, nowMs: share.nowMs };
   const changed = await updateOne(database, store, scope, key, edit);
   if (changed !== null) return changed;
   await getChangeable(database, store, scope, key);
@@ -189,7 +196,9 @@ export async function shareEntity(
 export async function removeEntity(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
   const condition = store.builtIn ? { _builtin: { $ne: true } } : {};
   const removed = await withKey(store, scope, key, (filter) =>
-    mapDriverErrors(() => collectionOf(database, store).findOneAndDelete({ ...filter, ...condition })),
+    store.name === 'objects'
+      ? removeObject(database, filter)
+      : mapDriverErrors(() => collectionOf(database, store).findOneAndDelete({ ...filter, ...condition })),
   );
   if (removed !== null) return toEntity(store, removed);
   await getChangeable(database, store, scope, key);

@@ -10,6 +10,9 @@ export const DELIVERIES = 'deliveries';
 export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'withheld'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
+/** Why messages of a handler that has changed hands since are not sent. */
+export const HANDED_OVER = 'the handler was shared with another user, or sends to another address, since';
+
 /** A message that waits, or is being sent. */
 export interface Delivery {
   readonly id: string;
@@ -25,6 +28,8 @@ export interface Delivery {
   readonly timeMs: number;
   /** The batch that it belongs to since it was first sent so, and how many messages that had. */
   readonly batch: { readonly id: string; readonly size: number } | null;
+  /** In whose hands the handler was (`StoredHandler.handover`). */
+  readonly handover: string | null;
 }
 
 const deliveriesOf = ({ db }: Database) => db.collection(DELIVERIES);
@@ -83,6 +88,7 @@ const toDelivery = (found: Document): Delivery => ({
   attempts: found.attempts,
   timeMs: found.time,
   batch: batchIn(found),
+  handover: found.handover ?? null,
 });
 
 const batchIn = ({ batch, batchSize }: Document): Delivery['batch'] =>

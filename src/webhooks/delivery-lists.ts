@@ -14,7 +14,7 @@ import { DELIVERIES } from './deliveries.js';
 const LAYOUT: Layout = {
   references: ['handler', 'object'],
   texts: ['event', 'state', 'error'],
-  hidden: ['partition', 'number', 'body', 'poked', 'batchSize', '_expires'],
+  hidden: ['partition', 'number', 'body', 'poked', 'batchSize', 'handover', '_expires'],
   derived: [],
   builtIn: false,
   followsObject: false,

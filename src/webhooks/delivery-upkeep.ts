@@ -4,7 +4,8 @@ import { type Document, type Filter, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import { DELIVERIES, expiryOf } from './deliveries.js';
+import { DELIVERIES, expiryOf, HANDED_OVER } from './deliveries.js';
+import { findHandover } from './handlers.js';
 
 /** Messages by their number, and the bytes of their bodies. */
 export interface QueueSize {
@@ -113,6 +114,21 @@ export async function findDeliveryHandlers(database: Database): Promise<{ presen
   const found = new Set((await mapDriverErrors(find)).map(({ _id }) => String(_id)));
   const all = ids.map(String);
   return { present: all.filter((id) => found.has(id)), removed: all.filter((id) => !found.has(id)) };
+}
+
+/** Takes from a handler what waits, or can be sent again, of the time before it changed hands; returns how many. */
+export async function withholdFormer(database: Database, handlerId: string, nowMs: number): Promise<number> {
+  const handover = await findHandover(database, handlerId);
+  if (handover === null) return 0;
+  const former = {
+    handler: new ObjectId(handlerId),
+    state: { $in: ['pending', 'dead'] },
+    handover: { $ne: handover },
+    body: { $exists: true },
+  };
+  const $set = { state: 'withheld', error: HANDED_OVER, last: nowMs, _expires: expiryOf('withheld', nowMs) };
+  const withheld = { $set, $unset: { ...NO_MORE_TRIES, body: 1 } };
+  return inSteps(database, former, (step) => update(database, { ...step, state: former.state }, withheld));
 }
 
 /** Removes all messages of a handler that is gone; returns how many. */

@@ -1,15 +1,16 @@
 /** One attempt to deliver messages: checks rights, sends, and stores the result. */
 
 import { LIMITS } from '../core/limits.js';
+import { findFormerAudience } from '../entities/removed-objects.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { BreakerAttempt } from './breaker.js';
-import { assignBatch, type Delivery, type DeliveryResult, newDeliveryId } from './deliveries.js';
+import { assignBatch, type Delivery, type DeliveryResult, HANDED_OVER, newDeliveryId } from './deliveries.js';
 import { toBatchBody } from './message.js';
 import { isSuccess, type Receiver, sendMessage } from './receiver.js';
 import type { RequestOutcome } from './request.js';
 import type { Results } from './results.js';
 import { findRetryDelay, isTooOld } from './schedule.js';
-import { maySend, type Webhook } from './webhook.js';
+import { isPermitted, maySend, type Webhook } from './webhook.js';
 
 export type Outcome = 'delivered' | 'failed' | 'dead' | 'withheld';
 
@@ -46,7 +47,7 @@ export async function deliver(
 ): Promise<void> {
   const { inBreaker, signal, webhook } = attempt;
   const [sent, withheld] = await divide(parts, attempt);
-  const stored = withheld.map((delivery) => parts.results.store(toWithheld(delivery, parts.now())));
+  const stored = withheld.map(([delivery, reason]) => parts.results.store(toWithheld(delivery, reason, parts.now())));
   if (withheld.length > 0) parts.onOutcome('withheld', withheld.length, null);
   if (sent.length === 0) {
     inBreaker.gaveUp();
@@ -68,20 +69,30 @@ export async function deliver(
   await Promise.all([...stored, ...ended.map((result) => parts.results.store(result))]);
 }
 
+type Withheld = [delivery: Delivery, reason: string];
+
 /** Divides messages by what the webhook's owner may see now. */
-async function divide(
-  { findAudience }: DeliveryParts,
-  { webhook, group }: Attempt,
-): Promise<[sent: Delivery[], withheld: Delivery[]]> {
+async function divide(parts: DeliveryParts, { webhook, group }: Attempt): Promise<[Delivery[], Withheld[]]> {
   const sent: Delivery[] = [];
-  const withheld: Delivery[] = [];
+  const withheld: Withheld[] = [];
   for (const delivery of group) {
-    // `object-removed` is sent though the object is no longer visible.
-    const found = delivery.event === 'object-removed' ? null : findAudience(delivery.objectId);
-    const audience = found instanceof Promise ? await found : found;
-    (maySend(webhook, delivery.objectId, audience) ? sent : withheld).push(delivery);
+    if (delivery.handover !== webhook.stored.handover) withheld.push([delivery, HANDED_OVER]);
+    else if (await isVisible(parts, webhook, delivery)) sent.push(delivery);
+    else withheld.push([delivery, 'the owner of the handler may not see the object any more']);
   }
   return [sent, withheld];
+}
+
+/** Of an object that was removed, the rights at its removal decide. */
+function isVisible(parts: DeliveryParts, webhook: Webhook, { event, objectId }: Delivery): boolean | Promise<boolean> {
+  // It says nothing of an object but that it is no longer visible.
+  if (event === 'object-removed') return isPermitted(webhook, objectId);
+  const found = parts.findAudience(objectId);
+  if (found !== null && !(found instanceof Promise)) return maySend(webhook, objectId, found);
+  return (async () => {
+    const audience = (await found) ?? (await findFormerAudience(parts.database, objectId));
+    return audience !== null && maySend(webhook, objectId, audience);
+  })();
 }
 
 async function send(
@@ -155,7 +166,7 @@ function toResult(
   };
 }
 
-const toWithheld = ({ id, attempts }: Delivery, nowMs: number): DeliveryResult => ({
+const toWithheld = ({ id, attempts }: Delivery, error: string, nowMs: number): DeliveryResult => ({
   id,
   attempts,
   state: 'withheld',
@@ -164,7 +175,7 @@ const toWithheld = ({ id, attempts }: Delivery, nowMs: number): DeliveryResult =
   ms: 0,
   lastMs: nowMs,
   nextMs: null,
-  error: 'the owner of the handler may not see the object any more',
+  error,
 });
 
 /** The pause after an attempt that could not be made. */

@@ -9,9 +9,10 @@ import { parseUrl, parseWebhook } from '../core/webhook.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from '../entities/hooks.js';
 import { findPlace } from '../entities/place.js';
 import { getEntity } from '../entities/read.js';
-import { createEntity } from '../entities/write.js';
-import { removeDeliveries } from './delivery-upkeep.js';
-import { countWebhooks, type Editor } from './handlers.js';
+import { createEntity, newId } from '../entities/write.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { removeDeliveries, withholdFormer } from './delivery-upkeep.js';
+import { countWebhooks, type Editor, loadHandler, toHandover } from './handlers.js';
 
 export const editorOf = ({ userId, scopes, scopeObjects = [] }: Caller): Editor => ({
   userId,
@@ -39,6 +40,9 @@ export function handlerHooks({
   createSecret,
   checkReceiver,
 }: HandlerHookDeps): StoreHooks {
+  // What waits is for those in whose hands the handler was.
+  const handOver = (): JsonObject => toHandover(newId(), now());
+  const empty = (id: string): void => inBackground(withholdFormer(database, id, now()));
   return {
     async create(caller, { fields, group }) {
       const settings = parseWebhook(fields);
@@ -46,7 +50,7 @@ export function handlerHooks({
       const place = await findPlace(database, scopeOf(caller), group);
       const store = builtInStore('handlers');
       if (settings === null) return createEntity(database, store, toNewEntity(caller, fields, place, now()));
-      await checkCount(place.branch);
+      await checkCount(database, place.branch);
       const secret = createSecret();
       const hidden = { ...toStored(editorOf(caller)), _secrets: [{ secret, until: null }] };
       const entity = toNewEntity(caller, { ...fields, ...hidden }, place, now());
@@ -63,22 +67,34 @@ export function handlerHooks({
       if (!DECISIVE.some((field) => field in changes)) return changes;
       if (typeof changes.url === 'string') {
         await checkReceiver(parseUrl(changes.url).href);
-        if (typeof stored.url !== 'string') await checkCount(stored.branch);
+        if (typeof stored.url !== 'string') await checkCount(database, stored.branch);
       }
+      const isOther = 'url' in changes || (await isOfAnother(database, caller, stored._id));
       // What it sends from now on is what both may see: who made it, and who has just said where it goes.
-      return { ...changes, ...toStored(editorOf(caller)) };
+      return { ...changes, ...toStored(editorOf(caller)), ...(isOther && handOver()) };
     },
+    afterChange: async ({ _id }, patch) => {
+      if ('_handover' in patch) empty(_id);
+    },
+    shareMarks: handOver,
+    afterShare: async ({ _id }) => empty(_id),
     afterRemove: async ({ _id }) => inBackground(removeDeliveries(database, _id)),
   };
+}
 
-  async function checkCount([, tenant]: readonly string[]): Promise<void> {
-    const [own, all] = await Promise.all([
-      tenant === undefined ? 0 : countWebhooks(database, tenant, LIMITS.webhooksPerTenant),
-      countWebhooks(database, null, LIMITS.webhooks),
-    ]);
-    if (own >= LIMITS.webhooksPerTenant) {
-      throw conflict(`there are ${LIMITS.webhooksPerTenant} webhooks of your organisation already`);
-    }
-    if (all >= LIMITS.webhooks) throw conflict(`there are ${LIMITS.webhooks} webhooks already`);
+/** Headers name the account at a receiver of many, but whoever has set it up may renew them. */
+async function isOfAnother(database: Database, { userId }: Caller, handlerId: string): Promise<boolean> {
+  const handler = await loadHandler(database, handlerId);
+  return handler !== null && handler.editor.userId !== userId;
+}
+
+async function checkCount(database: Database, [, tenant]: readonly string[]): Promise<void> {
+  const [own, all] = await Promise.all([
+    tenant === undefined ? 0 : countWebhooks(database, tenant, LIMITS.webhooksPerTenant),
+    countWebhooks(database, null, LIMITS.webhooks),
+  ]);
+  if (own >= LIMITS.webhooksPerTenant) {
+    throw conflict(`there are ${LIMITS.webhooksPerTenant} webhooks of your organisation already`);
   }
+  if (all >= LIMITS.webhooks) throw conflict(`there are ${LIMITS.webhooks} webhooks already`);
 }

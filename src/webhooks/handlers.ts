@@ -27,7 +27,18 @@ export interface StoredHandler {
   readonly fields: JsonObject;
   readonly secrets: readonly StoredSecret[];
   readonly editor: Editor;
+  /** Changes with those in whose hands it is; null as long as it is in the first ones. */
+  readonly handover: string | null;
+  /** Since when it is in these hands, ms since the epoch: what happened before is not sent. */
+  readonly sinceMs: number;
 }
+
+/** How a change of hands is stored. */
+export const toHandover = (id: string, atMs: number): JsonObject => ({ _handover: { id, at: atMs } });
+
+/** The change of hands that a stored handler names; null where there was none. */
+export const handoverIn = (stored: JsonObject | Document | null | undefined): string | null =>
+  (stored?._handover as { id?: string } | undefined)?.id ?? null;
 
 const handlersOf = ({ db }: Database) => db.collection('handlers');
 /** A handler that got its `url` later has no secret: nothing is sent until it gets one. */
@@ -46,7 +57,8 @@ export async function loadHandler(database: Database, id: string): Promise<Store
 }
 
 function toHandler(document: Document): StoredHandler {
-  const { _id, owner, group, _secrets, _editor, ...fields } = toPlain(document) as JsonObject;
+  const { _id, owner, group, _secrets, _editor, _handover, ...fields } = toPlain(document) as JsonObject;
+  const { at = -Infinity } = (_handover ?? {}) as { at?: number };
   const [, tenantId = null] = fields.branch as string[];
   const editor = (_editor ?? {}) as { user?: string; scopes?: string[] | null };
   return {
@@ -60,7 +72,15 @@ function toHandler(document: Document): StoredHandler {
       untilMs: until,
     })),
     editor: { userId: editor.user ?? String(owner), scopes: editor.scopes ?? null },
+    handover: handoverIn(document),
+    sinceMs: Math.max(Number(fields.time), at),
   };
+}
+
+/** In whose hands a handler is, called or not; null for the first ones. */
+export async function findHandover(database: Database, id: string): Promise<string | null> {
+  const options = { projection: { _handover: 1 } };
+  return handoverIn(await mapDriverErrors(() => handlersOf(database).findOne({ _id: new ObjectId(id) }, options)));
 }
 
 /** How many handlers with an address there are: of one tenant, a group just below the root, or of all. */

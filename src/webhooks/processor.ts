@@ -168,6 +168,7 @@ export function toTask(
       attempts: 0,
       timeMs: nowMs,
       batch: null,
+      handover: stored.handover,
     },
   };
 }

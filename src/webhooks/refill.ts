@@ -65,7 +65,7 @@ function matchAll(
 function toTasks(packet: PastPacket, webhooks: readonly Webhook[], nowMs: number): MessageTask[] {
   const makeBody = bodiesOf(packet);
   return webhooks
-    .filter(({ stored }) => packet.stampUs / 1_000 >= Number(stored.fields.time))
+    .filter(({ stored }) => packet.stampUs / 1_000 >= stored.sinceMs)
     .flatMap((webhook) =>
       toPacketMessages(webhook, packet, makeBody).map(({ type, body }) => {
         const partition = partitionFor(webhook, packet.objectId);

@@ -8,7 +8,7 @@ import { isAfter, secondsOf } from '../core/position.js';
 import { parseWebhook, type WebhookSettings } from '../core/webhook.js';
 import type { Limits, LiveEvent } from '../live/events.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { loadHandler, loadHandlers, type StoredHandler } from './handlers.js';
+import { handoverIn, loadHandler, loadHandlers, type StoredHandler } from './handlers.js';
 import { type RightsParts, toWebhook } from './rights.js';
 import { maySend, type Webhook } from './webhook.js';
 
@@ -25,7 +25,7 @@ export interface Registry {
   /** Whether an event of this object may match any webhook. */
   mayMatch(objectId: string): boolean;
   find(handlerId: string): Webhook | undefined;
-  /** Whether the handler was created after the change: what happened before is not sent to it. */
+  /** Whether the handler was created, or has changed hands, after the change: what happened before is not sent to it. */
   isLater(webhook: Webhook, change: Pick<Change, 'position'>): boolean;
   all(): Iterable<Webhook>;
   /** Webhooks that select the object and may send it, whatever the event. */
@@ -37,8 +37,8 @@ export interface Registry {
 
 interface State extends RegistryOptions {
   readonly webhooks: Map<string, Webhook>;
-  /** The positions at which handlers were created, of those whose creation this instance has seen. */
-  readonly created: Map<string, string>;
+  /** Where handlers were created, or last changed hands, of those of which this instance has seen that. */
+  readonly begun: Map<string, Beginning>;
   /** Webhooks for all objects, by the addresses of their owners. */
   byAddress: Map<string, Webhook[]>;
   /** Webhooks that name objects, by each `_id`: events of other objects do not consider them. */
@@ -50,11 +50,16 @@ interface State extends RegistryOptions {
   last: Promise<unknown>;
 }
 
+interface Beginning {
+  readonly position: string;
+  readonly handover: string | null;
+}
+
 export function createRegistry(options: RegistryOptions): Registry {
   const state: State = {
     ...options,
     webhooks: new Map(),
-    created: new Map(),
+    begun: new Map(),
     byAddress: new Map(),
     byObject: new Map(),
     byOwnId: new Map(),
@@ -119,11 +124,11 @@ function isMeant({ rights }: Webhook, { except, within }: Limits): boolean {
   return !isIn(except) && within.every(isIn);
 }
 
-/** Times of handlers and of changes are of different clocks: used only where the position of the creation is unknown. */
-function isLater({ created }: State, { stored }: Webhook, { position }: Pick<Change, 'position'>): boolean {
-  const createdAt = created.get(stored.id);
-  if (createdAt !== undefined) return isAfter(createdAt, position);
-  return secondsOf(position) * 1_000 + 999 < Number(stored.fields.time);
+/** Times of handlers and of changes are of different clocks: used only where the position is unknown. */
+function isLater({ begun }: State, { stored }: Webhook, { position }: Pick<Change, 'position'>): boolean {
+  const beginning = begun.get(stored.id);
+  if (beginning?.handover === stored.handover) return isAfter(beginning.position, position);
+  return secondsOf(position) * 1_000 + 999 < stored.sinceMs;
 }
 
 async function load(state: State): Promise<void> {
@@ -193,9 +198,10 @@ function findAffected({ webhooks, byOwnId }: State, change: Change): ReadonlySet
 /** Which object an own id names, and whether its owner sees that. */
 const NAMING_FIELDS = ['id', ...ACCESS_FIELDS];
 
-async function reload(state: State, { id, kind, position }: Change): Promise<void> {
-  if (kind === 'created') state.created.set(id, position);
-  if (kind === 'removed') state.created.delete(id);
+async function reload(state: State, { id, kind, position, changed, after }: Change): Promise<void> {
+  const isBeginning = kind === 'created' || (kind === 'changed' && changed?.includes('_handover'));
+  if (isBeginning) state.begun.set(id, { position, handover: handoverIn(after) });
+  if (kind === 'removed') state.begun.delete(id);
   const stored = await loadHandler(state.database, id);
   const webhook = stored === null ? null : await prepare(state, stored);
   if (webhook === null) state.webhooks.delete(id);

@@ -65,6 +65,7 @@ function toDelivery(
     attempts: 0,
     timeMs,
     batch: null,
+    handover: webhook.stored.handover,
   };
 }
 

@@ -22,6 +22,8 @@ export interface Replay {
   readonly id: string;
   readonly handlerId: string;
   readonly tenantId: string | null;
+  /** In whose hands the handler was (`StoredHandler.handover`). */
+  readonly handover: string | null;
   readonly range: ReplayRange;
   /** Where a replay after a position ends. */
   readonly until: string;
@@ -40,7 +42,7 @@ const replaysOf = ({ db }: Database) => db.collection('replays');
 /** Throws 409 where the handler has one, 429, 503. */
 export async function storeReplay(
   database: Database,
-  asked: Pick<Replay, 'handlerId' | 'tenantId' | 'range' | 'until' | 'by' | 'timeMs'>,
+  asked: Pick<Replay, 'handlerId' | 'tenantId' | 'handover' | 'range' | 'until' | 'by' | 'timeMs'>,
 ): Promise<string> {
   const { tenantId } = asked;
   const [ofCaller, ofTenant, inAll] = await mapDriverErrors(() =>
@@ -78,7 +80,7 @@ export async function loadReplays(database: Database): Promise<Replay[]> {
 }
 
 const toReplay = ({ _id, handler, ...rest }: Document): Replay =>
-  ({ ...rest, id: String(_id), handlerId: String(handler) }) as Replay;
+  ({ handover: null, ...rest, id: String(_id), handlerId: String(handler) }) as Replay;
 
 /** It goes on from there; false where another instance was quicker. */
 export async function advanceReplay(

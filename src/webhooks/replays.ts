@@ -8,7 +8,7 @@ import { badRequest, conflict } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
-import { insertReplayed } from './deliveries.js';
+import { HANDED_OVER, insertReplayed } from './deliveries.js';
 import { countPending } from './delivery-upkeep.js';
 import { loadHandler } from './handlers.js';
 import type { Registry } from './registry.js';
@@ -39,7 +39,8 @@ export async function requestReplay(
   if (since !== null && !(await mapDriverErrors(() => isInHistory(openHistory, since), LIMITS.databaseOperationMs))) {
     throw badRequest('since: the history no longer reaches back to this position; use from');
   }
-  await storeReplay(database, { handlerId, tenantId: handler.tenantId, range, until, by, timeMs: now() });
+  const { tenantId, handover } = handler;
+  await storeReplay(database, { handlerId, tenantId, handover, range, until, by, timeMs: now() });
   return true;
 }
 
@@ -108,6 +109,11 @@ async function takeStep(options: ReplayOptions, replay: Replay): Promise<boolean
       // This instance may not have heard of it yet.
       const isGone = (await loadHandler(database, replay.handlerId)) === null;
       return isGone && (await end(options, replay, 'the handler is gone'));
+    }
+    if (webhook.stored.handover !== replay.handover) {
+      // This instance may not have heard of its new hands yet.
+      const isOther = (await loadHandler(database, replay.handlerId))?.handover !== replay.handover;
+      return isOther && (await end(options, replay, HANDED_OVER));
     }
     if (now() - replay.timeMs > LIMITS.webhookLifetimeMs) return await end(options, replay, 'it took too long');
     if (!webhook.settings.isActive || webhook.rights === null) return false;

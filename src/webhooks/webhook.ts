@@ -29,9 +29,11 @@ export interface Webhook {
   readonly groupAddress: string | null;
 }
 
-/** Whether an event of this object may be sent to this webhook. A null audience (the object was removed) is not checked. */
-export function maySend({ rights }: Webhook, objectId: string, audience: readonly string[] | null): boolean {
-  if (rights === null) return false;
-  if (rights.permitted !== null && !rights.permitted.has(objectId)) return false;
-  return audience === null || rights.addresses.every((own) => own.some((address) => audience.includes(address)));
-}
+/** Whether an event of this object may be sent to this webhook. */
+export const maySend = (webhook: Webhook, objectId: string, audience: readonly string[]): boolean =>
+  isPermitted(webhook, objectId) &&
+  webhook.rights?.addresses.every((own) => own.some((address) => audience.includes(address))) === true;
+
+/** Whether the credentials behind it permit the object, whoever sees it. */
+export const isPermitted = ({ rights }: Webhook, objectId: string): boolean =>
+  rights !== null && (rights.permitted === null || rights.permitted.has(objectId));

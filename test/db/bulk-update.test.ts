@@ -159,11 +159,11 @@ test('changes only the time when an entity is shared again with the same user', 
   const anna = newId();
   const boris = newId();
   const share = (userId: string, shared: boolean, nowMs: number) =>
-    shareEntity(database, OBJECTS, SCOPE, entity?._id as string, { userId, shared, nowMs });
+    shareEntity(database, OBJECTS, SCOPE, entity?._id as string, { userId, shared, nowMs, marks: { _m: nowMs } });
   await share(anna, true, 1);
   await share(boris, true, 2);
-  expect((await entityOf(await share(anna, true, 3))).access).toEqual([anna, boris]);
-  expect((await entityOf(await share(anna, false, 4))).access).toEqual([boris]);
+  expect(await entityOf(await share(anna, true, 3))).toMatchObject({ access: [anna, boris], _m: 2 });
+  expect(await entityOf(await share(anna, false, 4))).toMatchObject({ access: [boris], _m: 2 });
 });
 
 describe('a change by a random caller', () => {

@@ -291,7 +291,7 @@ describe('Interface', () => {
 describe('Stores', () => {
   const rows = tableOf(`${REFERENCE}/stores.md`, 'Stores');
   // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command.
-  const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_objects', '_withoutOwner'];
+  const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_objects', '_withoutOwner', '_handover'];
   const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [] };
 
   test('lists the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));

@@ -42,6 +42,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'removals', [{ key: { 'by.userId': 1 } }], { present, options: {} }),
     prepare(db, 'removedPackets', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'removalMarks', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
+    prepare(db, 'removedObjects', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'presence', [{ key: { instance: 1 } }], { present, options: WITH_IMAGES }),
     prepare(db, 'deliveries', DELIVERY_INDEXES, { present, options: {} }),
     prepare(db, 'replays', [{ key: { handler: 1 }, unique: true }], { present, options: {} }),
