@@ -2,7 +2,7 @@
 # docker-compose.yml. The digest pins the exact base image for every processor architecture.
 ARG NODE_IMAGE=node:24.18.0-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
 
-FROM ${NODE_IMAGE} AS packages
+FROM ${NODE_IMAGE} AS all-packages
 # A certificate authority in PEM form, for networks that inspect TLS. The build trusts it while it downloads packages; the image
 # does not contain it: --build-arg EXTRA_CA="$(cat ca.pem)"
 ARG EXTRA_CA=""
@@ -11,15 +11,12 @@ RUN echo "${EXTRA_CA}" > /extra-ca.pem
 WORKDIR /app
 COPY package.json package-lock.json ./
 # No install script of a package is needed: native code is prebuilt.
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-
-FROM ${NODE_IMAGE} AS build
-ARG EXTRA_CA=""
-ENV NODE_EXTRA_CA_CERTS=/extra-ca.pem
-RUN echo "${EXTRA_CA}" > /extra-ca.pem
-WORKDIR /app
-COPY package.json package-lock.json ./
 RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
+
+FROM all-packages AS packages
+RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM all-packages AS build
 COPY tsconfig.json tsconfig.console.json ./
 COPY scripts scripts
 COPY src src

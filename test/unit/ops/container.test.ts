@@ -257,14 +257,16 @@ describe('Dockerfile', () => {
 
   test('builds every stage on one pinned image of a maintained Node.js', () => {
     expect(lines[0]).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/);
-    for (const line of lines) if (line.startsWith('FROM')) expect(line).toMatch(/^FROM \$\{NODE_IMAGE\}( AS [a-z]+)?$/);
+    const stages = lines.filter((line) => line.startsWith('FROM'));
+    for (const line of stages) expect(line).toMatch(/^FROM (\$\{NODE_IMAGE\}|all-packages)( AS [a-z-]+)?$/);
+    expect(stages.at(-1)).toMatch(/NODE_IMAGE/);
   });
 
   test('installs the packages of the lock file without their scripts', () => {
     const installs = lines.filter((line) => /npm /.test(line));
     expect(installs).toHaveLength(2);
-    for (const line of installs) expect(line).toMatch(/^RUN npm ci .*--ignore-scripts/);
-    expect(installs[0]).toContain('--omit=dev');
+    expect(installs[0]).toMatch(/^RUN npm ci .*--ignore-scripts/);
+    expect(installs[1]).toMatch(/^RUN npm prune --omit=dev --ignore-scripts/);
     expect(last.join('\n')).toContain('COPY --from=packages /app/node_modules node_modules');
   });
 
@@ -275,8 +277,8 @@ describe('Dockerfile', () => {
     expect(tools.filter((name) => name in dependencies)).toEqual([]);
   });
 
-  test('passes a certificate authority only to the stages that fetch', () => {
-    expect(lines.filter((line) => line === 'ARG EXTRA_CA=""')).toHaveLength(2);
+  test('passes a certificate authority only to the stage that fetches', () => {
+    expect(lines.filter((line) => line === 'ARG EXTRA_CA=""')).toHaveLength(1);
     expect(last.join('\n')).not.toContain('CA');
   });
 
