@@ -75,4 +75,4 @@ test('sends updates that turn a copy of an object into the stored object', async
   );
   // The service accepts nearly all of these changes.
   expect(refused).toBeLessThan(round);
-}, 60_000);
+});

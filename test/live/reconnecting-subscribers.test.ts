@@ -283,4 +283,4 @@ test('sends each reconnecting client exactly the predicted events', async () => 
     { numRuns: 2 + runsOf(10), endOnFailure: true, examples: [[SHARED_AGAIN], [ALL_SHARED]] },
   );
   expect(events).toBeGreaterThanOrEqual(TRANSPORTS.length * ALL_SHARED.length);
-}, 60_000);
+});

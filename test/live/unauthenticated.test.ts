@@ -1,5 +1,5 @@
 /** Unauthenticated sockets: limited in number and time, without affecting authenticated ones. */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
 import { cookieOf, openRaw, type Raw } from '../support/raw-socket.js';
@@ -15,16 +15,13 @@ const raws: Raw[] = [];
 const endings: (() => unknown)[] = [];
 let token: string;
 
-afterAll(async () => {
-  for (const end of endings) await end();
-});
-
 beforeAll(async () => {
   token = await service.tokenOf(ADMIN.login, ADMIN.password);
 });
 
-afterEach(() => {
+afterEach(async () => {
   for (const { socket } of raws.splice(0)) socket.terminate();
+  for (const end of endings.splice(0).reverse()) await end();
 });
 
 /** The same, as soon as the places of those who just left are free. */
@@ -87,6 +84,8 @@ test('stops counting a socket that authenticates after the handshake', async () 
 });
 
 test('closes unauthenticated and refused sockets after a timeout', async () => {
+  const { socketProofMs } = LIMITS;
+  endings.push(() => Object.assign(LIMITS, { socketProofMs }));
   Object.assign(LIMITS, { socketProofMs: 3_000 });
   const { url } = await startSecond(service, endings);
   const silent = await open('192.0.2.10', {}, 'EIO=4', url);

@@ -56,7 +56,7 @@ afterAll(async () => {
   // It ends its database too, which would go on writing into the folder.
   await service?.end('SIGTERM');
   await rm(folder, { recursive: true, force: true, maxRetries: 10 });
-}, 60_000);
+});
 
 async function start(): Promise<void> {
   service = startProgram(SERVICE, env);

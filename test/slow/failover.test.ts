@@ -36,7 +36,7 @@ afterAll(async () => {
   await database?.close();
   await set?.stop();
   if (isSoak) process.stdout.write(`${[TITLES, ...rows].join('\n')}\n`);
-}, 60_000);
+});
 
 interface Damage {
   /** The time of the fault, by the clock of this process. */

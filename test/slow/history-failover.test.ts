@@ -89,7 +89,7 @@ describe('a history during faults', () => {
   afterAll(async () => {
     await service?.stop();
     await set?.stop();
-  }, 60_000);
+  });
 
   /** Starts a download, and returns while the database holds back one of its later batches. */
   async function startInMiddle(path: string): Promise<{ reading: Download; primary: Member }> {

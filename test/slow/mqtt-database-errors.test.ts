@@ -31,7 +31,7 @@ afterAll(async () => {
   for (const { socket } of devices) socket.destroy();
   await service?.stop();
   await set?.stop();
-}, 60_000);
+});
 
 async function connect(): Promise<RawDevice> {
   const raw = await connectRaw(service.service.mqttUrl as string);

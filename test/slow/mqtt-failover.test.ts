@@ -35,7 +35,7 @@ afterAll(async () => {
   await instance?.stop();
   await database?.close();
   await set?.stop();
-}, 60_000);
+});
 
 interface Fault {
   readonly name: string;

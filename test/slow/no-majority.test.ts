@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await set?.stop();
-}, 60_000);
+});
 
 test('answers 503 to a write that is not durable, and sends its event only when it is', async () => {
   const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));

@@ -54,7 +54,7 @@ afterAll(async () => {
   await receiver?.stop();
   await client?.close();
   await set?.stop();
-}, 60_000);
+});
 
 const start = (env: Record<string, string> = {}): Promise<Instance> =>
   startInstance(set.uri('vigil'), {

@@ -25,7 +25,7 @@ afterAll(async () => {
   await service?.stop();
   await client?.close();
   await set?.stop();
-}, 60_000);
+});
 
 test('sends one gap and then new events to a client whose position left the oplog', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);

@@ -20,7 +20,7 @@ beforeAll(async () => {
   set = await startReplicaSet({ members: 1 });
   uri = set.uri('vigil');
   database = await connectDatabase(uri);
-}, 60_000);
+});
 
 afterEach(async () => {
   await killBlocked();

@@ -41,7 +41,7 @@ afterAll(async () => {
   await receivers?.stop();
   await database?.close();
   await set?.stop();
-}, 60_000);
+});
 
 interface Damage {
   /** The time from which receivers wait for a takeover, by the clock of this process. */

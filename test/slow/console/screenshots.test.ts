@@ -64,7 +64,7 @@ beforeAll(async () => {
     await service.admin('POST', `objects/${id}/packets`, drive(number, lat, lon));
     if (number % 9 === 8) await service.admin('POST', `objects/${id}/packets`, { online: false });
   }
-}, 60_000);
+});
 
 /** Waits until the map has drawn everything. */
 const settleMap = (page: Page): Promise<void> => page.locator('[data-drawn]').first().waitFor();

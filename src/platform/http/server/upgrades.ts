@@ -4,7 +4,7 @@
  *
  * This file uses internals of Node.js. The property `upgrade` of a request decides whether Node hands its connection over. If it
  * does not, Node's parser still stops after the request and drops the rest of the received bytes, which may contain further
- * requests. `continueParsing` passes that rest to the parser. Upgrading Node.js: test/slow/upgrade.test.ts covers every part of this.
+ * requests. `continueParsing` passes that rest to the parser. Upgrading Node.js: test/slow/unhandled-upgrades.test.ts covers every part of this.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
