@@ -15,7 +15,7 @@ import { positionOf } from '../state/places.js';
 import { formatNumber, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
-import { Interval, type IntervalMs, intervalOf } from './interval.js';
+import { Interval, type IntervalMs, intervalOf, toQuery } from './interval.js';
 import type { Moments } from './moments.js';
 import { isWorthChart, numberPathsOf } from './numbers.js';
 import { fetchSeries } from './series.js';
@@ -32,8 +32,7 @@ export function HistoryTab({ object }: { object: FleetObject }) {
     return (await list<Packet>(`/objects/${object._id}/packets`, wanted)).reverse();
   }, [object._id, interval.fromMs, interval.toMs]);
   // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
-  const zoom = ({ fromMs, toMs }: IntervalMs): void =>
-    route(`${path}?from=${Math.round(fromMs)}&to=${Math.round(toMs)}`);
+  const zoom = (chosen: IntervalMs): void => route(`${path}?${toQuery(chosen)}`);
   const packets = data.value;
   const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
   return (

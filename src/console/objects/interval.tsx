@@ -1,8 +1,8 @@
 /** Chooses an interval of the past. */
-import { type Signal, useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { parseQueryTime } from '../../core/time.js';
-import { write } from '../state/write.js';
+import { useLocation } from '../state/location.js';
 import { type TextKey, t } from '../text/language.js';
 
 export interface IntervalMs {
@@ -30,8 +30,16 @@ export function intervalOf(query: Record<string, string>, lastMs: number | undef
   return { fromMs: end - 24 * HOUR_MS, toMs: end };
 }
 
+/** The same interval as the address says it: numbers that could be something else are no times there. */
+export function toQuery({ fromMs, toMs }: IntervalMs): string {
+  const textOf = (ms: number): string =>
+    parseQueryTime(String(ms), 'first') === ms ? String(ms) : new Date(ms).toISOString();
+  return `from=${textOf(Math.round(fromMs))}&to=${textOf(Math.round(toMs))}`;
+}
+
 /** The form of `datetime-local`: local time without a zone. */
-function toLocal(ms: number): string {
+function textOf(interval: IntervalMs, name: Bound): string {
+  const ms = interval[`${name}Ms`];
   const date = new Date(ms);
   return new Date(ms - date.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 16);
 }
@@ -60,44 +68,62 @@ export function Interval({ interval, lastMs, onChange }: IntervalProps) {
           </button>
         ))}
       </fieldset>
-      <Bounds key={`${interval.fromMs} ${interval.toMs}`} interval={interval} onChange={onChange} />
+      <Bounds interval={interval} onChange={onChange} />
     </div>
   );
 }
 
+type Bound = 'from' | 'to';
+
+/** Leaving a field applies it, and Enter does. What somebody types is replaced by nothing that happens meanwhile. */
 function Bounds({ interval, onChange }: Omit<IntervalProps, 'lastMs'>) {
-  const fromText = toLocal(interval.fromMs);
-  const toText = toLocal(interval.toMs);
-  const from = useSignal(fromText);
-  const to = useSignal(toText);
+  const { query } = useLocation();
+  const typed = useSignal<Partial<Record<Bound, string>>>({});
   const isWrong = useSignal(false);
+  const place = useRef<HTMLDivElement>(null);
   const id = useId();
+  // Another interval was chosen elsewhere: its fields show that one.
+  useEffect(() => {
+    if (place.current?.contains(document.activeElement)) return;
+    typed.value = {};
+    isWrong.value = false;
+  }, [query.from, query.to]);
+  const isTyped = (name: Bound): boolean => (typed.value[name] ?? textOf(interval, name)) !== textOf(interval, name);
+  // The fields show whole minutes; a bound that nobody typed may not be one.
+  const msOf = (name: Bound): number =>
+    isTyped(name) ? new Date(typed.value[name] ?? '').getTime() : interval[`${name}Ms`];
   const apply = (): void => {
-    // The fields show whole minutes; the interval may not consist of them.
-    const isSame = from.value === fromText && to.value === toText;
-    const fromMs = new Date(from.value).getTime();
-    const toMs = new Date(to.value).getTime();
-    isWrong.value = !isSame && !(fromMs < toMs);
-    if (!isSame && !isWrong.value) onChange({ fromMs, toMs });
+    const fromMs = msOf('from');
+    const toMs = msOf('to');
+    const isChanged = isTyped('from') || isTyped('to');
+    isWrong.value = isChanged && !(fromMs < toMs);
+    if (isWrong.value) return;
+    typed.value = {};
+    if (isChanged) onChange({ fromMs, toMs });
   };
   const note = isWrong.value && { 'aria-invalid': true, 'aria-describedby': id };
-  const field = (name: 'from' | 'to', text: Signal<string>) => (
+  const field = (name: Bound) => (
     <>
       <label for={id + name}>{t(`interval.${name}`)}</label>
       <input
         id={id + name}
         type="datetime-local"
-        value={text.value}
-        onInput={(event) => write(text)(event.currentTarget.value)}
+        value={typed.value[name] ?? textOf(interval, name)}
+        onInput={(event) => {
+          typed.value = { ...typed.value, [name]: event.currentTarget.value };
+        }}
         onBlur={apply}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') apply();
+        }}
         {...note}
       />
     </>
   );
   return (
-    <div class="bounds">
-      {field('from', from)}
-      {field('to', to)}
+    <div class="bounds" ref={place}>
+      {field('from')}
+      {field('to')}
       {isWrong.value && (
         <p id={id} class="note error">
           {t('interval.wrong')}
