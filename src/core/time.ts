@@ -49,7 +49,8 @@ function parseDeviceDigits(digits: RegExpExecArray | null): number | null {
 
 /** What is wrong with the time of a packet, for messages. */
 export function explainDeviceTime(value: unknown): string {
-  const date = toDateText(String(value).trim());
+  const isText = typeof value === 'string' || typeof value === 'number';
+  const date = isText ? toDateText(String(value).trim()) : null;
   if (date !== null) return `these digits look like a date: write "${date}"`;
   return 'expected a time, such as 1795500000000 in ms, 1795500000 in s, or "2026-11-24T06:00:00Z"';
 }

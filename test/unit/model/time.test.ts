@@ -113,6 +113,14 @@ describe('digits that a device sends as its time', () => {
     expect(explainDeviceTime('20261123103000')).toContain('write "2026-11-23T10:30:00"');
     expect(explainDeviceTime('yesterday')).toContain('expected a time');
   });
+
+  test.each<unknown>([{ toString: 1 }, { valueOf: 1, toString: {} }, [{ toString: null }], Object.create(null)])(
+    'are explained for values that have no text: %j',
+    (value) => {
+      expect(parseDeviceTime(value)).toBeNull();
+      expect(explainDeviceTime(value)).toContain('expected a time');
+    },
+  );
 });
 
 describe('digits as the bound of an interval', () => {
