@@ -4,8 +4,12 @@ import { pino } from 'pino';
 import type { Caller } from '../../../src/core/access.js';
 import type { Change } from '../../../src/core/change.js';
 import { type EventBatch, NO_FILTER } from '../../../src/core/feed.js';
+import { LIMITS } from '../../../src/core/limits.js';
 import { createFeed, type Feed } from '../../../src/live/feed.js';
 import { until } from '../../support/until.js';
+
+// A busy machine would end a turn between two changes.
+Object.assign(LIMITS, { turnMs: 60_000 });
 
 const endings: (() => void)[] = [];
 
