@@ -17,7 +17,7 @@ import { readObjectId } from '../platform/mongo/bson/reader.js';
 import { inBatches } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { checkReadable, selectionFilter } from '../platform/mongo/schema/mapping.js';
+import { orderBy, selectionFilter } from '../platform/mongo/schema/mapping.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
 import { SEARCHED } from './read.js';
 
@@ -126,12 +126,7 @@ async function findIds(database: Database, scope: Scope, query: Rows): Promise<s
   throw badRequest(`state: these are more than ${LIMITS.stateListObjects} objects; restrict the list by other fields`);
 }
 
-function storedOrder({ sort }: Rows): Document {
-  if (sort === null || PATHS.has(sort.path)) return { _id: 1 };
-  checkReadable(OBJECTS, sort.path);
-  const direction = sort.descending ? -1 : 1;
-  return sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 };
-}
+const storedOrder = ({ sort }: Rows): Document => orderBy(OBJECTS, sort !== null && PATHS.has(sort.path) ? null : sort);
 
 /** `online` comes from the latest packet, `time` from the latest one with data, which is the state. */
 async function findValues(

@@ -22,7 +22,7 @@ import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { collectionName, collectionOf } from '../platform/mongo/schema/collections.js';
 import { findByKey, findStored, isVisibleToOwner, type KeyField, parseKey } from '../platform/mongo/schema/lookup.js';
-import { checkReadable, selectionFilter, toEntity } from '../platform/mongo/schema/mapping.js';
+import { orderBy, selectionFilter, toEntity } from '../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../platform/mongo/schema/visibility.js';
 
 export const SEARCHED = ['name', 'id', 'login'];
@@ -65,15 +65,12 @@ async function readEntities(
 ): Promise<JsonPage> {
   const conditions = [scopeFilter(store, scope), ...selectionFilter(store, page, SEARCHED), ...also];
   if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
-  if (page.sort !== null) checkReadable(store, page.sort.path);
-  const direction = page.sort?.descending ? -1 : 1;
   return readPage(
     database,
     {
       find: collectionName(store.name),
       filter: { $and: conditions },
-      sort:
-        page.sort === null || page.sort.path === '_id' ? { _id: direction } : { [page.sort.path]: direction, _id: 1 },
+      sort: orderBy(store, page.sort),
       skip: page.offset,
       limit: page.limit,
       batchSize: page.limit,

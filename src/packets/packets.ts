@@ -11,7 +11,7 @@ import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../plat
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { type Layout, projectionOf, selectionFilter } from '../platform/mongo/schema/mapping.js';
+import { type Layout, orderBy, projectionOf, selectionFilter } from '../platform/mongo/schema/mapping.js';
 import { markRemoval } from './removal-marks.js';
 import { findPlace, keepPlaces } from './removed-places.js';
 
@@ -49,9 +49,9 @@ export async function listPackets(database: Database, objectId: string, page: Pa
 }
 
 function orderOf({ sort }: Page): Document {
+  if (sort !== null && sort.path !== 'time') return orderBy(PACKET_LAYOUT, sort);
   const direction = sort?.descending ? -1 : 1;
-  if (sort === null || sort.path === 'time') return { time: direction, _ts: direction };
-  return sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 };
+  return { time: direction, _ts: direction };
 }
 
 /** The number of matching packets of the object, with the first and the last of them. */

@@ -8,10 +8,10 @@ import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../plat
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { type Layout, projectionOf, selectionFilter, toPlain } from '../platform/mongo/schema/mapping.js';
+import { type Layout, orderBy, projectionOf, selectionFilter, toPlain } from '../platform/mongo/schema/mapping.js';
 import { DELIVERIES } from './deliveries.js';
 
-const LAYOUT: Layout = {
+export const DELIVERY_LAYOUT: Layout = {
   references: ['handler', 'object'],
   texts: ['event', 'state', 'error'],
   hidden: ['partition', 'number', 'body', 'poked', 'batchSize', 'handover', '_expires'],
@@ -22,7 +22,7 @@ const LAYOUT: Layout = {
 const INDEXED = { sort: '_id', time: false };
 
 function conditionsOf(handlerId: string, selection: Selection): Filter<Document>[] {
-  return [{ handler: new ObjectId(handlerId) }, ...selectionFilter(LAYOUT, selection, ['event'])];
+  return [{ handler: new ObjectId(handlerId) }, ...selectionFilter(DELIVERY_LAYOUT, selection, ['event'])];
 }
 
 /** A page of a handler's deliveries as JSON, ascending by `_id` unless the query says otherwise. */
@@ -30,17 +30,15 @@ export async function listDeliveries(database: Database, handlerId: string, page
   if (page.limit === 0) return EMPTY_PAGE;
   const conditions = conditionsOf(handlerId, page);
   if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
-  const { sort } = page;
-  const direction = sort?.descending ? -1 : 1;
   const command = {
     find: DELIVERIES,
     filter: { $and: conditions },
-    sort: sort === null || sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 },
+    sort: orderBy(DELIVERY_LAYOUT, page.sort),
     skip: page.offset,
     limit: page.limit,
     batchSize: page.limit,
     allowDiskUse: true,
-    projection: projectionOf(LAYOUT, page.only),
+    projection: projectionOf(DELIVERY_LAYOUT, page.only),
   };
   return runList([database], costOf(page, INDEXED), (reader) => readPage(reader, command));
 }
@@ -52,7 +50,7 @@ export async function summarizeDeliveries(
   selection: Selection,
 ): Promise<Buffer> {
   const filter = { $and: conditionsOf(handlerId, selection) };
-  const projection = projectionOf(LAYOUT, selection.only);
+  const projection = projectionOf(DELIVERY_LAYOUT, selection.only);
   const readEnd = (reader: Database, direction: 1 | -1) =>
     readOne(reader, { find: DELIVERIES, filter, sort: { _id: direction }, projection });
   return runList([database], 'scan', (reader) => summarize(reader, { collection: DELIVERIES, filter }, readEnd));
@@ -72,7 +70,7 @@ export async function retryDelivery(
     // Its batch was another one, with the time that it had.
     { $unset: ['next', '_expires', 'batch', 'batchSize'] },
   ];
-  const options = { returnDocument: 'after', projection: projectionOf(LAYOUT, null) ?? {} } as const;
+  const options = { returnDocument: 'after', projection: projectionOf(DELIVERY_LAYOUT, null) ?? {} } as const;
   const found = await mapDriverErrors(() =>
     deliveries.findOneAndUpdate({ ...named, body: { $exists: true } }, again, options),
   );

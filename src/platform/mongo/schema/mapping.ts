@@ -3,7 +3,7 @@ import { type Document, type Filter, ObjectId } from 'mongodb';
 import { type Entity, isId } from '../../../core/entity.js';
 import { badRequest } from '../../../core/errors.js';
 import type { Json, JsonObject } from '../../../core/json.js';
-import { distinctPaths, type Selection } from '../../../core/list.js';
+import { distinctPaths, type Page, type Selection } from '../../../core/list.js';
 import type { Store } from '../../../core/stores.js';
 import { isPacketKey, packetIdIn } from '../bson/packet-key.js';
 
@@ -69,8 +69,16 @@ export function selectionFilter(layout: Layout, selection: Selection, search: re
   return conditions;
 }
 
+/** The order of a page: by the field that the client names, otherwise by `_id`. */
+export function orderBy(layout: Layout, sort: Page['sort']): Document {
+  if (sort === null) return { _id: 1 };
+  checkReadable(layout, sort.path);
+  const direction = sort.descending ? -1 : 1;
+  return sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 };
+}
+
 /** Refuses filters and sorting by hidden fields: the answer would reveal their values. */
-export function checkReadable(layout: Layout, path: string): void {
+function checkReadable(layout: Layout, path: string): void {
   const first = path.split('.')[0] ?? '';
   if (layout.hidden.includes(first)) throw badRequest(`${path}: no such field`);
   if (layout.derived.includes(first))
