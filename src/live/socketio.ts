@@ -1,5 +1,5 @@
 /** Socket.IO as a transport of the feed: authenticates sockets, sends them events, and handles their subscriptions. */
-import type { Server as HttpServer, IncomingMessage } from 'node:http';
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
@@ -90,12 +90,19 @@ function createServer(
       () => true,
       () => false,
     );
+  // CORS does not apply to WebSockets and to scripts, so foreign pages are refused here, unless they send a token instead of the cookie.
+  const isForeign = (req: IncomingMessage): boolean =>
+    hasOnlyCookie(req.headers) && (isJsonp(req) || !isTrustedOrigin(req.headers, schemeOf(req), corsOrigins));
   type Decide = (error: string | null | undefined, allowed: boolean) => void;
   const allow = async (req: IncomingMessage, decide: Decide): Promise<void> => {
-    // CORS does not apply to WebSockets, so foreign origins are refused here, unless they send a token instead of the cookie.
     const isFull = io.engine.clientsCount >= LIMITS.socketsPerProcess;
-    const isOurs = !isFull && (!hasOnlyCookie(req.headers) || isTrustedOrigin(req.headers, schemeOf(req), corsOrigins));
-    decide(null, isOurs && (await isWithinRate(networkOf(addressOf(req)))) && (await unauthenticated.mayConnect(req)));
+    decide(
+      null,
+      !isFull &&
+        !isForeign(req) &&
+        (await isWithinRate(networkOf(addressOf(req)))) &&
+        (await unauthenticated.mayConnect(req)),
+    );
   };
   const io = new Server(httpServer, {
     path: SOCKETS_PATH,
@@ -114,10 +121,23 @@ function createServer(
     cors: { origin: [...corsOrigins], credentials: true },
     allowRequest: (req, decide) => void allow(req, decide),
   });
+  // `allowRequest` sees only handshakes; this sees every request of long polling.
+  io.engine.use((req: IncomingMessage, res: ServerResponse, next: () => void) => {
+    if (!hasSessionId(req) || !isForeign(req)) return next();
+    res.writeHead(403, { 'Content-Type': 'application/json' });
+    res.end(JSON.stringify({ code: 4, message: 'Forbidden' }));
+  });
   const encode = io.encoder.encode.bind(io.encoder);
   io.encoder.encode = (packet) => encode(packet).map((part) => (typeof part === 'string' ? escapeText(part) : part));
   return io;
 }
+
+const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new URL(url, 'http://vigil').searchParams;
+
+/** Whether the answer is to be a script, which any page can load with its visitor's cookie, and read. */
+const isJsonp = (req: IncomingMessage): boolean => queryOf(req).has('j');
+
+const hasSessionId = (req: IncomingMessage): boolean => queryOf(req).has('sid');
 
 /**
  * Authenticates a socket by the headers of its handshake, or by the token that newer clients send in `auth`. The filter and the

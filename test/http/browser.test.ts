@@ -1,8 +1,12 @@
-/** Protection of browsers against pages of foreign origins that use the cookie, read answers or listen. */
+/**
+ * Protection of browsers against pages of foreign origins that use the cookie, read answers or listen. Long because requests,
+ * logins and every transport of live events are held to the same pages.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import WebSocket from 'ws';
 import { openSession, setCookiesOf, withCookie } from '../support/callers.js';
 import { ADMIN, type Answer, startTestService, type TestService, useService } from '../support/fixture.js';
+import { sendHttp } from '../support/http-call.js';
 import { isSoak } from '../support/runs.js';
 import { openWire } from '../support/wire.js';
 
@@ -17,6 +21,8 @@ const FOREIGN: Record<string, string>[] = [
   { Origin: 'http://127.0.0.1.evil.example' },
   { Origin: 'not an origin' },
   { 'Sec-Fetch-Site': 'cross-site' },
+  { 'Sec-Fetch-Site': 'same-site' },
+  { 'Sec-Fetch-Site': 'same-origin, same-site' },
   { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin', Referer: 'http://127.0.0.1/' },
 ];
 
@@ -278,8 +284,12 @@ describe('the scheme of an origin', () => {
 });
 
 /** How a WebSocket handshake of an old client ends: `open` when the server sends its first message, or `refused`. */
-function handshake(url: string, headers: Record<string, string>): Promise<string> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/socket.io/?EIO=3&transport=websocket`, { headers });
+function handshake(
+  url: string,
+  headers: Record<string, string>,
+  path = '/socket.io/?EIO=3&transport=websocket',
+): Promise<string> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, { headers });
   return new Promise((resolve) => {
     socket.once('message', (data) => {
       socket.terminate();
@@ -307,6 +317,63 @@ describe('live events', () => {
     }
     expect(await handshake(service.url, { Origin: service.url, Cookie: cookie })).toBe('open');
     expect(await handshake(service.url, { Cookie: cookie })).toBe('open');
+  });
+
+  const poll = (method: string, path: string, headers: Record<string, string>, text?: string) =>
+    sendHttp(service.url, { method, path, headers, text });
+  const OWN: Record<string, string>[] = [{}, { 'Sec-Fetch-Site': 'same-origin' }, { 'Sec-Fetch-Site': 'none' }];
+
+  test.each([3, 4])('are no script for a page that has the cookie, whatever its site (EIO=%i)', async (version) => {
+    const cookie = await openSession(service, ADMIN);
+    // The plain HTTP page of another port sends no header that tells it from our own.
+    for (const headers of [...OWN, ...FOREIGN]) {
+      for (const name of ['j=0', 'j=', 'j', '%6A=7', 'j=1&j=2', 'j=0&b64=1', 't=1&j=___eio']) {
+        const path = `/socket.io/?EIO=${version}&transport=polling&${name}`;
+        const answer = await poll('GET', path, { ...headers, Cookie: `x=1; ${cookie}` });
+        expect([name, headers, answer.status, answer.text.includes('sid')]).toEqual([name, headers, 403, false]);
+      }
+    }
+  });
+
+  test.each(['authorization', 'none'])('are a script for those who send no cookie (%s)', async (kind) => {
+    const { token } = (await service.as(null)('POST', 'auth/token', ADMIN)).body;
+    const headers: Record<string, string> = kind === 'none' ? {} : { Authorization: `Bearer ${token}` };
+    const path = '/socket.io/?EIO=3&transport=polling&j=0';
+    const answer = await poll('GET', path, headers);
+    expect([answer.status, answer.text.startsWith('___eio[0](')]).toEqual([200, true]);
+  });
+
+  test('are refused in every further request of a foreign page, and stay with the own one', async () => {
+    const cookie = await openSession(service, ADMIN);
+    const path = '/socket.io/?EIO=4&transport=polling';
+    const call = (method: string, sid: string, headers: Record<string, string>, body?: string) =>
+      poll(method, `${path}&sid=${sid}`, { ...headers, Cookie: cookie, 'Content-Type': 'text/plain' }, body);
+    const opened = await poll('GET', path, { Cookie: cookie });
+    const { sid } = JSON.parse(opened.text.slice(1));
+    for (const headers of FOREIGN) {
+      expect([headers, (await call('GET', sid, headers)).status]).toEqual([headers, 403]);
+      expect([headers, (await call('POST', sid, headers, '40')).status]).toEqual([headers, 403]);
+      const upgrade = `${service.url.replace('http', 'ws')}/socket.io/?EIO=4&transport=websocket&sid=${sid}`;
+      expect(await handshake(upgrade, { ...headers, Cookie: cookie }, '')).toMatch(/^refused/);
+    }
+    expect((await call('GET', `${sid}&j=0`, {})).status).toBe(403);
+    expect((await call('POST', sid, {}, '40')).text).toBe('ok');
+    expect((await call('GET', sid, {})).text).toMatch(/^40\{"sid"/);
+  });
+
+  test('are refused over /events for scripts of another port or host of the site', async () => {
+    const cookie = await openSession(service, ADMIN);
+    for (const headers of FOREIGN) {
+      for (const accept of ['application/json', 'text/event-stream']) {
+        const { status } = await withCookie(service, cookie)('GET', 'events', undefined, {
+          ...headers,
+          Accept: accept,
+        });
+        expect([headers, accept, status]).toEqual([headers, accept, 403]);
+      }
+    }
+    for (const headers of OWN)
+      expect((await withCookie(service, cookie)('GET', 'events', undefined, headers)).status).toBe(200);
   });
 
   test.each(['capacitor://localhost', 'ionic://localhost', 'file://', 'null', 'https://crm.example'])(
