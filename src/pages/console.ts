@@ -77,7 +77,7 @@ export function createConsole(deps: ConsoleDeps): Console {
   };
   const pages: RequestHandler = (req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') next();
-    else if (req.path === TILES_PATH && sendTiles !== null) sendTiles(req, res, next);
+    else if (req.path === TILES_PATH && sendTiles !== null) return sendTiles(req, res, next);
     else if (req.path.startsWith(FILES)) {
       res.setHeader('Content-Security-Policy', policy);
       const file = built.files.get(req.path.slice(FILES.length));
