@@ -7,16 +7,16 @@ import type { Logger } from 'pino';
 import { createAccountRouter } from './accounts/account-routes.js';
 import type { Audit } from './accounts/audit.js';
 import { type AuthDeps, createAuthRouter, createLoginRouter } from './accounts/auth-routes.js';
-import { authenticate, refuseForeignPages } from './accounts/authenticate.js';
+import { authenticate } from './accounts/authenticate.js';
 import { createPermissionRouter } from './accounts/permission-routes.js';
 import { auditRequests } from './accounts/request-audit.js';
 import { COMMAND_ROUTES, type CommandDeps } from './commands/routes.js';
 import { createEntityRouter, type EntityDeps } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
-import { createPastEventRouter } from './history/past-event-routes.js';
-import { createSeriesRouter } from './history/series-routes.js';
+import { PAST_EVENT_ROUTES } from './history/past-event-routes.js';
+import { SERIES_ROUTES } from './history/series-routes.js';
 import { TRACK_ROUTES } from './history/track-routes.js';
-import { createEventRouter, type EventDeps } from './live/routes.js';
+import { EVENT_ROUTES, type EventDeps } from './live/routes.js';
 import { createDocumentRouter } from './openapi/routes.js';
 import { PACKET_ROUTES, type PacketDeps } from './packets/routes.js';
 import { type ConsoleDeps, createConsole } from './pages/console.js';
@@ -74,19 +74,14 @@ export function createApp(deps: AppDeps): Express {
   app.route(['/', '/api/v1']).get(sendGreeting).all(allowMethods('GET'));
   app.use(createDocumentRouter(deps.basePath));
 
-  const refuseForeign = refuseForeignPages(deps.corsOrigins);
-  app.use('/api/v1', createLoginRouter(deps, refuseForeign));
+  app.use('/api/v1', createLoginRouter(deps));
   app.use(['/api/v1', '/objects'], authenticate(deps.identify, deps.corsOrigins), rateLimit(deps));
+  app.use('/api/v1', createAuthRouter(deps), createAccountRouter(deps));
   app.use(
-    '/api/v1',
-    createAuthRouter(deps),
-    createAccountRouter(deps),
-    createPastEventRouter(deps),
-    createEventRouter(deps, refuseForeign),
-  );
-  app.use('/api/v1', createSeriesRouter(deps));
-  app.use(
-    createRouter([...PACKET_ROUTES, ...TRACK_ROUTES, ...COMMAND_ROUTES], { ...deps, findExport: createExports(deps) }),
+    createRouter(
+      [...EVENT_ROUTES, ...PAST_EVENT_ROUTES, ...SERIES_ROUTES, ...PACKET_ROUTES, ...TRACK_ROUTES, ...COMMAND_ROUTES],
+      { ...deps, findExport: createExports(deps) },
+    ),
   );
   app.use('/api/v1', createWebhookRouter(deps), createPermissionRouter(deps), createEntityRouter(deps));
 

@@ -14,6 +14,7 @@ import { sendEntity, sendJson } from '../platform/http/responses.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { type Accounts, endOldSessions, endSession, revokeDescendants, revokeToken } from './accounts.js';
 import type { Attempts } from './attempts.js';
+import { refuseForeignPage } from './authenticate.js';
 import { areStillValid, checkLogin, issueToken, parseLoginCredentials } from './login.js';
 import type { Passwords } from './passwords.js';
 import type { Sessions } from './sessions.js';
@@ -27,13 +28,19 @@ export interface AuthDeps {
   readonly sessions: Sessions;
   readonly tokens: Tokens;
   readonly tokenLifetimeMs: number;
+  /** The origins whose pages may send their user's cookie, besides the service's own. */
+  readonly corsOrigins: readonly string[];
   readonly now: () => number;
 }
 
 type Handler = (deps: AuthDeps) => RequestHandler;
 
-/** The routes without authentication. `refuseForeign` refuses logins sent by foreign web pages. */
-export function createLoginRouter(deps: AuthDeps, refuseForeign: RequestHandler): Router {
+/** The routes without authentication. They refuse logins sent by foreign web pages. */
+export function createLoginRouter(deps: AuthDeps): Router {
+  const refuseForeign: RequestHandler = (req, _res, next) => {
+    refuseForeignPage(req, deps.corsOrigins);
+    next();
+  };
   const router = Router();
   router.post('/auth', refuseForeign, readLogin(), deps.sessions.middleware, openSession(deps));
   router.post('/auth/token', refuseForeign, readLogin(), openToken(deps));

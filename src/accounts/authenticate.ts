@@ -6,22 +6,19 @@ import { isForAll, requiredMethod, toRouteSegments } from '../platform/http/call
 import type { Identify } from './identify.js';
 import { isTrustedOrigin } from './origin.js';
 
-/** Prevents cross-site request forgery: browsers also send the cookie with requests of foreign pages. */
-export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandler {
-  return (req, _res, next) => {
-    if (!isTrustedOrigin(req.headers, req.protocol, corsOrigins))
-      throw forbidden('a web page of a foreign origin sent this request');
-    next();
-  };
+/** Prevents cross-site request forgery: browsers also send the cookie with requests of foreign pages. Throws a 403. */
+export function refuseForeignPage(req: Request, corsOrigins: readonly string[]): void {
+  if (!isTrustedOrigin(req.headers, req.protocol, corsOrigins)) {
+    throw forbidden('a web page of a foreign origin sent this request');
+  }
 }
 
 /** Checks 401 before 403, and both before any lookup: callers cannot probe for existing entities. */
 export function authenticate(identify: Identify, corsOrigins: readonly string[]): RequestHandler {
-  const refuseForeign = refuseForeignPages(corsOrigins);
   return async (req, res, next) => {
     const caller = await authorize(identify, req, res);
-    if (caller.session === null || isSafe(req.method)) next();
-    else refuseForeign(req, res, next);
+    if (caller.session !== null && !isSafe(req.method)) refuseForeignPage(req, corsOrigins);
+    next();
   };
 }
 

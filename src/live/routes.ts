@@ -3,9 +3,12 @@
  * feed.
  */
 import type { IncomingMessage } from 'node:http';
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import { refuseForeignPage } from '../accounts/authenticate.js';
 import { badRequest } from '../core/errors.js';
 import {
+  EVENT_NAMES,
   type EventBatch,
   type Gap,
   type Listen,
@@ -15,36 +18,102 @@ import {
   type Sink,
 } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
+import {
+  EVENTS_PARAMETER,
+  EXCLUDED_EVENTS_PARAMETER,
+  PAST_EVENTS,
+  PAST_PAGE_QUERY,
+  type PastEventDeps,
+  sendPastEvents,
+} from '../history/past-event-routes.js';
 import { callerOf } from '../platform/http/caller.js';
-import { allowMethods } from '../platform/http/errors.js';
+import { EXAMPLE_ID, ID, INTERVAL_QUERY } from '../platform/http/parameters.js';
 import { parseCount, parseText } from '../platform/http/query-params.js';
 import { onClientDisconnect } from '../platform/http/request-log.js';
 import { sendJson } from '../platform/http/responses.js';
+import { defineRoute } from '../platform/http/route.js';
+import { ANY_OBJECT } from '../platform/http/schema.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 
-export interface EventDeps {
+export interface EventDeps extends PastEventDeps {
   readonly listen: Listen;
   readonly addressOf: (req: IncomingMessage) => string;
+  /** The origins whose pages may listen with their user's cookie, besides the service's own. */
+  readonly corsOrigins: readonly string[];
 }
 
-/** `refuseForeign` prevents pages of foreign origins from listening with a user's cookie. */
-export function createEventRouter(deps: EventDeps, refuseForeign: RequestHandler): Router {
-  const router = Router();
-  const refuse: RequestHandler = (req, res, next) =>
-    callerOf(res).session === null ? next() : refuseForeign(req, res, next);
-  router.route('/events').get(refuse, events(deps)).all(allowMethods('GET'));
-  return router;
-}
+/** What polling receives. */
+const EVENT_PAGE = z
+  .object({
+    events: z
+      .array(z.object({ event: z.enum(EVENT_NAMES), data: ANY_OBJECT, position: z.string() }))
+      .max(LIMITS.pollEvents),
+    position: z.string().describe('The `since` of the next request'),
+    gap: z.object({ reason: z.string(), from: z.string() }).optional(),
+  })
+  .meta({ id: 'EventPage' });
 
-const events =
-  (deps: EventDeps): RequestHandler =>
-  async (req, res) => {
+const listen = defineRoute({
+  method: 'GET',
+  path: '/api/v1/events',
+  name: 'listen',
+  tag: 'events',
+  summary: 'Live events, as a stream or in pages; with an interval, past events',
+  docs: '[Live events](live-events.md#without-socketio), as a stream or in pages; with an interval, [events of the past](history.md#events-of-the-past)',
+  auth: 'caller',
+  limit: 'list',
+  query: {
+    since: {
+      schema: z.string(),
+      example: 'gmsAVhMAAAACKwQsAQ',
+      description: 'A position; returns the events after it. The header `Last-Event-ID` has the same effect',
+    },
+    objects: {
+      schema: z.array(z.string()).max(LIMITS.subscribedObjects),
+      example: ['truck-7'],
+      description: 'Only events of these objects, by `_id` or own `id`',
+    },
+    groups: {
+      schema: z.array(ID).max(LIMITS.subscribedGroups),
+      example: [EXAMPLE_ID],
+      description: 'Live: only events of objects in these groups or below them, by `_id`; not with `objects`',
+    },
+    events: EVENTS_PARAMETER,
+    'events!': EXCLUDED_EVENTS_PARAMETER,
+    wait: {
+      component: 'waitForEvents',
+      schema: z
+        .int()
+        .min(0)
+        .max(LIMITS.pollMs / 1_000)
+        .default(0),
+      example: 0,
+      description: 'Seconds to wait until there is an event',
+    },
+    ...INTERVAL_QUERY,
+    ...PAST_PAGE_QUERY,
+  },
+  answer: {
+    description:
+      'With `from` or `to` a list, with `Accept: text/event-stream` a stream, otherwise a page and the next position',
+    schema: z.union([EVENT_PAGE, PAST_EVENTS]),
+    content: { 'text/event-stream': z.string() },
+    headers: ['Link'],
+  },
+  errors: [403],
+  handle: (deps: EventDeps) => async (req, res) => {
+    if (await sendPastEvents(deps, req, res)) return;
+    // Pages of foreign origins must not listen with their user's cookie.
+    if (callerOf(res).session !== null) refuseForeignPage(req, deps.corsOrigins);
     const request = parseRequest(deps, req);
     // Clients that accept anything receive JSON, as everywhere.
     const isStream =
       req.method === 'GET' && req.accepts(['application/json', 'text/event-stream']) === 'text/event-stream';
     await (isStream ? stream(deps, request, req, res) : poll(deps, request, req, res));
-  };
+  },
+});
+
+export const EVENT_ROUTES = [listen];
 
 type EventRequest = Omit<ListenRequest, 'sink'>;
 

@@ -3,7 +3,10 @@
 import { COMMAND_ROUTES } from '../commands/routes.js';
 import type { ErrorStatus } from '../core/errors.js';
 import { SINGLE_ONLY, STORES, type Store } from '../core/stores.js';
+import { PAST_EVENT_ROUTES } from '../history/past-event-routes.js';
+import { SERIES_ROUTES } from '../history/series-routes.js';
 import { TRACK_ROUTES } from '../history/track-routes.js';
+import { EVENT_ROUTES } from '../live/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
 import { allOf, listOf, type Part, schemaRef } from '../platform/http/schema.js';
@@ -11,11 +14,9 @@ import { ACCOUNT_OPERATIONS, LOGINS } from './account-operations.js';
 import { bulkOperationsOf } from './bulk-operations.js';
 import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
-import { PAST, PAST_EVENTS } from './past-operations.js';
 import { PERMISSION_OPERATION } from './permission-operations.js';
 import { type Components, toOperation } from './route-operation.js';
 import { titleOf } from './schemas.js';
-import { SERIES_OPERATIONS } from './series-operations.js';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.js';
 
 const json = (schema: Part) => ({ 'application/json': schema });
@@ -59,40 +60,6 @@ const SERVICE: readonly Operation[] = [
     answer: { description: 'The page', content: { 'text/html': { type: 'string' } } },
     moved: 'Redirects to the same path with a slash at the end',
     errors: [],
-  },
-];
-
-const EVENTS: readonly Operation[] = [
-  {
-    method: 'get',
-    path: '/api/v1/events',
-    id: 'listen',
-    tag: 'events',
-    summary: 'Live events, as a stream or in pages; with an interval, past events',
-    query: [
-      'since',
-      'objects',
-      'groups',
-      'events',
-      'exclude',
-      'waitForEvents',
-      'from',
-      'to',
-      'begin',
-      'end',
-      'limit',
-      'afterPlace',
-    ],
-    answer: {
-      description:
-        'With `from` or `to` a list, with `Accept: text/event-stream` a stream, otherwise a page and the next position',
-      content: {
-        ...json({ anyOf: [schemaRef('EventPage'), PAST_EVENTS] }),
-        'text/event-stream': { type: 'string' },
-      },
-    },
-    headers: ['Link'],
-    errors: AUTHENTICATED,
   },
 ];
 
@@ -194,7 +161,14 @@ function writesOf(of: { all: string; one: string; tag: string; title: string; wh
 const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string' } }, required: ['token'] };
 
 /** Every declared route. */
-export const ROUTES: readonly Route<never>[] = [...PACKET_ROUTES, ...TRACK_ROUTES, ...COMMAND_ROUTES];
+export const ROUTES: readonly Route<never>[] = [
+  ...EVENT_ROUTES,
+  ...PAST_EVENT_ROUTES,
+  ...SERIES_ROUTES,
+  ...PACKET_ROUTES,
+  ...TRACK_ROUTES,
+  ...COMMAND_ROUTES,
+];
 
 /** Every operation, in the order of docs/reference/http-api.md. */
 export function createOperations(components: Components): readonly Operation[] {
@@ -202,9 +176,6 @@ export function createOperations(components: Components): readonly Operation[] {
     ...SERVICE,
     ...LOGINS,
     ...ACCOUNT_OPERATIONS,
-    ...EVENTS,
-    ...PAST,
-    ...SERIES_OPERATIONS,
     ...ROUTES.map((route) => toOperation(route, components)),
     ...WEBHOOK_OPERATIONS,
     PERMISSION_OPERATION,

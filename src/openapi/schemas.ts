@@ -2,11 +2,9 @@
 
 import { COMMAND_STATUSES } from '../core/command.js';
 import { ERROR_KINDS } from '../core/errors.js';
-import { EVENT_NAMES } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES, type Store } from '../core/stores.js';
 import { allOf, type Part, schemaRef, toSchema } from '../platform/http/schema.js';
-import { LATEST_VALUES } from './series-operations.js';
 
 const ID: Part = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
 const TIME: Part = { type: 'integer', description: 'Milliseconds since the epoch' };
@@ -25,6 +23,18 @@ const COMMON: Part = {
   _at: { ...TIME, description: 'The time of the last change, in milliseconds since the epoch' },
 };
 const COMMON_ALWAYS = ['_id', 'owner', 'group', 'branch', 'access', 'time'];
+
+/** The last value of each parameter of an object. */
+const LATEST_VALUES: Part = {
+  type: 'object',
+  additionalProperties: {
+    type: 'object',
+    properties: { value: {}, time: { type: 'integer' } },
+    required: ['value', 'time'],
+    additionalProperties: false,
+  },
+  description: 'With `state=latest-of-each`: the last value of each parameter with its time',
+};
 
 /** Fields that the service adds, by store; `always` lists the fields that are always present. */
 const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] }>> = {
@@ -168,22 +178,7 @@ const PACKETS: Record<string, Part> = {
 
 const credentials = { type: 'array', maxItems: LIMITS.credentials, items: TEXT };
 
-const EVENT: Part = {
-  type: 'object',
-  properties: { event: { enum: [...EVENT_NAMES] }, data: { type: 'object' }, position: TEXT },
-  required: ['event', 'data', 'position'],
-};
-
 const ANSWERS: Record<string, Part> = {
-  EventPage: {
-    type: 'object',
-    properties: {
-      events: { type: 'array', maxItems: LIMITS.pollEvents, items: EVENT },
-      position: { ...TEXT, description: 'The `since` of the next request' },
-      gap: { type: 'object', properties: { reason: TEXT, from: TEXT }, required: ['reason', 'from'] },
-    },
-    required: ['events', 'position'],
-  },
   Login: {
     type: 'object',
     properties: { login: TEXT, username: { ...TEXT, description: 'Accepted in place of `login`' }, password: TEXT },
