@@ -31,7 +31,7 @@ import {
 } from './platform/http/request-log.js';
 import { sendJson, toAddress } from './platform/http/responses.js';
 import { createRouter } from './platform/http/route.js';
-import { createWebhookRouter, type WebhookDeps } from './webhooks/routes.js';
+import { WEBHOOK_ROUTES, type WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps
   extends AuthDeps,
@@ -79,11 +79,19 @@ export function createApp(deps: AppDeps): Express {
   app.use('/api/v1', createAuthRouter(deps), createAccountRouter(deps));
   app.use(
     createRouter(
-      [...EVENT_ROUTES, ...PAST_EVENT_ROUTES, ...SERIES_ROUTES, ...PACKET_ROUTES, ...TRACK_ROUTES, ...COMMAND_ROUTES],
+      [
+        ...EVENT_ROUTES,
+        ...PAST_EVENT_ROUTES,
+        ...SERIES_ROUTES,
+        ...PACKET_ROUTES,
+        ...TRACK_ROUTES,
+        ...COMMAND_ROUTES,
+        ...WEBHOOK_ROUTES,
+      ],
       { ...deps, findExport: createExports(deps) },
     ),
   );
-  app.use('/api/v1', createWebhookRouter(deps), createPermissionRouter(deps), createEntityRouter(deps));
+  app.use('/api/v1', createPermissionRouter(deps), createEntityRouter(deps));
 
   app.use(unknownPages, unknownPath, handleError(deps.log));
   return app;

@@ -40,10 +40,6 @@ const OTHERS: Readonly<Record<string, Part>> = {
   issueToken: { ...LOGIN, expiresIn: '90 days' },
   changeAccount: { name: 'Ada' },
   createOwnToken: TOKEN,
-  retryDelivery: {},
-  testHandler: {},
-  rotateSecret: {},
-  replayHandler: { from: '2026-01-01T00:00' },
 };
 
 /** Every example, by the name of the operation. */

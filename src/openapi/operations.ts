@@ -10,6 +10,7 @@ import { EVENT_ROUTES } from '../live/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
 import { allOf, listOf, type Part, schemaRef } from '../platform/http/schema.js';
+import { WEBHOOK_ROUTES } from '../webhooks/routes.js';
 import { ACCOUNT_OPERATIONS, LOGINS } from './account-operations.js';
 import { bulkOperationsOf } from './bulk-operations.js';
 import type { Operation } from './operation.js';
@@ -17,7 +18,6 @@ import { LIST_PARAMETERS } from './parameters.js';
 import { PERMISSION_OPERATION } from './permission-operations.js';
 import { type Components, toOperation } from './route-operation.js';
 import { titleOf } from './schemas.js';
-import { WEBHOOK_OPERATIONS } from './webhook-operations.js';
 
 const json = (schema: Part) => ({ 'application/json': schema });
 const entity = (name: string): Part => allOf(schemaRef(name), schemaRef('Success'));
@@ -168,6 +168,7 @@ export const ROUTES: readonly Route<never>[] = [
   ...PACKET_ROUTES,
   ...TRACK_ROUTES,
   ...COMMAND_ROUTES,
+  ...WEBHOOK_ROUTES,
 ];
 
 /** Every operation, in the order of docs/reference/http-api.md. */
@@ -177,7 +178,6 @@ export function createOperations(components: Components): readonly Operation[] {
     ...LOGINS,
     ...ACCOUNT_OPERATIONS,
     ...ROUTES.map((route) => toOperation(route, components)),
-    ...WEBHOOK_OPERATIONS,
     PERMISSION_OPERATION,
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),
     ...operationsOf({ name: '{store}', readOnly: false }, 'Entity'),

@@ -1,7 +1,7 @@
 /** The parameters of paths and queries. Operations refer to them by name. */
 import { FIRST_USER_ID } from '../core/builtin.js';
 import { LIMITS } from '../core/limits.js';
-import { EXAMPLE_ID, LIST_QUERY } from '../platform/http/parameters.js';
+import { LIST_QUERY } from '../platform/http/parameters.js';
 import type { Part } from '../platform/http/schema.js';
 import { toParameter } from './route-operation.js';
 
@@ -17,7 +17,6 @@ const PATH: Readonly<Record<string, Part>> = {
     schema: { type: 'string' },
     description: 'The `_id` of the entity; for an object also its own `id`',
   },
-  deliveryID: { example: EXAMPLE_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the message' },
   user: { example: FIRST_USER_ID, schema: { type: 'string', pattern: ID }, description: 'The `_id` of the user' },
 };
 
