@@ -4,11 +4,11 @@ import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import { createAccountRouter } from './accounts/account-routes.js';
+import { ACCOUNT_ROUTES } from './accounts/account-routes.js';
 import type { Audit } from './accounts/audit.js';
-import { type AuthDeps, createAuthRouter, createLoginRouter } from './accounts/auth-routes.js';
+import { AUTH_ROUTES, type AuthDeps } from './accounts/auth-routes.js';
 import { authenticate } from './accounts/authenticate.js';
-import { createPermissionRouter } from './accounts/permission-routes.js';
+import { PERMISSION_ROUTES } from './accounts/permission-routes.js';
 import { auditRequests } from './accounts/request-audit.js';
 import { COMMAND_ROUTES, type CommandDeps } from './commands/routes.js';
 import { createEntityRouter, type EntityDeps } from './entities/routes.js';
@@ -30,7 +30,7 @@ import {
   requireUtf8,
 } from './platform/http/request-log.js';
 import { sendJson, toAddress } from './platform/http/responses.js';
-import { createRouter } from './platform/http/route.js';
+import { createLoginRouter, createRouter } from './platform/http/route.js';
 import { WEBHOOK_ROUTES, type WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps
@@ -74,24 +74,25 @@ export function createApp(deps: AppDeps): Express {
   app.route(['/', '/api/v1']).get(sendGreeting).all(allowMethods('GET'));
   app.use(createDocumentRouter(deps.basePath));
 
-  app.use('/api/v1', createLoginRouter(deps));
+  const routes = [
+    ...AUTH_ROUTES,
+    ...ACCOUNT_ROUTES,
+    ...EVENT_ROUTES,
+    ...PAST_EVENT_ROUTES,
+    ...SERIES_ROUTES,
+    ...PACKET_ROUTES,
+    ...TRACK_ROUTES,
+    ...COMMAND_ROUTES,
+    ...WEBHOOK_ROUTES,
+    ...PERMISSION_ROUTES,
+  ];
+  const routeDeps = { ...deps, findExport: createExports(deps) };
+  app.use(createLoginRouter(routes, routeDeps));
   app.use(['/api/v1', '/objects'], authenticate(deps.identify, deps.corsOrigins), rateLimit(deps));
-  app.use('/api/v1', createAuthRouter(deps), createAccountRouter(deps));
-  app.use(
-    createRouter(
-      [
-        ...EVENT_ROUTES,
-        ...PAST_EVENT_ROUTES,
-        ...SERIES_ROUTES,
-        ...PACKET_ROUTES,
-        ...TRACK_ROUTES,
-        ...COMMAND_ROUTES,
-        ...WEBHOOK_ROUTES,
-      ],
-      { ...deps, findExport: createExports(deps) },
-    ),
-  );
-  app.use('/api/v1', createPermissionRouter(deps), createEntityRouter(deps));
+  app.use(createRouter(routes, routeDeps));
+  // Every role may use these paths, so none of them leads to a store of that name.
+  app.use('/api/v1/account', unknownPath);
+  app.use('/api/v1', createEntityRouter(deps));
 
   app.use(unknownPages, unknownPath, handleError(deps.log));
   return app;

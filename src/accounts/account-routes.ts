@@ -1,6 +1,7 @@
 /** Routes: the caller's own account, its tokens and its sessions. Every role may use them, within the scopes of a token. */
 import { createHash } from 'node:crypto';
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
 import { type Caller, scopeOf } from '../core/access.js';
 import { parseNewEntity, parsePatch } from '../core/entity.js';
 import { badRequest, conflict, notFound } from '../core/errors.js';
@@ -10,15 +11,16 @@ import { builtInStore } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
 import type { EntityDeps } from '../entities/routes.js';
 import { changeEntity, removeEntity } from '../entities/write.js';
-import { jsonBody } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
-import { allowMethods, unknownPath } from '../platform/http/errors.js';
 import { listDatabaseFor } from '../platform/http/list-caller.js';
+import { ENTITY_KEY, LIST_QUERY } from '../platform/http/parameters.js';
 import { parseListQuery } from '../platform/http/query-params.js';
 import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
+import { defineRoute } from '../platform/http/route.js';
+import { allOf, COUNT, entityOf, every, named, pageOf, SUCCESS, schemaRef, TIME } from '../platform/http/schema.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 import { endSession } from './accounts.js';
-import type { AuthDeps } from './auth-routes.js';
+import { type AuthDeps, CALLER } from './auth-routes.js';
 import {
   endOtherAccess,
   endOtherSessions,
@@ -32,39 +34,246 @@ import { checkOwnPassword } from './own-password.js';
 
 export interface AccountDeps extends AuthDeps, EntityDeps {}
 
-type Handler = (deps: AccountDeps) => RequestHandler;
-
 const USERS = builtInStore('users');
 const TOKENS = builtInStore('tokens');
 const OWN_FIELDS = ['name', 'email', 'password'];
 
-export function createAccountRouter(deps: AccountDeps): Router {
-  const router = Router();
-  const change = changeAccount(deps);
-  const create = createToken(deps);
-  router
-    .route('/account')
-    .get(readAccount(deps))
-    .patch(jsonBody(LIMITS.loginBodyBytes, deps, change))
-    .all(allowMethods('GET', 'PATCH'));
-  router
-    .route('/account/tokens')
-    .get(listTokens(deps))
-    .post(jsonBody(LIMITS.entityBodyBytes, deps, create))
-    .all(allowMethods('GET', 'POST'));
-  router.route('/account/tokens/:id').delete(removeToken(deps)).all(allowMethods('DELETE'));
-  router
-    .route('/account/sessions')
-    .get(listOwnSessions(deps))
-    .delete(endOthers(deps))
-    .all(allowMethods('GET', 'DELETE'));
-  router.route('/account/sessions/:id').delete(endOne(deps)).all(allowMethods('DELETE'));
-  // Every role may use these paths, so none of them leads to a store of that name.
-  router.use('/account', unknownPath);
-  return router;
-}
+const MAYBE_TEXT = z.string().nullable();
+const CURRENT = z.union([z.object({ _id: z.string(), expiresAt: TIME }), z.null()]);
+const ACCOUNT = every(CALLER, z.object({ session: CURRENT, token: CURRENT }));
 
-const readAccount: Handler = (deps) => async (_req, res) => sendAccount(deps, res);
+const CHANGE = z
+  .object({
+    name: MAYBE_TEXT,
+    email: z.string().meta({ format: 'email' }).nullable().describe('`null` removes it'),
+    password: z
+      .string()
+      .min(LIMITS.passwordCharactersMin)
+      .max(LIMITS.passwordCharactersMax)
+      .describe('A new password. Ends all other sessions and tokens of the user'),
+    oldPassword: z.string().describe('Required with `password`'),
+  })
+  .partial();
+
+const SESSION = z.strictObject({
+  _id: z.string().describe('Names the session; it is not the value of the cookie'),
+  time: z.int().nullable().describe('The time of the login, in milliseconds since the epoch'),
+  expiresAt: TIME,
+  address: MAYBE_TEXT.describe('The address from which the session was opened'),
+  agent: MAYBE_TEXT.describe('The `User-Agent` with which it was opened'),
+  current: z.boolean().describe('Whether the request came with this session'),
+});
+
+const getAccount = defineRoute({
+  method: 'GET',
+  path: '/api/v1/account',
+  name: 'getAccount',
+  tag: 'account',
+  summary: 'Returns the current user and how the request came in',
+  docs: 'Returns the current user, with `credentials`, `scopes`, and the `session` or `token` of the request',
+  auth: 'caller',
+  limit: 'request',
+  answer: { description: 'The user, with credentials, scopes, session and token', schema: ACCOUNT },
+  errors: [403, 404],
+  handle: (deps: AccountDeps) => async (_req, res) => sendAccount(deps, res),
+});
+
+const changeAccount = defineRoute({
+  method: 'PATCH',
+  path: '/api/v1/account',
+  name: 'changeAccount',
+  tag: 'account',
+  summary: 'Changes the own name, email or password',
+  docs: 'Changes the own `name`, `email` or `password`. See [own account](permissions.md#own-account)',
+  auth: 'caller',
+  limit: 'request',
+  body: { schema: CHANGE, example: { name: 'Ada' }, limitBytes: LIMITS.loginBodyBytes },
+  answer: { description: 'The changed user', schema: ACCOUNT },
+  errors: [403, 404, 409],
+  handle: (deps: AccountDeps) => async (req, res) => {
+    const caller = callerOf(res);
+    const body = parseObject(req.body ?? {});
+    const given = Object.fromEntries(Object.entries(body).filter(([name]) => OWN_FIELDS.includes(name)));
+    const { password, ...fields } = parsePatch(USERS, given);
+    res.locals.fields = Object.keys(given);
+    const secret = password === undefined ? null : await readNewPassword(deps, req, res, password as string);
+    const patch: JsonObject = { ...fields, ...(secret !== null && { _password: secret.hash }) };
+    const onlyIf = secret?.onlyIf;
+    await changeEntity(deps.database, USERS, scopeOf(caller), caller.userId, { patch, nowMs: deps.now(), onlyIf });
+    deps.invalidate('users', caller.userId);
+    res.locals.entityId = caller.userId;
+    if (secret !== null) {
+      const revoked = await endOtherAccess(deps.database, caller.userId, keptOf(caller));
+      for (const id of revoked) deps.invalidate('tokens', id);
+    }
+    await sendAccount(deps, res);
+  },
+});
+
+const listTokens = defineRoute({
+  method: 'GET',
+  path: '/api/v1/account/tokens',
+  name: 'listOwnTokens',
+  tag: 'account',
+  summary: 'Lists the own tokens',
+  docs: 'The own tokens; accepts [list parameters](#list-parameters)',
+  auth: 'caller',
+  limit: 'list',
+  query: LIST_QUERY,
+  answer: {
+    description: 'The tokens, sorted by `_id`',
+    schema: pageOf(named('TokenFields')),
+    headers: ['Link'],
+  },
+  errors: [403, 413],
+  handle: (deps: AccountDeps) => async (req, res) => {
+    const query = parseListQuery(req.query);
+    const found = await listOwnTokens(listDatabaseFor(deps, req, res), scopeIn(res), query);
+    if (query.kind === 'page' && !Buffer.isBuffer(found)) sendPage(req, res, query, found);
+    else sendJson(res, found as Buffer);
+  },
+});
+
+const createToken = defineRoute({
+  method: 'POST',
+  path: '/api/v1/account/tokens',
+  name: 'createOwnToken',
+  tag: 'account',
+  summary: 'Creates a token with the own permissions',
+  docs: 'Creates a token for the caller: `{name, expiresIn, scopes}`. Only this answer contains the `token`',
+  auth: 'caller',
+  limit: 'request',
+  body: {
+    schema: named('TokenNew'),
+    example: { name: 'Dashboard', expiresIn: '90 days', scopes: ['GET /*'] },
+    isRequired: true,
+    limitBytes: LIMITS.entityBodyBytes,
+  },
+  answer: {
+    description: 'The token; this answer alone contains it',
+    schema: allOf(allOf(schemaRef('Token'), schemaRef('Success')), {
+      type: 'object',
+      properties: { token: { type: 'string' } },
+      required: ['token'],
+    }),
+  },
+  errors: [403, 409],
+  handle: (deps: AccountDeps) => async (req, res) => {
+    const caller = callerOf(res);
+    const requested = parseNewEntity(TOKENS, req.body ?? {}, true);
+    if (await hasTooManyTokens(deps.database, caller.userId))
+      throw conflict(`at most ${LIMITS.tokensPerUser} tokens: revoke one first`);
+    const created = await deps.hooks.get('tokens')?.create?.(caller, requested);
+    if (created === undefined) throw new Error('the store tokens has no create hook');
+    res.locals.entityId = created._id;
+    sendEntity(res, created);
+  },
+});
+
+const revokeToken = defineRoute({
+  method: 'DELETE',
+  path: '/api/v1/account/tokens/:id',
+  name: 'revokeOwnToken',
+  tag: 'account',
+  summary: 'Revokes an own token',
+  auth: 'caller',
+  limit: 'request',
+  params: { id: ENTITY_KEY },
+  answer: { description: 'The revoked token', schema: entityOf('Token') },
+  errors: [403, 404],
+  handle: (deps: AccountDeps) => async (req, res) => {
+    const caller = callerOf(res);
+    const scope = scopeIn(res);
+    const key = String(req.params.id);
+    const { _id, user } = await getEntity(deps.database, TOKENS, scope, key);
+    // The caller can remove visible tokens of other users in the store `tokens`.
+    if (user !== caller.userId) throw notFound();
+    const hooks = deps.hooks.get('tokens');
+    await hooks?.beforeRemove?.(caller, _id);
+    const removed = await removeEntity(deps.database, TOKENS, scope, _id);
+    deps.invalidate('tokens', _id);
+    res.locals.entityId = _id;
+    await hooks?.afterRemove?.(removed);
+    sendEntity(res, removed);
+  },
+});
+
+const listOwnSessions = defineRoute({
+  method: 'GET',
+  path: '/api/v1/account/sessions',
+  name: 'listSessions',
+  tag: 'account',
+  summary: 'Lists the own sessions, the newest first',
+  docs: 'The own sessions: `_id`, `time`, `expiresAt`, `address`, `agent` and `current`',
+  auth: 'caller',
+  limit: 'request',
+  answer: { description: 'The sessions', schema: z.array(SESSION) },
+  errors: [403],
+  handle: (deps: AccountDeps) => async (_req, res) => {
+    const { userId, session } = callerOf(res);
+    const found = await listSessions(deps.database, userId, deps.now());
+    const items = found.map((stored) => JSON.stringify(toPublicSession(stored, session?.id ?? null)));
+    const { begin, between, end, empty } = LAYOUT;
+    sendJson(res, items.length === 0 ? empty : `${begin}${items.join(between)}${end}`);
+  },
+});
+
+const endOthers = defineRoute({
+  method: 'DELETE',
+  path: '/api/v1/account/sessions',
+  name: 'endOtherSessions',
+  tag: 'account',
+  summary: 'Ends all other own sessions',
+  docs: 'Ends all own sessions except the one of the request: `{success, count}`',
+  auth: 'caller',
+  limit: 'request',
+  answer: { description: 'The number of ended sessions', schema: every(SUCCESS, z.object({ count: COUNT })) },
+  errors: [403],
+  handle: (deps: AccountDeps) => async (_req, res) => {
+    const caller = callerOf(res);
+    const count = await endOtherSessions(deps.database, caller.userId, keptOf(caller));
+    sendJson(res, JSON.stringify({ success: true, count }));
+  },
+});
+
+const endOne = defineRoute({
+  method: 'DELETE',
+  path: '/api/v1/account/sessions/:id',
+  name: 'endSession',
+  tag: 'account',
+  summary: 'Ends one own session',
+  auth: 'caller',
+  limit: 'request',
+  params: { id: ENTITY_KEY },
+  answer: {
+    description: 'The ended session',
+    schema: SESSION.extend({ success: z.literal(true) }),
+    headers: ['Set-Cookie'],
+  },
+  errors: [403, 404],
+  handle: (deps: AccountDeps) => async (req, res) => {
+    const { userId, session } = callerOf(res);
+    const found = await listSessions(deps.database, userId, deps.now());
+    const stored = found.find(({ id }) => publicId(id) === String(req.params.id).toLowerCase());
+    if (stored === undefined) throw notFound();
+    await endSession(deps.database, stored.id);
+    if (stored.id === session?.id) deps.sessions.removeCookie(res);
+    const ended = toPublicSession(stored, session?.id ?? null);
+    res.locals.entityId = ended._id;
+    sendEntity(res, ended);
+  },
+});
+
+export const ACCOUNT_ROUTES = [
+  getAccount,
+  changeAccount,
+  listTokens,
+  createToken,
+  revokeToken,
+  listOwnSessions,
+  endOthers,
+  endOne,
+];
 
 async function sendAccount({ database }: AccountDeps, res: Response): Promise<void> {
   const { userId, credentials, scopes, session, token } = callerOf(res);
@@ -77,25 +286,6 @@ async function sendAccount({ database }: AccountDeps, res: Response): Promise<vo
     token: token === null ? null : { _id: token.id, expiresAt: token.expiresAtMs },
   });
 }
-
-const changeAccount: Handler = (deps) => async (req, res) => {
-  const caller = callerOf(res);
-  const body = parseObject(req.body ?? {});
-  const given = Object.fromEntries(Object.entries(body).filter(([name]) => OWN_FIELDS.includes(name)));
-  const { password, ...fields } = parsePatch(USERS, given);
-  res.locals.fields = Object.keys(given);
-  const secret = password === undefined ? null : await readNewPassword(deps, req, res, password as string);
-  const patch: JsonObject = { ...fields, ...(secret !== null && { _password: secret.hash }) };
-  const onlyIf = secret?.onlyIf;
-  await changeEntity(deps.database, USERS, scopeOf(caller), caller.userId, { patch, nowMs: deps.now(), onlyIf });
-  deps.invalidate('users', caller.userId);
-  res.locals.entityId = caller.userId;
-  if (secret !== null) {
-    const revoked = await endOtherAccess(deps.database, caller.userId, keptOf(caller));
-    for (const id of revoked) deps.invalidate('tokens', id);
-  }
-  await sendAccount(deps, res);
-};
 
 /** The hash to store, on the condition that the old password is still the one that was checked. */
 async function readNewPassword(deps: AccountDeps, req: Request, res: Response, password: string) {
@@ -113,66 +303,6 @@ const keptOf = ({ session, token }: Caller): KeptAccess => ({
   sessionId: session?.id ?? null,
   tokenId: token?.id ?? null,
 });
-
-const listTokens: Handler = (deps) => async (req, res) => {
-  const query = parseListQuery(req.query);
-  const found = await listOwnTokens(listDatabaseFor(deps, req, res), scopeIn(res), query);
-  if (query.kind === 'page' && !Buffer.isBuffer(found)) sendPage(req, res, query, found);
-  else sendJson(res, found as Buffer);
-};
-
-const createToken: Handler = (deps) => async (req, res) => {
-  const caller = callerOf(res);
-  const requested = parseNewEntity(TOKENS, req.body ?? {}, true);
-  if (await hasTooManyTokens(deps.database, caller.userId))
-    throw conflict(`at most ${LIMITS.tokensPerUser} tokens: revoke one first`);
-  const created = await deps.hooks.get('tokens')?.create?.(caller, requested);
-  if (created === undefined) throw new Error('the store tokens has no create hook');
-  res.locals.entityId = created._id;
-  sendEntity(res, created);
-};
-
-const removeToken: Handler = (deps) => async (req, res) => {
-  const caller = callerOf(res);
-  const scope = scopeIn(res);
-  const key = String(req.params.id);
-  const { _id, user } = await getEntity(deps.database, TOKENS, scope, key);
-  // The caller can remove visible tokens of other users in the store `tokens`.
-  if (user !== caller.userId) throw notFound();
-  const hooks = deps.hooks.get('tokens');
-  await hooks?.beforeRemove?.(caller, _id);
-  const removed = await removeEntity(deps.database, TOKENS, scope, _id);
-  deps.invalidate('tokens', _id);
-  res.locals.entityId = _id;
-  await hooks?.afterRemove?.(removed);
-  sendEntity(res, removed);
-};
-
-const listOwnSessions: Handler = (deps) => async (_req, res) => {
-  const { userId, session } = callerOf(res);
-  const found = await listSessions(deps.database, userId, deps.now());
-  const items = found.map((stored) => JSON.stringify(toPublicSession(stored, session?.id ?? null)));
-  const { begin, between, end, empty } = LAYOUT;
-  sendJson(res, items.length === 0 ? empty : `${begin}${items.join(between)}${end}`);
-};
-
-const endOthers: Handler = (deps) => async (_req, res) => {
-  const caller = callerOf(res);
-  const count = await endOtherSessions(deps.database, caller.userId, keptOf(caller));
-  sendJson(res, JSON.stringify({ success: true, count }));
-};
-
-const endOne: Handler = (deps) => async (req, res) => {
-  const { userId, session } = callerOf(res);
-  const found = await listSessions(deps.database, userId, deps.now());
-  const stored = found.find(({ id }) => publicId(id) === String(req.params.id).toLowerCase());
-  if (stored === undefined) throw notFound();
-  await endSession(deps.database, stored.id);
-  if (stored.id === session?.id) deps.sessions.removeCookie(res);
-  const ended = toPublicSession(stored, session?.id ?? null);
-  res.locals.entityId = ended._id;
-  sendEntity(res, ended);
-};
 
 /** Identifies a session without revealing its secret id. */
 const publicId = (sessionId: string): string => createHash('sha256').update(sessionId).digest('hex').slice(0, 24);

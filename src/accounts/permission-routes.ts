@@ -1,14 +1,17 @@
 /** Routes: what a user may do, and why. It applies the rules of every request to a user other than the caller. */
-import { type Request, type RequestHandler, Router } from 'express';
+import type { Request } from 'express';
+import { z } from 'zod';
 import { findPermitting, type OwnObject, type Scope, scopeOf } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
 import { ApiError, badRequest, notFound } from '../core/errors.js';
 import { builtInStore, type Store } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
 import { isForAll, requiredMethod, scopeIn, toRouteSegments } from '../platform/http/caller.js';
-import { allowMethods } from '../platform/http/errors.js';
+import { ENTITY_KEY } from '../platform/http/parameters.js';
 import { parseText } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
+import { defineRoute } from '../platform/http/route.js';
+import { every, SUCCESS } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findRights } from './accounts.js';
 
@@ -31,15 +34,72 @@ interface Subject {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
 
-export function createPermissionRouter(deps: PermissionDeps): Router {
-  const router = Router();
-  router.route('/users/:id/permissions').get(explain(deps)).all(allowMethods('GET'));
-  return router;
-}
+const ENTITY = z.strictObject({
+  store: z.string(),
+  _id: z.string(),
+  reasons: z
+    .array(z.enum(['group', 'owner', 'shared', 'built-in']))
+    .describe(
+      'Why the user sees the entity: its branch contains the group of the user, the user is its owner, it is shared with ' +
+        'the user, or everyone sees it. Each one suffices; without any, the user does not see it',
+    ),
+});
 
-const explain =
-  (deps: PermissionDeps): RequestHandler =>
-  async (req, res) => {
+const PERMISSIONS = z.object({
+  user: z.string(),
+  login: z.string(),
+  group: z.string(),
+  active: z.boolean(),
+  role: z
+    .union([z.object({ _id: z.string(), name: z.string().optional() }), z.null()])
+    .describe('`null` if the user has no role, or if the caller does not see it'),
+  credentials: z
+    .array(z.string())
+    .nullable()
+    .describe('The lines of the role, with the object of the user in place of `:object`; `null` if `role` is'),
+  method: z.string().optional(),
+  path: z.string().optional(),
+  status: z
+    .literal([200, 401, 403, 404])
+    .optional()
+    .describe(
+      'What the rules of permissions say: 401 if the user is not active, 403 if no line of the role permits the request, 404 if the ' +
+        'user does not see the entity, otherwise 200. The request may still be refused for another reason',
+    ),
+  credential: z.string().nullable().optional().describe('The first line of the role that permits the request'),
+  entity: z.union([ENTITY, z.null()]).optional().describe('The entity that the path names'),
+});
+
+const explainPermissions = defineRoute({
+  method: 'GET',
+  path: '/api/v1/users/:id/permissions',
+  name: 'explainPermissions',
+  tag: 'users',
+  summary: 'What a user may do, and why',
+  docs: 'What a user may do, and [why](permissions.md#explain): accepts `method` and `path`',
+  auth: 'permission',
+  limit: 'request',
+  params: { id: ENTITY_KEY },
+  query: {
+    method: {
+      component: 'permissionMethod',
+      schema: z.enum(METHODS),
+      example: 'PATCH',
+      description: 'The method of a request; with `path`',
+    },
+    path: {
+      component: 'permissionPath',
+      schema: z.string(),
+      example: '/objects/truck-7',
+      description: 'The path of a request, with or without `/api/v1`; with `method`',
+    },
+  },
+  answer: {
+    description: 'The permissions of the user; with `method` and `path`, also whether they permit that request',
+    schema: every(SUCCESS, PERMISSIONS),
+  },
+  errors: [404],
+  handle: (deps: PermissionDeps) => async (req, res) => {
     const question = parseQuestion(req);
     const scope = scopeIn(res);
     const user = await getEntity(deps.database, builtInStore('users'), scope, String(req.params.id));
@@ -53,7 +113,10 @@ const explain =
     const answer = question === null ? {} : await decide(deps, scope, { user, ...rights }, question);
     const shown = role === null && 'credential' in answer ? { ...answer, credential: null } : answer;
     sendJson(res, JSON.stringify({ success: true, ...about, role: seen, credentials, ...shown }));
-  };
+  },
+});
+
+export const PERMISSION_ROUTES = [explainPermissions];
 
 /** Null if nothing particular is asked. */
 function parseQuestion({ query }: Request): Question | null {

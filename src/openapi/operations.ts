@@ -1,5 +1,8 @@
 /** Every operation of the API: a table of routes, and the generic operations of each store. */
 
+import { ACCOUNT_ROUTES } from '../accounts/account-routes.js';
+import { AUTH_ROUTES } from '../accounts/auth-routes.js';
+import { PERMISSION_ROUTES } from '../accounts/permission-routes.js';
 import { COMMAND_ROUTES } from '../commands/routes.js';
 import type { ErrorStatus } from '../core/errors.js';
 import { SINGLE_ONLY, STORES, type Store } from '../core/stores.js';
@@ -11,11 +14,9 @@ import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
 import { allOf, listOf, type Part, schemaRef } from '../platform/http/schema.js';
 import { WEBHOOK_ROUTES } from '../webhooks/routes.js';
-import { ACCOUNT_OPERATIONS, LOGINS } from './account-operations.js';
 import { bulkOperationsOf } from './bulk-operations.js';
 import type { Operation } from './operation.js';
 import { LIST_PARAMETERS } from './parameters.js';
-import { PERMISSION_OPERATION } from './permission-operations.js';
 import { type Components, toOperation } from './route-operation.js';
 import { titleOf } from './schemas.js';
 
@@ -162,6 +163,8 @@ const TOKEN_ONCE: Part = { type: 'object', properties: { token: { type: 'string'
 
 /** Every declared route. */
 export const ROUTES: readonly Route<never>[] = [
+  ...AUTH_ROUTES,
+  ...ACCOUNT_ROUTES,
   ...EVENT_ROUTES,
   ...PAST_EVENT_ROUTES,
   ...SERIES_ROUTES,
@@ -169,16 +172,14 @@ export const ROUTES: readonly Route<never>[] = [
   ...TRACK_ROUTES,
   ...COMMAND_ROUTES,
   ...WEBHOOK_ROUTES,
+  ...PERMISSION_ROUTES,
 ];
 
 /** Every operation, in the order of docs/reference/http-api.md. */
 export function createOperations(components: Components): readonly Operation[] {
   return [
     ...SERVICE,
-    ...LOGINS,
-    ...ACCOUNT_OPERATIONS,
     ...ROUTES.map((route) => toOperation(route, components)),
-    PERMISSION_OPERATION,
     ...[...STORES.values()].flatMap((store) => operationsOf(store, titleOf(store.name))),
     ...operationsOf({ name: '{store}', readOnly: false }, 'Entity'),
   ];

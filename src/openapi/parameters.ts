@@ -37,18 +37,6 @@ const LATEST_PARAMETER: Readonly<Record<string, Part>> = {
 
 /** Parameters of single operations. */
 const OTHERS: Readonly<Record<string, Part>> = {
-  permissionMethod: {
-    name: 'method',
-    example: 'PATCH',
-    schema: { enum: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'] },
-    description: 'The method of a request; with `path`',
-  },
-  permissionPath: {
-    name: 'path',
-    example: '/objects/truck-7',
-    schema: { type: 'string' },
-    description: 'The path of a request, with or without `/api/v1`; with `method`',
-  },
   group: {
     example: 'mine',
     schema: { enum: ['mine'] },

@@ -1,6 +1,6 @@
 /** Describes declared routes as operations of the OpenAPI document, with the parameters and schemas that they name. */
 import type { ErrorStatus } from '../core/errors.js';
-import type { Parameter, Route, RouteAnswer } from '../platform/http/route.js';
+import type { Parameter, Route, RouteAnswer, RouteBody } from '../platform/http/route.js';
 import { type Part, type Schema, toJsonSchema } from '../platform/http/schema.js';
 import type { Operation } from './operation.js';
 
@@ -28,7 +28,7 @@ export function toOperation(route: Route<never>, components: Components): Operat
     summary,
     isOpen: auth === 'none',
     query: addParameters(components, 'query', query),
-    ...(body && { body: json(toSchema(body.schema)), isBodyRequired: body.isRequired ?? false, example: body.example }),
+    ...(body && { body: bodyOf(body, toSchema), isBodyRequired: body.isRequired ?? false, example: body.example }),
     answer: { description: answer.description, content: contentOf(answer, toSchema) },
     headers: answer.headers ?? [],
     errors: errorsOf(route),
@@ -38,6 +38,11 @@ export function toOperation(route: Route<never>, components: Components): Operat
 const ERRORS_OF_AUTH = { none: [], caller: [401, 429], permission: [401, 403, 429] } as const;
 
 const json = (schema: Part): Record<string, Part> => ({ 'application/json': schema });
+
+function bodyOf({ schema, isForm }: RouteBody, toSchema: (schema: Schema) => Part): Record<string, Part> {
+  const converted = toSchema(schema);
+  return { ...json(converted), ...(isForm && { 'application/x-www-form-urlencoded': converted }) };
+}
 
 function contentOf({ schema, content = {} }: RouteAnswer, toSchema: (schema: Schema) => Part): Record<string, Part> {
   const others = Object.entries(content).map(([type, one]) => [type, toSchema(one)]);

@@ -176,36 +176,7 @@ const PACKETS: Record<string, Part> = {
   },
 };
 
-const credentials = { type: 'array', maxItems: LIMITS.credentials, items: TEXT };
-
 const ANSWERS: Record<string, Part> = {
-  Login: {
-    type: 'object',
-    properties: { login: TEXT, username: { ...TEXT, description: 'Accepted in place of `login`' }, password: TEXT },
-    required: ['password'],
-  },
-  TokenLogin: allOf(schemaRef('Login'), {
-    type: 'object',
-    properties: {
-      expiresIn: { type: ['string', 'number'], description: 'A duration such as `90 days`, or milliseconds' },
-      scopes: { ...credentials, type: ['array', 'null'] },
-    },
-  }),
-  LoginAnswer: {
-    type: 'object',
-    properties: { sucess: { const: true, description: 'The spelling is part of the API' } },
-    required: ['sucess'],
-  },
-  TokenAnswer: allOf(schemaRef('LoginAnswer'), {
-    type: 'object',
-    properties: { type: { const: 'access' }, token: TEXT, issuedAt: TIME, expiresAt: TIME },
-    required: ['type', 'token', 'issuedAt', 'expiresAt'],
-  }),
-  Caller: allOf(schemaRef('User'), schemaRef('Success'), {
-    type: 'object',
-    properties: { credentials, scopes: { ...credentials, type: ['array', 'null'] } },
-    required: ['credentials', 'scopes'],
-  }),
   Greeting: allOf(schemaRef('Success'), {
     type: 'object',
     properties: {

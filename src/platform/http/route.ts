@@ -4,7 +4,7 @@
  */
 import { type RequestHandler, Router } from 'express';
 import type { ErrorStatus } from '../../core/errors.js';
-import { type BodyDeps, jsonBody } from './body.js';
+import { type BodyDeps, jsonBody, readLogin } from './body.js';
 import { allowMethods } from './errors.js';
 import type { Schema } from './schema.js';
 
@@ -24,6 +24,8 @@ export interface RouteBody {
   readonly limitBytes: number;
   readonly example: unknown;
   readonly isRequired?: boolean;
+  /** Whether it may also be a form, as of a login. */
+  readonly isForm?: boolean;
 }
 
 export type ResponseHeader = 'Set-Cookie' | 'Link' | 'Location' | 'Content-Disposition' | 'Trailer';
@@ -61,6 +63,8 @@ export interface Route<in Deps> {
   readonly body?: RouteBody;
   readonly answer: RouteAnswer;
   readonly errors?: readonly ErrorStatus[];
+  /** Runs before the body is read. */
+  readonly before?: (deps: Deps) => RequestHandler;
   readonly handle: (deps: Deps) => RequestHandler;
 }
 
@@ -80,20 +84,39 @@ export function defineRoute<Deps, const Path extends string>(route: Route<Deps> 
   return route;
 }
 
-/** In the order in which `Allow` lists them. */
 const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
+
+/** In the order in which `Allow` lists them. */
+const ALLOWED = ['GET', 'POST', 'PATCH', 'DELETE'] as const;
 
 /** Answers the routes; another method at one of their paths is a 405. */
 export function createRouter<Deps extends BodyDeps>(routes: readonly Route<Deps>[], deps: Deps): Router {
   const router = Router();
   for (const path of new Set(routes.map((route) => route.path))) {
-    const atPath = router.route(path);
-    const known = routes.filter((route) => route.path === path);
-    for (const { method, body, handle } of known) {
-      const handler = handle(deps);
-      atPath[METHODS[method]](body === undefined ? handler : jsonBody(body.limitBytes, deps, handler));
-    }
-    atPath.all(allowMethods(...Object.keys(METHODS).filter((name) => known.some(({ method }) => method === name))));
+    const known = routes.filter((route) => route.path === path).map(({ method }) => method);
+    addRoutes(router, path, routes, deps).all(allowMethods(...ALLOWED.filter((method) => known.includes(method))));
   }
   return router;
+}
+
+/** Answers the routes without authentication; requests with other methods at their paths go on to the next router. */
+export function createLoginRouter<Deps extends BodyDeps>(routes: readonly Route<Deps>[], deps: Deps): Router {
+  const router = Router();
+  const open = routes.filter(({ auth }) => auth === 'none');
+  for (const path of new Set(open.map((route) => route.path))) addRoutes(router, path, open, deps);
+  return router;
+}
+
+function addRoutes<Deps extends BodyDeps>(router: Router, path: string, routes: readonly Route<Deps>[], deps: Deps) {
+  const atPath = router.route(path);
+  for (const route of routes.filter((one) => one.path === path)) {
+    atPath[METHODS[route.method]](...(route.before ? [route.before(deps)] : []), ...handlersOf(route, deps));
+  }
+  return atPath;
+}
+
+function handlersOf<Deps extends BodyDeps>({ body, handle }: Route<Deps>, deps: Deps): RequestHandler[] {
+  const handler = handle(deps);
+  if (body === undefined) return [handler];
+  return body.isForm ? [...readLogin(), handler] : jsonBody(body.limitBytes, deps, handler);
 }
