@@ -11,7 +11,7 @@ import { authenticate } from './accounts/authenticate.js';
 import { PERMISSION_ROUTES } from './accounts/permission-routes.js';
 import { auditRequests } from './accounts/request-audit.js';
 import { COMMAND_ROUTES, type CommandDeps } from './commands/routes.js';
-import { createEntityRouter, type EntityDeps } from './entities/routes.js';
+import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
 import { PAST_EVENT_ROUTES } from './history/past-event-routes.js';
 import { SERIES_ROUTES } from './history/series-routes.js';
@@ -92,7 +92,8 @@ export function createApp(deps: AppDeps): Express {
   app.use(createRouter(routes, routeDeps));
   // Every role may use these paths, so none of them leads to a store of that name.
   app.use('/api/v1/account', unknownPath);
-  app.use('/api/v1', createEntityRouter(deps));
+  app.use('/api/v1/:store', findStoreOf(deps));
+  app.use(createRouter(STORE_ROUTES, deps));
 
   app.use(unknownPages, unknownPath, handleError(deps.log));
   return app;

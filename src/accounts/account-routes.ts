@@ -9,7 +9,7 @@ import { type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
-import type { EntityDeps } from '../entities/routes.js';
+import { CREATED_TOKEN, type EntityDeps } from '../entities/routes.js';
 import { changeEntity, removeEntity } from '../entities/write.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { listDatabaseFor } from '../platform/http/list-caller.js';
@@ -17,7 +17,7 @@ import { ENTITY_KEY, LIST_QUERY } from '../platform/http/parameters.js';
 import { parseListQuery } from '../platform/http/query-params.js';
 import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
 import { defineRoute } from '../platform/http/route.js';
-import { allOf, COUNT, entityOf, every, named, pageOf, SUCCESS, schemaRef, TIME } from '../platform/http/schema.js';
+import { COUNT, entityOf, every, named, pageOf, SUCCESS, TIME } from '../platform/http/schema.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
 import { endSession } from './accounts.js';
 import { type AuthDeps, CALLER } from './auth-routes.js';
@@ -151,11 +151,7 @@ const createToken = defineRoute({
   },
   answer: {
     description: 'The token; this answer alone contains it',
-    schema: allOf(allOf(schemaRef('Token'), schemaRef('Success')), {
-      type: 'object',
-      properties: { token: { type: 'string' } },
-      required: ['token'],
-    }),
+    schema: CREATED_TOKEN,
   },
   errors: [403, 409],
   handle: (deps: AccountDeps) => async (req, res) => {

@@ -2,21 +2,42 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { mayCall, scopeOf } from '../core/access.js';
 import { parsePatch } from '../core/entity.js';
-import { badRequest, errorBody, forbidden, methodNotAllowed, toApiError, unavailable } from '../core/errors.js';
+import { badRequest, errorBody, forbidden, toApiError, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Page } from '../core/list.js';
-import { SINGLE_ONLY, type Store } from '../core/stores.js';
+import type { Store } from '../core/stores.js';
 import { callerOf } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseDryRun, parseListQuery } from '../platform/http/query-params.js';
 import { consumeForMs } from '../platform/http/rate-limit.js';
 import { sendJson } from '../platform/http/responses.js';
+import type { Part } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isByState, listByState } from './by-state.js';
 import { changeOne, removeOne, type WriteDeps, type Writer } from './entity-writes.js';
 import { listEntities } from './read.js';
 
 export interface BulkDeps extends WriteDeps, ListDeps {}
+
+const TEXT: Part = { type: 'string' };
+
+/** What was done. */
+export const BULK_RESULT: Part = {
+  type: 'object',
+  properties: {
+    success: { const: true },
+    count: { type: 'integer', minimum: 0, description: 'How many entities were selected' },
+    done: { type: 'integer', minimum: 0, description: 'How many of these were changed or removed; 0 with `dryRun`' },
+    more: { type: 'boolean', description: 'Whether further entities match, beyond the limit' },
+    last: { anyOf: [TEXT, { type: 'null' }], description: 'The `_id` of the last one, for `after`' },
+    failed: {
+      type: 'array',
+      items: { type: 'object', properties: { _id: TEXT, code: TEXT }, required: ['_id', 'code'] },
+    },
+  },
+  required: ['success', 'count', 'done', 'more', 'last', 'failed'],
+  additionalProperties: false,
+};
 
 const KNOWN = /^(?:where[._].+|search|from|to|begin|end|after|sortBy|offset|limit|dryRun)$/;
 
@@ -35,12 +56,6 @@ export const removeMany =
     const writer = writerOf(res);
     await handleMany(deps, req, res, (id) => removeOne(deps, writer, id, () => null));
   };
-
-/** Before bulk requests: stores that have none. */
-export const refuseSingleOnly: RequestHandler = (_req, res, next) => {
-  if (SINGLE_ONLY.has((res.locals.store as Store).name)) throw methodNotAllowed(['GET', 'POST', 'HEAD']);
-  next();
-};
 
 const writerOf = (res: Response): Writer => ({ store: res.locals.store as Store, caller: callerOf(res) });
 

@@ -1,25 +1,31 @@
 /** Routes: the generic interface, the same for every built-in and custom store. */
-import { type RequestHandler, type Response, Router } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
+import { z } from 'zod';
 import { type Scope, scopeOf } from '../core/access.js';
+import { FIRST_USER_ID } from '../core/builtin.js';
 import { type Entity, isId, parseNewEntity, parsePatch } from '../core/entity.js';
 import { badRequest, methodNotAllowed, notFound } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { builtInStore, STORES, type Store } from '../core/stores.js';
+import { builtInStore, SINGLE_ONLY, STORES, type Store } from '../core/stores.js';
 import { readState } from '../packets/latest.js';
-import { type BodyDeps, jsonBody } from '../platform/http/body.js';
+import type { BodyDeps } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
-import { allowMethods } from '../platform/http/errors.js';
 import { listDatabaseFor } from '../platform/http/list-caller.js';
+import { DRY_RUN_QUERY, ENTITY_KEY, ID, INTERVAL_QUERY, LIST_QUERY, ONLY_QUERY } from '../platform/http/parameters.js';
 import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../platform/http/query-params.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
-import { type BulkDeps, changeMany, refuseSingleOnly, removeMany } from './bulk-routes.js';
+import type { Parameter, Route } from '../platform/http/route.js';
+import { allOf, entityOf, named, pageOf, schemaRef } from '../platform/http/schema.js';
+import { BULK_RESULT, type BulkDeps, changeMany, removeMany } from './bulk-routes.js';
 import { isByState, listByState, summarizeByState } from './by-state.js';
 import { createInAddedStore } from './custom-stores.js';
 import { changeOne, queueCheck, removeOne, type Writer } from './entity-writes.js';
+import { EXAMPLES } from './examples.js';
 import { getReferencedId, type StoreHooks, toNewEntity } from './hooks.js';
 import { findPlace } from './place.js';
 import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from './read.js';
+import { titleOf } from './title.js';
 import { getChangeable, shareEntity } from './write.js';
 
 export interface EntityDeps extends BulkDeps, BodyDeps {
@@ -28,37 +34,22 @@ export interface EntityDeps extends BulkDeps, BodyDeps {
 
 type Handler = (deps: EntityDeps) => RequestHandler;
 
-export function createEntityRouter(deps: EntityDeps): Router {
-  const router = Router();
-  const body = (handle: RequestHandler): RequestHandler[] => jsonBody(LIMITS.entityBodyBytes, deps, handle);
-  router.use('/:store', async (req, res, next) => {
-    const store = await deps.findStore(req.params.store.toLowerCase(), scopeIn(res));
-    if (store === null) throw notFound();
-    if (store.readOnly && req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD']);
-    res.locals.store = store;
-    next();
-  });
-  router
-    .route('/:store')
-    .get(list(deps))
-    .post(body(create(deps)))
-    .all(refuseSingleOnly)
-    .patch(body(changeMany(deps)))
-    .delete(removeMany(deps))
-    .all(allowMethods('GET', 'POST', 'PATCH', 'DELETE'));
-  router
-    .route('/:store/:id')
-    .get(read(deps))
-    .patch(body(change(deps)))
-    .delete(remove(deps))
-    .all(allowMethods('GET', 'PATCH', 'DELETE'));
-  router
-    .route('/:store/:id/access')
-    .post(body(share(deps)))
-    .all(allowMethods('POST'));
-  router.route('/:store/:id/access/:user').delete(unshare(deps)).all(allowMethods('DELETE'));
-  return router;
-}
+/** Finds the store of a request, before its routes. */
+export const findStoreOf: Handler = (deps) => async (req, res, next) => {
+  const store = await deps.findStore(String(req.params.store).toLowerCase(), scopeIn(res));
+  if (store === null) throw notFound();
+  const allowed = store.readOnly ? READ_METHODS : isSingleOnly(store, req) ? SINGLE_METHODS : null;
+  if (allowed !== null && !allowed.includes(req.method)) throw methodNotAllowed(allowed);
+  res.locals.store = store;
+  next();
+};
+
+const READ_METHODS = ['GET', 'HEAD'];
+
+/** Of a list without bulk requests. */
+const SINGLE_METHODS = ['GET', 'POST', 'HEAD'];
+
+const isSingleOnly = ({ name }: Store, { path }: Request): boolean => SINGLE_ONLY.has(name) && path === '/';
 
 const storeIn = (res: Response): Store => res.locals.store as Store;
 
@@ -172,3 +163,190 @@ async function sendChanged({ database, invalidate }: EntityDeps, res: Response, 
   res.locals.entityId = id;
   sendEntityJson(res, await readChanged(database, store, id));
 }
+
+/** The answer with a token that was created: no other one contains it. */
+export const CREATED_TOKEN = allOf(allOf(schemaRef('Token'), schemaRef('Success')), {
+  type: 'object',
+  properties: { token: { type: 'string' } },
+  required: ['token'],
+});
+
+const STORE_NAME: Parameter = {
+  schema: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/),
+  example: 'drivers',
+  description: 'A store of your own',
+};
+
+const USER_KEY: Parameter = { schema: ID, example: FIRST_USER_ID, description: 'The `_id` of the user' };
+
+const GROUP: Parameter = {
+  schema: z.enum(['mine']),
+  example: 'mine',
+  description:
+    'Creates the entity in the caller’s own group and ignores the group in the body, for entities exported from another installation',
+};
+
+const STATE_KIND: Parameter = {
+  component: 'stateKind',
+  schema: z.enum(['latest-of-each']),
+  example: 'latest-of-each',
+  description: `In place of \`state\`, each object has \`latest\`: the last value of each parameter with its time. At most ${LIMITS.latestObjects} objects; not with \`meta\``,
+};
+
+const BULK_QUERY = {
+  where: LIST_QUERY.where,
+  search: LIST_QUERY.search,
+  ...INTERVAL_QUERY,
+  sortBy: LIST_QUERY.sortBy,
+  offset: LIST_QUERY.offset,
+  limit: LIST_QUERY.limit,
+  after: LIST_QUERY.after,
+  ...DRY_RUN_QUERY,
+};
+
+/** The routes of one store, or with the name `:store` of all. */
+function routesOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>): Route<EntityDeps>[] {
+  const isAny = name === ':store';
+  const title = isAny ? 'Entity' : titleOf(name);
+  const example = EXAMPLES[title];
+  const listed: Record<string, Parameter> = isAny ? { store: STORE_NAME } : {};
+  const single = { ...listed, id: ENTITY_KEY };
+  const all = {
+    path: `/api/v1/${name}`,
+    tag: isAny ? 'added stores' : name,
+    auth: 'permission',
+    params: listed,
+  } as const;
+  const one = { ...all, path: `${all.path}/:id`, params: single } as const;
+  const shared = { ...one, path: `${one.path}/access` } as const;
+  const whole = entityOf(title);
+  const done = { description: 'What was done', schema: BULK_RESULT };
+  const limitBytes = LIMITS.entityBodyBytes;
+  const reads: Route<EntityDeps>[] = [
+    {
+      ...all,
+      method: 'GET',
+      name: `list${title}`,
+      summary: 'Lists the entities that the caller sees',
+      docs: 'The entities of a store that the caller sees; accepts [list parameters](#list-parameters)',
+      limit: 'list',
+      query: name === 'objects' ? { ...LIST_QUERY, state: STATE_KIND } : LIST_QUERY,
+      answer: {
+        description: 'The entities, sorted by `_id`',
+        schema: pageOf(named(`${title}Fields`)),
+        headers: ['Link'],
+      },
+      errors: [404, 413],
+      handle: list,
+    },
+    {
+      ...one,
+      method: 'GET',
+      name: `get${title}`,
+      summary: 'Returns one entity',
+      docs: 'One entity; accepts `only`',
+      limit: 'request',
+      query: ONLY_QUERY,
+      answer: { description: 'The entity', schema: entityOf(`${title}Fields`) },
+      errors: [404],
+      handle: read,
+    },
+  ];
+  const writes: Route<EntityDeps>[] = [
+    {
+      ...all,
+      method: 'POST',
+      name: `create${title}`,
+      summary: 'Creates an entity',
+      docs: "Creates an entity. `?group=mine` creates it in the caller's own group and ignores the group in the body, for entities exported from another installation",
+      limit: 'request',
+      query: { group: GROUP },
+      body: { schema: named(`${title}New`), example: example?.created, isRequired: true, limitBytes },
+      answer: { description: 'The created entity', schema: name === 'tokens' ? CREATED_TOKEN : whole },
+      errors: [404, 409],
+      handle: create,
+    },
+    {
+      ...one,
+      method: 'PATCH',
+      name: `change${title}`,
+      summary: 'Merges the body into the entity: objects field by field; all other values are replaced',
+      docs: 'Merges the body into the entity: objects are merged field by field, all other values are replaced. `parent` moves a [group](stores.md#groups)',
+      limit: 'request',
+      body: { schema: named(`${title}Change`), example: example?.changed, limitBytes },
+      answer: { description: 'The changed entity', schema: whole },
+      errors: [404, 409],
+      handle: change,
+    },
+    {
+      ...one,
+      method: 'DELETE',
+      name: `remove${title}`,
+      summary: 'Removes the entity',
+      docs: 'Removes the entity and returns it',
+      limit: 'request',
+      answer: { description: 'The removed entity', schema: whole },
+      errors: [404, 409],
+      handle: remove,
+    },
+    {
+      ...shared,
+      method: 'POST',
+      name: `share${title}`,
+      summary: 'Shares the entity with a user',
+      docs: "Shares the entity with a user whom the caller sees: `{user}`, the user's `_id`",
+      limit: 'request',
+      body: { schema: z.object({ user: z.string() }), example: { user: FIRST_USER_ID }, isRequired: true, limitBytes },
+      answer: { description: 'The changed entity', schema: whole },
+      errors: [404, 409],
+      handle: share,
+    },
+    {
+      ...shared,
+      path: `${shared.path}/:user`,
+      params: { ...single, user: USER_KEY },
+      method: 'DELETE',
+      name: `unshare${title}`,
+      summary: 'Ends the sharing with a user',
+      docs: 'Ends the sharing',
+      limit: 'request',
+      answer: { description: 'The changed entity', schema: whole },
+      errors: [404],
+      handle: unshare,
+    },
+  ];
+  const bulk: Route<EntityDeps>[] = [
+    {
+      ...all,
+      method: 'PATCH',
+      name: `changeMany${title}`,
+      summary: 'Merges the body into each entity that the filters select; at least one filter is required',
+      docs: '[Changes](#bulk-requests) all entities that filters select',
+      limit: 'list',
+      query: BULK_QUERY,
+      body: { schema: named(`${title}Change`), example: example?.changed, isRequired: true, limitBytes },
+      answer: done,
+      errors: [404],
+      handle: changeMany,
+    },
+    {
+      ...all,
+      method: 'DELETE',
+      name: `removeMany${title}`,
+      summary: 'Removes each entity that the filters select; at least one filter is required',
+      docs: '[Removes](#bulk-requests) all entities that filters select',
+      limit: 'list',
+      query: BULK_QUERY,
+      answer: done,
+      errors: [404],
+      handle: removeMany,
+    },
+  ];
+  return [...reads, ...(readOnly ? [] : writes), ...(readOnly || SINGLE_ONLY.has(name) ? [] : bulk)];
+}
+
+/** The routes of every store. */
+export const STORE_ROUTES = routesOf({ name: ':store', readOnly: false });
+
+/** The same for each built-in store, as the OpenAPI document shows them: with the fields of its entities. */
+export const BUILT_IN_STORE_ROUTES = [...STORES.values()].flatMap(routesOf);

@@ -2,10 +2,8 @@
 import { ERROR_KINDS, type ErrorStatus } from '../core/errors.js';
 import { STORES } from '../core/stores.js';
 import { type Part, schemaRef } from '../platform/http/schema.js';
-import { createBodyExamples } from './examples.js';
 import type { Operation } from './operation.js';
 import { createOperations } from './operations.js';
-import { createParameters, parameterRef, pathParametersOf } from './parameters.js';
 import type { Components } from './route-operation.js';
 import { createSchemas } from './schemas.js';
 
@@ -55,7 +53,7 @@ export function createOpenApi(basePath = ''): Part {
     paths: toPaths(operations),
     components: {
       schemas: { ...createSchemas(), ...named.schemas },
-      parameters: { ...createParameters(), ...named.parameters },
+      parameters: named.parameters,
       headers: HEADERS,
       responses: createErrors(),
       securitySchemes: {
@@ -86,18 +84,36 @@ const TAGS: Readonly<Record<string, string>> = {
 };
 
 function toPaths(operations: readonly Operation[]): Part {
-  const examples = createBodyExamples();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     const item = paths[operation.path] ?? { parameters: pathParametersOf(operation.path).map(parameterRef) };
-    item[operation.method] = toOperation(operation, operation.example ?? examples[operation.id]);
+    item[operation.method] = toOperation(operation);
     paths[operation.path] = item;
   }
   return paths;
 }
 
-function toOperation(operation: Operation, example: unknown): Part {
-  const { id, tag, summary, query = [], body, isBodyRequired = false, answer, headers = [], isOpen, moved } = operation;
+/** The names of the parameters in a path like `/api/v1/objects/{id}`. */
+function pathParametersOf(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+}
+
+const parameterRef = (name: string): Part => ({ $ref: `#/components/parameters/${name}` });
+
+function toOperation(operation: Operation): Part {
+  const {
+    id,
+    tag,
+    summary,
+    query = [],
+    body,
+    example,
+    isBodyRequired = false,
+    answer,
+    headers = [],
+    isOpen,
+    moved,
+  } = operation;
   const errors = [...new Set([...ALWAYS, ...operation.errors])].sort((a, b) => a - b);
   return {
     operationId: id,

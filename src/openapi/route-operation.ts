@@ -67,7 +67,7 @@ function addParameters(
   return Object.entries(declared).map(([name, { component }]) => component ?? name);
 }
 
-export function toParameter(
+function toParameter(
   name: string,
   place: 'path' | 'query',
   { schema, example, description, isRequired }: Parameter,

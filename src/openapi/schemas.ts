@@ -4,6 +4,7 @@ import { COMMAND_STATUSES } from '../core/command.js';
 import { ERROR_KINDS } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES, type Store } from '../core/stores.js';
+import { titleOf } from '../entities/title.js';
 import { allOf, type Part, schemaRef, toSchema } from '../platform/http/schema.js';
 
 const ID: Part = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
@@ -90,12 +91,6 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
 
 /** Fields that clients can write but not read. */
 const SECRET = new Set(['users.password', 'users.disabled', 'tokens.expiresIn']);
-
-/** The schema name of a store's entities, such as `ControlObject` for `objects`. */
-export function titleOf(storeName: string): string {
-  const [first = '', ...rest] = storeName.replace(/s$/, '');
-  return { objects: 'ControlObject', audit: 'SecurityEvent' }[storeName] ?? first.toUpperCase() + rest.join('');
-}
 
 /** All schemas of the document by name. `XFields` describes the answers to requests with `only`. */
 export function createSchemas(): Record<string, Part> {

@@ -41,24 +41,6 @@ export const pageOf = (element: z.ZodType): z.ZodType => {
   return z.union([z.array(element), summary.meta({ title: 'With `meta`' })]);
 };
 
-/** The response of a list: an array, or its summary with `meta`. */
-export const listOf = (fields: string): Part => ({
-  anyOf: [
-    { type: 'array', items: schemaRef(fields) },
-    {
-      type: 'object',
-      properties: {
-        count: { type: 'integer', minimum: 0 },
-        first: { anyOf: [schemaRef(fields), { type: 'null' }] },
-        last: { anyOf: [schemaRef(fields), { type: 'null' }] },
-      },
-      required: ['count', 'first', 'last'],
-      additionalProperties: false,
-      title: 'With `meta`',
-    },
-  ],
-});
-
 export interface Converted {
   readonly schema: Part;
   /** The schemas that it references by name. */

@@ -4,7 +4,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { ERROR_KINDS } from '../../../src/core/errors.js';
 import { SINGLE_ONLY, STORES } from '../../../src/core/stores.js';
 import { createOpenApi } from '../../../src/openapi/openapi.js';
-import { LIST_PARAMETERS } from '../../../src/openapi/parameters.js';
+import { LIST_QUERY } from '../../../src/platform/http/parameters.js';
 import { routes } from '../../http/routes.js';
 import { readCode, readSection, readTable } from '../../support/docs/markdown.js';
 
@@ -58,7 +58,7 @@ test('matches the list parameters of docs/reference/http-api.md', () => {
   const shown = readTable(readSection('docs/reference/http-api.md', 'List parameters')).flatMap(([names]) =>
     readCode(names).map((name) => name.replace(/\.<.*/, '')),
   );
-  expect(Object.keys(LIST_PARAMETERS)).toEqual(shown.sort(inOrderOf(Object.keys(LIST_PARAMETERS))));
+  expect(Object.keys(LIST_QUERY)).toEqual(shown.sort(inOrderOf(Object.keys(LIST_QUERY))));
 
   function inOrderOf(names: readonly string[]) {
     return (a: string, b: string): number => names.indexOf(a) - names.indexOf(b);

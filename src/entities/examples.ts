@@ -1,5 +1,5 @@
-/** Examples of bodies, by the names of the operations. A new installation accepts them in the order of the document's stores. */
-import { DEFAULT_MODEL_ID, FIRST_USER_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../core/builtin.js';
+/** Examples of bodies. A new installation accepts them in the order of the document's stores. */
+import { DEFAULT_MODEL_ID, ROOT_GROUP_ID, VIEWER_ROLE_ID } from '../core/builtin.js';
 import type { Part } from '../platform/http/schema.js';
 
 const LOGIN = { login: 'ada', password: 'correct horse battery' };
@@ -9,7 +9,7 @@ const SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, requi
 const SPEED = { id: 'speed', name: 'Speed', type: 'argument', dataType: 'number', unit: 'km/h' };
 
 /** By the title of the entities: the body that creates one, and the body that changes one or many. */
-const ENTITIES: Readonly<Record<string, { created: Part; changed: Part }>> = {
+export const EXAMPLES: Readonly<Record<string, { created: Part; changed: Part }>> = {
   ControlObject: {
     created: { id: 'truck-7', name: 'Truck 7', model: DEFAULT_MODEL_ID, config: { plate: 'B-VG 7' } },
     changed: { status: 'in the garage' },
@@ -34,15 +34,3 @@ const ENTITIES: Readonly<Record<string, { created: Part; changed: Part }>> = {
   Store: { created: { name: 'drivers', schema: SCHEMA }, changed: { shared: true } },
   Entity: { created: { name: 'Ada' }, changed: { name: 'Grace' } },
 };
-
-/** Every example, by the name of the operation. */
-export function createBodyExamples(): Readonly<Record<string, Part>> {
-  const ofEntities = Object.entries(ENTITIES).flatMap(([title, { created, changed }]) => [
-    [`create${title}`, created],
-    [`change${title}`, changed],
-    [`changeMany${title}`, changed],
-    // The first administrator.
-    [`share${title}`, { user: FIRST_USER_ID }],
-  ]);
-  return Object.fromEntries(ofEntities);
-}
