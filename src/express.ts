@@ -4,23 +4,20 @@ import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import { ACCOUNT_ROUTES } from './accounts/account-routes.js';
 import type { Audit } from './accounts/audit.js';
-import { AUTH_ROUTES, type AuthDeps } from './accounts/auth-routes.js';
+import type { AuthDeps } from './accounts/auth-routes.js';
 import { authenticate } from './accounts/authenticate.js';
-import { PERMISSION_ROUTES } from './accounts/permission-routes.js';
 import { auditRequests } from './accounts/request-audit.js';
-import { COMMAND_ROUTES, type CommandDeps } from './commands/routes.js';
+import type { CommandDeps } from './commands/routes.js';
 import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
-import { PAST_EVENT_ROUTES } from './history/past-event-routes.js';
-import { SERIES_ROUTES } from './history/series-routes.js';
-import { TRACK_ROUTES } from './history/track-routes.js';
-import { EVENT_ROUTES, type EventDeps } from './live/routes.js';
-import { createDocumentRouter } from './openapi/routes.js';
-import { PACKET_ROUTES, type PacketDeps } from './packets/routes.js';
+import type { EventDeps } from './live/routes.js';
+import { FEATURE_ROUTES } from './openapi/all-routes.js';
+import { createOpenApi } from './openapi/openapi.js';
+import { createPageFiles, SERVICE_ROUTES } from './openapi/routes.js';
+import type { PacketDeps } from './packets/routes.js';
 import { type ConsoleDeps, createConsole } from './pages/console.js';
-import { allowMethods, handleError, unknownPath } from './platform/http/errors.js';
+import { handleError, unknownPath } from './platform/http/errors.js';
 import { type RateLimitDeps, rateLimit } from './platform/http/rate-limit.js';
 import {
   assignRequestId,
@@ -29,9 +26,8 @@ import {
   requireHost,
   requireUtf8,
 } from './platform/http/request-log.js';
-import { sendJson, toAddress } from './platform/http/responses.js';
 import { createLoginRouter, createRouter } from './platform/http/route.js';
-import { WEBHOOK_ROUTES, type WebhookDeps } from './webhooks/routes.js';
+import type { WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps
   extends AuthDeps,
@@ -71,29 +67,17 @@ export function createApp(deps: AppDeps): Express {
   );
   const { pages, unknownPages } = createConsole(deps);
   app.use(pages);
-  app.route(['/', '/api/v1']).get(sendGreeting).all(allowMethods('GET'));
-  app.use(createDocumentRouter(deps.basePath));
+  const routeDeps = { ...deps, findExport: createExports(deps), createOpenApi };
+  app.use(createRouter(SERVICE_ROUTES, routeDeps));
+  app.use('/docs', createPageFiles());
 
-  const routes = [
-    ...AUTH_ROUTES,
-    ...ACCOUNT_ROUTES,
-    ...EVENT_ROUTES,
-    ...PAST_EVENT_ROUTES,
-    ...SERIES_ROUTES,
-    ...PACKET_ROUTES,
-    ...TRACK_ROUTES,
-    ...COMMAND_ROUTES,
-    ...WEBHOOK_ROUTES,
-    ...PERMISSION_ROUTES,
-  ];
-  const routeDeps = { ...deps, findExport: createExports(deps) };
-  app.use(createLoginRouter(routes, routeDeps));
+  app.use(createLoginRouter(FEATURE_ROUTES, routeDeps));
   app.use(['/api/v1', '/objects'], authenticate(deps.identify, deps.corsOrigins), rateLimit(deps));
-  app.use(createRouter(routes, routeDeps));
+  app.use(createRouter(FEATURE_ROUTES, routeDeps));
   // Every role may use these paths, so none of them leads to a store of that name.
   app.use('/api/v1/account', unknownPath);
   app.use('/api/v1/:store', findStoreOf(deps));
-  app.use(createRouter(STORE_ROUTES, deps));
+  app.use(createRouter(STORE_ROUTES, routeDeps));
 
   app.use(unknownPages, unknownPath, handleError(deps.log));
   return app;
@@ -122,10 +106,6 @@ function setSecurityHeaders(): RequestHandler {
     next();
   };
 }
-
-const sendGreeting: RequestHandler = (req, res) => {
-  sendJson(res, JSON.stringify({ success: true, name: 'Vigil', version: 1, api: toAddress(req, '/api/v1') }));
-};
 
 /** Pages of the listed origins may send their user's cookie. Pages of other foreign origins cannot read responses. */
 function allowOrigins(origins: readonly string[]): RequestHandler {

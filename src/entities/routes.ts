@@ -204,145 +204,158 @@ const BULK_QUERY = {
   ...DRY_RUN_QUERY,
 };
 
-/** The routes of one store, or with the name `:store` of all. */
-function routesOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>): Route<EntityDeps>[] {
+/** What the routes of one store have in common; the name `:store` means all of them. */
+function commonOf(name: string) {
   const isAny = name === ':store';
   const title = isAny ? 'Entity' : titleOf(name);
-  const example = EXAMPLES[title];
-  const listed: Record<string, Parameter> = isAny ? { store: STORE_NAME } : {};
-  const single = { ...listed, id: ENTITY_KEY };
-  const all = {
-    path: `/api/v1/${name}`,
-    tag: isAny ? 'added stores' : name,
-    auth: 'permission',
-    params: listed,
-  } as const;
-  const one = { ...all, path: `${all.path}/:id`, params: single } as const;
-  const shared = { ...one, path: `${one.path}/access` } as const;
-  const whole = entityOf(title);
-  const done = { description: 'What was done', schema: BULK_RESULT };
-  const limitBytes = LIMITS.entityBodyBytes;
-  const reads: Route<EntityDeps>[] = [
-    {
-      ...all,
-      method: 'GET',
-      name: `list${title}`,
-      summary: 'Lists the entities that the caller sees',
-      docs: 'The entities of a store that the caller sees; accepts [list parameters](#list-parameters)',
-      limit: 'list',
-      query: name === 'objects' ? { ...LIST_QUERY, state: STATE_KIND } : LIST_QUERY,
-      answer: {
-        description: 'The entities, sorted by `_id`',
-        schema: pageOf(named(`${title}Fields`)),
-        headers: ['Link'],
-      },
-      errors: [404, 413],
-      handle: list,
+  const params: Record<string, Parameter> = isAny ? { store: STORE_NAME } : {};
+  const all = { path: `/api/v1/${name}`, tag: isAny ? 'added stores' : name, auth: 'permission', params } as const;
+  const one = { ...all, path: `${all.path}/:id`, params: { ...params, id: ENTITY_KEY } };
+  return { name, title, all, one, whole: entityOf(title), example: EXAMPLES[title] };
+}
+
+type Common = ReturnType<typeof commonOf>;
+
+const limitBytes = LIMITS.entityBodyBytes;
+
+const readsOf = ({ name, title, all, one }: Common): Route<EntityDeps>[] => [
+  {
+    ...all,
+    method: 'GET',
+    name: `list${title}`,
+    summary: 'Lists the entities that the caller sees',
+    docs: 'The entities of a store that the caller sees; accepts [list parameters](#list-parameters)',
+    limit: 'list',
+    query: name === 'objects' ? { ...LIST_QUERY, state: STATE_KIND } : LIST_QUERY,
+    answer: {
+      description: 'The entities, sorted by `_id`',
+      schema: pageOf(named(`${title}Fields`)),
+      headers: ['Link'],
     },
-    {
-      ...one,
-      method: 'GET',
-      name: `get${title}`,
-      summary: 'Returns one entity',
-      docs: 'One entity; accepts `only`',
-      limit: 'request',
-      query: ONLY_QUERY,
-      answer: { description: 'The entity', schema: entityOf(`${title}Fields`) },
-      errors: [404],
-      handle: read,
-    },
+    errors: [404, 413],
+    handle: list,
+  },
+  {
+    ...one,
+    method: 'GET',
+    name: `get${title}`,
+    summary: 'Returns one entity',
+    docs: 'One entity; accepts `only`',
+    limit: 'request',
+    query: ONLY_QUERY,
+    answer: { description: 'The entity', schema: entityOf(`${title}Fields`) },
+    errors: [404],
+    handle: read,
+  },
+];
+
+const writesOf = ({ name, title, all, one, whole, example }: Common): Route<EntityDeps>[] => [
+  {
+    ...all,
+    method: 'POST',
+    name: `create${title}`,
+    summary: 'Creates an entity',
+    docs: "Creates an entity. `?group=mine` creates it in the caller's own group and ignores the group in the body, for entities exported from another installation",
+    limit: 'request',
+    query: { group: GROUP },
+    body: { schema: named(`${title}New`), example: example?.created, isRequired: true, limitBytes },
+    answer: { description: 'The created entity', schema: name === 'tokens' ? CREATED_TOKEN : whole },
+    errors: [404, 409],
+    handle: create,
+  },
+  {
+    ...one,
+    method: 'PATCH',
+    name: `change${title}`,
+    summary: 'Merges the body into the entity: objects field by field; all other values are replaced',
+    docs: 'Merges the body into the entity: objects are merged field by field, all other values are replaced. `parent` moves a [group](stores.md#groups)',
+    limit: 'request',
+    body: { schema: named(`${title}Change`), example: example?.changed, limitBytes },
+    answer: { description: 'The changed entity', schema: whole },
+    errors: [404, 409],
+    handle: change,
+  },
+  {
+    ...one,
+    method: 'DELETE',
+    name: `remove${title}`,
+    summary: 'Removes the entity',
+    docs: 'Removes the entity and returns it',
+    limit: 'request',
+    answer: { description: 'The removed entity', schema: whole },
+    errors: [404, 409],
+    handle: remove,
+  },
+];
+
+const sharesOf = ({ title, one, whole }: Common): Route<EntityDeps>[] => [
+  {
+    ...one,
+    path: `${one.path}/access`,
+    method: 'POST',
+    name: `share${title}`,
+    summary: 'Shares the entity with a user',
+    docs: "Shares the entity with a user whom the caller sees: `{user}`, the user's `_id`",
+    limit: 'request',
+    body: { schema: z.object({ user: z.string() }), example: { user: FIRST_USER_ID }, isRequired: true, limitBytes },
+    answer: { description: 'The changed entity', schema: whole },
+    errors: [404, 409],
+    handle: share,
+  },
+  {
+    ...one,
+    path: `${one.path}/access/:user`,
+    params: { ...one.params, user: USER_KEY },
+    method: 'DELETE',
+    name: `unshare${title}`,
+    summary: 'Ends the sharing with a user',
+    docs: 'Ends the sharing',
+    limit: 'request',
+    answer: { description: 'The changed entity', schema: whole },
+    errors: [404],
+    handle: unshare,
+  },
+];
+
+const BULK_ANSWER = { description: 'What was done', schema: BULK_RESULT };
+
+const bulkOf = ({ title, all, example }: Common): Route<EntityDeps>[] => [
+  {
+    ...all,
+    method: 'PATCH',
+    name: `changeMany${title}`,
+    summary: 'Merges the body into each entity that the filters select; at least one filter is required',
+    docs: '[Changes](#bulk-requests) all entities that filters select',
+    limit: 'list',
+    query: BULK_QUERY,
+    body: { schema: named(`${title}Change`), example: example?.changed, isRequired: true, limitBytes },
+    answer: BULK_ANSWER,
+    errors: [404],
+    handle: changeMany,
+  },
+  {
+    ...all,
+    method: 'DELETE',
+    name: `removeMany${title}`,
+    summary: 'Removes each entity that the filters select; at least one filter is required',
+    docs: '[Removes](#bulk-requests) all entities that filters select',
+    limit: 'list',
+    query: BULK_QUERY,
+    answer: BULK_ANSWER,
+    errors: [404],
+    handle: removeMany,
+  },
+];
+
+function routesOf({ name, readOnly }: Pick<Store, 'name' | 'readOnly'>): Route<EntityDeps>[] {
+  const common = commonOf(name);
+  if (readOnly) return readsOf(common);
+  return [
+    ...readsOf(common),
+    ...writesOf(common),
+    ...sharesOf(common),
+    ...(SINGLE_ONLY.has(name) ? [] : bulkOf(common)),
   ];
-  const writes: Route<EntityDeps>[] = [
-    {
-      ...all,
-      method: 'POST',
-      name: `create${title}`,
-      summary: 'Creates an entity',
-      docs: "Creates an entity. `?group=mine` creates it in the caller's own group and ignores the group in the body, for entities exported from another installation",
-      limit: 'request',
-      query: { group: GROUP },
-      body: { schema: named(`${title}New`), example: example?.created, isRequired: true, limitBytes },
-      answer: { description: 'The created entity', schema: name === 'tokens' ? CREATED_TOKEN : whole },
-      errors: [404, 409],
-      handle: create,
-    },
-    {
-      ...one,
-      method: 'PATCH',
-      name: `change${title}`,
-      summary: 'Merges the body into the entity: objects field by field; all other values are replaced',
-      docs: 'Merges the body into the entity: objects are merged field by field, all other values are replaced. `parent` moves a [group](stores.md#groups)',
-      limit: 'request',
-      body: { schema: named(`${title}Change`), example: example?.changed, limitBytes },
-      answer: { description: 'The changed entity', schema: whole },
-      errors: [404, 409],
-      handle: change,
-    },
-    {
-      ...one,
-      method: 'DELETE',
-      name: `remove${title}`,
-      summary: 'Removes the entity',
-      docs: 'Removes the entity and returns it',
-      limit: 'request',
-      answer: { description: 'The removed entity', schema: whole },
-      errors: [404, 409],
-      handle: remove,
-    },
-    {
-      ...shared,
-      method: 'POST',
-      name: `share${title}`,
-      summary: 'Shares the entity with a user',
-      docs: "Shares the entity with a user whom the caller sees: `{user}`, the user's `_id`",
-      limit: 'request',
-      body: { schema: z.object({ user: z.string() }), example: { user: FIRST_USER_ID }, isRequired: true, limitBytes },
-      answer: { description: 'The changed entity', schema: whole },
-      errors: [404, 409],
-      handle: share,
-    },
-    {
-      ...shared,
-      path: `${shared.path}/:user`,
-      params: { ...single, user: USER_KEY },
-      method: 'DELETE',
-      name: `unshare${title}`,
-      summary: 'Ends the sharing with a user',
-      docs: 'Ends the sharing',
-      limit: 'request',
-      answer: { description: 'The changed entity', schema: whole },
-      errors: [404],
-      handle: unshare,
-    },
-  ];
-  const bulk: Route<EntityDeps>[] = [
-    {
-      ...all,
-      method: 'PATCH',
-      name: `changeMany${title}`,
-      summary: 'Merges the body into each entity that the filters select; at least one filter is required',
-      docs: '[Changes](#bulk-requests) all entities that filters select',
-      limit: 'list',
-      query: BULK_QUERY,
-      body: { schema: named(`${title}Change`), example: example?.changed, isRequired: true, limitBytes },
-      answer: done,
-      errors: [404],
-      handle: changeMany,
-    },
-    {
-      ...all,
-      method: 'DELETE',
-      name: `removeMany${title}`,
-      summary: 'Removes each entity that the filters select; at least one filter is required',
-      docs: '[Removes](#bulk-requests) all entities that filters select',
-      limit: 'list',
-      query: BULK_QUERY,
-      answer: done,
-      errors: [404],
-      handle: removeMany,
-    },
-  ];
-  return [...reads, ...(readOnly ? [] : writes), ...(readOnly || SINGLE_ONLY.has(name) ? [] : bulk)];
 }
 
 /** The routes of every store. */

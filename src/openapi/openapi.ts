@@ -1,10 +1,10 @@
-/** Creates the OpenAPI document from the tables of operations, parameters and schemas. */
+/** Creates the OpenAPI document from the declared routes and the schemas of stores. */
 import { ERROR_KINDS, type ErrorStatus } from '../core/errors.js';
 import { STORES } from '../core/stores.js';
+import type { Route } from '../platform/http/route.js';
 import { type Part, schemaRef } from '../platform/http/schema.js';
-import type { Operation } from './operation.js';
-import { createOperations } from './operations.js';
-import type { Components } from './route-operation.js';
+import { DOCUMENTED_ROUTES } from './all-routes.js';
+import { addParameters, type Components, contentOf, errorsOf, json, toRequestBody } from './route-parts.js';
 import { createSchemas } from './schemas.js';
 
 const ABOUT = `A server for monitoring and controlling devices. The repository describes it in docs/reference.
@@ -42,15 +42,15 @@ const HEADERS: Readonly<Record<string, Part>> = {
 
 export function createOpenApi(basePath = ''): Part {
   const named: Components = { schemas: {}, parameters: {} };
-  const operations = createOperations(named);
+  const paths = toPaths(named);
   return {
     openapi: '3.1.0',
     info: { title: 'Vigil', version: '1', summary: 'Objects, packets, commands', description: ABOUT },
     // Programs append a path to the URL, so it must not end with a slash. They offer the first entry of `security` by default.
     servers: [{ url: basePath, description: 'The server of this document' }],
     security: [{ token: [] }, { session: [] }],
-    tags: tagsOf(operations),
-    paths: toPaths(operations),
+    tags: createTags(),
+    paths,
     components: {
       schemas: { ...createSchemas(), ...named.schemas },
       parameters: named.parameters,
@@ -69,8 +69,8 @@ export function createOpenApi(basePath = ''): Part {
   };
 }
 
-function tagsOf(operations: readonly Operation[]): Part[] {
-  const names = [...new Set(operations.map(({ tag }) => tag))];
+function createTags(): Part[] {
+  const names = [...new Set(DOCUMENTED_ROUTES.map(({ tag }) => tag))];
   return names.map((name) => ({ name, description: TAGS[name] ?? `The store ${name}` }));
 }
 
@@ -83,55 +83,38 @@ const TAGS: Readonly<Record<string, string>> = {
   'added stores': `Stores of your own, besides ${[...STORES.keys()].join(', ')}`,
 };
 
-function toPaths(operations: readonly Operation[]): Part {
+function toPaths(components: Components): Part {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const operation of operations) {
-    const item = paths[operation.path] ?? { parameters: pathParametersOf(operation.path).map(parameterRef) };
-    item[operation.method] = toOperation(operation);
-    paths[operation.path] = item;
+  for (const route of DOCUMENTED_ROUTES) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    const item = paths[path] ?? { parameters: addParameters(components, 'path', route.params ?? {}) };
+    item[route.method.toLowerCase()] = toOperation(route, components);
+    paths[path] = item;
   }
   return paths;
 }
 
-/** The names of the parameters in a path like `/api/v1/objects/{id}`. */
-function pathParametersOf(path: string): string[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
-}
-
-const parameterRef = (name: string): Part => ({ $ref: `#/components/parameters/${name}` });
-
-function toOperation(operation: Operation): Part {
-  const {
-    id,
-    tag,
-    summary,
-    query = [],
-    body,
-    example,
-    isBodyRequired = false,
-    answer,
-    headers = [],
-    isOpen,
-    moved,
-  } = operation;
-  const errors = [...new Set([...ALWAYS, ...operation.errors])].sort((a, b) => a - b);
+function toOperation(route: Route<never>, components: Components): Part {
+  const { name, tag, summary, auth, query, body, answer, moved } = route;
+  const errors = [...new Set([...ALWAYS, ...errorsOf(route)])].sort((a, b) => a - b);
   return {
-    operationId: id,
+    operationId: name,
     tags: [tag],
     summary,
-    ...(isOpen && { security: [] }),
-    ...(query.length > 0 && { parameters: query.map(parameterRef) }),
-    ...(body !== undefined && { requestBody: { required: isBodyRequired, content: toContent(body, { example }) } }),
+    ...(auth === 'none' && { security: [] }),
+    ...(query && { parameters: addParameters(components, 'query', query) }),
+    ...(body && { requestBody: toRequestBody(body, components) }),
     responses: {
-      200: { description: answer.description, headers: toHeaders(headers), content: toContent(answer.content) },
+      200: {
+        description: answer.description,
+        headers: toHeaders(answer.headers ?? []),
+        content: contentOf(answer, components),
+      },
       ...(moved !== undefined && { 308: { description: moved, headers: toHeaders(['Location']) } }),
       ...Object.fromEntries(errors.map((status) => [status, { $ref: `#/components/responses/${errorName(status)}` }])),
     },
   };
 }
-
-const toContent = (schemas: Readonly<Record<string, Part>>, more: Part = {}): Part =>
-  Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema, ...more }]));
 
 const toHeaders = (names: readonly string[]): Part =>
   Object.fromEntries(['X-Request-Id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -160,9 +143,7 @@ function createErrors(): Part {
     const exact = { code: { const: String(status) }, message: { const: message }, tags: { const: [...tags] } };
     const schema = { allOf: [schemaRef('Error'), { type: 'object', properties: exact }] };
     const headers = toHeaders(status === 429 || status === 503 ? ['Retry-After'] : []);
-    return [errorName(status), { description: REASONS[status], headers, content: toContent(json(schema)) }];
+    return [errorName(status), { description: REASONS[status], headers, content: json(schema) }];
   });
   return Object.fromEntries(entries);
 }
-
-const json = (schema: Part) => ({ 'application/json': schema });

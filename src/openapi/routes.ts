@@ -1,26 +1,87 @@
-/** Routes: the OpenAPI and AsyncAPI documents, and a page to read and try the interface. */
+/** Routes: what the service is, the OpenAPI and AsyncAPI documents, and a page to read and try the interface. */
 import { type RequestHandler, type Response, Router } from 'express';
 import swaggerUi from 'swagger-ui-express';
-import { allowMethods } from '../platform/http/errors.js';
-import { sendJson } from '../platform/http/responses.js';
+import { z } from 'zod';
+import { sendJson, toAddress } from '../platform/http/responses.js';
+import { defineRoute, type Route } from '../platform/http/route.js';
+import { ANY_OBJECT, every, SUCCESS } from '../platform/http/schema.js';
 import { createAsyncApi } from './asyncapi.js';
-import { createOpenApi } from './openapi.js';
 
-/** The documents contain no stored data, so they need no login. */
-export function createDocumentRouter(basePath: string): Router {
-  const router = Router();
-  router
-    .route('/api/v1/openapi.json')
-    .get(sendDocument(() => createOpenApi(basePath)))
-    .all(allowMethods('GET'));
-  router
-    .route('/api/v1/asyncapi.json')
-    .get(sendDocument(() => createAsyncApi(basePath)))
-    .all(allowMethods('GET'));
-  router.route('/docs').get(browse).all(allowMethods('GET'));
-  router.use('/docs', protect, allowPageFiles, swaggerUi.serveFiles(undefined, PAGE));
-  return router;
+export interface DocumentDeps {
+  /** The path of another site that the service is served below, or empty. */
+  readonly basePath: string;
+  readonly createOpenApi: (basePath: string) => object;
 }
+
+/** What a server is. */
+const GREETING = every(
+  SUCCESS,
+  z.object({ name: z.literal('Vigil'), version: z.literal(1), api: z.string().describe('The path of the API') }),
+).meta({ id: 'Greeting' });
+
+const greet = defineRoute({
+  method: 'GET',
+  path: '/',
+  name: 'greet',
+  tag: 'service',
+  summary: 'Identifies the server as Vigil',
+  docs: 'Identifies the server as Vigil; needs no login. Browsers receive the [console](console.md), at this and at every other address of it',
+  auth: 'none',
+  limit: 'request',
+  answer: { description: 'The server is Vigil', schema: GREETING },
+  handle: () => (req, res) => {
+    sendJson(res, JSON.stringify({ success: true, name: 'Vigil', version: 1, api: toAddress(req, '/api/v1') }));
+  },
+});
+
+const greetApi: Route<unknown> = { ...greet, path: '/api/v1', name: 'greetApi', docs: 'The same' };
+
+const getOpenApi = defineRoute({
+  method: 'GET',
+  path: '/api/v1/openapi.json',
+  name: 'openapi',
+  tag: 'service',
+  summary: 'This document',
+  docs: 'The API as an [OpenAPI](#machine-readable-documents) 3.1 document; needs no login',
+  auth: 'none',
+  limit: 'request',
+  answer: { description: 'The document', schema: ANY_OBJECT },
+  handle: ({ basePath, createOpenApi }: DocumentDeps) => sendDocument(() => createOpenApi(basePath)),
+});
+
+const getAsyncApi = defineRoute({
+  method: 'GET',
+  path: '/api/v1/asyncapi.json',
+  name: 'asyncapi',
+  tag: 'service',
+  summary: 'The AsyncAPI document of events and MQTT topics',
+  docs: 'Events and MQTT topics as an AsyncAPI 3.0 document; needs no login',
+  auth: 'none',
+  limit: 'request',
+  answer: { description: 'The document', schema: ANY_OBJECT },
+  handle: ({ basePath }: DocumentDeps) => sendDocument(() => createAsyncApi(basePath)),
+});
+
+const browse = defineRoute({
+  method: 'GET',
+  path: '/docs',
+  name: 'browse',
+  tag: 'service',
+  summary: 'Shows this document as a page on which you can try the API',
+  docs: 'Shows this API as a page on which you can try it; needs no login',
+  auth: 'none',
+  limit: 'request',
+  answer: { description: 'The page', content: { 'text/html': z.string() } },
+  moved: 'Redirects to the same path with a slash at the end',
+  handle: () => (req, res) => {
+    // The page has relative links, so its URL must end with a slash.
+    if (!/\/(?:\?|$)/.test(req.originalUrl)) res.redirect(308, 'docs/');
+    else sendPage(res, swaggerUi.generateHTML(undefined, PAGE));
+  },
+});
+
+/** They contain no stored data, so they need no login. */
+export const SERVICE_ROUTES = [greet, greetApi, getOpenApi, getAsyncApi, browse];
 
 /** Creates the document at the first request. */
 function sendDocument(create: () => object): RequestHandler {
@@ -33,12 +94,6 @@ function sendDocument(create: () => object): RequestHandler {
 }
 
 const PAGE = { swaggerUrl: '../api/v1/openapi.json', customSiteTitle: 'Vigil' };
-
-const browse: RequestHandler = (req, res) => {
-  // The page has relative links, so its URL must end with a slash.
-  if (!/\/(?:\?|$)/.test(req.originalUrl)) res.redirect(308, 'docs/');
-  else sendPage(res, swaggerUi.generateHTML(undefined, PAGE));
-};
 
 function sendPage(res: Response, html: string): void {
   setPageHeaders(res);
@@ -79,3 +134,10 @@ const FILES: ReadonlySet<string> = new Set([
 ]);
 
 const allowPageFiles: RequestHandler = (req, _res, next) => next(FILES.has(req.path) ? undefined : 'router');
+
+/** Answers requests for the files of the page, below `/docs`. */
+export function createPageFiles(): Router {
+  const router = Router();
+  router.use(protect, allowPageFiles, swaggerUi.serveFiles(undefined, PAGE));
+  return router;
+}

@@ -95,7 +95,7 @@ const SECRET = new Set(['users.password', 'users.disabled', 'tokens.expiresIn'])
 /** All schemas of the document by name. `XFields` describes the answers to requests with `only`. */
 export function createSchemas(): Record<string, Part> {
   const stores = [...STORES.values()].map(schemasOf);
-  return Object.assign({}, ...stores, schemasOfAdded(), PACKETS, ANSWERS, { Error: errorSchema() });
+  return Object.assign({}, ...stores, schemasOfAdded(), PACKETS, { Error: errorSchema() });
 }
 
 function schemasOf(store: Store): Record<string, Part> {
@@ -169,18 +169,6 @@ const PACKETS: Record<string, Part> = {
     },
     description: `A message of a device. All other fields are parameters. At most ${LIMITS.packetBytes} bytes`,
   },
-};
-
-const ANSWERS: Record<string, Part> = {
-  Greeting: allOf(schemaRef('Success'), {
-    type: 'object',
-    properties: {
-      name: { const: 'Vigil' },
-      version: { const: 1 },
-      api: { type: 'string', description: 'The path of the API' },
-    },
-    required: ['name', 'version', 'api'],
-  }),
 };
 
 function errorSchema(): Part {

@@ -91,7 +91,5 @@ export function logRequests(log: Logger, ended: (request: EndedRequest) => void)
 // The pattern of the route, not the path: metrics need a bounded number of label values.
 function routeOf({ req }: Response): string {
   const path: unknown = req.route?.path;
-  if (typeof path !== 'string') return 'none';
-  // The path of a route lacks the mount path of its router.
-  return /^\/api\/v1(?=\/|$)/i.test(req.originalUrl) && !path.startsWith('/api/v1') ? `/api/v1${path}` : path;
+  return typeof path === 'string' ? path : 'none';
 }

@@ -63,6 +63,8 @@ export interface Route<in Deps> {
   readonly body?: RouteBody;
   readonly answer: RouteAnswer;
   readonly errors?: readonly ErrorStatus[];
+  /** When it redirects (308), if it does. */
+  readonly moved?: string;
   /** Runs before the body is read. */
   readonly before?: (deps: Deps) => RequestHandler;
   readonly handle: (deps: Deps) => RequestHandler;

@@ -8,7 +8,7 @@ import { ERROR_KINDS } from '../../../src/core/errors.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { STORES, type Store } from '../../../src/core/stores.js';
 import { type AppDeps, createApp } from '../../../src/express.js';
-import { ROUTES } from '../../../src/openapi/operations.js';
+import { ROUTES } from '../../../src/openapi/all-routes.js';
 import { filesUnder, sourceFiles } from '../../support/docs/files.js';
 import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
 

@@ -1,0 +1,39 @@
+/** Every declared route: the router and the OpenAPI document are made of them. */
+import { ACCOUNT_ROUTES } from '../accounts/account-routes.js';
+import { AUTH_ROUTES } from '../accounts/auth-routes.js';
+import { PERMISSION_ROUTES } from '../accounts/permission-routes.js';
+import { COMMAND_ROUTES } from '../commands/routes.js';
+import { BUILT_IN_STORE_ROUTES, STORE_ROUTES } from '../entities/routes.js';
+import { PAST_EVENT_ROUTES } from '../history/past-event-routes.js';
+import { SERIES_ROUTES } from '../history/series-routes.js';
+import { TRACK_ROUTES } from '../history/track-routes.js';
+import { EVENT_ROUTES } from '../live/routes.js';
+import { PACKET_ROUTES } from '../packets/routes.js';
+import type { Route } from '../platform/http/route.js';
+import { WEBHOOK_ROUTES } from '../webhooks/routes.js';
+import { SERVICE_ROUTES } from './routes.js';
+
+/** The routes of features, in the order of docs/reference/http-api.md. The generic ones of stores come after them. */
+export const FEATURE_ROUTES = [
+  ...AUTH_ROUTES,
+  ...ACCOUNT_ROUTES,
+  ...EVENT_ROUTES,
+  ...PAST_EVENT_ROUTES,
+  ...SERIES_ROUTES,
+  ...PACKET_ROUTES,
+  ...TRACK_ROUTES,
+  ...COMMAND_ROUTES,
+  ...WEBHOOK_ROUTES,
+  ...PERMISSION_ROUTES,
+];
+
+/** Every route that answers. */
+export const ROUTES: readonly Route<never>[] = [...SERVICE_ROUTES, ...FEATURE_ROUTES, ...STORE_ROUTES];
+
+/** The routes as the OpenAPI document shows them: the generic ones also with the fields of each built-in store. */
+export const DOCUMENTED_ROUTES: readonly Route<never>[] = [
+  ...SERVICE_ROUTES,
+  ...FEATURE_ROUTES,
+  ...BUILT_IN_STORE_ROUTES,
+  ...STORE_ROUTES,
+];
