@@ -3,15 +3,18 @@
 import { render } from 'preact';
 import { App } from './shell/app.js';
 import { preloadPage } from './shell/routes.js';
+import { requestWithoutLogin } from './state/api.js';
 import { startClock } from './state/clock.js';
 import { toPath } from './state/location.js';
-import { restoreSession } from './state/session.js';
+import { mayHaveSession, restoreSession } from './state/session.js';
 import { loadTheme } from './state/theme.js';
 import { loadLanguage } from './text/language.js';
 
 async function start(): Promise<void> {
   loadTheme();
-  startClock();
+  startClock(() => {
+    if (mayHaveSession()) void requestWithoutLogin('GET /api/v1/auth', {}).catch(() => undefined);
+  });
   const session = restoreSession().catch(() => undefined);
   // Together, not one after the other. What fails here is loaded, and reported, where it is shown.
   void preloadPage(toPath(location.pathname)).catch(() => undefined);

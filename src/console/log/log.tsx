@@ -5,6 +5,7 @@ import { Icon } from '../parts/icon.js';
 import { Empty, notify } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
+import { serverNowMs } from '../state/clock.js';
 import { objects } from '../state/fleet.js';
 import { type LiveEvent, onEvent } from '../state/live.js';
 import { write } from '../state/write.js';
@@ -33,7 +34,7 @@ function toLine(event: LiveEvent): Line {
   const { _id, _ts, _oid, _gid, id: _own, ...rest } = data;
   return {
     key: ++lastKey,
-    atMs: Date.now(),
+    atMs: serverNowMs(),
     event,
     about,
     text: JSON.stringify(name === 'object-packet' ? rest : data),

@@ -7,7 +7,7 @@ import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { type Entity, type Json, list } from '../state/api.js';
-import { nowMs } from '../state/clock.js';
+import { nowMs, serverNowMs } from '../state/clock.js';
 import { type Fetched, useFetched } from '../state/fetched.js';
 import type { FleetObject } from '../state/fleet.js';
 import { interruptions, onEvent } from '../state/live.js';
@@ -96,7 +96,7 @@ function CommandItem({ command, model }: { command: Command; model: Model | unde
           {steps.map((step) => (
             <li key={step} class={times[step] ? `reached${BAD.has(step) ? ' bad' : ''}` : ''}>
               <span>{t(`command.${step}`)}</span>
-              <small>{times[step] ? formatMoment(times[step], Date.now()) : ''}</small>
+              <small>{times[step] ? formatMoment(times[step], serverNowMs()) : ''}</small>
             </li>
           ))}
         </ol>

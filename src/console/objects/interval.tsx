@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { parseQueryTime } from '../../core/time.js';
 import { useLocation } from '../state/location.js';
+import { serverNowMs } from '../state/clock.js';
 import { type TextKey, t } from '../text/language.js';
 
 export interface IntervalMs {
@@ -26,7 +27,7 @@ export function intervalOf(query: Record<string, string>, lastMs: number | undef
   const toMs = parseQueryTime(query.to ?? '', 'last');
   if (fromMs !== null && toMs !== null && fromMs < toMs) return { fromMs, toMs };
   // Whole minutes, so that the same page is not another one each time it is drawn.
-  const end = Math.ceil((lastMs ?? Date.now()) / MINUTE_MS) * MINUTE_MS;
+  const end = Math.ceil((lastMs ?? serverNowMs()) / MINUTE_MS) * MINUTE_MS;
   return { fromMs: end - 24 * HOUR_MS, toMs: end };
 }
 

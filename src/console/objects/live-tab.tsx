@@ -8,6 +8,7 @@ import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { Values } from '../parts/values.js';
 import { list } from '../state/api.js';
+import { serverNowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { interruptions } from '../state/live.js';
@@ -61,7 +62,7 @@ function Since({ packets }: { packets: readonly Packet[] }) {
   const presence = findPresence(packets, packets.length < LAST_PACKETS);
   if (presence === null) return null;
   const { isOnline, sinceMs, isAtLeast } = presence;
-  const since = t(isAtLeast ? 'live.sinceEarlier' : 'live.since', { moment: formatMoment(sinceMs, Date.now()) });
+  const since = t(isAtLeast ? 'live.sinceEarlier' : 'live.since', { moment: formatMoment(sinceMs, serverNowMs()) });
   return (
     <p class="quiet since">
       {t(isOnline ? 'state.online' : 'state.offline')} {since}
@@ -198,7 +199,7 @@ function LastPackets({ packets, values }: { packets: readonly Packet[]; values: 
               .reverse()
               .map((packet) => (
                 <tr key={packet._id}>
-                  <td>{formatMoment(packet.time, Date.now())}</td>
+                  <td>{formatMoment(packet.time, serverNowMs())}</td>
                   {parametersOf(packet).length === 0 && columns.length > 0 ? (
                     <td class="quiet" colSpan={columns.length}>
                       {t(packet.online ? 'state.online' : 'state.offline')}

@@ -1,6 +1,7 @@
 /** Draws one parameter over time; several charts on a page share pointer and zoom. The library is loaded with the first one. */
 import type { Signal } from '@preact/signals';
 import uPlot from 'uplot';
+import { serverNowMs } from '../state/clock.js';
 import { formatClock, formatDay, formatMoment, formatNumber } from '../text/language.js';
 import { formOnAxis } from '../text/numbers.js';
 import { type ChartData, findSingle } from './chart-data.js';
@@ -71,7 +72,7 @@ function readAt({ data, cursor: { idx } }: uPlot, unit: string): string {
   if (typeof timeS !== 'number' || typeof value !== 'number') return '';
   const isRange = typeof low === 'number' && typeof high === 'number' && low < high;
   const range = isRange ? ` (${formatNumber(low)} – ${formatNumber(high)})` : '';
-  return `${formatMoment(timeS * 1_000, Date.now())} · ${formatNumber(value)}${range} ${unit}`;
+  return `${formatMoment(timeS * 1_000, serverNowMs())} · ${formatNumber(value)}${range} ${unit}`;
 }
 
 function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.Options, 'series' | 'bands'> {

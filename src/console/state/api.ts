@@ -6,6 +6,7 @@ import { type PageSize, readPages } from '../../client/listing.js';
 import type { Query } from '../../client/query.js';
 import { createSend, type HttpAnswer, type HttpRequest, type RequestSettings } from '../../client/requests.js';
 import { createRouteRequest } from '../../client/routes.js';
+import { learnFromAnswer } from './clock.js';
 import { BASE } from './location.js';
 import { createTransport } from './transport.js';
 
@@ -29,7 +30,12 @@ const settings: RequestSettings = {
   timeoutMs: 30_000,
   retryMs: 400,
   tokens: { current: async () => null, renew: async () => false },
-  fetch: (...args) => fetch(...args),
+  fetch: async (...args) => {
+    const sentMs = Date.now();
+    const answer = await fetch(...args);
+    learnFromAnswer(answer.headers.get('date'), sentMs);
+    return answer;
+  },
   onRetry: ({ status }) => {
     isOffline.value = status === 0;
   },

@@ -1,6 +1,7 @@
 /** All objects that the user sees, with their states, kept current by live events. */
 import { batch, signal } from '@preact/signals';
 import { type Entity, type Json, list, listPages, request, VigilError } from './api.js';
+import { learnFromPacket } from './clock.js';
 import { forgetPlace, keepPlace } from './places.js';
 import { may } from './session.js';
 
@@ -166,6 +167,7 @@ function forget(id: string): boolean {
 
 export function applyPacket(packet: Packet & { _oid: string }): void {
   received++;
+  learnFromPacket(packet._ts);
   const object = objects.get(packet._oid);
   if (object !== undefined) {
     object.state = nextState(object.state, packet);
