@@ -1,9 +1,10 @@
 /** A field that finds an object by name or id: a combobox whose suggestions are the browser's own. */
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
+import { fold } from '../../core/fold.js';
 import { useFault } from '../parts/field-errors.js';
 import { Note } from '../parts/form.js';
-import { objectRevision, objects } from '../state/fleet.js';
+import { type FleetObject, objectRevision, objects } from '../state/fleet.js';
 import { t } from '../text/language.js';
 
 const MAX_SUGGESTIONS = 50;
@@ -18,13 +19,12 @@ export function ObjectField({ label, onChoose }: ObjectFieldProps) {
   const text = useSignal('');
   const { text: error, input: element, clear } = useFault<HTMLInputElement>('object');
   objectRevision.value;
-  const wanted = text.value.trim().toLowerCase();
-  const found = [...objects.values()].filter((object) => `${object.name}\n${object.id}`.toLowerCase().includes(wanted));
+  const wanted = fold(text.value.trim());
+  const found = [...objects.values()].filter((object) => fold(`${object.name}\n${object.id}`).includes(wanted));
   const input = (value: string): void => {
     clear();
     text.value = value;
-    const exact = [...objects.values()].filter((object) => object.id === value || object.name === value);
-    onChoose(exact.length === 1 ? (exact[0]?._id ?? null) : null);
+    onChoose(findNamed(value.trim())?._id ?? null);
   };
   return (
     <div class="field">
@@ -50,4 +50,14 @@ export function ObjectField({ label, onChoose }: ObjectFieldProps) {
       <Note id={`${id}-note`} error={error} />
     </div>
   );
+}
+
+/** The one object with this id or name; case and accents matter only where several have it without them. */
+function findNamed(text: string): FleetObject | undefined {
+  const all = [...objects.values()];
+  for (const form of [(name: string) => name, fold]) {
+    const found = all.filter(({ id, name }) => form(id) === form(text) || form(name) === form(text));
+    if (found.length > 0) return found.length === 1 ? found[0] : undefined;
+  }
+  return undefined;
 }

@@ -1,4 +1,5 @@
 /** Stores without a page of their own: labels, webhooks, and those that administrators add. */
+import { NotPermitted } from '../parts/notices.js';
 import { list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { may, user } from '../state/session.js';
@@ -17,7 +18,11 @@ export function Data({ store = 'labels' }: { store?: string }) {
     <div class="page">
       <h1>{t('nav.data')}</h1>
       <DataTabs store={store} />
-      <EntityPage key={store} kind={kindOf(store, schema)} />
+      {may('GET', `/${store}`) ? (
+        <EntityPage key={store} kind={kindOf(store, schema)} />
+      ) : (
+        <NotPermitted request={`GET /${store}/*`} />
+      )}
     </div>
   );
 }

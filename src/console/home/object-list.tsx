@@ -60,7 +60,7 @@ function ListHead() {
       <Narrow />
       <p class="side-count">
         <span>
-          {tn('list.count', visible.value.length)}
+          {countText(visible.value.length)}
           {packetsPerSecond.value > 0 && ` · ${tn('list.rate', packetsPerSecond.value)}`}
         </span>
         {may('POST', '/objects') && (
@@ -71,6 +71,13 @@ function ListHead() {
       </p>
     </div>
   );
+}
+
+/** While objects are loaded, nobody knows how many there are. */
+function countText(count: number): string {
+  if (loading.value === 'complete') return tn('list.count', count);
+  if (count > 0) return tn('list.soFar', count);
+  return loading.value === 'failed' ? '' : t('list.loading');
 }
 
 function Search() {
@@ -90,7 +97,7 @@ function Filters() {
           aria-pressed={filter.value === one}
           onClick={() => show({ show: one })}
         >
-          {t(`filter.${one}`)} <span>{formatNumber(counts.value[one])}</span>
+          {t(`filter.${one}`)} {loading.value === 'complete' && <span>{formatNumber(counts.value[one])}</span>}
         </button>
       ))}
     </fieldset>

@@ -1,5 +1,6 @@
 /** Which objects the list shows, in which order, and which one is selected. */
 import { computed, signal } from '@preact/signals';
+import { fold } from '../../core/fold.js';
 import { type FleetObject, loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { groupsBelow, namedOf } from '../state/references.js';
 
@@ -27,10 +28,10 @@ const keys = new WeakMap<FleetObject, { sort: string; search: string }>();
 function keyOf(object: FleetObject): { sort: string; search: string } {
   const known = keys.get(object);
   if (known !== undefined) return known;
-  const name = object.name.toLowerCase();
+  const name = fold(object.name);
   const key = {
     sort: name.replace(/\d+/g, (digits) => digits.padStart(10, '0')),
-    search: `${name}\n${object.id.toLowerCase()}`,
+    search: `${name}\n${fold(object.id)}`,
   };
   keys.set(object, key);
   return key;
@@ -68,7 +69,7 @@ export const isFiltered = computed(
 const texts = computed(() => inScope.value.map((object) => keyOf(object).search));
 
 const found = computed(() => {
-  const wanted = search.value.trim().toLowerCase();
+  const wanted = fold(search.value.trim());
   if (wanted === '') return inScope.value;
   const all = texts.value;
   return inScope.value.filter((_, index) => all[index]?.includes(wanted));

@@ -26,6 +26,8 @@ export interface Model {
 /** Models by `_id`; they are asked for by the objects that have them. */
 const models = signal<ReadonlyMap<string, Model>>(new Map());
 const asked = new Set<string>();
+/** Models that could not be loaded. */
+const missing = signal<ReadonlySet<string>>(new Set());
 
 /** The model of an object, as soon as it is known. */
 export function modelOf(objectId: string, modelId: string): Model | undefined {
@@ -36,16 +38,23 @@ export function modelOf(objectId: string, modelId: string): Model | undefined {
         // The document of the API describes arguments and actions only as objects.
         models.value = new Map([...models.value, [modelId, model as unknown as Model]]);
       })
-      .catch(() => asked.delete(modelId));
+      .catch(() => {
+        asked.delete(modelId);
+        if (!missing.peek().has(modelId)) missing.value = new Set([...missing.peek(), modelId]);
+      });
   }
   return models.value.get(modelId);
 }
+
+/** False as well for a model that could not be loaded. */
+export const isModelLoading = (modelId: string): boolean => !models.value.has(modelId) && !missing.value.has(modelId);
 
 /** The same, without asking for it. */
 export const knownModel = (modelId: string): Model | undefined => models.value.get(modelId);
 
 export function forgetModels(): void {
   asked.clear();
+  missing.value = new Set();
   models.value = new Map();
 }
 

@@ -1,7 +1,7 @@
 /** Sends commands to an object, and shows what becomes of them. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type Model, modelOf } from '../home/values.js';
+import { isModelLoading, type Model, modelOf } from '../home/values.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
@@ -11,9 +11,8 @@ import { nowMs, serverNowMs } from '../state/clock.js';
 import { type Fetched, useFetched } from '../state/fetched.js';
 import type { FleetObject } from '../state/fleet.js';
 import { interruptions, onEvent } from '../state/live.js';
-import { may } from '../state/session.js';
 import { formatMoment, t } from '../text/language.js';
-import { namedIn, SendCommand } from './send-command.js';
+import { maySend, namedIn, SendCommand } from './send-command.js';
 
 interface Command extends Entity {
   readonly command: string;
@@ -35,11 +34,7 @@ export function CommandsTab({ object }: { object: FleetObject }) {
   const model = modelOf(object._id, object.model);
   return (
     <>
-      {may('POST', `/objects/${object._id}/commands/any`) ? (
-        <SendCommand object={object} model={model} onSent={() => void journal.reload()} />
-      ) : (
-        <p class="hint">{t('commands.notPermitted')}</p>
-      )}
+      <SendPart object={object} model={model} onSent={() => void journal.reload()} />
       <Section title={t('commands.journal')}>
         <Problem error={journal.error.value} />
         {journal.data.value === null && !journal.error.value && <Skeleton rows={3} />}
@@ -53,6 +48,17 @@ export function CommandsTab({ object }: { object: FleetObject }) {
     </>
   );
 }
+
+/** Not before the model is known: it says which commands there are. */
+function SendPart({ object, model, onSent }: Parameters<typeof SendCommand>[0]) {
+  if (isModelLoading(object.model)) return <Skeleton rows={2} />;
+  if (!maySendAny(object._id, model)) return <p class="hint">{t('commands.notPermitted')}</p>;
+  return <SendCommand {...{ object, model, onSent }} />;
+}
+
+/** Whether any command that the model declares is permitted; without a declaration, whether every name is. */
+const maySendAny = (objectId: string, model: Model | undefined): boolean =>
+  maySend(objectId, 'any') || (model?._actions ?? []).some(({ id }) => maySend(objectId, id));
 
 /** The newest commands. Events report their beginning and end; the steps in between are polled while a command is open. */
 function useJournal(id: string): Fetched<Command[]> {

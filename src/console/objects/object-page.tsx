@@ -5,7 +5,7 @@ import { isOnline } from '../home/selection.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
-import { Empty, Skeleton } from '../parts/notices.js';
+import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
 import { VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
@@ -15,11 +15,12 @@ import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { TAB_PARTS, TABS, type Tab, toTab } from './object-tabs.js';
 
-/** What the user's role never permits is not there. */
-function isShown(tab: Tab, id: string): boolean {
-  if (tab === 'history') return may('GET', `/objects/${id}/packets`);
-  if (tab === 'commands') return may('GET', `/objects/${id}/commands`) || may('POST', `/objects/${id}/commands/any`);
-  return true;
+/** A request without which the tab has nothing to show, if the user's role does not permit it; null otherwise. */
+function lackingFor(tab: Tab, id: string): string | null {
+  const isReadable = (part: string): boolean => may('GET', `/objects/${id}/${part}`);
+  if (tab === 'history' && !isReadable('packets')) return 'GET /objects/*/packets';
+  if (tab !== 'commands' || isReadable('commands') || may('POST', `/objects/${id}/commands/any`)) return null;
+  return 'GET /objects/*/commands';
 }
 
 export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: string }) {
@@ -36,7 +37,8 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
       return <Empty icon="box" title={t('object.notFound')} />;
     return <div class="page">{error.value ? <Problem error={error.value} /> : <Skeleton rows={4} />}</div>;
   }
-  const shown = isShown(toTab(tab), known._id) ? toTab(tab) : 'live';
+  const shown = toTab(tab);
+  const lacking = lackingFor(shown, known._id);
   const Part = TAB_PARTS[shown];
   return (
     <div class="page">
@@ -44,12 +46,12 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
       <Tabs
         label={known.name}
         path={`/objects/${id}/${shown}`}
-        tabs={TABS.filter((one) => isShown(one, known._id)).map((one) => ({
+        tabs={TABS.filter((one) => lackingFor(one, known._id) === null).map((one) => ({
           path: `/objects/${id}/${one}`,
           text: t(`tab.${one}`),
         }))}
       />
-      <Part object={known} key={known._id} />
+      {lacking === null ? <Part object={known} key={known._id} /> : <NotPermitted request={lacking} />}
     </div>
   );
 }

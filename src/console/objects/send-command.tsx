@@ -7,6 +7,7 @@ import { Field, Form, Select, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { type Json, request } from '../state/api.js';
 import type { FleetObject } from '../state/fleet.js';
+import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 
@@ -15,6 +16,10 @@ interface SendProps {
   readonly model: Model | undefined;
   readonly onSent: () => void;
 }
+
+/** Whether the user may send this command. */
+export const maySend = (objectId: string, command: string): boolean =>
+  may('POST', `/objects/${objectId}/commands/${encodeURIComponent(command)}`);
 
 type Named = Pick<Action, 'id' | 'name'>;
 
@@ -25,13 +30,14 @@ interface Wanted {
 
 export function SendCommand({ object, model, onSent }: SendProps) {
   const wanted = useSignal<Wanted | null>(null);
-  const actions = model?._actions ?? [];
+  const declared = model?._actions ?? [];
+  const actions = declared.filter(({ id }) => maySend(object._id, id));
   return (
     <Section title={t('commands.send')}>
-      {actions.length > 0 ? (
+      {declared.length > 0 ? (
         <DeclaredCommand actions={actions} onWant={write(wanted)} />
       ) : (
-        <FreeCommand onWant={write(wanted)} />
+        <FreeCommand isDeclared={model !== undefined} onWant={write(wanted)} />
       )}
       {wanted.value && (
         <ConfirmCommand {...{ object, model, onSent }} wanted={wanted.value} onClose={() => write(wanted)(null)} />
@@ -58,8 +64,9 @@ const toText = (value: unknown): string => (typeof value === 'string' ? value : 
 const CHOICES = ['true', 'false'] as const;
 
 function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWant: (wanted: Wanted) => void }) {
-  const chosen = useSignal(actions[0]?.id ?? '');
-  const action = actions.find(({ id }) => id === chosen.value) ?? actions[0];
+  // None of them at first: the first one may stop a machine.
+  const chosen = useSignal('');
+  const action = actions.find(({ id }) => id === chosen.value);
   const values = useSignal<Readonly<Record<string, string>>>({});
   const work = useWork();
   const declared = action?.params ?? {};
@@ -67,6 +74,7 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
   const textOf = (name: string): string => values.value[name] ?? toText(declared[name]);
   const paramOf = (name: string): unknown => toParam(textOf(name), declared[name]);
   const submit = async (): Promise<void> => {
+    if (action === undefined) throw new FieldError('command', t('commands.choose'));
     const wrong = names.find((name) => typeof declared[name] === 'number' && typeof paramOf(name) !== 'number');
     if (wrong !== undefined) throw new FieldError(wrong, t('commands.notNumber'));
     onWant({ command: chosen.value, params: Object.fromEntries(names.map((name) => [name, paramOf(name)])) });
@@ -74,9 +82,10 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
   return (
     <Form work={work} submit={t('commands.next')} onSubmit={submit}>
       <Select
+        name="command"
         label={t('commands.command')}
         value={chosen.value}
-        options={actions.map(({ id, name }) => [id, name || id])}
+        options={[['', '–'], ...actions.map(({ id, name }) => [id, name || id] as const)]}
         onChange={(id) => {
           chosen.value = id;
           values.value = {};
@@ -96,7 +105,13 @@ function DeclaredCommand({ actions, onWant }: { actions: readonly Action[]; onWa
   );
 }
 
-function FreeCommand({ onWant }: { onWant: (wanted: Wanted) => void }) {
+interface FreeCommandProps {
+  /** Whether the model is known, and says so. */
+  readonly isDeclared: boolean;
+  readonly onWant: (wanted: Wanted) => void;
+}
+
+function FreeCommand({ isDeclared, onWant }: FreeCommandProps) {
   const command = useSignal('');
   const params = useSignal('{}');
   const work = useWork();
@@ -109,7 +124,8 @@ function FreeCommand({ onWant }: { onWant: (wanted: Wanted) => void }) {
   return (
     <Form work={work} submit={t('commands.next')} onSubmit={submit}>
       <Field
-        {...{ label: t('commands.command'), hint: t('commands.hint'), value: command.value, required: true }}
+        {...{ label: t('commands.command'), hint: isDeclared ? t('commands.hint') : undefined }}
+        {...{ value: command.value, required: true }}
         onInput={write(command)}
       />
       <Field

@@ -1,5 +1,6 @@
 /** With whom an object is shared. */
 import { useSignal } from '@preact/signals';
+import { FieldError } from '../parts/field-errors.js';
 import { Form, Problem, Select, useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { type Entity, list, request } from '../state/api.js';
@@ -26,8 +27,10 @@ export function Sharing({ objectId }: { objectId: string }) {
   const others = users.filter(({ _id }) => !access.includes(_id));
   const nameOf = (id: string): string => users.find(({ _id }) => _id === id)?.login ?? id;
   const share = async (): Promise<void> => {
-    const user = chosen.value || (others[0]?._id ?? '');
-    await request('POST /api/v1/objects/{id}/access', { path: { id: objectId }, body: { user } });
+    if (chosen.value === '') throw new FieldError('user', t('sharing.choose'));
+    const body = { user: chosen.value };
+    await request('POST /api/v1/objects/{id}/access', { path: { id: objectId }, body });
+    chosen.value = '';
     await reload();
   };
   const unshare = async (id: string): Promise<void> => {
@@ -41,9 +44,10 @@ export function Sharing({ objectId }: { objectId: string }) {
       {others.length > 0 && (
         <Form work={work} submit={t('sharing.share')} onSubmit={share}>
           <Select
+            name="user"
             label={t('sharing.user')}
-            value={chosen.value || (others[0]?._id ?? '')}
-            options={others.map(({ _id, login, name }) => [_id, name && name !== login ? `${name} (${login})` : login])}
+            value={chosen.value}
+            options={[['', '–'], ...others.map((user) => [user._id, titleOf(user)] as const)]}
             onChange={write(chosen)}
           />
         </Form>
@@ -51,6 +55,8 @@ export function Sharing({ objectId }: { objectId: string }) {
     </Section>
   );
 }
+
+const titleOf = ({ login, name }: SharedUser): string => (name && name !== login ? `${name} (${login})` : login);
 
 function SharedWith({ names, onEnd }: { names: readonly [string, string][]; onEnd: (id: string) => void }) {
   return (

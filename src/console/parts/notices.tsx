@@ -1,6 +1,7 @@
 /** Short messages at the edge of the window, also read aloud; empty states; placeholders while something loads. */
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { t } from '../text/language.js';
 import { Icon, type IconName } from './icon.js';
 
 const SHOWN_MS = 4_000;
@@ -41,6 +42,16 @@ export function Empty({ icon, title, children }: EmptyProps) {
     </div>
   );
 }
+
+/** Says that the user's role lacks the permission for this page, and which one. `request` is written as roles have it. */
+export const NotPermitted = ({ request }: { request: string }) => (
+  <Empty icon="shield" title={t('error.forbidden')}>
+    <p class="quiet">{t('error.needs')}</p>
+    <p>
+      <code>{request}</code>
+    </p>
+  </Empty>
+);
 
 export function Skeleton({ rows }: { rows: number }) {
   return (

@@ -6,6 +6,7 @@ export const ENGLISH_PAGES = {
   'command.failed': 'Failed',
   'command.queued': 'Queued',
   'command.sent': 'Sent',
+  'commands.choose': 'Choose a command.',
   'commands.command': 'Command',
   'commands.confirm': 'Send “{command}” to {name}?',
   'commands.hint': 'The model declares no commands: any name is accepted.',
@@ -22,7 +23,8 @@ export const ENGLISH_PAGES = {
   'commands.sendNow': 'Send command',
   'connect.way': 'Way to connect',
   'history.charts': 'Charts',
-  'history.cut': 'The route and the replay show the newest {count} packets of the interval.',
+  'history.cut': 'Only parameters of the newest {count} packets of the interval can be chosen.',
+  'history.cutRoute': 'The route and the replay show the newest {count} packets of the interval.',
   'history.noNumbers':
     'The packets of this interval contain no numbers to chart. The export contains all their values.',
   'history.empty': 'No packets in this interval',
@@ -104,6 +106,7 @@ export const ENGLISH_PAGES = {
   'settings.offlineAfter': 'Offline after',
   'settings.offlineAfterHint':
     'How long the device may be silent, such as “10 min”. Empty: an object whose device sends over HTTP stays online.',
+  'settings.offlineAfterSet': 'The object now counts as offline after {duration} of silence.',
   'settings.once': 'Copy it now. It is not shown again.',
   'settings.readOnly': 'Your role does not permit changing this object.',
   'settings.removeAbout': 'Removes the object and its history. This cannot be undone.',
@@ -112,6 +115,7 @@ export const ENGLISH_PAGES = {
   'sharing.end': 'Stop sharing',
   'sharing.share': 'Share',
   'sharing.title': 'Shared with',
+  'sharing.choose': 'Choose a user.',
   'tokens.about': 'Programs and devices use a token instead of your password.',
   'tokens.allRights': 'Everything that you may do',
   'tokens.chooseObject': 'Choose an object from the list.',

@@ -89,11 +89,64 @@ test('asks for the object of a token only while it is for a device', async () =>
   await page.getByText('Expected a method and a path in each line').waitFor();
 });
 
+test.each([
+  ['by its name in small letters', 'zürich van'],
+  ['by its name without accents', 'ZURICH VAN'],
+  ['by its id in capitals', 'VAN-ZH'],
+  ['by its name between blanks', '  Zürich Van '],
+])('finds the object of a new token %s', async (about, text) => {
+  for (const [id, name] of [
+    ['van-zh', 'Zürich Van'],
+    ['van-2', 'Twin'],
+    ['VAN-2', 'twin'],
+  ] as const)
+    await service.admin('POST', 'objects', { id, name });
+  const page = await browser.openAs('/account/tokens');
+  await page.getByRole('button', { name: 'New token' }).click();
+  await page.getByRole('radio', { name: 'One device' }).check();
+  await page.getByLabel('Name').fill(about);
+  const object = page.getByLabel('Object', { exact: true });
+  // Two objects differ in case alone.
+  await object.fill('Van-2');
+  await page.getByRole('button', { name: 'Create token' }).click();
+  await page.getByText('Choose an object from the list.').waitFor();
+  await object.fill(text);
+  await page.getByRole('button', { name: 'Create token' }).click();
+  await page.getByRole('button', { name: 'I have stored it' }).waitFor();
+  const { body: tokens } = await service.admin('GET', 'account/tokens');
+  const made = (tokens as { name: string; scopes: string[] }[]).find(({ name }) => name === about);
+  expect(made?.scopes).toContain('POST /objects/van-zh/packets');
+});
+
+test('chooses neither a command nor a user before somebody does', async () => {
+  const children = [
+    { type: 'action', id: 'stop', name: 'Stop the press' },
+    { type: 'action', id: 'light', name: 'Switch the light', params: { on: true } },
+  ];
+  const { body: model } = await service.admin('POST', 'models', { name: 'Press', data: { children } });
+  const { body: object } = await service.admin('POST', 'objects', { id: 'press', name: 'Press', model: model._id });
+  await createUser(service, 'viewer');
+  const page = await browser.openAs(`/objects/${object._id}/commands`);
+  const command = page.getByLabel('Command', { exact: true });
+  await command.locator('option', { hasText: 'Stop the press' }).waitFor({ state: 'attached' });
+  expect(await command.inputValue()).toBe('');
+  await page.getByRole('button', { name: 'Send …' }).click();
+  await page.getByText('Choose a command.').waitFor();
+  expect([await hasFocus(command), await page.getByRole('dialog').count()]).toEqual([true, 0]);
+  await page.goto(`${service.url}/objects/${object._id}/settings`);
+  await page.getByRole('button', { name: 'Share', exact: true }).click();
+  await page.getByText('Choose a user.').waitFor();
+  const { body } = await service.admin('GET', 'objects/press');
+  expect(body.access).toEqual([]);
+  expect((await service.admin('GET', 'objects/press/commands')).body).toEqual([]);
+});
+
 test('asks for a number, then names the command as the model does and says that the device is offline', async () => {
   const children = [{ type: 'action', id: 'limit', name: 'Limit the speed', params: { speed: 5 } }];
   const { body: model } = await service.admin('POST', 'models', { name: 'Limited', data: { children } });
   const { body: object } = await service.admin('POST', 'objects', { id: 'limited', name: 'Limited', model: model._id });
   const page = await browser.openAs(`/objects/${object._id}/commands`);
+  await page.getByLabel('Command', { exact: true }).selectOption('Limit the speed');
   const speed = page.getByLabel('speed');
   await speed.fill('');
   await page.getByRole('button', { name: 'Send …' }).click();
@@ -143,6 +196,7 @@ test('sends parameters of a command with the types that the model declares', asy
   const { body: model } = await service.admin('POST', 'models', { name: 'Typed', data: { children } });
   const { body: object } = await service.admin('POST', 'objects', { id: 'typed', name: 'Typed', model: model._id });
   const page = await browser.openAs(`/objects/${object._id}/commands`);
+  await page.getByLabel('Command', { exact: true }).selectOption('Start engine');
   await page.getByLabel('code').fill('42');
   await page.getByLabel('speed').fill('6');
   await page.getByLabel('any').fill('8');

@@ -1,6 +1,7 @@
 /** The first page: what narrows its list and its map is in its address. */
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
@@ -34,6 +35,32 @@ async function expectRows(page: Page, names: readonly string[]): Promise<void> {
   const rows = page.locator('.row-name');
   await until(async () => (await rows.allTextContents()).join() === names.join(), `the rows ${names.join()}`);
 }
+
+test('says nothing of the number of objects until they are loaded', async () => {
+  const page = await browser.openAs('/account/profile');
+  const [held, release] = createDeferred<void>();
+  await page.route(/\/api\/v1\/objects\?/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${service.url}/welcome`);
+  await page.getByRole('heading', { name: 'Add an object' }).waitFor();
+  await page.goto(service.url);
+  await page.getByText('Loading objects').waitFor();
+  expect(await page.locator('.side-head').textContent()).not.toMatch(/\d/);
+  release();
+  await page.getByText('3 objects', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'All 3' }).waitFor();
+});
+
+test('says nothing of the number of objects when they cannot be loaded', async () => {
+  const page = await browser.openAs('/account/profile');
+  browser.expectErrors(/500/);
+  await page.route(/\/api\/v1\/objects\?/, (route) => route.fulfill({ status: 500, json: { success: false } }));
+  await page.goto(service.url);
+  await page.getByRole('button', { name: 'Try again' }).waitFor();
+  expect(await page.locator('.side-head').textContent()).not.toMatch(/\d|Loading/);
+});
 
 test('narrows to a group with all groups below it, to a model and to a label', async () => {
   const page = await browser.openAs('/');

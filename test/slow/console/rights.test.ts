@@ -1,4 +1,5 @@
 /** What a user may do: what the console explains of it, and what it leaves out. */
+import { randomBytes } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
@@ -6,6 +7,13 @@ import { useService } from '../../support/fixture.js';
 
 const service = useService();
 const browser = useBrowser(service);
+
+/** A user whose role permits only these requests. */
+async function createUserWith(credentials: readonly string[]): Promise<{ login: string; password: string }> {
+  const name = `role-${randomBytes(4).toString('hex')}`;
+  await service.admin('POST', 'roles', { name, credentials });
+  return createUser(service, name);
+}
 
 test('explains which line of the role permits a request, and why the user sees the object', async () => {
   await service.admin('POST', 'objects', { id: 'asked', name: 'Asked about' });
@@ -47,4 +55,40 @@ test('shows a viewer nothing that writes', async () => {
   };
   expect(await shown('settings')).not.toMatch(/Save|Remove|Share/);
   expect(await shown('commands')).not.toContain('Send');
+});
+
+test.each([
+  ['/access/users', 'GET /users'],
+  ['/access/audit', '* /audit'],
+  ['/access/rights', 'GET /users/*/permissions'],
+  ['/objects/lacked/history', 'GET /objects/*/packets'],
+  ['/objects/lacked/commands', 'GET /objects/*/commands'],
+  ['/geofences', 'GET /geofences/*'],
+  ['/models', 'GET /models/*'],
+  ['/data/handlers', 'GET /handlers/*'],
+])('says at %s which permission the role lacks', async (path, line) => {
+  const credentials = ['GET /objects', 'GET /objects/:id', 'GET /groups'];
+  if (path.startsWith('/objects')) await service.admin('POST', 'objects', { id: 'lacked', name: 'Lacked' });
+  const page = await browser.openAs(path, await createUserWith(credentials));
+  await page.getByText('You do not have permission to do this.').waitFor();
+  await page.locator('main code', { hasText: line }).waitFor();
+  expect(new URL(page.url()).pathname).toBe(path);
+});
+
+test('says in the log that the role lacks the permission to read objects', async () => {
+  const page = await browser.openAs('/log', await createUserWith(['GET /models/*']));
+  await page.locator('main code', { hasText: 'GET /objects/*' }).waitFor();
+});
+
+test('offers the commands that the role permits, and no others', async () => {
+  const children = ['lock', 'stop'].map((id) => ({ type: 'action', id, name: id }));
+  const { body: model } = await service.admin('POST', 'models', { name: 'Door', data: { children } });
+  const { body: object } = await service.admin('POST', 'objects', { id: 'door', name: 'Door', model: model._id });
+  const page = await browser.openAs(
+    `/objects/${object._id}/commands`,
+    await createUserWith(['GET /*', 'POST /objects/:id/commands/lock']),
+  );
+  const command = page.getByLabel('Command', { exact: true });
+  await command.locator('option', { hasText: 'lock' }).waitFor({ state: 'attached' });
+  expect(await command.locator('option').allTextContents()).toEqual(['–', 'lock']);
 });
