@@ -1,13 +1,16 @@
 /** Packets and events of everything that the user sees, as they happen. */
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { fold } from '../../core/fold.js';
+import { copyText } from '../parts/copy-text.js';
 import { Icon } from '../parts/icon.js';
-import { Empty, notify } from '../parts/notices.js';
+import { Empty, NotPermitted, notify } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
 import { serverNowMs } from '../state/clock.js';
 import { objects } from '../state/fleet.js';
 import { type LiveEvent, onEvent } from '../state/live.js';
+import { pages } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatTime, t } from '../text/language.js';
 
@@ -47,10 +50,10 @@ interface LogFilter {
 }
 
 function filterLines(lines: readonly Line[], { search, kind }: LogFilter): readonly Line[] {
-  const wanted = search.value.trim().toLowerCase();
+  const wanted = fold(search.value.trim());
   return lines.filter(({ event, about, text }) => {
     if (kind.value !== 'all' && (kind.value === 'packets') !== (event.name === 'object-packet')) return false;
-    return wanted === '' || `${about}\n${event.name}\n${text}`.toLowerCase().includes(wanted);
+    return wanted === '' || fold(`${about}\n${event.name}\n${text}`).includes(wanted);
   });
 }
 
@@ -82,9 +85,9 @@ export function Log() {
           {t('log.clear')}
         </button>
       </header>
-      {shown.length === 0 ? (
-        <Empty icon="activity" title={t('log.empty')} />
-      ) : (
+      {!pages.value.objects && <NotPermitted request="GET /objects/*" />}
+      {pages.value.objects && shown.length === 0 && <Empty icon="activity" title={t('log.empty')} />}
+      {shown.length > 0 && (
         <VirtualList
           {...{ count: shown.length, rowPx: ROW_PX, label: t('nav.log') }}
           renderRow={(index) => <LogRow key={shown[index]?.key} line={shown[index] as Line} />}
@@ -141,15 +144,19 @@ function useLines(filter: LogFilter) {
 }
 
 function LogRow({ line: { atMs, event, about, text } }: { line: Line }) {
-  const copy = (): void =>
-    void navigator.clipboard?.writeText(JSON.stringify(event.data, null, 2)).then(() => notify(t('action.copied')));
+  const shown = useRef<HTMLElement>(null);
+  const copy = async (): Promise<void> => {
+    if (shown.current === null || !(await copyText(JSON.stringify(event.data, null, 2), shown.current))) return;
+    getSelection()?.removeAllRanges();
+    notify(t('action.copied'));
+  };
   return (
     <li class="log-row">
       <time>{formatTime(atMs)}</time>
       <span class={`tag ${event.name === 'object-packet' ? '' : 'good'}`}>{event.name.replace('object-', '')}</span>
       <strong>{about}</strong>
-      <code>{text}</code>
-      <button type="button" class="icon-button" aria-label={t('log.copy', { name: about })} onClick={copy}>
+      <code ref={shown}>{text}</code>
+      <button type="button" class="icon-button" aria-label={t('log.copy', { name: about })} onClick={() => void copy()}>
         <Icon name="copy" size={16} />
       </button>
     </li>

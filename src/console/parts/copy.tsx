@@ -2,20 +2,10 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { t } from '../text/language.js';
+import { copyText } from './copy-text.js';
 import { Icon } from './icon.js';
 
 const SHOWN_MS = 2_000;
-
-/** Browsers have a clipboard only over TLS and for their own machine; elsewhere the text is selected and copied the old way. */
-async function copyText(text: string, element: HTMLElement): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    getSelection()?.selectAllChildren(element);
-    return document.execCommand('copy');
-  }
-}
 
 export function CopyBox({ text, label }: { text: string; label: string }) {
   const shown = useRef<HTMLElement>(null);
