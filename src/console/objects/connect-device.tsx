@@ -3,12 +3,14 @@ import { useSignal } from '@preact/signals';
 import { deviceScopes, mayMakeToken } from '../account/token-scopes.js';
 import { CopyBox } from '../parts/copy.js';
 import { Problem, useWork } from '../parts/form.js';
+import { notify } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { request } from '../state/api.js';
 import type { FleetObject } from '../state/fleet.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { Snippets } from '../welcome/snippets.js';
+import { ensureOfflineAfter, OFFLINE_AFTER } from './offline-after.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const PASSWORD_BYTES = 18;
@@ -21,22 +23,35 @@ function createPassword(): string {
     .replaceAll('/', '_');
 }
 
-export function ConnectDevice({ object }: { object: FleetObject }) {
+interface ConnectDeviceProps {
+  readonly object: FleetObject;
+  /** Called when the object has got another `offlineAfter`. */
+  readonly onConnect: () => void;
+}
+
+export function ConnectDevice({ object, onConnect }: ConnectDeviceProps) {
   const token = useSignal<string | null>(null);
   const password = useSignal<string | null>(null);
   const work = useWork();
   const scopes = deviceScopes([object.id, object._id]);
+  const path = `/objects/${object._id}`;
+  const ensure = async (): Promise<void> => {
+    if (!may('PATCH', path) || !(await ensureOfflineAfter(object._id))) return;
+    notify(t('settings.offlineAfterSet', { duration: OFFLINE_AFTER }));
+    onConnect();
+  };
   const makeToken = async (): Promise<void> => {
     const wanted = { name: object.name, scopes, expiresIn: YEAR_MS };
     token.value = (await request('POST /api/v1/account/tokens', { body: wanted })).token;
+    await ensure();
   };
   const makePassword = async (): Promise<void> => {
     const made = createPassword();
     const body = { config: { auth: { username: 'device', password: made } } };
     await request('PATCH /api/v1/objects/{id}', { path: { id: object._id }, body });
     password.value = made;
+    await ensure();
   };
-  const path = `/objects/${object._id}`;
   const mayToken = mayMakeToken(scopes);
   return (
     <Section title={t('object.connect')} about={t('settings.connectAbout')}>

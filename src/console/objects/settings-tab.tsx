@@ -18,11 +18,12 @@ import { Sharing } from './sharing.js';
 
 export function SettingsTab({ object }: { object: FleetObject }) {
   const path = `/objects/${object._id}`;
+  const connections = useSignal(0);
   return (
     <>
       {may('PATCH', path) ? <Fields object={object} /> : <p class="hint">{t('settings.readOnly')}</p>}
-      {may('PATCH', path) && <OfflineAfter objectId={object._id} />}
-      <ConnectDevice object={object} />
+      {may('PATCH', path) && <OfflineAfter objectId={object._id} revision={connections.value} />}
+      <ConnectDevice object={object} onConnect={() => write(connections)(connections.peek() + 1)} />
       {may('POST', `${path}/access`) && may('GET', '/users') && <Sharing objectId={object._id} />}
       {may('DELETE', path) && <Removal object={object} />}
     </>

@@ -3,6 +3,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { deviceScopes } from '../account/token-scopes.js';
+import { OFFLINE_AFTER, OfflineAfterField } from '../objects/offline-after.js';
 import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty } from '../parts/notices.js';
@@ -44,7 +45,7 @@ export function Welcome() {
   return (
     <div class="page narrow">
       <Running madeId={made.value?.object._id} />
-      <h1>{t(others > 0 ? 'welcome.title' : 'welcome.first')}</h1>
+      <h1>{t(loading.value === 'complete' && others === 0 ? 'welcome.first' : 'welcome.title')}</h1>
       <ol class="steps">
         <li>{made.value ? <Done name={made.value.object.name} /> : <NewObject onMade={write(made)} />}</li>
         <li>{made.value ? <Connect made={made.value} /> : <h2 class="quiet">{t('welcome.connect')}</h2>}</li>
@@ -88,6 +89,7 @@ function proposeId(): string {
 function NewObject({ onMade }: { onMade: (made: Made) => void }) {
   const id = useSignal(proposeId());
   const name = useSignal('');
+  const offlineAfter = useSignal(OFFLINE_AFTER);
   const groups = ownGroups();
   const group = useSignal<string | null>(null);
   const work = useWork();
@@ -97,7 +99,8 @@ function NewObject({ onMade }: { onMade: (made: Made) => void }) {
     if (id.value === proposed.current) id.value = proposed.current = proposeId();
   }, [loading.value]);
   const create = async (): Promise<void> => {
-    const wanted = { id: id.value.trim(), name: name.value.trim() || id.value.trim() };
+    const config = offlineAfter.value.trim() === '' ? {} : { config: { offlineAfter: offlineAfter.value.trim() } };
+    const wanted = { id: id.value.trim(), name: name.value.trim() || id.value.trim(), ...config };
     const inGroup = group.value === null ? wanted : { ...wanted, group: group.value };
     const object = (await request('POST /api/v1/objects', { body: inGroup })) as FleetObject;
     addObject(object);
@@ -119,6 +122,7 @@ function NewObject({ onMade }: { onMade: (made: Made) => void }) {
           {...{ name: 'id', label: t('welcome.id'), hint: t('welcome.idHint'), value: id.value, required: true }}
           onInput={write(id)}
         />
+        <OfflineAfterField value={offlineAfter.value} onInput={write(offlineAfter)} />
         {groups.length > 1 && (
           <Select
             label={t('entity.group')}

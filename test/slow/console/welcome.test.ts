@@ -84,3 +84,34 @@ test('creates an object in a group below the own one', async () => {
   await create(page, 'grouped');
   expect((await service.admin('GET', 'objects/grouped')).body.group).toBe(group._id);
 });
+
+test('shows an object as online only until its device has been silent for as long as its form says', async () => {
+  const page = await browser.openAs('/welcome');
+  await page.getByLabel('Offline after').fill('1 s');
+  await create(page, 'silent');
+  expect((await service.admin('GET', 'objects/silent')).body.config).toEqual({ offlineAfter: '1 s' });
+  await page.goto(`${service.url}/?search=silent`);
+  await page.locator('.row', { hasText: 'silent' }).waitFor();
+  const turnsOnline = page.locator('.row .dot.online').waitFor();
+  await service.admin('POST', 'objects/silent/packets', { level: 1 });
+  await turnsOnline;
+  await page.locator('.row .dot.offline').waitFor();
+});
+
+test.each([
+  ['New token', undefined, '10 min'],
+  ['New MQTT password', undefined, '10 min'],
+  ['New token', '2 h', '2 h'],
+  ['New MQTT password', null, null],
+])('sets after which silence an object is offline with a %s, if it was %s before', async (button, before, after) => {
+  const id = `silent-${button}-${before}`.toLowerCase().replaceAll(' ', '-');
+  const config = before === undefined ? {} : { config: { offlineAfter: before } };
+  const { body: object } = await service.admin('POST', 'objects', { id, name: id, ...config });
+  const page = await browser.openAs(`/objects/${object._id}/settings`);
+  const field = page.getByLabel('Offline after');
+  await field.waitFor();
+  await page.getByRole('button', { name: button }).click();
+  await page.getByText('Copy it now.').waitFor();
+  await until(async () => (await field.inputValue()) === (after ?? ''), `${after} in the form`);
+  expect((await service.admin('GET', `objects/${id}`)).body.config?.offlineAfter ?? null).toBe(after);
+});
