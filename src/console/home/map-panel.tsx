@@ -8,8 +8,10 @@ import { type MapState, NoMap, useMap } from '../parts/map-view.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isDark } from '../state/theme.js';
+import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
+import { Choice, type Several } from './choice.js';
 import { isFiltered, place, search, selectedId, visible } from './selection.js';
 
 const SEARCH_RESTS_MS = 400;
@@ -18,6 +20,7 @@ export function MapPanel() {
   const show = useShow();
   const showRef = useRef(show);
   showRef.current = show;
+  const several = useSignal<Several | null>(null);
   stateRevision.value;
   objectRevision.value;
   const hasRows = objects.size > 0 || loading.value === 'complete' || loading.value === 'failed';
@@ -28,7 +31,12 @@ export function MapPanel() {
         label: t('map.label'),
         isDark: isDark.peek(),
         place: parsePlace(place.peek()),
-        onSelect: (id) => showRef.current({ object: id }),
+        onSelect: (id) => {
+          several.value = null;
+          showRef.current({ object: id });
+        },
+        onSeveral: (ids, at) => write(several)({ ids, at }),
+        onMoving: () => write(several)(null),
         onMove: ({ lat, lon, zoom }) =>
           showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),
       });
@@ -46,6 +54,7 @@ export function MapPanel() {
   return (
     <div class="stage">
       <div ref={element} class="map" />
+      <Choice several={several} />
       {state === 'impossible' ? (
         <NoMap />
       ) : (

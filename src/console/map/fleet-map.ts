@@ -21,6 +21,15 @@ export interface FleetMapOptions extends BaseMapOptions {
   /** Called when the user has moved the map. */
   readonly onMove: (place: MapPlace) => void;
   readonly onSelect: (id: string | null) => void;
+  /** Called when the user clicks where several objects are, with the place in the map in pixels. */
+  readonly onSeveral: (ids: readonly string[], at: PixelPlace) => void;
+  /** Called when the map begins to move: what was shown at a place is somewhere else. */
+  readonly onMoving: () => void;
+}
+
+export interface PixelPlace {
+  readonly x: number;
+  readonly y: number;
 }
 
 export interface FleetMap {
@@ -47,9 +56,14 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   const colors = () => POINT_COLORS[isDark ? 'dark' : 'light'];
   const drawing = addPointCanvas(map, { points, view, colors });
   let geofences: Promise<GeofenceLayer> | undefined;
-  map.on('click', ({ point }) => options.onSelect(points.nearest(view(), point, CLICK_PX)));
+  map.on('click', ({ point }) => {
+    const [first = null, ...others] = points.together(view(), point, CLICK_PX);
+    if (first !== null && others.length > 0) options.onSeveral([first, ...others], { x: point.x, y: point.y });
+    else options.onSelect(first);
+  });
+  map.on('movestart', options.onMoving);
   reportMoves(map, options.onMove);
-  showNames(map, container, (at) => points.nearest(view(), at, CLICK_PX));
+  showNames(map, container, (at) => points.together(view(), at, CLICK_PX));
 
   return {
     update(shown): void {
@@ -189,18 +203,19 @@ function reportMoves(map: GlMap, onMove: FleetMapOptions['onMove']): void {
   });
 }
 
-/** The name of the object under the pointer. */
-function showNames(map: GlMap, container: HTMLElement, find: (at: { x: number; y: number }) => string | null): void {
+/** The name of the object under the pointer, and how many others are there. */
+function showNames(map: GlMap, container: HTMLElement, find: (at: PixelPlace) => readonly string[]): void {
   const note = document.createElement('div');
   note.className = 'map-name';
   note.hidden = true;
   container.append(note);
   map.on('mousemove', ({ point }) => {
-    const object = objects.get(find(point) ?? '');
+    const [first = '', ...others] = find(point);
+    const object = objects.get(first);
     note.hidden = object === undefined;
     map.getCanvas().style.cursor = object === undefined ? '' : 'pointer';
     if (object === undefined) return;
-    note.textContent = object.name;
+    note.textContent = others.length > 0 ? `${object.name} + ${others.length}` : object.name;
     note.style.transform = `translate(${Math.round(point.x + 12)}px, ${Math.round(point.y + 12)}px)`;
   });
   map.on('mouseout', () => {

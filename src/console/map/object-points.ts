@@ -8,6 +8,8 @@ import { NO_DIRECTION } from './point-shapes.js';
 
 const MOVING_KMH = 1;
 const FIRST_ROOM = 1_024;
+/** Points that are closer than this hide each other. */
+const COVERED_PX = 6;
 
 export interface View {
   /** The middle of the window, and the size of the world in pixels. */
@@ -25,6 +27,16 @@ interface Extent {
   readonly east: number;
   readonly south: number;
 }
+
+interface WorldPlace {
+  readonly x: number;
+  readonly y: number;
+}
+
+const toWorld = (view: View, at: { x: number; y: number }): WorldPlace => ({
+  x: view.x + (at.x - view.widthPx / 2) / view.worldPx,
+  y: view.y + (at.y - view.heightPx / 2) / view.worldPx,
+});
 
 export class ObjectPoints {
   readonly #slots = new Map<string, number>();
@@ -78,17 +90,33 @@ export class ObjectPoints {
 
   /** The object nearest to a place of the window, at most so many pixels away. */
   nearest(view: View, at: { x: number; y: number }, withinPx: number): string | null {
-    const x = view.x + (at.x - view.widthPx / 2) / view.worldPx;
-    const y = view.y + (at.y - view.heightPx / 2) / view.worldPx;
+    return this.#ids[this.#nearestSlot(toWorld(view, at), withinPx / view.worldPx)] ?? null;
+  }
+
+  /** That object, and those that it covers: they are as good as in the same place. In the order in which they came. */
+  together(view: View, at: { x: number; y: number }, withinPx: number): string[] {
+    const best = this.#nearestSlot(toWorld(view, at), withinPx / view.worldPx);
+    if (best < 0) return [];
+    const place = { x: this.#world[best * 2] as number, y: this.#world[best * 2 + 1] as number };
+    const within = (COVERED_PX / view.worldPx) ** 2;
+    return this.#ids.filter((_, slot) => this.#distance2(slot, place) <= within);
+  }
+
+  #nearestSlot(place: WorldPlace, within: number): number {
     let best = -1;
-    let least = (withinPx / view.worldPx) ** 2;
+    let least = within ** 2;
     for (let slot = 0; slot < this.count; slot++) {
-      const east = this.#world[slot * 2] as number;
-      const south = this.#world[slot * 2 + 1] as number;
-      const away = shortWay(east - x) ** 2 + (south - y) ** 2;
+      const away = this.#distance2(slot, place);
       if (away < least) [best, least] = [slot, away];
     }
-    return this.#ids[best] ?? null;
+    return best;
+  }
+
+  /** The square of the distance, in parts of the world. */
+  #distance2(slot: number, { x, y }: WorldPlace): number {
+    const east = this.#world[slot * 2] as number;
+    const south = this.#world[slot * 2 + 1] as number;
+    return shortWay(east - x) ** 2 + (south - y) ** 2;
   }
 
   /** The rectangle in which the objects are, without the one in a hundred that is farthest out. */

@@ -98,6 +98,37 @@ test('begins at the selected object, not at all objects', async () => {
   await service.admin('DELETE', 'objects/far');
 });
 
+test('lets each of the objects in one place be chosen', async () => {
+  const ids: string[] = [];
+  for (const [index, name] of ['Pump 10', 'Pump 2', 'Valve'].entries()) {
+    const { body } = await service.admin('POST', 'objects', { id: `stack-${index}`, name });
+    // Three metres apart: further than a packet's digits, closer than the map comes.
+    await service.admin('POST', `objects/stack-${index}/packets`, { lat: -10 + index * 0.00003, lon: -20 });
+    ids.push(body._id);
+  }
+  const page = await browser.openAs('/');
+  await page.goto(`${service.url}/?at=-10,-20,12`);
+  await page.locator(drawn).waitFor();
+  await page.locator('.row', { hasText: 'Valve' }).waitFor();
+  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.map').boundingBox()) ?? {};
+  const click = () => page.mouse.click(x + width / 2, y + height / 2);
+  const choice = page.getByRole('dialog', { name: '3 objects here' });
+  for (const [index, name] of ['Pump 10', 'Pump 2', 'Valve'].entries()) {
+    await click();
+    await choice.getByRole('button', { name, exact: true }).click();
+    await page.waitForURL(new RegExp(`object=${ids[index]}`));
+    await page.locator('.card h2', { hasText: name }).waitFor();
+    expect(await choice.count()).toBe(0);
+    await page.locator(drawn).waitFor();
+  }
+  await click();
+  await choice.waitFor();
+  expect(await choice.getByRole('button').allTextContents()).toEqual(['Pump 2', 'Pump 10', 'Valve']);
+  await page.keyboard.press('Escape');
+  await choice.waitFor({ state: 'detached' });
+  for (const index of ids.keys()) await service.admin('DELETE', `objects/stack-${index}`);
+});
+
 test('draws the objects again when the browser has taken the graphics card away', async () => {
   const page = await browser.openAs('/');
   await page.locator(drawn).waitFor();
