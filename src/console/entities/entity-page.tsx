@@ -22,15 +22,12 @@ const PAGE = 200;
 
 export function EntityPage({ kind }: { kind: EntityKind }) {
   const search = useSignal('');
-  const { data, error, reload } = useFetched(
-    () =>
-      list(`/${kind.store}`, {
-        search: search.value || undefined,
-        limit: PAGE,
-        sortBy: kind.isNewestFirst ? '-_id' : undefined,
-      }),
-    [kind.store, search.value],
-  );
+  const { data, error, reload } = useFetched(async () => {
+    // One more, to know whether there are more.
+    const query = { search: search.value || undefined, limit: PAGE + 1 };
+    const found = await list(`/${kind.store}`, { ...query, sortBy: kind.isNewestFirst ? '-_id' : undefined });
+    return { entities: found.slice(0, PAGE), isCut: found.length > PAGE };
+  }, [kind.store, search.value]);
   const { opened, dialog, open } = useDialog();
   const changed = async (): Promise<void> => {
     forgetNames(kind.store);
@@ -45,9 +42,11 @@ export function EntityPage({ kind }: { kind: EntityKind }) {
       <SearchField label={t('entity.search')} value={search.value} onInput={write(search)} />
       <Problem error={error.value} />
       {data.value === null && !error.value && <Skeleton rows={4} />}
-      {data.value?.length === 0 && <Empty icon="database" title={t('entity.none')} />}
-      {(data.value?.length ?? 0) > 0 && <EntityTable kind={kind} entities={data.value ?? []} onOpen={open} />}
-      {data.value?.length === PAGE && <p class="hint">{t('entity.cut', { count: PAGE })}</p>}
+      {data.value?.entities.length === 0 && <Empty icon="database" title={t('entity.none')} />}
+      {data.value !== null && data.value.entities.length > 0 && (
+        <EntityTable kind={kind} entities={data.value.entities} onOpen={open} />
+      )}
+      {data.value?.isCut && <p class="hint">{t('entity.cut', { count: PAGE })}</p>}
       {dialog.value && <dialog.value.EntityDialog kind={kind} opened={opened} onChange={changed} />}
     </Section>
   );

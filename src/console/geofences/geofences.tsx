@@ -7,10 +7,10 @@ import { kindOf } from '../entities/kinds.js';
 import { Confirm } from '../parts/confirm.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
-import { Empty, Skeleton } from '../parts/notices.js';
+import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { request } from '../state/api.js';
-import { type Geofence, geofences, loadGeofences, MAX_GEOFENCES } from '../state/geofences.js';
+import { areGeofencesCut, type Geofence, geofences, loadGeofences, MAX_GEOFENCES } from '../state/geofences.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatNumber, t } from '../text/language.js';
@@ -19,6 +19,16 @@ import { GeofenceForm } from './geofence-form.js';
 import { GeofenceStage } from './geofence-stage.js';
 
 export function Geofences() {
+  return (
+    <div class="page full">
+      <h1>{t('nav.data')}</h1>
+      <DataTabs store="geofences" />
+      {may('GET', '/geofences') ? <ListAndMap /> : <NotPermitted request="GET /geofences/*" />}
+    </div>
+  );
+}
+
+function ListAndMap() {
   const error = useSignal<unknown>(null);
   const reload = (): Promise<void> =>
     loadGeofences().catch((thrown: unknown) => {
@@ -30,9 +40,7 @@ export function Geofences() {
   const removed = useSignal<Geofence | null>(null);
   const { edited } = drawing;
   return (
-    <div class="page full">
-      <h1>{t('nav.data')}</h1>
-      <DataTabs store="geofences" />
+    <>
       <div class="split">
         {edited.value === null ? (
           <GeofenceList
@@ -53,7 +61,7 @@ export function Geofences() {
         />
       )}
       {removed.value && <Removal geofence={removed.value} onDone={reload} onClose={() => write(removed)(null)} />}
-    </div>
+    </>
   );
 }
 
@@ -94,7 +102,7 @@ function GeofenceList({ error, ...actions }: ListProps) {
           <Item key={geofence._id} geofence={geofence} {...actions} />
         ))}
       </ul>
-      {all?.length === MAX_GEOFENCES && <p class="hint">{t('entity.cut', { count: MAX_GEOFENCES })}</p>}
+      {areGeofencesCut.value && <p class="hint">{t('entity.cut', { count: MAX_GEOFENCES })}</p>}
     </Section>
   );
 }

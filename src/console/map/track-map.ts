@@ -34,7 +34,7 @@ export function createTrackMap(container: HTMLElement, { help, ...options }: Tra
     void loaded.then(() => map.getSource<GeoJSONSource>(name)?.setData(data));
   };
   return {
-    setTrack(places: readonly Place[], lines: readonly [number, number][][]): void {
+    setTrack(places: readonly Place[], lines: readonly (readonly [number, number][])[]): void {
       show('track', { type: 'MultiLineString', coordinates: lines });
       const bounds = places.reduce((all, { lon, lat }) => all.extend([lon, lat]), new LngLatBounds());
       if (places.length > 0) map.fitBounds(bounds, { padding: 40, maxZoom: 15, duration: 0 });

@@ -1,5 +1,6 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
 import { useSignal } from '@preact/signals';
+import type { ComponentProps } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
@@ -28,12 +29,15 @@ export function HistoryTab({ object }: { object: FleetObject }) {
   const interval = intervalOf(query, object.state?.time);
   const { data, error } = useFetched(async () => {
     const bounds = { from: new Date(interval.fromMs), to: new Date(interval.toMs) };
-    const wanted = { ...bounds, sortBy: '-time', limit: MAX_PACKETS };
-    return (await list<Packet>(`/objects/${object._id}/packets`, wanted)).reverse();
+    // One more, to know whether there are more.
+    const wanted = { ...bounds, sortBy: '-time', limit: MAX_PACKETS + 1 };
+    const found = await list<Packet>(`/objects/${object._id}/packets`, wanted);
+    return { packets: found.slice(0, MAX_PACKETS).reverse(), isCut: found.length > MAX_PACKETS };
   }, [object._id, interval.fromMs, interval.toMs]);
   // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
   const zoom = (chosen: IntervalMs): void => route(`${path}?${toQuery(chosen)}`);
-  const packets = data.value;
+  const packets = data.value?.packets ?? null;
+  const isCut = data.value?.isCut === true;
   const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
   return (
     <>
@@ -43,11 +47,10 @@ export function HistoryTab({ object }: { object: FleetObject }) {
       {packets?.length === 0 && <Empty icon="clock" title={t('history.empty')} />}
       {packets !== null && packets.length > 0 && (
         <>
-          {packets.length === MAX_PACKETS && (
-            <p class="hint">{t('history.cut', { count: formatNumber(MAX_PACKETS) })}</p>
-          )}
+          {isCut && <p class="hint">{t('history.cut', { count: formatNumber(MAX_PACKETS) })}</p>}
           <Charts {...{ object, packets, interval, hasPlaces }} onZoom={zoom} />
-          {hasPlaces && <Way object={object} packets={packets} />}
+          {/* Older packets may have places, too. */}
+          {(hasPlaces || isCut) && <Way {...{ object, packets, interval, isCut }} />}
         </>
       )}
     </>
@@ -168,7 +171,7 @@ function Exports({
 }
 
 /** The way of the object and its replay, which only objects that have one need. */
-function Way({ object, packets }: { object: FleetObject; packets: readonly Packet[] }) {
+function Way(props: ComponentProps<typeof Moments>) {
   const part = useSignal<typeof Moments | null>(null);
   useEffect(() => {
     void loadPart(() => import('./moments.js')).then((loaded) => {
@@ -176,5 +179,5 @@ function Way({ object, packets }: { object: FleetObject; packets: readonly Packe
     });
   }, []);
   const Loaded = part.value;
-  return Loaded ? <Loaded object={object} packets={packets} /> : null;
+  return Loaded ? <Loaded {...props} /> : null;
 }

@@ -4,39 +4,28 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
 import { NoMap, useMap } from '../parts/map-view.js';
 import { Section } from '../parts/tabs.js';
-import type { Packet } from '../state/fleet.js';
-import { positionOf } from '../state/places.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t } from '../text/language.js';
-import { pointAt, type TrackPoint, toLines, unwrapTrack } from './track.js';
+import { pointAt, type WholeRoute } from './track.js';
 
 const SPEEDS = [10, 60, 300] as const;
 
-/** The packets that say where the object was. */
-function toTrack(packets: readonly Packet[]): TrackPoint[] {
-  const placed = packets.flatMap((packet) => {
-    const position = positionOf(packet);
-    return position === null ? [] : [{ timeMs: packet.time, ...position }];
-  });
-  return unwrapTrack(placed);
-}
-
 interface ReplayProps {
-  readonly packets: readonly Packet[];
+  readonly route: WholeRoute;
   /** Tells the rest of the page which moment is shown. */
   readonly onMoment: (timeMs: number) => void;
 }
 
-export function Replay({ packets, onMoment }: ReplayProps) {
-  const track = toTrack(packets);
+export function Replay({ route, onMoment }: ReplayProps) {
+  const { points: track } = route;
   const first = track[0]?.timeMs ?? 0;
   const last = track.at(-1)?.timeMs ?? 0;
   const timeMs = useSignal(last);
   const speed = useSignal(60);
   const isPlaying = useSignal(false);
   const isFollowed = useSignal(true);
-  const { element, state } = useTrackMap(track, timeMs.value, isFollowed.value);
+  const { element, state } = useTrackMap(route, timeMs.value, isFollowed.value);
   useEffect(() => {
     timeMs.value = last;
   }, [first, last]);
@@ -118,7 +107,7 @@ function usePlay(isPlaying: boolean, advance: (elapsedMs: number) => void): void
   }, [isPlaying]);
 }
 
-function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: boolean) {
+function useTrackMap({ points: track, lines }: WholeRoute, timeMs: number, isFollowed: boolean) {
   const { element, map, state } = useMap(async () => {
     const { createTrackMap } = await import('../map/track-map.js');
     return (container) =>
@@ -132,10 +121,7 @@ function useTrackMap(track: readonly TrackPoint[], timeMs: number, isFollowed: b
         },
       });
   }, track.length >= 2);
-  useEffect(
-    () => map.current?.setTrack(track, toLines(track)),
-    [track.length, track[0]?.timeMs, track.at(-1)?.timeMs, state],
-  );
+  useEffect(() => map.current?.setTrack(track, lines), [track.length, track[0]?.timeMs, track.at(-1)?.timeMs, state]);
   useEffect(() => {
     const point = pointAt(track, timeMs);
     if (point !== undefined) map.current?.setPlace(point, isFollowed);

@@ -8,6 +8,12 @@ export interface TrackPoint {
   readonly lon: number;
 }
 
+/** The way of an object, and the lines that are drawn of it: places with a long time between them are not connected. */
+export interface WholeRoute {
+  readonly points: readonly TrackPoint[];
+  readonly lines: readonly (readonly [number, number][])[];
+}
+
 /** A line between places that are further apart in time than both of these would say what nobody knows. */
 const GAP_MS = 15 * 60_000;
 const GAP_DISTANCES = 3;
@@ -44,4 +50,39 @@ export function pointAt(track: readonly TrackPoint[], timeMs: number): TrackPoin
     else high = middle - 1;
   }
   return track[low];
+}
+
+export function routeOf(places: readonly TrackPoint[]): WholeRoute {
+  const points = unwrapTrack(places);
+  return { points, lines: toLines(points) };
+}
+
+type Position = readonly number[];
+
+/** A track as the service computes it. */
+export interface TrackFeature {
+  readonly geometry:
+    | { readonly type: 'LineString'; readonly coordinates: readonly Position[] }
+    | { readonly type: 'MultiLineString'; readonly coordinates: readonly (readonly Position[])[] }
+    | null;
+  readonly properties: { readonly times: readonly number[] | readonly (readonly number[])[] };
+}
+
+/** The route of a track that the service has simplified: its lines are connected, however far their points are apart. */
+export function routeOfFeature({ geometry, properties }: TrackFeature): WholeRoute {
+  if (geometry === null) return { points: [], lines: [] };
+  const isOne = geometry.type === 'LineString';
+  const coordinates = isOne ? [geometry.coordinates] : geometry.coordinates;
+  const times = (isOne ? [properties.times] : properties.times) as readonly (readonly number[])[];
+  const places = coordinates.flatMap((line, nth) =>
+    line.map(([lon = 0, lat = 0], index) => ({ timeMs: times[nth]?.[index] ?? 0, lat, lon })),
+  );
+  const points = unwrapTrack(places);
+  let end = 0;
+  const lines = coordinates.map(({ length }) => {
+    const line = points.slice(end, end + length);
+    end += length;
+    return line.map(({ lon, lat }): [number, number] => [lon, lat]);
+  });
+  return { points, lines };
 }

@@ -1,5 +1,5 @@
 /** Geofences: areas, lines and places with a name. */
-import { signal } from '@preact/signals';
+import { batch, signal } from '@preact/signals';
 import type { Geometry } from 'geojson';
 import { type Entity, list, VigilError } from './api.js';
 import { may } from './session.js';
@@ -15,11 +15,17 @@ export interface Geofence extends Entity {
 export const MAX_GEOFENCES = 1_000;
 
 export const geofences = signal<readonly Geofence[] | null>(null);
+/** Whether there are more than these. */
+export const areGeofencesCut = signal(false);
 
 /** The newest ones; none where the user may not read them. */
 export async function loadGeofences(): Promise<void> {
   if (!may('GET', '/geofences')) return;
-  geofences.value = await list<Geofence>('/geofences', { limit: MAX_GEOFENCES, sortBy: '-_id' });
+  const found = await list<Geofence>('/geofences', { limit: MAX_GEOFENCES + 1, sortBy: '-_id' });
+  batch(() => {
+    geofences.value = found.slice(0, MAX_GEOFENCES);
+    areGeofencesCut.value = found.length > MAX_GEOFENCES;
+  });
 }
 
 /** For pages that are complete without geofences. */

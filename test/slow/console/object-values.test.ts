@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
+import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -183,4 +184,50 @@ test('shows the packets that come before its events do', async () => {
   await until(async () => (await weights()) === '3,2,1', 'the packets between are shown');
   await send(4);
   await until(async () => (await weights()) === '4,3,2,1', 'and those that follow');
+});
+
+test.each([
+  [10_000, false],
+  [10_081, true],
+])('shows the whole route of %d packets, and says what is not there', async (count, isCut) => {
+  const id = `week-${count}`;
+  const { body: object } = await service.admin('POST', 'objects', { id, name: id });
+  const endMs = Date.now() - HOUR_MS;
+  // A packet a minute: of a week there are more than the page reads.
+  const packets = Array.from({ length: count }, (_, index) => ({
+    time: endMs - (count - 1 - index) * 60_000,
+    lat: 48 + Math.sin(index / 100) / 10,
+    lon: 11 + index / 10_000,
+    fuel: index === 0 ? 77 : 50,
+  }));
+  const firstMs = packets[0]?.time ?? 0;
+  for (let from = 0; from < count; from += 10_000)
+    await service.admin('POST', `objects/${id}/packets`, packets.slice(from, from + 10_000));
+  const page = await browser.openAs(`/objects/${object._id}/history?from=${firstMs}&to=${endMs}`);
+  const slider = page.getByRole('slider');
+  await slider.waitFor();
+  expect([await slider.getAttribute('min'), await slider.getAttribute('max')]).toEqual([`${firstMs}`, `${endMs}`]);
+  expect(await page.getByText('Only parameters of the newest 10,000 packets').count()).toBe(isCut ? 1 : 0);
+  expect(await page.getByText('The route and the replay show the newest').count()).toBe(0);
+  await slider.fill(String(firstMs));
+  await page.locator('.value-cards', { hasText: /fuel\s*77/i }).waitFor();
+});
+
+test('says what the route lacks when the role does not permit the track of many packets', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'untracked', name: 'Untracked' });
+  const endMs = Date.now() - HOUR_MS;
+  for (const part of [0, 1]) {
+    const packets = Array.from({ length: 6_000 }, (_, index) => ({
+      time: endMs - (12_000 - 6_000 * part - index) * 1_000,
+      lat: 48,
+      lon: 11 + index / 10_000,
+    }));
+    await service.admin('POST', 'objects/untracked/packets', packets);
+  }
+  await service.admin('POST', 'roles', {
+    name: 'untracking',
+    credentials: ['GET /objects', 'GET /objects/:id', 'GET /objects/:id/packets', 'GET /objects/:id/model'],
+  });
+  const page = await browser.openAs(`/objects/${object._id}/history`, await createUser(service, 'untracking'));
+  await page.getByText('The route and the replay show the newest 10,000 packets').waitFor();
 });

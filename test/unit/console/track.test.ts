@@ -1,6 +1,6 @@
 /** The way of an object as lines on a map. */
 import { expect, test } from '@jest/globals';
-import { type TrackPoint, toLines, unwrapTrack } from '../../../src/console/objects/track.js';
+import { routeOfFeature, type TrackPoint, toLines, unwrapTrack } from '../../../src/console/objects/track.js';
 
 const MINUTE_MS = 60_000;
 const every = (minutes: number, ...lons: number[]): TrackPoint[] =>
@@ -31,3 +31,44 @@ test('goes on beyond the antimeridian, in both directions', () => {
   const west = unwrapTrack(every(1, ...lons.map((lon) => -lon)));
   expect(west.map(({ lon }) => lon)).toEqual(east.map((lon) => -lon));
 });
+
+test('takes the lines of a simplified track as they are, across the antimeridian too', () => {
+  const geometry = {
+    type: 'MultiLineString',
+    coordinates: [
+      [
+        [179, 1],
+        [180, 1],
+      ],
+      [
+        [-180, 1],
+        [-178, 2],
+      ],
+    ],
+  } as const;
+  const times = [
+    [0, 1_000],
+    [2_000, 90_000_000],
+  ];
+  expect(routeOfFeature({ geometry, properties: { times } })).toEqual({
+    points: [
+      { timeMs: 0, lon: 179, lat: 1 },
+      { timeMs: 1_000, lon: 180, lat: 1 },
+      { timeMs: 2_000, lon: 180, lat: 1 },
+      { timeMs: 90_000_000, lon: 182, lat: 2 },
+    ],
+    lines: [
+      [
+        [179, 1],
+        [180, 1],
+      ],
+      [
+        [180, 1],
+        [182, 2],
+      ],
+    ],
+  });
+});
+
+test('has no points where no positions are connected', () =>
+  expect(routeOfFeature({ geometry: null, properties: { times: [] } })).toEqual({ points: [], lines: [] }));
