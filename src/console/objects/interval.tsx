@@ -2,8 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { parseQueryTime } from '../../core/time.js';
-import { useLocation } from '../state/location.js';
 import { serverNowMs } from '../state/clock.js';
+import { useLocation } from '../state/location.js';
 import { type TextKey, t } from '../text/language.js';
 
 export interface IntervalMs {
