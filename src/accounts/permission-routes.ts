@@ -78,7 +78,7 @@ const explainPermissions = defineRoute({
   summary: 'What a user may do, and why',
   docs: 'What a user may do, and [why](permissions.md#explain): accepts `method` and `path`',
   auth: 'permission',
-  limit: 'request',
+  limit: 'list',
   params: { id: ENTITY_KEY },
   query: {
     method: {

@@ -115,7 +115,7 @@ const getModelOfObject = defineRoute({
   summary: 'The model of an object, with its declarations as plain lists',
   docs: "The object's model. The plain lists `_arguments`, `_actions` and `_configs` contain its declarations",
   auth: 'permission',
-  limit: 'request',
+  limit: 'list',
   params: { id: ENTITY_KEY },
   answer: {
     description: 'The model',

@@ -56,7 +56,7 @@ const bodyBytes = ({ headers }: Request): number => Number(headers['content-leng
  * Lists have paths with an odd number of segments: a store, or the packets of an object. The own identity is exempt, and live
  * events are as well, since a browser does not reconnect to a refused stream.
  */
-function isList({ method, path }: Request): boolean {
+export function isList({ method, path }: Pick<Request, 'method' | 'path'>): boolean {
   if (method !== 'GET' && method !== 'PATCH' && method !== 'DELETE') return false;
   const segments = path.split('/').filter((segment) => segment !== '');
   // A bulk request.

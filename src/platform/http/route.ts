@@ -56,7 +56,7 @@ export interface Route<in Deps> {
   readonly docs?: string;
   /** Whom it answers: everyone, every caller, or callers whose credentials contain its method and path. */
   readonly auth: 'none' | 'caller' | 'permission';
-  /** What it costs: one request, or also the database time of a list, which an overloaded service refuses. */
+  /** What it costs: one request, or also the database time of a list, which an overloaded service refuses (rate-limit.ts). */
   readonly limit: 'request' | 'list';
   readonly params?: Readonly<Record<string, Parameter>>;
   readonly query?: Readonly<Record<string, Parameter>>;
