@@ -22,6 +22,7 @@ import { createSocketServer } from './live/socketio.js';
 import { openDatabase } from './open-database.js';
 import { createIngest, type Ingest } from './packets/ingest.js';
 import { createStampClock } from './packets/packet.js';
+import { createRefusedPackets, type RefusedPackets } from './packets/refused-packets.js';
 import { createCheckTurns, createFairness, createSubscriptionQueue } from './platform/fairness.js';
 import { createClientFacts } from './platform/http/client-ip.js';
 import type { Entry } from './platform/http/server/entry.js';
@@ -86,6 +87,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const commandWaiters = createCommandWaiters();
   const intake = await createIntake({ ...deps, database, caches, identity, audit });
   const { gateway } = intake;
+  lifecycle.onShutdown(() => intake.refusedPackets.stop());
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome: ops.metrics.webhookEnded });
   const shared = { ...deps, ...jobs, database, caches };
   const opened = { ...shared, commandWaiters, feed, gateway, workers, ending: lifecycle.ending };
@@ -162,6 +164,7 @@ function createLiveFeed(
 /** The intake of packets, which HTTP and MQTT share so that their packets are written together, and the MQTT gateway. */
 interface Intake {
   readonly ingest: Ingest;
+  readonly refusedPackets: RefusedPackets;
   readonly attempts: Attempts;
   readonly hashDevicePassword: (password: string) => string;
   readonly gateway: Gateway;
@@ -176,6 +179,7 @@ async function createIntake(
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
   const digest = createDigest(await findKey(database, 'packet key'));
   const attempts = createAttempts(database.client);
+  const refusedPackets = createRefusedPackets({ database, log: deps.log.child({ module: 'packets' }), now });
   const gateway = createGateway({
     database,
     audit,
@@ -188,9 +192,10 @@ async function createIntake(
     digest,
     ingest: ops.metrics.counted('mqtt', ingest),
     onRefused: ops.metrics.messageRefused,
+    refusedPackets,
     log: deps.log.child({ module: 'mqtt' }),
   });
-  return { ingest, attempts, hashDevicePassword: devicePasswords.hash, gateway };
+  return { ingest, refusedPackets, attempts, hashDevicePassword: devicePasswords.hash, gateway };
 }
 
 interface ApiDeps extends Opened, Intake {
@@ -221,6 +226,7 @@ function createApi(deps: ApiDeps) {
     models: caches.models,
     hooks: createHooks({ ...common, ...deps.workers.api, inBackground, hashDevicePassword: deps.hashDevicePassword }),
     ingest: metrics.counted('http', deps.ingest),
+    refusedPackets: deps.refusedPackets,
     attempts: deps.attempts,
     commandWaiters,
     audit,

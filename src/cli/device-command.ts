@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type NewPacket, VigilError } from '../client/client.js';
+import { type AddedPackets, type NewPacket, VigilError } from '../client/client.js';
 import { toNull } from '../client/stores.js';
 import { PlainError, parsePositive } from '../program.js';
 import { type Command, openClient, type Session, textOf } from './command.js';
@@ -24,8 +24,8 @@ interface Feed {
 
 /** The connection over which packets are sent. */
 interface Sender {
-  /** Resolves when the packets are stored; waits while the service is unavailable. */
-  send(packets: readonly Packet[]): Promise<unknown>;
+  /** Resolves when the packets are stored, with those that were refused; waits while the service is unavailable. */
+  send(packets: readonly Packet[]): Promise<AddedPackets['refused']>;
   stop(): Promise<void>;
 }
 
@@ -101,7 +101,8 @@ async function openSender(session: Session, objectId: string, address: string | 
   // A device continues after any outage of the service.
   const client = openClient(session, Number.POSITIVE_INFINITY);
   return {
-    send: (packets) => client.objects.addPackets(objectId, packets as readonly NewPacket[], { signal }),
+    send: async (packets) =>
+      (await client.objects.addPackets(objectId, packets as readonly NewPacket[], { signal })).refused,
     stop: async () => undefined,
   };
 }
@@ -128,7 +129,8 @@ async function sendFeed({ output, signal }: Session, { sender, feed, batch }: Se
     const packets = Array.from({ length: end - first }, (_, index) => feed.packetAt(first + index));
     const startedMs = performance.now();
     try {
-      await sender.send(packets);
+      for (const { index, reason } of await sender.send(packets))
+        output.say(`Packet ${first + index + 1} is not stored: ${reason}`);
     } catch (error) {
       if (signal.aborted) break;
       throw new PlainError(`Packets ${first + 1} to ${end}: ${(error as Error).message}`);

@@ -16,7 +16,7 @@ export interface MqttOptions {
 
 export interface MqttDevice {
   /** Resolves when the packets are acknowledged, which waits while the service is unavailable. */
-  send(packets: readonly object[]): Promise<unknown>;
+  send(packets: readonly object[]): Promise<[]>;
   stop(): Promise<void>;
 }
 
@@ -49,11 +49,12 @@ export async function connectMqtt({ address, objectId, token, output, signal }: 
   });
   await device.subscribeAsync('base/commands/#', { qos: 1 });
   return {
-    send: (packets) =>
-      Promise.race([
-        device.publishAsync('base/state', JSON.stringify(packets.length === 1 ? packets[0] : packets), { qos: 1 }),
-        stopped,
-      ]),
+    async send(packets) {
+      const payload = JSON.stringify(packets.length === 1 ? packets[0] : packets);
+      await Promise.race([device.publishAsync('base/state', payload, { qos: 1 }), stopped]);
+      // A broker acknowledges a message whatever becomes of its packets.
+      return [];
+    },
     stop: () => device.endAsync(signal.aborted).catch(() => undefined),
   };
 }

@@ -16,7 +16,14 @@ export type { EventName, LiveEvent } from './event-source.js';
 export type { EventOptions, EventState, EventStream, EventTransport } from './events.js';
 export type * from './generated/api.js';
 export type { Listing, PageSize } from './listing.js';
-export type { CommandQuery, NewPacket, ObjectsClient, SendOptions } from './objects.js';
+export type {
+  AddedPackets,
+  AddPacketsOptions,
+  CommandQuery,
+  NewPacket,
+  ObjectsClient,
+  SendOptions,
+} from './objects.js';
 export type { RouteInput, RouteRequest } from './routes.js';
 export type { AddedStore, CallOptions, ListMeta, ListQuery, StoreClient } from './stores.js';
 

@@ -1,5 +1,5 @@
 /** Control objects: beside what every store has, their packets, their commands and their model. */
-import type { CommandFields, Message, Packet, PacketFields, Routes, Stores } from './generated/api.js';
+import type { CommandFields, Message, Packet, PacketFields, Refusal, Routes, Stores } from './generated/api.js';
 import { createListing, type Listing } from './listing.js';
 import { type Query, toPath, toQueryString } from './query.js';
 import type { Send } from './requests.js';
@@ -13,11 +13,25 @@ export interface SendOptions extends CallOptions {
   readonly ttl?: string | number;
 }
 
+export interface AddPacketsOptions extends CallOptions {
+  /** Whether no packet is stored if one cannot be stored: the call then throws. */
+  readonly atomic?: boolean;
+}
+
+/** What became of packets that were sent together. */
+export interface AddedPackets {
+  /** How many are stored. */
+  readonly count: number;
+  /** Those that cannot be stored, by their place among those sent. */
+  readonly refused: readonly Refusal[];
+}
+
 export interface CommandQuery extends ListQuery {
   readonly status?: readonly NonNullable<CommandFields['status']>[];
 }
 
 type Series = Routes['GET /api/v1/objects/{id}/series'];
+type Refused = Routes['GET /api/v1/objects/{id}/refused'];
 
 /** Objects are found by their `_id` or by their own `id`. */
 export interface ObjectsClient extends StoreClient<Stores['objects']> {
@@ -31,8 +45,13 @@ export interface ObjectsClient extends StoreClient<Stores['objects']> {
   /** The history of parameters in buckets, in columns. */
   series(id: string, query: Series['query'] & CallOptions): Promise<Series['answer']>;
   packet(id: string, packetId: string, options?: CallOptions): Promise<Packet>;
-  /** Stores packets, and resolves when they are durable. Packets that all have an `_id` are sent again where that helps. */
-  addPackets(id: string, packets: readonly NewPacket[], options?: CallOptions): Promise<{ count: number }>;
+  /**
+   * Stores packets, and resolves when they are durable; throws if none of them can be stored. Packets that all have an `_id` are
+   * sent again where that helps.
+   */
+  addPackets(id: string, packets: readonly NewPacket[], options?: AddPacketsOptions): Promise<AddedPackets>;
+  /** The last packets and messages that could not be stored, and why. */
+  refusedPackets(id: string, options?: CallOptions): Promise<Refused['answer']>;
   /** Creates a command, and resolves with its `_id` in the journal, the store `commands`. */
   send(id: string, command: string, params?: object, options?: SendOptions): Promise<{ _id: string }>;
   /** The commands of an object, in the order of their execution. */
@@ -55,11 +74,14 @@ export function createObjectsClient(send: Send): ObjectsClient {
       read(pathOf(id, 'packets') + toQueryString({ ...(query as Query), meta: true }), signal),
     series: async (id, { signal, ...query }) => read(pathOf(id, 'series') + toQueryString(query), signal),
     packet: async (id, packet, { signal } = {}) => read(pathOf(id, 'packets/{packet}', { packet }), signal),
-    async addPackets(id, packets, { signal } = {}) {
+    async addPackets(id, packets, { atomic, signal } = {}) {
       const isRepeatable = packets.every(({ _id }) => typeof _id === 'string');
-      await send({ method: 'POST', path: pathOf(id, 'packets'), body: packets, isRepeatable, signal });
-      return { count: packets.length };
+      const path = pathOf(id, 'packets') + toQueryString({ atomic });
+      const { body } = await send({ method: 'POST', path, body: packets, isRepeatable, signal });
+      const { count, refused = [] } = body as { count: number; refused?: readonly Refusal[] };
+      return { count, refused };
     },
+    refusedPackets: async (id, { signal } = {}) => read(pathOf(id, 'refused'), signal),
     async send(id, command, params = {}, { ttl, signal } = {}) {
       const path = pathOf(id, 'commands/{command}', { command }) + toQueryString({ ttl });
       const { headers } = await send({ method: 'POST', path, body: params, isRepeatable: false, signal });

@@ -6,6 +6,7 @@ export interface ErrorBody {
   message: string;
   tags: string[];
   helper?: { message: string };
+  [detail: string]: unknown;
 }
 
 /** By status; each message is the standard reason phrase. */
@@ -28,18 +29,26 @@ export type ErrorStatus = keyof typeof KINDS;
 /** Every status of an error answer, with its message and tags. The table of docs/reference/errors.md is tested against it. */
 export const ERROR_KINDS: Readonly<Record<ErrorStatus, { message: string; tags: readonly string[] }>> = KINDS;
 
-/** An error that a client may see: its status, a hint for people, and its headers. */
+interface ErrorOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+}
+
+/** An error that a client may see: its status, a hint for people, its headers, and further fields of its body. */
 export class ApiError extends Error {
   readonly status: ErrorStatus;
   readonly help: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(status: ErrorStatus, help?: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
+  constructor(status: ErrorStatus, help?: string, options: ErrorOptions = {}) {
     super(help ?? KINDS[status].message, { cause: options.cause });
     this.name = 'ApiError';
     this.status = status;
     this.help = help;
     this.headers = options.headers ?? {};
+    this.details = options.details ?? {};
   }
 }
 
@@ -86,5 +95,5 @@ export function errorBody(error: ApiError): ErrorBody {
   const { message, tags } = KINDS[error.status];
   const body: ErrorBody = { success: false, code: String(error.status), message, tags: [...tags] };
   if (error.help !== undefined && error.status !== 500) body.helper = { message: error.help };
-  return body;
+  return Object.assign(body, error.details);
 }

@@ -29,6 +29,13 @@ export const LIMITS = {
   entityStoredBytes: 1 * MIB,
   packetBytes: 64 * KIB,
   packetsPerRequest: 10_000,
+  // Packets that could not be stored, with the reasons.
+  refusedPerObject: 100,
+  refusedReasonCharacters: 500,
+  refusedInAudit: 10,
+  refusedKeptMs: 30 * DAY_MS,
+  refusedPending: 10_000,
+  refusedDelayMs: 1 * SECOND_MS,
   jsonDepth: 20,
   jsonKeys: 500,
   jsonStringCharacters: 64 * KIB,

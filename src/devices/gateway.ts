@@ -2,6 +2,7 @@
 
 import type { Audit } from '../accounts/audit.js';
 import type { Change } from '../core/change.js';
+import type { RefusedPackets } from '../packets/refused-packets.js';
 import { type Bridge, type BridgeAddress, startBridge } from './bridge/bridge.js';
 import { createDeliverer, type Deliverer } from './command-delivery.js';
 import { createDeviceFinder } from './devices.js';
@@ -22,6 +23,7 @@ export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
   /** An external broker; null if none is configured. */
   readonly broker: BridgeAddress | null;
   readonly audit: Audit;
+  readonly refusedPackets: RefusedPackets;
   /** Called for each message that is acknowledged and not stored. */
   readonly onRefused: () => void;
   readonly log: {

@@ -5,7 +5,7 @@ import { parseOutcome } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
 import type { Declarations } from '../core/model.js';
 import type { Ingest } from '../packets/ingest.js';
-import { type Message, type PacketSource, parseMessages } from '../packets/packet.js';
+import { type Message, type PacketSource, parseBatch, type Refusal, refusalError } from '../packets/packet.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { type Digest, packetIdOf } from './dedup-id.js';
 import { findPacketId } from './devices.js';
@@ -34,7 +34,7 @@ const BUCKET_MS = 3_600_000;
 
 /**
  * Stores a message; resolves when it is durable. Throws 400 for an invalid message, 404 and 409 for a result of a command that
- * expects none, 413, 503.
+ * expects none, 413, 503. If packets of an array cannot be stored, it stores all others, and throws a 400 then.
  */
 export async function receive(
   deps: ReceiveDeps,
@@ -46,9 +46,11 @@ export async function receive(
   const nowMs = deps.now();
   const parsed = parseMessage(received.topic, received.payload, declared);
   if (parsed.kind === 'packet') {
-    const messages = parseMessages(parsed.body, declared, nowMs);
+    const { messages, refused } = parseBatch(parsed.body, declared, nowMs);
     if (declared.keepsLastMessage) keepMessage(messages, received);
-    await store(deps, source, messages, received);
+    const tooLarge = await store(deps, source, messages, received);
+    const all = refused.concat(tooLarge);
+    if (all.length > 0) throw refusalError(all, messages.length - tooLarge.length);
     return;
   }
   const outcome = parseOutcome(parsed.body);
@@ -68,7 +70,7 @@ function keepMessage(messages: readonly Message[], { topic, payload }: Received)
 }
 
 /**
- * Stores a resent message once. Its packets are identified by the device's own `_id`, by time and content, or by packet identifier
+ * Stores a resent message once, and returns what is too large. Its packets are identified by the device's own `_id`, by time and content, or by packet identifier
  * and content. The database refuses a duplicate `_id`, also from another instance.
  */
 async function store(
@@ -76,24 +78,24 @@ async function store(
   source: PacketSource,
   messages: readonly Message[],
   received: Received,
-): Promise<void> {
+): Promise<readonly Refusal[]> {
   const { messageId, signal } = received;
   const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
   const digest = deps.digest(contentOf(source, received, isNamed ? null : messageId));
   const withIds = createIdAssigner(digest, messages, messageId);
   const hourMs = Math.floor(deps.now() / BUCKET_MS) * BUCKET_MS;
   if (isNamed || messageId === null) {
-    await deps.ingest(source, withIds(hourMs), signal);
-    return;
+    return (await deps.ingest(source, withIds(hourMs), { signal })).refused;
   }
-  const unnamed = messages.findIndex(({ id, timeMs }) => id === null && timeMs === null);
-  const sample = digest + BigInt(unnamed);
+  const unnamed = messages.find(({ id, timeMs }) => id === null && timeMs === null);
+  const sample = digest + BigInt(unnamed?.index ?? 0);
   const storedMs = received.maybeDuplicate ? await findBucket(deps.database, source, sample, hourMs) : null;
   // Of several packets, an interrupted write may have stored only a part.
-  if (storedMs !== null && messages.length === 1) return;
-  const { repeated } = await deps.ingest(source, withIds(storedMs ?? hourMs), signal);
+  if (storedMs !== null && messages.length === 1) return [];
+  const { repeated, refused } = await deps.ingest(source, withIds(storedMs ?? hourMs), { signal });
   // A device may reuse a packet identifier for a new message with the same content.
-  if (repeated > 0 && !received.maybeDuplicate) await deps.ingest(source, messages, signal);
+  if (repeated > 0 && !received.maybeDuplicate) await deps.ingest(source, messages, { signal });
+  return refused;
 }
 
 /** Returns a function that assigns `_id`s to the messages, given the hour for messages without a time. */
@@ -103,10 +105,11 @@ function createIdAssigner(
   messageId: number | null,
 ): (hourMs: number) => Message[] {
   return (hourMs) =>
-    messages.map((message, index) => {
-      const { id, timeMs, online, parameters } = message;
+    messages.map((message) => {
+      const { id, timeMs, online, parameters, index } = message;
       if (id !== null || (timeMs === null && messageId === null)) return message;
-      return { id: packetIdOf(timeMs ?? hourMs, digest + BigInt(index)), timeMs, online, parameters };
+      // By the place in the message: what of it can be stored may be more when it is sent again.
+      return { id: packetIdOf(timeMs ?? hourMs, digest + BigInt(index ?? 0)), timeMs, online, parameters, index };
     });
 }
 

@@ -186,6 +186,12 @@ function errorSchema(): Part {
         required: ['message'],
         description: 'An explanation for people',
       },
+      count: { type: 'integer', minimum: 0, description: 'Of an array of packets: how many are stored' },
+      refused: {
+        type: 'array',
+        items: schemaRef('Refusal'),
+        description: 'Of an array of packets: those that cannot be stored',
+      },
     },
     required: ['success', 'code', 'message', 'tags'],
     additionalProperties: false,

@@ -7,7 +7,7 @@ import { isDuplicate, toDatabaseError, withTimeout } from '../platform/mongo/dri
 import { insertTogether, type Write } from '../platform/mongo/driver/retryable-write.js';
 import { findStored } from './duplicates.js';
 import { createInsertOrder } from './insert-order.js';
-import type { Message, Packet, PacketSource } from './packet.js';
+import { type Message, type Packet, type PacketSource, type Refusal, refusalError } from './packet.js';
 import { PACKETS } from './packets.js';
 import { createPendingPackets } from './pending-bytes.js';
 import { type PacketWrites, toPacketWrites } from './stored-packets.js';
@@ -16,6 +16,8 @@ export interface Ingested {
   readonly packets: readonly Packet[];
   /** The number of packets that were stored before: sent again with the same `_id`. */
   readonly repeated: number;
+  /** Packets of an array that are too large. */
+  readonly refused: readonly Refusal[];
 }
 
 interface Waiting extends PacketWrites {
@@ -27,15 +29,15 @@ interface Waiting extends PacketWrites {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Stores the messages of one object; resolves when they are durable. When `signal` is aborted, messages that still wait are not
- * stored, and the promise rejects with the signal's reason.
- */
-export type Ingest = (
-  source: PacketSource,
-  messages: readonly Message[],
-  signal?: AbortSignal | null,
-) => Promise<Ingested>;
+export interface IngestOptions {
+  /** When it is aborted, messages that still wait are not stored, and the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | null;
+  /** Whether no packet of an array is stored if one is too large: the promise rejects with a 400. */
+  readonly isAtomic?: boolean;
+}
+
+/** Stores the messages of one object; resolves when they are durable. */
+export type Ingest = (source: PacketSource, messages: readonly Message[], options?: IngestOptions) => Promise<Ingested>;
 
 /** Requests whose packets are written with one command. */
 interface Group {
@@ -54,11 +56,14 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   const pending = createPendingPackets();
   const order = createInsertOrder();
   const write = createWriter(database);
-  return async (source, messages, signal = null) => {
-    if (messages.length === 0) return { packets: [], repeated: 0 };
+  return async (source, messages, { signal = null, isAtomic = false } = {}) => {
+    if (messages.length === 0) return { packets: [], repeated: 0, refused: [] };
     const { objectId } = source;
     const reservation = pending.add(source.groupId, messages.length);
     const enqueue = (converted: PacketWrites): Promise<Ingested> => {
+      const { packets, refused } = converted;
+      if (isAtomic && refused.length > 0) throw refusalError(refused, 0);
+      if (packets.length === 0) return Promise.resolve({ packets, repeated: 0, refused });
       reservation.grow(countBytes(converted.writes));
       return write(objectId, converted, signal);
     };
@@ -108,10 +113,10 @@ function createWriter(database: Database) {
     begin();
   };
 
-  return (objectId: string, { packets, writes }: PacketWrites, signal: AbortSignal | null) =>
+  return (objectId: string, converted: PacketWrites, signal: AbortSignal | null) =>
     new Promise<Ingested>((resolve, reject) => {
       const sinceMs = performance.now();
-      waiting.push({ objectId, packets, writes, sinceMs, signal, resolve, reject });
+      waiting.push({ objectId, ...converted, sinceMs, signal, resolve, reject });
       if (!isBusy(running, objectId)) beginSoon();
     });
 }
@@ -199,7 +204,7 @@ function settle(one: Waiting, { repeated, refused }: Written): void {
     return;
   }
   if (repeated.size === 0) {
-    one.resolve({ packets: one.packets, repeated: 0 });
+    one.resolve({ packets: one.packets, repeated: 0, refused: one.refused });
     return;
   }
   const packets = one.packets.map((packet) => (repeated.has(packet) ? repeated.get(packet) : packet));
@@ -209,5 +214,6 @@ function settle(one: Waiting, { repeated, refused }: Written): void {
     one.resolve({
       packets: packets as Packet[],
       repeated: one.packets.filter((packet) => repeated.has(packet)).length,
+      refused: one.refused,
     });
 }

@@ -1,7 +1,7 @@
 /** Converts messages of devices to packets: checked against the object's model, stamped with the server's time. */
 
 import { isId } from '../core/entity.js';
-import { badRequest } from '../core/errors.js';
+import { ApiError, badRequest } from '../core/errors.js';
 import { checkJson, isFieldName, isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { type Declarations, memberAt, toType } from '../core/model.js';
@@ -14,6 +14,21 @@ export interface Message {
   readonly timeMs: number | null;
   readonly online: boolean;
   readonly parameters: JsonObject;
+  /** Its place in the array that was sent; undefined for a single packet. */
+  readonly index?: number | undefined;
+}
+
+/** A packet of an array that cannot be stored. */
+export interface Refusal {
+  readonly index: number;
+  /** Names the field, and what was expected. */
+  readonly reason: string;
+}
+
+/** A parsed body. */
+export interface Batch {
+  readonly messages: readonly Message[];
+  readonly refused: readonly Refusal[];
 }
 
 /** The object of a packet. */
@@ -39,47 +54,67 @@ export const PACKET_FIELDS = ['_id', '_ts', 'time', 'online', '_oid', 'id', '_gi
 
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(['time', 'online', 'id', 'success']);
 
-/** Parses a body: one JSON object, or an array of them. Throws a 400 that names the item and the field. */
-export function parseMessages(body: unknown, declared: Declarations, nowMs: number): Message[] {
-  if (!Array.isArray(body)) return [parseMessageAt(body, '', declared, nowMs)];
+/** Parses a body: one JSON object, or an array of them. Throws a 400 for a single packet that cannot be stored, or too many. */
+export function parseBatch(body: unknown, declared: Declarations, nowMs: number): Batch {
+  if (!Array.isArray(body)) return { messages: [parseMessage(body, declared, nowMs)], refused: [] };
   if (body.length > LIMITS.packetsPerRequest) {
     throw badRequest(`the body: more than ${LIMITS.packetsPerRequest} packets`);
   }
-  return body.map((item, index) => parseMessageAt(item, `[${index}]`, declared, nowMs));
+  return toBatch(body.map((item, index) => parseItem(item, index, declared, nowMs)));
 }
 
-/** Parses one message. `place` precedes the field name in error messages. */
-export function parseMessageAt(body: unknown, place: string, declared: Declarations, nowMs: number): Message {
-  if (!isObject(body)) throw badRequest(`${place || 'the body'}: expected a JSON object`);
-  checkJson(body, place);
-  const dot = place === '' ? '' : `${place}.`;
+/** Parses an item of an array. */
+export function parseItem(item: unknown, index: number, declared: Declarations, nowMs: number): Message | Refusal {
+  try {
+    return parseMessage(item, declared, nowMs, index);
+  } catch (error) {
+    if (error instanceof ApiError) return { index, reason: error.message };
+    throw error;
+  }
+}
+
+/** Separates what can be stored from what cannot. */
+export function toBatch(items: readonly (Message | Refusal)[]): Batch {
+  const messages: Message[] = [];
+  const refused: Refusal[] = [];
+  for (const item of items) {
+    if ('reason' in item) refused.push(item);
+    else messages.push(item);
+  }
+  return { messages, refused };
+}
+
+function parseMessage(body: unknown, declared: Declarations, nowMs: number, index?: number): Message {
+  if (!isObject(body)) throw badRequest(`${index === undefined ? 'the body' : 'a packet'}: expected a JSON object`);
+  checkJson(body, '');
   const { _id = null, time = null, online = true } = body;
-  if (_id !== null && !isId(_id)) throw badRequest(`${dot}_id: expected 24 hexadecimal digits`);
-  if (typeof online !== 'boolean') throw badRequest(`${dot}online: expected a boolean`);
+  if (_id !== null && !isId(_id)) throw badRequest('_id: expected 24 hexadecimal digits');
+  if (typeof online !== 'boolean') throw badRequest('online: expected a boolean');
   const id = _id === null ? null : (_id as string).toLowerCase();
   return {
     id,
-    timeMs: time === null ? null : parsePacketTime(time, dot, nowMs),
+    timeMs: time === null ? null : parsePacketTime(time, nowMs),
     online,
-    parameters: parseParameters(body, dot, declared),
+    parameters: parseParameters(body, declared),
+    index,
   };
 }
 
-function parsePacketTime(time: unknown, dot: string, nowMs: number): number {
+function parsePacketTime(time: unknown, nowMs: number): number {
   const timeMs = parseDeviceTime(time);
-  if (timeMs === null) throw badRequest(`${dot}time: ${explainDeviceTime(time)}`);
-  if (timeMs > nowMs + LIMITS.packetAheadMs) throw badRequest(`${dot}time: more than a day in the future`);
+  if (timeMs === null) throw badRequest(`time: ${explainDeviceTime(time)}`);
+  if (timeMs > nowMs + LIMITS.packetAheadMs) throw badRequest('time: more than a day in the future');
   return timeMs;
 }
 
-function parseParameters(body: JsonObject, dot: string, declared: Declarations): JsonObject {
+function parseParameters(body: JsonObject, declared: Declarations): JsonObject {
   const parameters: JsonObject = {};
   for (const name of Object.keys(body)) {
     if (name.startsWith('_') || SERVICE_FIELDS.has(name)) continue;
     const given = body[name] as Json;
     const type = declared.parameters.get(name);
     const value = type === undefined ? given : toType(given, type);
-    if (value === undefined) throw badRequest(`${dot}${name}: expected ${type}, as the object's model declares it`);
+    if (value === undefined) throw badRequest(`${name}: expected ${type}, as the object's model declares it`);
     parameters[name] = value;
   }
   if (declared.members.length > 0) addMembers(parameters, declared);
@@ -99,6 +134,17 @@ function addMembers(parameters: JsonObject, { members, parameters: types }: Decl
 
 /** Whether a device may use the name for its own field of a packet. */
 const isPlainName = (name: string): boolean => isFieldName(name) && !name.startsWith('_') && !SERVICE_FIELDS.has(name);
+
+/** 400 for packets of an array that cannot be stored; `count` others were. */
+export function refusalError(refused: readonly Refusal[], count: number): ApiError {
+  const [first] = refused;
+  const more = refused.length > 1 ? `; and ${refused.length - 1} more` : '';
+  return new ApiError(400, `[${first?.index}]: ${first?.reason}${more}`, { details: { count, refused } });
+}
+
+/** What such an error refuses; null for any other error. */
+export const refusalsIn = ({ details }: ApiError): readonly Refusal[] | null =>
+  Array.isArray(details.refused) ? details.refused : null;
 
 /** Builds the packet with its fields in the order of docs/reference/history.md. */
 export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {

@@ -12,6 +12,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { type Layout, orderBy, projectionOf, selectionFilter } from '../platform/mongo/schema/mapping.js';
+import { forgetRefused } from './refused-packets.js';
 import { markRemoval } from './removal-marks.js';
 import { findPlace, keepPlaces } from './removed-places.js';
 
@@ -132,8 +133,9 @@ function projected(only: readonly string[] | null): { projection?: Document } {
   return projection === undefined ? {} : { projection };
 }
 
-/** Removes all packets of an object that was removed. */
+/** Removes all packets of an object that was removed, and why others were refused. */
 export async function removePackets(database: Database, objectId: string): Promise<void> {
+  await forgetRefused(database, objectId);
   await removePacketsWhere(database, { objectId });
 }
 

@@ -2,6 +2,7 @@
 
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { ApiError, badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { ListQuery } from '../core/list.js';
 import type { Declarations } from '../core/model.js';
@@ -18,17 +19,27 @@ import {
   LIST_QUERY,
   ONLY_QUERY,
 } from '../platform/http/parameters.js';
-import { parseFields, parseListQuery } from '../platform/http/query-params.js';
-import { sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
+import { parseFields, parseFlag, parseListQuery } from '../platform/http/query-params.js';
+import { sendArray, sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
 import { defineRoute, type Parameter } from '../platform/http/route.js';
-import { ANY_OBJECT, COUNT, entityOf, every, named, pageOf, SUCCESS } from '../platform/http/schema.js';
+import { ANY_OBJECT, COUNT, entityOf, every, named, pageOf, SUCCESS, TIME } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapInSlices } from '../platform/slices.js';
 import { EXPORT_TYPES } from './export-format.js';
 import type { Ingest } from './ingest.js';
 import type { ModelFinder } from './models.js';
-import { type Message, parseMessageAt, parseMessages } from './packet.js';
+import {
+  type Batch,
+  type Packet,
+  parseBatch,
+  parseItem,
+  type Refusal,
+  refusalError,
+  refusalsIn,
+  toBatch,
+} from './packet.js';
 import { listPackets, readPacket, summarizePackets } from './packets.js';
+import type { RefusedPackets } from './refused-packets.js';
 import { REMOVED, type RemovalDeps, removePacketsOf } from './removal-routes.js';
 import { getSource, type Source } from './source.js';
 
@@ -36,6 +47,7 @@ export interface PacketDeps extends RemovalDeps, BodyDeps {
   readonly database: Database;
   readonly models: ModelFinder;
   readonly ingest: Ingest;
+  readonly refusedPackets: RefusedPackets;
   readonly now: () => number;
   /** How to send the packets as a file, if the request asks for one. Throws a 400. */
   readonly findExport: (
@@ -114,39 +126,129 @@ const list = defineRoute({
   },
 });
 
+const REFUSAL = z
+  .object({
+    index: z.int().min(0).describe('The place in the array'),
+    reason: z.string().describe('The field, and what was expected'),
+  })
+  .meta({ id: 'Refusal' });
+
 const send = defineRoute({
   method: 'POST',
   path: PACKETS,
   name: 'sendPackets',
   tag: 'packets',
   summary: 'Stores one packet or an array of packets; answers when they are durable',
+  docs: 'Stores one packet or an array of [packets](history.md#arrays-of-packets); answers when they are durable. Accepts `atomic`',
   auth: 'permission',
   limit: 'request',
   params: { id: ENTITY_KEY },
+  query: {
+    atomic: {
+      schema: FLAG,
+      example: 'false',
+      description: 'Of an array: whether no packet is stored if one cannot be stored',
+    },
+  },
   body: {
     schema: z.union([named('Message'), z.array(named('Message'))]),
     example: { _id: EXAMPLE_ID, speed: 51, lat: 52.52, lon: 13.4 },
+    isRequired: true,
     limitBytes: LIMITS.packetsBodyBytes,
   },
   answer: {
-    description: 'For one packet, the stored packet; for an array, the number of packets',
+    description:
+      'For one packet, the stored packet; for an array, the number of stored packets, and the packets that cannot be stored. ' +
+      'If none of them can be stored, the answer is a 400 that also has `count` and `refused`',
     schema: z.union([
       entityOf('Packet'),
-      every(SUCCESS, z.object({ count: COUNT.max(LIMITS.packetsPerRequest) })).meta({ id: 'Stored' }),
+      every(
+        SUCCESS,
+        z.object({
+          count: COUNT.max(LIMITS.packetsPerRequest),
+          refused: z.array(REFUSAL).optional().describe('Absent if all packets are stored'),
+        }),
+      ).meta({ id: 'Stored' }),
     ]),
   },
   errors: [404, 409],
   handle: (deps: PacketDeps) => async (req, res) => {
+    const isAtomic = parseFlag(req.query, 'atomic');
     const source = await sourceIn(deps, req, res);
-    const declared = await deps.models.declarationsOf(source.modelId);
-    const messages = await parseAll(req.body ?? {}, declared, deps.now());
-    const { packets } = await deps.ingest(source, messages);
-    const [first] = packets;
-    if (Array.isArray(req.body) || first === undefined) {
-      sendJson(res, JSON.stringify({ success: true, count: packets.length }));
-    } else {
-      sendEntity(res, first);
+    try {
+      await receive(deps, source, { body: req.body, isAtomic }, res);
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) recordRefused(deps, source, error);
+      throw error;
     }
+  },
+});
+
+/** Stores the packets of a body, and answers. */
+async function receive(
+  deps: PacketDeps,
+  source: Source,
+  { body, isAtomic }: { readonly body: unknown; readonly isAtomic: boolean },
+  res: Response,
+): Promise<void> {
+  if (body === undefined) throw badRequest('the body is empty: expected a packet, or an array of packets');
+  const declared = await deps.models.declarationsOf(source.modelId);
+  const batch = await parseAll(body, declared, deps.now());
+  if (isAtomic && batch.refused.length > 0) throw refusalError(batch.refused, 0);
+  const { packets, refused } = await deps.ingest(source, batch.messages, { isAtomic });
+  if (!Array.isArray(body)) sendEntity(res, packets[0] as Packet);
+  else if (batch.refused.length + refused.length === 0) sendCount(res, packets.length, undefined);
+  else {
+    const all = batch.refused.concat(refused).sort((one, other) => one.index - other.index);
+    const error = refusalError(all, packets.length);
+    if (packets.length === 0) throw error;
+    recordRefused(deps, source, error);
+    sendCount(res, packets.length, all);
+  }
+}
+
+const sendCount = (res: Response, count: number, refused: readonly Refusal[] | undefined): void =>
+  sendJson(res, JSON.stringify({ success: true, count, refused }));
+
+function recordRefused({ refusedPackets, now }: PacketDeps, { objectId }: Source, error: ApiError): void {
+  const refused = refusalsIn(error) ?? [{ index: null, reason: error.message }];
+  const common = { time: now(), via: 'http', topic: null } as const;
+  refusedPackets.record(
+    objectId,
+    refused.slice(-LIMITS.refusedPerObject).map((one) => ({ ...common, ...one })),
+  );
+}
+
+const listRefused = defineRoute({
+  method: 'GET',
+  path: '/api/v1/objects/:id/refused',
+  name: 'listRefusedPackets',
+  tag: 'packets',
+  summary: 'The last packets and messages of an object that could not be stored, and why',
+  docs: `The last ${LIMITS.refusedPerObject} packets and messages of an object that [could not be stored](history.md#refused-packets), and why`,
+  auth: 'permission',
+  limit: 'request',
+  params: { id: ENTITY_KEY },
+  answer: {
+    description: 'The refused packets, the oldest first',
+    schema: z
+      .array(
+        z
+          .object({
+            time: TIME,
+            via: z.enum(['http', 'mqtt']),
+            topic: z.string().nullable().describe('The topic of the message; null over HTTP'),
+            index: z.int().min(0).nullable().describe('The place in the array that was sent; null for a single packet'),
+            reason: z.string().max(LIMITS.refusedReasonCharacters),
+          })
+          .meta({ id: 'RefusedPacket' }),
+      )
+      .max(LIMITS.refusedPerObject),
+  },
+  errors: [404],
+  handle: (deps: PacketDeps) => async (req, res) => {
+    const { objectId } = await sourceIn(deps, req, res);
+    sendArray(res, await deps.refusedPackets.list(objectId));
   },
 });
 
@@ -185,11 +287,11 @@ const read = defineRoute({
   },
 });
 
-export const PACKET_ROUTES = [list, send, remove, read];
+export const PACKET_ROUTES = [list, send, remove, read, listRefused];
 
 /** Yields to the event loop while it reads many messages. */
-function parseAll(body: unknown, declared: Declarations, nowMs: number): Message[] | Promise<Message[]> {
+function parseAll(body: unknown, declared: Declarations, nowMs: number): Batch | Promise<Batch> {
   const isLong = Array.isArray(body) && body.length > LIMITS.slicedPackets && body.length <= LIMITS.packetsPerRequest;
-  if (!isLong) return parseMessages(body, declared, nowMs);
-  return mapInSlices(body, (item, index) => parseMessageAt(item, `[${index}]`, declared, nowMs));
+  if (!isLong) return parseBatch(body, declared, nowMs);
+  return mapInSlices(body, (item, index) => parseItem(item, index, declared, nowMs)).then(toBatch);
 }

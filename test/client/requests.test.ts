@@ -42,7 +42,7 @@ test('finds an object by its own id, whatever characters it has', async () => {
 test('stores packets, and lists them page by page until there are no more', async () => {
   await vigil.objects.create({ id: 'truck', name: 'Truck' });
   const packets = Array.from({ length: 25 }, (_, n) => ({ time: 1_700_000_000_000 + n, n }));
-  expect(await vigil.objects.addPackets('truck', packets)).toEqual({ count: 25 });
+  expect(await vigil.objects.addPackets('truck', packets)).toEqual({ count: 25, refused: [] });
   const sizes: number[] = [];
   for await (const page of vigil.objects.packets('truck', { pageSize: 10 }).pages()) sizes.push(page.length);
   expect(sizes).toEqual([10, 10, 5]);

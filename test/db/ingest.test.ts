@@ -182,7 +182,7 @@ test('answers a repeated packet of a group with the first one, and the others wi
     ingest(at(1), [message(4)]),
     ingest(at(0), [message(5), message(6, id), message(7)]),
   ]);
-  expect(group[1]).toEqual({ packets: first.packets, repeated: 1 });
+  expect(group[1]).toEqual({ packets: first.packets, repeated: 1, refused: [] });
   expect(group.map(({ packets }) => packets.map(({ n }) => n))).toEqual([[2], [1], [4], [5, 1, 7]]);
   expect(group.map(({ repeated }) => repeated)).toEqual([0, 1, 0, 1]);
   expect((await storedOf(at(0))).map(({ n }) => n)).toEqual([1, 2, 5, 7]);
@@ -202,7 +202,7 @@ test('stores a packet once under an _id that another object has already', async 
   expect(answered.map(({ packets: [packet] }) => packet?.n)).toEqual([2, 3, 4, 3]);
   expect(answered[1]?.packets[0]?._id).toBe(id);
   expect((await storedOf(at(1))).map(({ n }) => n)).toEqual([2, 3]);
-  expect(await ingest(at(0), [message(6, id)])).toEqual({ packets: [first], repeated: 1 });
+  expect(await ingest(at(0), [message(6, id)])).toEqual({ packets: [first], repeated: 1, refused: [] });
 });
 
 test('stores one of many concurrent packets with the same _id, and returns it to all', async () => {
@@ -246,7 +246,7 @@ test('increases _ts even if the clock stands still or goes back', async () => {
 });
 
 test('accepts an empty list without a write', async () => {
-  expect(await ingest(at(0), [])).toEqual({ packets: [], repeated: 0 });
+  expect(await ingest(at(0), [])).toEqual({ packets: [], repeated: 0, refused: [] });
 });
 
 test('refuses requests beyond the queue with 503, and stores those in it', async () => {

@@ -47,7 +47,10 @@ const WAYS: [where: string, send: (text: string) => Promise<Answer>][] = [
   ['a change', (text) => hostile('PATCH', `labels/${label}`, text)],
   ['a field of a change', (text) => hostile('PATCH', 'objects/hostile-car', `{"config":${text}}`)],
   ['a packet', (text) => hostile('POST', 'objects/hostile-car/packets', text)],
-  ['one of several packets', (text) => hostile('POST', 'objects/hostile-car/packets', `[{"a":1},{"a":${text}}]`)],
+  [
+    'one of several packets',
+    (text) => hostile('POST', 'objects/hostile-car/packets?atomic=true', `[{"a":1},{"a":${text}}]`),
+  ],
   ['the parameters of a command', (text) => hostile('POST', 'objects/hostile-car/commands/go', text)],
 ];
 

@@ -45,6 +45,7 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'objects/:id/series?params=speed', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/model', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/refused', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets?meta=true', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets?format=csv', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets?format=geojson', may: [...READERS, 'scoped'] },

@@ -138,6 +138,54 @@ describe.each(WAYS)('%s', (_, connect) => {
     });
   });
 
+  test('stores the good packets of an array, and tells at the object and in the audit which were refused, and why', async () => {
+    const id = `partly-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    const time = Date.now();
+    const items = [
+      { time, n: 1 },
+      { time: time + 1, speed: 'fast. very fast' },
+      { n: 2 },
+      { time: '2026-11-23T25:00:00.5Z', n: 9 },
+      { a: 'x'.repeat(20), 'b.$c': { d: { $e: 1 } } },
+      { time: time + 2, n: 3 },
+    ];
+    await send('base/state', JSON.stringify(items));
+    expect((await valuesOf(id)).toSorted()).toEqual([1, 2, 3]);
+    const reasons = [
+      [1, "speed: expected number, as the object's model declares it"],
+      [3, 'time: expected a time, such as 1795500000000 in ms, 1795500000 in s, or "2026-11-24T06:00:00Z"'],
+      [4, expect.stringContaining('$')],
+    ];
+    const { body } = await service.admin('GET', `objects/${id}/refused`);
+    expect(body).toEqual(
+      reasons.map(([index, reason]) => ({ time: expect.any(Number), via: 'mqtt', topic: 'base/state', index, reason })),
+    );
+    await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
+    expect((await noticesOf(objectId))[0]?.fields).toEqual(
+      body.map(({ index, reason }: { index: number; reason: string }) => `[${index}]: ${reason}`),
+    );
+  });
+
+  test('tells at the object of every refused message, and in the audit of one a minute', async () => {
+    const id = `often-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    await send('base/state', 'no JSON');
+    await send('base/state/speed', 'fast');
+    await send('elsewhere/x', '1');
+    await send('base/state', '[]');
+    const { body } = await service.admin('GET', `objects/${id}/refused`);
+    expect(body.map(({ topic, index, reason }: Document) => [topic, index, reason])).toEqual([
+      ['base/state', null, 'the payload is not valid JSON'],
+      ['base/state/speed', null, expect.stringContaining('speed: expected number')],
+      ['elsewhere/x', null, 'the topic is not a topic of this device'],
+    ]);
+    await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
+    expect((await noticesOf(objectId))[0]?.fields).toEqual(['the payload is not valid JSON']);
+  });
+
   test('stores or refuses any JSON for any type, and stores the next message', async () => {
     const id = `any-${++count}`;
     const objectId = await createTyped(id);

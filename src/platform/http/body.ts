@@ -34,13 +34,15 @@ export interface BodyDeps {
   readonly bodyQueue: FairQueue;
 }
 
-/** Parses a JSON body into `req.body` and calls the handler. No body leaves it undefined. Throws 400 (malformed), 413, 415, 429, 503. */
+/** Parses a JSON body into `req.body` and calls the handler. An empty body leaves it undefined. Throws 400 (malformed), 413, 415, 429, 503. */
 export function jsonBody(limitBytes: number, deps: BodyDeps, handler: RequestHandler): RequestHandler[] {
   const parse = parseJson(Math.min(limitBytes, LIMITS.bigBodyBytes));
   const plainBytes = Math.min(limitBytes, LIMITS.checkedBodyBytes);
   const read: RequestHandler = (req, res, next) => {
-    if (isPlain(req, plainBytes)) readPlain(req, next);
-    else if (hasBody(req) && isUtf8Json(req)) handleChecked({ ...deps, limitBytes, handler }, req, res, next);
+    // Express' parser would read a body of length 0 as `{}`.
+    if (!hasBody(req)) next();
+    else if (isPlain(req, plainBytes)) readPlain(req, next);
+    else if (isUtf8Json(req)) handleChecked({ ...deps, limitBytes, handler }, req, res, next);
     else parse(req, res, next);
   };
   return [refuseUnless((req) => isJson(req)), read, handler];
@@ -58,7 +60,7 @@ async function handleChecked(
   try {
     const checked = await readChecked(req, limitBytes, reservation);
     const handle = async (): Promise<void> => {
-      req.body = checked.bytes.length === 0 ? {} : await parseBody(checked);
+      req.body = checked.bytes.length === 0 ? undefined : await parseBody(checked);
       await handler(req, res, next);
     };
     await (checked.bytes.length > LIMITS.bigBodyBytes ? bodyQueue.run(caller, handle) : handle());

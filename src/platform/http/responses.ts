@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { type ApiError, errorBody } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Page } from '../../core/list.js';
-import type { JsonPage } from '../mongo/bson/raw-cursor.js';
+import { type JsonPage, LAYOUT } from '../mongo/bson/raw-cursor.js';
 import { compress } from './server/compression.js';
 import { countUnsentBytes, onFinished } from './server/unsent-bytes.js';
 
@@ -54,6 +54,12 @@ export function sendEntity(res: Response, entity: JsonObject): void {
 /** Like `sendEntity`, for serialized JSON. */
 export function sendEntityJson(res: Response, json: Buffer): void {
   sendJson(res, Buffer.concat([json.subarray(0, json.length - 1), SUCCESS]));
+}
+
+/** Sends a short list, laid out as every list. */
+export function sendArray(res: Response, items: readonly object[]): void {
+  const text = items.map((item) => JSON.stringify(item)).join(LAYOUT.between);
+  sendJson(res, items.length === 0 ? LAYOUT.empty : `${LAYOUT.begin}${text}${LAYOUT.end}`);
 }
 
 /** The address of a path of Vigil as clients reach it, which may be below a path of another site. */

@@ -78,6 +78,8 @@ describe('Limits', () => {
     'moveSettleMs',
     'moveRecheckMs',
     'auditPending',
+    'refusedPending',
+    'refusedDelayMs',
     'auditDelayMs',
     'auditActors',
     'expiryBatch',

@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LIMITS } from '../../../src/core/limits.js';
-import { declarationsOf } from '../../../src/core/model.js';
-import { createStampClock, parseMessages, toPacket } from '../../../src/packets/packet.js';
+import { type Declarations, declarationsOf } from '../../../src/core/model.js';
+import { createStampClock, parseBatch, toPacket } from '../../../src/packets/packet.js';
 
 const NOW = 1_750_000_000_000;
 const ID = '65a00000000000000000000a';
@@ -15,6 +15,8 @@ const DECLARED = declarationsOf({
   ],
 });
 const SOURCE = { objectId: '65a000000000000000000001', ownId: 'car', groupId: '65a000000000000000000002' };
+const parseMessages = (body: unknown, declared: Declarations, nowMs: number) =>
+  parseBatch(body, declared, nowMs).messages;
 
 describe('a valid message', () => {
   test.each<[what: string, body: object, message: object]>([
@@ -87,8 +89,6 @@ describe('an invalid message', () => {
     [undefined, 'the body: expected a JSON object'],
     [null, 'the body: expected a JSON object'],
     ['text', 'the body: expected a JSON object'],
-    [[{}, 1], '[1]: expected a JSON object'],
-    [[[]], '[0]: expected a JSON object'],
     [{ _id: 'abc' }, '_id: expected 24 hexadecimal digits'],
     [{ _id: 5 }, '_id: expected 24 hexadecimal digits'],
     [{ online: 1 }, 'online: expected a boolean'],
@@ -100,9 +100,7 @@ describe('an invalid message', () => {
     [{ time: NOW + LIMITS.packetAheadMs + 1 }, 'time: more than a day in the future'],
     [{ speed: '5 km/h' }, "speed: expected number, as the object's model declares it"],
     [{ doors: [1] }, 'doors: expected boolean[]'],
-    [[{}, { speed: true }], '[1].speed: expected number'],
-    [[{}, { time: {} }], '[1].time: expected a time'],
-    [[{}, { a: { $b: 1 } }], '"[1].a.$b": a field name'],
+    [{ a: { $b: 1 } }, '"a.$b": a field name'],
     [JSON.parse('{"__proto__":1}'), 'a field name'],
     [JSON.parse('{"a":1e999}'), 'the number is too large'],
   ])('is refused: %#, %p', (body, why) => {
@@ -110,6 +108,22 @@ describe('an invalid message', () => {
       expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
     );
   });
+});
+
+test.each<[item: unknown, reason: string]>([
+  [1, 'a packet: expected a JSON object'],
+  [[], 'a packet: expected a JSON object'],
+  [null, 'a packet: expected a JSON object'],
+  [{ speed: true }, "speed: expected number, as the object's model declares it"],
+  [{ time: {} }, 'time: expected a time'],
+  [{ a: { $b: 1 } }, '"a.$b": a field name'],
+])('refuses an item of a list alone: %j', (item, reason) => {
+  const { messages, refused } = parseBatch([{ n: 1 }, item, { n: 2 }], DECLARED, NOW);
+  expect(messages.map(({ index, parameters }) => [index, parameters])).toEqual([
+    [0, { n: 1 }],
+    [2, { n: 2 }],
+  ]);
+  expect(refused).toEqual([{ index: 1, reason: expect.stringContaining(reason) }]);
 });
 
 test('refuses more messages than the limit of a request', () => {
