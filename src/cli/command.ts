@@ -1,6 +1,7 @@
 /** The interface of a command of `vigil`. */
 import type { ParseArgsConfig } from 'node:util';
 import { createClient, type VigilClient } from '../client/client.js';
+import { parseTypedValue } from '../core/exact-json.js';
 import { UsageError } from '../program.js';
 import { checkNames } from './field-names.js';
 import type { Output } from './output.js';
@@ -59,21 +60,13 @@ export const listOf = (values: Values, name: string): string[] | undefined => {
   return parts.length === 0 ? undefined : parts;
 };
 
-/** Parses `name=value` pairs. A value that is valid JSON is parsed as JSON; any other is text. */
+/** Parses `name=value` pairs. A value is JSON, or else text; digits are a number only if that does not change them. */
 export function parsePairs(words: readonly string[]): Record<string, unknown> {
   const pairs = words.map((word): [string, unknown] => {
     const index = word.indexOf('=');
     if (index <= 0) throw new UsageError(`"${word}" is not of the form name=value`);
-    return [word.slice(0, index), parseValue(word.slice(index + 1))];
+    return [word.slice(0, index), parseTypedValue(word.slice(index + 1))];
   });
   for (const [name, value] of pairs) checkNames({ [name]: value });
   return Object.fromEntries(pairs);
-}
-
-function parseValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

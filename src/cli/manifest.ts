@@ -1,7 +1,8 @@
 /** Reads the files of `vigil apply`: entities as YAML or JSON, each with its store. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { type Document, LineCounter, parseAllDocuments } from 'yaml';
+import { type Document, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { isExactNumber } from '../core/exact-json.js';
 import { PlainError } from '../program.js';
 import { checkNames } from './field-names.js';
 
@@ -73,12 +74,23 @@ export function parseManifest(text: string, file: string): Wanted[] {
 }
 
 function toValue(document: Document.Parsed, file: string): unknown {
+  keepDigits(document);
   try {
     return document.toJS();
   } catch (error) {
     // Aliases that expand without end.
     throw new PlainError(`${file}: ${(error as Error).message}`);
   }
+}
+
+/** Digits that a number would change are text: `pin: 0012`, `tag: 12E45678` and an ICCID of 19 digits. */
+function keepDigits(document: Document.Parsed): void {
+  visit(document, {
+    Scalar(_key, node) {
+      const { value, source } = node;
+      if (typeof value === 'number' && source !== undefined && !isExactNumber(value, source)) node.value = source;
+    },
+  });
 }
 
 function toWanted(value: unknown, file: string): Wanted {

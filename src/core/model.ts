@@ -1,5 +1,6 @@
 /** Models: trees of nodes that declare the parameters of packets and the commands of objects. */
 import { z } from 'zod';
+import { isRounded } from './exact-json.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 
 const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'] as const;
@@ -125,7 +126,7 @@ export function isOfType(value: unknown, type: DataType): boolean {
 
 /**
  * Converts a value to its declared type; undefined when it has another type. Text is accepted as a number, because devices send
- * `"21.30"`.
+ * `"21.30"`, but not an integer that a number cannot hold.
  */
 export function toType(value: Json, type: DataType): Json | undefined {
   if (isOfType(value, type)) return value;
@@ -134,7 +135,7 @@ export function toType(value: Json, type: DataType): Json | undefined {
 
 function toNumber(value: Json): number | undefined {
   const isDecimal = typeof value === 'string' && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?\s*$/i.test(value);
-  const number = isDecimal ? Number(value) : Number.NaN;
+  const number = isDecimal && !isRounded(value.trim()) ? Number(value) : Number.NaN;
   return Number.isFinite(number) ? number : undefined;
 }
 

@@ -1,6 +1,7 @@
 /** Parses the MQTT messages of devices into packets and command results, and checks their subscriptions. Pure. */
 import { isUtf8 } from 'node:buffer';
 import { badRequest } from '../core/errors.js';
+import { parseExactJson, parseTypedValue } from '../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
 
@@ -110,7 +111,7 @@ function toText(payload: Buffer): string {
 function parsePayloadJson(payload: Buffer): unknown {
   const text = toText(payload);
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch {
     throw badRequest('the payload is not valid JSON');
   }
@@ -120,13 +121,7 @@ function parsePayloadJson(payload: Buffer): unknown {
 function parseValue(payload: Buffer, type: DataType | undefined): Json {
   const text = toText(payload);
   if (type === 'string') return unquoted(text);
-  let value: Json;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    value = text;
-  }
-  return parseSwitch(value, type);
+  return parseSwitch(parseTypedValue(text), type);
 }
 
 const unquoted = (text: string): string => (/^".*"$/s.test(text) ? String(parsedOr(text)) : text);

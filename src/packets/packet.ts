@@ -2,9 +2,10 @@
 
 import { isId } from '../core/entity.js';
 import { ApiError, badRequest } from '../core/errors.js';
+import { isRounded } from '../core/exact-json.js';
 import { checkJson, isFieldName, isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { type Declarations, memberAt, toType } from '../core/model.js';
+import { type DataType, type Declarations, memberAt, toType } from '../core/model.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 
 /** A checked message of a device. A null `timeMs` means the server's time. */
@@ -114,11 +115,18 @@ function parseParameters(body: JsonObject, declared: Declarations): JsonObject {
     const given = body[name] as Json;
     const type = declared.parameters.get(name);
     const value = type === undefined ? given : toType(given, type);
-    if (value === undefined) throw badRequest(`${name}: expected ${type}, as the object's model declares it`);
+    if (value === undefined) throw badRequest(`${name}: ${explainType(given, type)}`);
     parameters[name] = value;
   }
   if (declared.members.length > 0) addMembers(parameters, declared);
   return parameters;
+}
+
+function explainType(given: Json, type: DataType | undefined): string {
+  const isLong = type === 'number' && typeof given === 'string' && isRounded(given.trim());
+  return isLong
+    ? `expected a number of at most 15 digits; declare it as string to keep ${given.trim().slice(0, 40)}`
+    : `expected ${type}, as the object's model declares it`;
 }
 
 /** Adds parameters that are members of other parameters, unless the device sent them directly. */

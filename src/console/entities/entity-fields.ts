@@ -1,4 +1,5 @@
 /** The fields of the form of an entity: their texts, and what they contribute to a request. */
+import { parseExactJson } from '../../core/exact-json.js';
 import { toLines } from '../account/token-scopes.js';
 import { FieldError } from '../parts/field-errors.js';
 import type { Entity, Json } from '../state/api.js';
@@ -123,7 +124,7 @@ function toValue({ kind, name }: EntityField, text: string): unknown {
 
 function parse(name: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch (error) {
     throw new FieldError(name, t('data.notJson', { reason: (error as Error).message }));
   }

@@ -1,6 +1,7 @@
 /** The tree of a model beside the fields of the selected node; or all of it as JSON. */
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { parseExactJson } from '../../core/exact-json.js';
 import { Field } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Section } from '../parts/tabs.js';
@@ -129,7 +130,7 @@ function JsonView({ tree, problem: error }: EditorProps) {
   const input = (typed: string): void => {
     text.value = typed;
     try {
-      const parsed: unknown = JSON.parse(typed);
+      const parsed = parseExactJson(typed);
       const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
       error.value = isObject ? null : t('models.notObject');
       if (isObject) tree.value = parsed as Node;

@@ -1,4 +1,5 @@
 /** The arguments of a command, with the values that they have unless the sender says otherwise. */
+import { parseTypedValue } from '../../core/exact-json.js';
 import { Icon } from '../parts/icon.js';
 import type { Json } from '../state/api.js';
 import { t } from '../text/language.js';
@@ -28,7 +29,7 @@ export function ParamFields({ node, onChange }: ParamProps) {
           <input
             aria-label={t('models.paramValue', { name })}
             value={typeof value === 'string' ? value : JSON.stringify(value)}
-            onChange={(event) => replace(index, name, toValue(event.currentTarget.value))}
+            onChange={(event) => replace(index, name, parseTypedValue(event.currentTarget.value))}
           />
           <button
             type="button"
@@ -50,13 +51,4 @@ export function ParamFields({ node, onChange }: ParamProps) {
 function freeName(params: readonly (readonly [string, unknown])[]): string {
   const names = new Set(params.map(([name]) => name));
   for (let number = 1; ; number++) if (!names.has(`param${number}`)) return `param${number}`;
-}
-
-/** A number, a boolean or any other JSON value; everything else is text. */
-function toValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

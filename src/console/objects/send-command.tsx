@@ -1,5 +1,6 @@
 /** The form of a command: from the model if it declares commands, otherwise a name and parameters as JSON. */
 import { useSignal } from '@preact/signals';
+import { parseTypedValue } from '../../core/exact-json.js';
 import type { Action, Model } from '../home/values.js';
 import { Dialog } from '../parts/dialog.js';
 import { FieldError } from '../parts/field-errors.js';
@@ -46,18 +47,9 @@ export function SendCommand({ object, model, onSent }: SendProps) {
   );
 }
 
-/** Text as the JSON value that it is, otherwise as text. */
-function toValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 /** What is declared as text remains text: a PIN is not a number. A parameter without a default takes every JSON value. */
 const toParam = (text: string, declared: unknown): unknown =>
-  typeof declared === 'string' && declared !== '' ? text : toValue(text);
+  typeof declared === 'string' && declared !== '' ? text : parseTypedValue(text);
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -116,7 +108,7 @@ function FreeCommand({ isDeclared, onWant }: FreeCommandProps) {
   const params = useSignal('{}');
   const work = useWork();
   const submit = async (): Promise<void> => {
-    const parsed = toValue(params.value.trim() || '{}');
+    const parsed = parseTypedValue(params.value.trim() || '{}');
     const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
     if (!isObject) throw new FieldError('params', t('commands.notJson'));
     onWant({ command: command.value.trim(), params: parsed as Json });

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { badRequest, unsupportedMediaType } from '../../core/errors.js';
+import { parseExactJson } from '../../core/exact-json.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Budget } from '../budget.js';
 import type { FairQueue } from '../fair-queue.js';
@@ -83,13 +84,18 @@ function failParsing(error: Error): never {
   throw error instanceof SyntaxError ? Object.assign(error, { status: 400, type: 'entity.parse.failed' }) : error;
 }
 
-/** Express' JSON parser, used for bodies in other encodings than UTF-8. The other parsers here give the same results. */
+/** For bodies in other encodings than UTF-8. The other parsers here give the same results. */
 export function parseJson(limitBytes: number): RequestHandler {
-  const parse = express.json({ limit: limitBytes, inflate: false, strict: false, type: () => true, verify: checkText });
+  const options = { limit: limitBytes, inflate: false, defaultCharset: 'utf-8', type: () => true, verify: checkText };
+  const decode = express.text(options);
   return (req, res, next) =>
-    parse(req, res, (error?: unknown) => {
-      const isOther = error === undefined && req.body !== undefined && !isBody(req.body);
-      next(isOther ? badRequest(NO_OBJECT) : error);
+    decode(req, res, (error?: unknown) => {
+      try {
+        if (error === undefined) req.body = req.body ? parseText(req.body) : undefined;
+        next(error);
+      } catch (fault) {
+        next(fault);
+      }
     });
 }
 
@@ -137,8 +143,12 @@ function readPlain(req: Request, next: (error?: unknown) => void): void {
 
 function parsePlain(bytes: Buffer): unknown {
   checkUtf8(bytes);
+  return parseText(withoutByteOrderMark(bytes));
+}
+
+function parseText(text: string): unknown {
   try {
-    return toBody(JSON.parse(withoutByteOrderMark(bytes)));
+    return toBody(parseExactJson(text));
   } catch (error) {
     return failParsing(error as Error);
   }

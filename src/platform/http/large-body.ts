@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Request } from 'express';
 import { badRequest, tooLarge } from '../../core/errors.js';
+import { parseExactJson } from '../../core/exact-json.js';
 import { JsonScan, type Piece } from '../../core/json-scan.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Budget } from '../budget.js';
@@ -100,7 +101,7 @@ export function checkUtf8(bytes: Buffer): void {
 export async function parseChecked({ bytes, pieces }: CheckedBytes): Promise<unknown> {
   checkUtf8(bytes);
   if (pieces === null || pieces.length < 2 || !isBlankAround(bytes, pieces)) {
-    return JSON.parse(withoutByteOrderMark(bytes));
+    return parseExactJson(withoutByteOrderMark(bytes));
   }
   const items: unknown[] = [];
   for (const piece of pieces) {
@@ -118,7 +119,7 @@ function parsePiece(bytes: Buffer, { begin, end, items }: Piece): unknown[] {
   // Overwrites the commas around the piece, or the brackets of the whole list.
   bytes[begin - 1] = ARRAY_BEGIN;
   bytes[end] = ARRAY_END;
-  const parsed: unknown[] = JSON.parse(bytes.toString('utf8', begin - 1, end + 1));
+  const parsed = parseExactJson(bytes.toString('utf8', begin - 1, end + 1)) as unknown[];
   if (parsed.length !== items) throw new SyntaxError('a comma without a value');
   return parsed;
 }

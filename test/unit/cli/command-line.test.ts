@@ -186,6 +186,47 @@ describe('output', () => {
   });
 });
 
+test('keeps digits that a number would change, in arguments and in files', () => {
+  expect(
+    parsePairs(['code=12E45678', 'pin=0012', 'iccid=8944110068765432109', 'v=1.10', 'n=-21.5', 'tel=+4915112345678']),
+  ).toEqual({
+    code: '12E45678',
+    pin: '0012',
+    iccid: '8944110068765432109',
+    v: '1.10',
+    n: -21.5,
+    tel: '+4915112345678',
+  });
+  const yaml = `
+store: objects
+id: o1
+pin: 0012
+tag: 12E45678
+iccid: 8944110068765432109
+imei: 860000000000019
+hex: 0x1F
+tel: +4915112345678
+lat: 48.100
+list: [0012, 12, {sn: 8944110068765432109}]
+`;
+  const kept = {
+    pin: '0012',
+    tag: '12E45678',
+    iccid: '8944110068765432109',
+    imei: 860_000_000_000_019,
+    hex: '0x1F',
+    tel: '+4915112345678',
+    lat: 48.1,
+    list: ['0012', 12, { sn: '8944110068765432109' }],
+  };
+  expect(parseManifest(yaml, 'a.yaml')[0]?.fields).toMatchObject(kept);
+  const json = '{"store":"objects","id":"o1","iccid":8944110068765432109,"n":[9007199254740993]}';
+  expect(parseManifest(json, 'a.json')[0]?.fields).toMatchObject({
+    iccid: '8944110068765432109',
+    n: ['9007199254740993'],
+  });
+});
+
 test('reads parameters as JSON where they are JSON', () => {
   expect(parsePairs(['n=3', 'on=true', 'mode=eco', 'list=[1]', 'equal=a=b', 'empty='])).toEqual({
     n: 3,
