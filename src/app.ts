@@ -56,7 +56,7 @@ async function start(config: Config, options: ServiceOptions, lifecycle: Lifecyc
   lifecycle.onShutdown(() => ops.stop());
   const secrets = config.auth.secrets ?? [await getOrCreateSecret(config.dataFolder)];
   const { uri, failed } = await findDatabase(config, log, lifecycle);
-  const entry = createEntry(config.http);
+  const entry = createEntry({ ...config.http, connectionsPerAddress: config.connectionsPerAddress });
   lifecycle.onShutdown(() => entry.close());
   let generatedPassword: string | null = null;
   const onPassword = (password: string): void => {

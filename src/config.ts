@@ -51,6 +51,8 @@ export interface Config {
     readonly sessionLifetimeMs: number;
     readonly tokenLifetimeMs: number;
   };
+  /** The maximum number of connections of a client address over HTTP, and over MQTT. */
+  readonly connectionsPerAddress: number;
   /** The maximum number of concurrent subscribers of live events. */
   readonly live: { readonly perUser: number; readonly perAddress: number };
   /** Private networks that webhooks may be sent to. */
@@ -111,6 +113,7 @@ const VARIABLES = z.object({
   TOKEN_LIFETIME: duration(LIMITS.tokenLifetimeMaxMs).default(24 * 3_600_000),
   TRUST_PROXY: list.optional(),
   CORS_ORIGINS: pageOrigins.default([]),
+  CONNECTIONS_PER_ADDRESS: count.optional(),
   LIVE_CONNECTIONS_PER_USER: count.default(100),
   LIVE_CONNECTIONS_PER_ADDRESS: count.default(1_000),
   WEBHOOK_NETWORKS: z
@@ -180,6 +183,9 @@ function toConfig(
       sessionLifetimeMs: values.SESSION_LIFETIME,
       tokenLifetimeMs: values.TOKEN_LIFETIME,
     },
+    // Clients of live events that are permitted need a connection each.
+    connectionsPerAddress:
+      values.CONNECTIONS_PER_ADDRESS ?? Math.max(LIMITS.connectionsPerAddress, values.LIVE_CONNECTIONS_PER_ADDRESS),
     live: { perUser: values.LIVE_CONNECTIONS_PER_USER, perAddress: values.LIVE_CONNECTIONS_PER_ADDRESS },
     webhookNetworks: values.WEBHOOK_NETWORKS,
     map: { styleUrl: values.MAP_STYLE_URL ?? null, origins: values.MAP_ORIGINS, tilesFile: values.MAP_TILES ?? null },

@@ -186,7 +186,7 @@ async function createIntake(
     now,
     devicePasswords,
     identify: deps.identity.identify,
-    address: config.mqtt,
+    address: config.mqtt && { ...config.mqtt, connectionsPerAddress: config.connectionsPerAddress },
     broker: config.broker,
     models: deps.caches.models,
     digest,

@@ -149,7 +149,6 @@ export const LIMITS = {
   mqttKeepAliveMaxS: 3_600,
   mqttDrainMs: 10 * SECOND_MS,
   mqttConnections: 20_000,
-  mqttConnectionsPerAddress: 5_000,
   mqttConnectsPerMinute: 15,
   mqttPacketsPerSecond: 1_000,
   mqttThrottleMs: 20,
@@ -184,6 +183,11 @@ export const LIMITS = {
   requestTimeoutMs: 60 * SECOND_MS,
   keepAliveTimeoutMs: 65 * SECOND_MS,
   connections: 20_000,
+  // Over HTTP, and over MQTT; the default of CONNECTIONS_PER_ADDRESS.
+  connectionsPerAddress: 5_000,
+  // After the end of a connection was sent, the time for the end of the other side. How often time limits of connections are checked.
+  halfClosedMs: 5 * SECOND_MS,
+  connectionCheckMs: 2 * SECOND_MS,
   // A server that was silent for the sum of the first two counts as unavailable; the third is the time to find another one.
   databaseConnectMs: 2 * SECOND_MS,
   databaseHeartbeatMs: 1 * SECOND_MS,

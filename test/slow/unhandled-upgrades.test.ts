@@ -1,6 +1,7 @@
 /** An `Upgrade` that is not a WebSocket of Socket.IO's is ignored, whatever comes with it, before it and after it. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { parseConfig } from '../../src/config.js';
 import { createEntry } from '../../src/platform/http/server/entry.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
@@ -203,7 +204,7 @@ test('answers CONNECT, which is no upgrade, and what follows', async () => {
 });
 
 test('is answered 503 while there is no database, whatever the path', async () => {
-  const door = createEntry({ host: '127.0.0.1', port: 0, basePath: '', stopDelayMs: 0 });
+  const door = createEntry({ ...parseConfig({ PORT: '0' }).http, connectionsPerAddress: 10, stopDelayMs: 0 });
   try {
     const url = await door.refuse();
     await withWire(async (wire) => {

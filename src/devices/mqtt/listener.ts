@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { LIMITS } from '../../core/limits.js';
-import { networkOf } from '../../core/network.js';
+import { createConnectionCounts } from '../../platform/connection-counts.js';
+import { destroyHalfClosed } from '../../platform/half-closed.js';
 import { readProxyHeader } from './proxy-protocol.js';
 
 export interface MqttAddress {
@@ -14,6 +15,7 @@ export interface MqttAddress {
   readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
   /** Whether each connection begins with a header of the PROXY protocol. */
   readonly hasProxy?: boolean;
+  readonly connectionsPerAddress: number;
 }
 
 export interface Listener {
@@ -25,15 +27,28 @@ export interface Listener {
 
 /** Port 0 selects a free port. `accept` receives each socket within the limits. */
 export async function listenForDevices(
-  { host, port, tls, hasProxy = false }: MqttAddress,
+  { host, port, tls, hasProxy = false, connectionsPerAddress }: MqttAddress,
   accept: (socket: Socket, address: string) => void,
 ): Promise<Listener> {
   const sockets = new Set<Socket>();
-  const isWithinLimit = createNetworkLimit();
-  const secure = tls === null ? null : await createTlsUpgrade(tls, accept);
+  const counts = createConnectionCounts(connectionsPerAddress);
+  const add = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  };
+  const acceptSecure = (socket: Socket, address: string): void => {
+    add(socket);
+    accept(socket, address);
+  };
+  const secure = tls === null ? null : await createTlsUpgrade(tls, acceptSecure);
   const acceptWithinLimit = (socket: Socket, address: string): void => {
-    if (!isWithinLimit(socket, networkOf(address))) socket.destroy();
-    else if (secure !== null) secure(socket, address);
+    const release = counts.take(address);
+    if (release === null) {
+      socket.destroy();
+      return;
+    }
+    socket.once('close', release);
+    if (secure !== null) secure(socket, address);
     else {
       accept(socket, address);
       // Reading the PROXY header has paused the socket.
@@ -43,8 +58,7 @@ export async function listenForDevices(
   const server = createServer((socket) => {
     // Errors of a socket that is being refused are not worth logging.
     socket.on('error', () => undefined);
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    add(socket);
     // Detects dead peers within minutes, whatever MQTT keep-alive they requested.
     socket.setKeepAlive(true, 60_000).setNoDelay(true);
     const address = socket.remoteAddress ?? 'unknown';
@@ -58,30 +72,16 @@ export async function listenForDevices(
   server.maxConnections = LIMITS.mqttConnections;
   server.listen(port, host);
   await once(server, 'listening');
+  const stopChecks = destroyHalfClosed(sockets);
   return {
     url: urlOf(server, tls === null ? 'mqtt' : 'mqtts'),
     async stop() {
+      stopChecks();
       const closed = once(server, 'close');
       server.close();
       for (const socket of sockets) socket.destroy();
       await closed;
     },
-  };
-}
-
-/** Counts a socket of a network until it closes; returns false if the network is at its limit. */
-function createNetworkLimit(): (socket: Socket, network: string) => boolean {
-  const counts = new Map<string, number>();
-  return (socket, network) => {
-    const count = (counts.get(network) ?? 0) + 1;
-    if (count > LIMITS.mqttConnectionsPerAddress) return false;
-    counts.set(network, count);
-    socket.once('close', () => {
-      const remaining = (counts.get(network) ?? 1) - 1;
-      if (remaining === 0) counts.delete(network);
-      else counts.set(network, remaining);
-    });
-    return true;
   };
 }
 
@@ -93,6 +93,8 @@ async function createTlsUpgrade(
   const addresses = new Map<string, string>();
   const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   const server = await createTls(files);
+  // Node.js reports a handshake that failed or came late, and leaves the connection open.
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
   server.on('secureConnection', (socket) => {
     socket.on('error', () => undefined);
     accept(socket, addresses.get(nameOf(socket)) ?? 'unknown');

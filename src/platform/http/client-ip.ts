@@ -8,6 +8,8 @@ export interface ClientFacts {
   readonly addressOf: (req: IncomingMessage) => string;
   /** As `req.protocol` of Express: `http` or `https`. */
   readonly schemeOf: (req: IncomingMessage) => string;
+  /** Whether a connection from this address is one of a trusted proxy. */
+  readonly isProxy: (address: string | undefined) => boolean;
 }
 
 export function createClientFacts(trustProxy: number | readonly string[]): ClientFacts {
@@ -15,11 +17,13 @@ export function createClientFacts(trustProxy: number | readonly string[]): Clien
     typeof trustProxy === 'number'
       ? (_address: unknown, hop: number) => hop < trustProxy
       : proxyAddr.compile(trustProxy);
+  const isProxy = (address: string | undefined): boolean => address !== undefined && isTrusted(address, 0);
   return {
+    isProxy,
     addressOf: (req) => proxyAddr(req, isTrusted) ?? 'unknown',
     schemeOf(req) {
       const own = (req.socket as TLSSocket).encrypted ? 'https' : 'http';
-      if (!isTrusted(req.socket.remoteAddress, 0)) return own;
+      if (!isProxy(req.socket.remoteAddress)) return own;
       const [scheme = ''] = String(req.headers['x-forwarded-proto'] || own).split(',');
       // Some proxies send the scheme of a WebSocket.
       return scheme.trim().replace(/^ws/, 'http');

@@ -4,7 +4,15 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { badRequest, errorBody, methodNotAllowed, notFound, toApiError, unavailable } from '../../core/errors.js';
+import {
+  type ApiError,
+  badRequest,
+  errorBody,
+  methodNotAllowed,
+  notFound,
+  toApiError,
+  unavailable,
+} from '../../core/errors.js';
 import { sendError } from './responses.js';
 
 export const unknownPath: RequestHandler = () => {
@@ -84,7 +92,11 @@ export const sendUnavailable: RequestListener = (req, res) => {
     return;
   }
   req.resume();
-  const error = unavailable('the service is starting: it waits for its database');
+  refuseAtOnce(res, unavailable('the service is starting: it waits for its database'));
+};
+
+/** Sends an error without Express. */
+export function refuseAtOnce(res: ServerResponse, error: ApiError): void {
   const body = JSON.stringify(errorBody(error));
   res.writeHead(error.status, {
     ...error.headers,
@@ -94,4 +106,4 @@ export const sendUnavailable: RequestListener = (req, res) => {
     'X-Request-Id': randomUUID(),
   });
   res.end(body);
-};
+}

@@ -1,8 +1,9 @@
 /** A separate HTTP server for operators: liveness, readiness, metrics. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { LIMITS } from '../../core/limits.js';
+import { destroyHalfClosed } from '../half-closed.js';
 
 export interface Probes {
   /** Reasons why this instance should not get requests; empty when it is ready. */
@@ -16,7 +17,13 @@ export async function startProbes(
   address: { port: number; host: string },
   probes: Probes,
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const server = createServer(answer(probes));
+  const server = createServer({ connectionsCheckingInterval: LIMITS.connectionCheckMs }, answer(probes));
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  server.once('close', destroyHalfClosed(open));
   server.headersTimeout = LIMITS.headersTimeoutMs;
   server.requestTimeout = LIMITS.headersTimeoutMs;
   server.maxConnections = LIMITS.probeConnections;

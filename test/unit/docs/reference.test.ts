@@ -52,6 +52,7 @@ describe('Limits', () => {
     'writeBytes',
     'slowCheckMs',
     'timerMs',
+    'connectionCheckMs',
     'databaseConnections',
     'cachedAccounts',
     'cachedTokens',

@@ -2,7 +2,9 @@
 import type { RequestListener, Server } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Express } from 'express';
+import { createClientFacts } from '../client-ip.js';
 import { sendUnavailable } from '../errors.js';
+import { createAddressLimit } from './address-limit.js';
 import { createExpressClasses } from './express-classes.js';
 import { createFastPath } from './fast-path.js';
 import { closeServer, createHttpServer, drainAcceptQueue, endKeptConnections, listen } from './node-server.js';
@@ -19,13 +21,21 @@ export interface Entry {
   close(): Promise<void>;
 }
 
-export function createEntry(options: { host: string; port: number; basePath: string; stopDelayMs: number }): Entry {
+export interface EntryOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly basePath: string;
+  readonly stopDelayMs: number;
+  readonly trustProxy: number | readonly string[];
+  readonly connectionsPerAddress: number;
+}
+
+export function createEntry(options: EntryOptions): Entry {
   let listener = sendUnavailable;
   const classes = createExpressClasses(options.basePath);
-  const server = createHttpServer(
-    answerInOrder((req, res) => listener(req, res)),
-    classes,
-  );
+  const limit = createAddressLimit(createClientFacts(options.trustProxy), options.connectionsPerAddress);
+  const server = createHttpServer(answerInOrder(limit.limitRequests((req, res) => listener(req, res))), classes);
+  limit.limitConnections(server);
   let listening: Promise<string> | undefined;
   const startListening = (): Promise<string> => {
     listening ??= listen(server, options);

@@ -4,9 +4,10 @@ import { createServer, type RequestListener, type Server, type ServerOptions, ty
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../../../core/limits.js';
+import { destroyHalfClosed, type HandleSocket } from '../../half-closed.js';
 import { handleClientError } from '../errors.js';
 import { responseOn } from './response-tracking.js';
-import { cutStalledReaders, type HttpSocket, type StallLimits } from './stalled-readers.js';
+import { cutStalledReaders, type StallLimits } from './stalled-readers.js';
 
 const STALLS: StallLimits = {
   stallMs: LIMITS.answerStallMs,
@@ -20,7 +21,12 @@ export function createHttpServer(
   classes: Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>,
 ): Server {
   // Without this option Node answers a request without `Host` itself, with an empty body.
-  const server = createServer({ ...classes, maxHeaderSize: LIMITS.headerBytes, requireHostHeader: false });
+  const server = createServer({
+    ...classes,
+    maxHeaderSize: LIMITS.headerBytes,
+    requireHostHeader: false,
+    connectionsCheckingInterval: LIMITS.connectionCheckMs,
+  });
   server.headersTimeout = LIMITS.headersTimeoutMs;
   server.requestTimeout = LIMITS.requestTimeoutMs;
   server.keepAliveTimeout = LIMITS.keepAliveTimeoutMs;
@@ -29,6 +35,7 @@ export function createHttpServer(
   const open = new Set<Socket>();
   connections.set(server, open);
   server.once('close', cutStalledReaders(open, STALLS));
+  server.once('close', destroyHalfClosed(open));
   server.on('connection', (socket: Socket) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
@@ -49,7 +56,7 @@ export async function listen(server: Server, { host, port }: { host: string; por
 }
 
 /** The open connections of each server. */
-const connections = new WeakMap<Server, Set<HttpSocket>>();
+const connections = new WeakMap<Server, Set<HandleSocket>>();
 
 /** Unlike Node's `closeAllConnections`, this includes upgraded connections. */
 function endAll(server: Server): void {

@@ -2,13 +2,8 @@
  * Closes connections whose client does not read the response. Uses internals of Node.js: only the handle of a socket knows how much of
  * a large chunk was sent. Tested by test/http/stalled-readers.test.ts.
  */
-import type { Socket } from 'node:net';
+import type { HandleSocket } from '../../half-closed.js';
 import { responseOn } from './response-tracking.js';
-
-/** A socket with the internals of Node.js that are used here. */
-export type HttpSocket = Socket & {
-  readonly _handle?: { readonly bytesWritten: number; readonly writeQueueSize: number } | null;
-};
 
 export interface StallLimits {
   /** A response is cut if less than `progressBytes` were sent within `stallMs`. Checked every `checkMs`. */
@@ -19,11 +14,11 @@ export interface StallLimits {
 
 /** Checks the sockets periodically. Returns a function that stops this. */
 export function cutStalledReaders(
-  sockets: Iterable<HttpSocket>,
+  sockets: Iterable<HandleSocket>,
   { stallMs, checkMs, progressBytes }: StallLimits,
 ): () => void {
-  const progress = new WeakMap<HttpSocket, { sentBytes: number; sinceMs: number }>();
-  const check = (socket: HttpSocket, nowMs: number): void => {
+  const progress = new WeakMap<HandleSocket, { sentBytes: number; sinceMs: number }>();
+  const check = (socket: HandleSocket, nowMs: number): void => {
     const { _handle: handle } = socket;
     if (!handle || responseOn(socket) === null || (socket.writableLength === 0 && handle.writeQueueSize === 0)) {
       progress.delete(socket);
