@@ -14,6 +14,8 @@ export interface Breaker {
   mayStart(): boolean;
   start(): BreakerAttempt;
   isOpen(): boolean;
+  /** Somebody wants a message sent now: forgets the failures, so that it is. */
+  reset(): void;
   stop(): void;
 }
 
@@ -61,6 +63,11 @@ export function createBreaker(onFree: () => void): Breaker {
     mayStart: () => performance.now() >= closedUntilMs && !(isOpen() && probe !== null),
     start,
     isOpen,
+    reset() {
+      clearTimeout(timer);
+      [failures, probeMs, closedUntilMs, probe] = [0, 0, 0, null];
+      onFree();
+    },
     stop: () => clearTimeout(timer),
   };
 }

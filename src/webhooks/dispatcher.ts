@@ -212,6 +212,7 @@ async function serveAskedFor(state: State): Promise<void> {
       state.database,
       held.map(({ hold }) => hold.index),
     );
+    const resumed = new Set(poked.filter(({ isReplayed }) => !isReplayed).map(({ handlerId }) => handlerId));
     for (const { partition, handlerId, objectId, isReplayed } of poked) {
       const outlet = state.outlets.get(partition);
       if (outlet === undefined) continue;
@@ -219,6 +220,7 @@ async function serveAskedFor(state: State): Promise<void> {
       if (isReplayed) recheck(queue);
       else unblock(queue, objectId);
     }
+    for (const handlerId of resumed) state.receivers.resume(handlerId);
   } catch (error) {
     state.log.warn({ err: error }, 'failed to read requested webhook messages');
   }

@@ -10,6 +10,8 @@ export interface Receivers {
   mayBegin(handlerId: string): boolean;
   began(receiver: Receiver): BreakerAttempt;
   ended(receiver: Receiver): void;
+  /** Ends a pause after failures. */
+  resume(handlerId: string): void;
   /** Ends those that are idle, and not needed any more. */
   drop(isNeeded: (handlerId: string) => boolean): void;
   stats(): { readonly running: number; readonly open: number };
@@ -47,6 +49,7 @@ export function createReceivers(createSender: () => Sender, onFree: (handlerId: 
       running--;
       receiver.running--;
     },
+    resume: (handlerId) => receivers.get(handlerId)?.breaker.reset(),
     drop(isNeeded) {
       for (const [handlerId, { running: own, breaker, sender }] of receivers) {
         if (own > 0 || isNeeded(handlerId)) continue;

@@ -61,3 +61,57 @@ test('makes a webhook, shows its secret once, tests it, and sends a message agai
   await dialog.getByLabel('Messages').selectOption('Delivered');
   await dialog.getByRole('listitem').getByText('object-packet').waitFor();
 });
+
+test('says since when messages wait and why, and sends all of them at once although the receiver was paused', async () => {
+  // Messages that were sent meanwhile.
+  browser.expectErrors(/409/);
+  receiver.answer = (_received, res) => void res.writeHead(503).end('closed for repair');
+  const { body: handler } = await service.admin('POST', 'handlers', {
+    name: 'ERP',
+    url: receiver.url,
+    events: ['object-packet'],
+    objects: ['tank-1', 'tank-2'],
+  });
+  const deliveries = async (): Promise<{ state: string; attempts: number }[]> =>
+    (await service.admin('GET', `handlers/${handler._id}/deliveries`)).body;
+  for (const id of ['tank-1', 'tank-2']) await service.admin('POST', 'objects', { id, name: `Tank ${id.at(-1)}` });
+  const page = await browser.openAs('/data/handlers');
+  await page.getByRole('row', { name: 'ERP' }).getByRole('button', { name: 'Messages' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('0 messages wait.').waitFor();
+  for (const id of ['tank-1', 'tank-2'])
+    for (let level = 0; level < 30; level++) await service.admin('POST', `objects/${id}/packets`, { level });
+  await until(async () => (await deliveries()).filter(({ attempts }) => attempts >= 3).length > 0, 'it has failed');
+  await dialog.getByText(/60 messages wait\. The receiver has accepted none of them since/).waitFor();
+  // The oldest one is reached, and the others by asking for more.
+  await dialog.getByLabel('Order').selectOption('Oldest first');
+  const first = dialog.getByRole('listitem').first();
+  await first.getByText('Tank 1').waitFor();
+  await first.getByText('Answer').click();
+  await first.getByText('closed for repair').waitFor();
+  expect(await dialog.getByRole('listitem').count()).toBe(50);
+  await dialog.getByRole('button', { name: 'Show more' }).click();
+  await until(async () => (await dialog.getByRole('listitem').count()) === 60, '60 messages');
+  receiver.answer = OK;
+  await dialog.getByRole('button', { name: 'Send all now' }).click();
+  await until(async () => (await deliveries()).every(({ state }) => state === 'delivered'), 'all are delivered');
+  await dialog.getByText('0 messages wait.').waitFor();
+  await dialog.getByLabel('Messages').selectOption('Waiting');
+  await dialog.getByText('No messages').waitFor();
+});
+
+test('says that a webhook that is not active is paused, and that what waits does not go', async () => {
+  receiver.answer = OK;
+  const { body: handler } = await service.admin('POST', 'handlers', {
+    name: 'Paused',
+    url: receiver.url,
+    events: ['object-packet'],
+    objects: ['tank-3'],
+  });
+  await service.admin('PATCH', `handlers/${handler._id}`, { active: false });
+  const page = await browser.openAs('/data/handlers');
+  await page.getByRole('row', { name: 'Paused' }).getByRole('button', { name: 'Messages' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/Paused: the webhook is not active since its change/).waitFor();
+  expect(await dialog.getByRole('button', { name: 'Send all now' }).count()).toBe(0);
+});

@@ -99,3 +99,14 @@ test('pauses as long as the receiver asks for, even while closed', () => {
   jest.advanceTimersByTime(1);
   expect(freed).toBe(1);
 });
+
+test('sends again at once after a reset, and pauses anew after five more failures', () => {
+  fail(5, 60_000);
+  expect([breaker.isOpen(), breaker.mayStart()]).toEqual([true, false]);
+  breaker.reset();
+  expect([breaker.isOpen(), breaker.mayStart(), freed]).toEqual([false, true, 1]);
+  fail(4);
+  expect(breaker.mayStart()).toBe(true);
+  fail(1);
+  expect(breaker.mayStart()).toBe(false);
+});
