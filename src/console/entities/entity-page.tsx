@@ -2,8 +2,10 @@
 
 import { useSignal } from '@preact/signals';
 import { Age } from '../parts/age.js';
+import { toColor } from '../parts/color.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
+import { Swatch } from '../parts/labels.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';
 import { Section } from '../parts/tabs.js';
@@ -162,12 +164,19 @@ function Actions({ kind: { store, fields, page }, entity, onOpen }: Omit<TablePr
 const SHOWN_ITEMS = 3;
 const SHOWN_CHARACTERS = 80;
 
-function Cell({ value, column: { kind, store = '' } }: { value: unknown; column: EntityColumn }) {
+function Cell({ value, column: { name, kind, store = '' } }: { value: unknown; column: EntityColumn }) {
   if (kind === 'check') return <>{t(value === false ? 'value.false' : 'value.true')}</>;
   if (value === undefined || value === null) return <span class="quiet">–</span>;
   if (kind === 'date') return <>{formatDateTime(Number(value))}</>;
   if (kind === 'age') return <Age ms={Number(value)} />;
   if (kind === 'reference') return <>{nameOf(store, value)}</>;
+  if (name === 'color') {
+    return (
+      <>
+        <Swatch color={toColor(value)} /> {toText(value)}
+      </>
+    );
+  }
   if (kind !== 'list' || !Array.isArray(value)) return <>{toText(value)}</>;
   return (
     <ul class="scopes">

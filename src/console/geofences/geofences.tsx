@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { DataTabs } from '../entities/data-tabs.js';
 import { EntityForm } from '../entities/entity-form.js';
 import { kindOf } from '../entities/kinds.js';
+import { toColor } from '../parts/color.js';
 import { Confirm } from '../parts/confirm.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -112,7 +113,9 @@ function Item({ geofence, onShow, onEdit, onRemove, onJson }: Omit<ListProps, 'e
   const name = nameOf(geofence);
   return (
     <li class="item">
-      <Icon name="polygon" />
+      <span style={{ color: toColor(geofence.color) ?? undefined }}>
+        <Icon name="polygon" />
+      </span>
       <div class="item-text">
         <h3>
           <button type="button" class="link-button" onClick={() => onShow(geofence)}>

@@ -2,6 +2,7 @@
 
 import { Age } from '../parts/age.js';
 import { Icon } from '../parts/icon.js';
+import { Labels } from '../parts/labels.js';
 import { Values } from '../parts/values.js';
 import { type FleetObject, objectRevision, objects, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
@@ -9,7 +10,7 @@ import { isPlaceField, type Place, placeOf } from '../state/places.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
-import { isOnline } from './selection.js';
+import { isOnline, labelsOf } from './selection.js';
 import { type Model, modelOf, oldTimeOf, type Shown, toShown } from './values.js';
 
 const SHOWN_VALUES = 6;
@@ -22,6 +23,7 @@ export function ObjectCard({ id }: { id: string }) {
   return (
     <aside class="card" aria-label={object.name}>
       <CardHead object={object} />
+      <Labels labels={labelsOf(object)} />
       {object.state === undefined ? (
         <p class="card-empty quiet">{t('card.noPacket')}</p>
       ) : (

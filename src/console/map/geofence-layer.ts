@@ -1,6 +1,7 @@
 /** Draws geofences beneath the objects of a map. */
 import type { FeatureCollection } from 'geojson';
-import type { GeoJSONSource, Map as GlMap, LayerSpecification } from 'maplibre-gl';
+import type { ExpressionSpecification, GeoJSONSource, Map as GlMap, LayerSpecification } from 'maplibre-gl';
+import { toColor } from '../parts/color.js';
 import type { Geofence } from '../state/geofences.js';
 import { toFeature } from './geofence-shapes.js';
 
@@ -8,6 +9,9 @@ const COLORS = {
   light: { line: '#7a3fb8', text: '#5c2f8c', halo: '#ffffff' },
   dark: { line: '#c79bf2', text: '#d9bdf7', halo: '#141b23' },
 };
+/** Its own color, or that of all geofences. */
+const colorOr = (color: string): ExpressionSpecification => ['coalesce', ['get', 'color'], color];
+
 const SOURCE = 'geofences';
 const NAME_ZOOM = 6;
 
@@ -25,20 +29,20 @@ export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer 
     type: 'fill',
     source: SOURCE,
     filter: ['==', ['geometry-type'], 'Polygon'],
-    paint: { 'fill-color': color.line, 'fill-opacity': 0.12 },
+    paint: { 'fill-color': colorOr(color.line), 'fill-opacity': 0.12 },
   });
   add({
     id: 'geofence-lines',
     type: 'line',
     source: SOURCE,
-    paint: { 'line-color': color.line, 'line-width': 1.8 },
+    paint: { 'line-color': colorOr(color.line), 'line-width': 1.8 },
   });
   add({
     id: 'geofence-places',
     type: 'circle',
     source: SOURCE,
     filter: ['==', ['geometry-type'], 'Point'],
-    paint: { 'circle-color': color.line, 'circle-radius': 4 },
+    paint: { 'circle-color': colorOr(color.line), 'circle-radius': 4 },
   });
   add({
     id: 'geofence-names',
@@ -52,9 +56,9 @@ export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer 
     show: (shown) => map.getSource<GeoJSONSource>(SOURCE)?.setData(toCollection(shown)),
     setDark(wanted) {
       const { line, text, halo } = COLORS[wanted ? 'dark' : 'light'];
-      map.setPaintProperty('geofence-areas', 'fill-color', line);
-      map.setPaintProperty('geofence-lines', 'line-color', line);
-      map.setPaintProperty('geofence-places', 'circle-color', line);
+      map.setPaintProperty('geofence-areas', 'fill-color', colorOr(line));
+      map.setPaintProperty('geofence-lines', 'line-color', colorOr(line));
+      map.setPaintProperty('geofence-places', 'circle-color', colorOr(line));
       map.setPaintProperty('geofence-names', 'text-color', text);
       map.setPaintProperty('geofence-names', 'text-halo-color', halo);
     },
@@ -63,5 +67,9 @@ export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer 
 
 const toCollection = (shown: readonly Geofence[]): FeatureCollection => ({
   type: 'FeatureCollection',
-  features: shown.map(toFeature).filter((feature) => feature !== null),
+  features: shown.flatMap((geofence) => {
+    const feature = toFeature(geofence);
+    const color = toColor(geofence.color);
+    return feature === null ? [] : [{ ...feature, properties: { ...feature.properties, ...(color && { color }) } }];
+  }),
 });

@@ -1,10 +1,11 @@
 /** Everything about one object, in tabs. */
 
 import { useEffect } from 'preact/hooks';
-import { isOnline } from '../home/selection.js';
+import { isOnline, labelsOf } from '../home/selection.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
+import { Labels } from '../parts/labels.js';
 import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
 import { VigilError } from '../state/api.js';
@@ -75,6 +76,7 @@ function Head({ object: { _id } }: { object: FleetObject }) {
           )}
           <code>{object.id}</code>
           {object.status && <span class="tag">{object.status}</span>}
+          <Labels labels={labelsOf(object)} />
         </p>
       </div>
       <a class="button" href={toAddress(`/?object=${object._id}`)}>

@@ -7,6 +7,7 @@ import { may } from './session.js';
 export interface Geofence extends Entity {
   readonly name?: string;
   readonly geometry?: Geometry;
+  readonly color?: unknown;
   /** Metres around a point. */
   readonly radius?: number;
 }

@@ -129,6 +129,32 @@ test('lets each of the objects in one place be chosen', async () => {
   for (const index of ids.keys()) await service.admin('DELETE', `objects/stack-${index}`);
 });
 
+test('draws a geofence in its own color, and in the usual one without a valid color', async () => {
+  const ring = (lon: number) => [
+    [lon - 1, 19],
+    [lon + 1, 19],
+    [lon + 1, 21],
+    [lon - 1, 21],
+    [lon - 1, 19],
+  ];
+  const page = await browser.openAs('/');
+  const colorAt = async (color: unknown): Promise<string> => {
+    const geometry = { type: 'Polygon', coordinates: [ring(-30)] };
+    const { body } = await service.admin('POST', 'geofences', { name: '', color, geometry });
+    await page.goto(`${service.url}/?at=20,-30,9`);
+    await page.locator(drawn).waitFor();
+    await until(async () => (await middle(page)) !== WATER, 'it is drawn');
+    const found = await middle(page);
+    await service.admin('DELETE', `geofences/${body._id}`);
+    return found;
+  };
+  const usual = await colorAt(undefined);
+  expect(await colorAt('#ff0000')).not.toBe(usual);
+  expect(await colorAt('#ff0000')).toMatch(/^22[2-5] 20[1-4] (20[89]|21[01])$/);
+  expect(await colorAt('rgb(255 0 0)')).toBe(await colorAt('red'));
+  for (const wrong of ['no color', 'inherit', 'url(x)', 7, null]) expect(await colorAt(wrong)).toBe(usual);
+});
+
 test('draws the objects again when the browser has taken the graphics card away', async () => {
   const page = await browser.openAs('/');
   await page.locator(drawn).waitFor();

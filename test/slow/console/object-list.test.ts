@@ -148,3 +148,17 @@ test('gives an object labels, and filters by them', async () => {
   await page.goto(`${service.url}/objects/other/settings`);
   expect(await page.getByLabel('Labels').inputValue()).toBe('South, rented');
 });
+
+test('shows the labels of an object in the colors that the store of labels gives them', async () => {
+  await create('labels', { name: 'cold', color: 'rgb(0, 0, 255)' });
+  await create('labels', { name: 'wet', color: 'url(javascript:x)' });
+  const page = await browser.openAs('/?search=in the north');
+  await page.locator('.row', { hasText: 'In the north' }).getByRole('button').click();
+  const labels = page.locator('.card .label');
+  await labels.locator('.swatch').waitFor();
+  expect(await labels.allTextContents()).toEqual(['cold', 'wet']);
+  const color = 'getComputedStyle(document.querySelector(".card .swatch")).backgroundColor';
+  expect(await page.evaluate(color)).toBe('rgb(0, 0, 255)');
+  await page.getByRole('link', { name: 'Open' }).click();
+  await page.locator('.object-head .label', { hasText: 'cold' }).locator('.swatch').waitFor();
+});
