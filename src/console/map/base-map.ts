@@ -1,15 +1,17 @@
 /** A map in the page: the ground beneath, the way it is moved, and its colours. */
 
+import { effect } from '@preact/signals';
 import { Map as GlMap, ScaleControl, setWorkerUrl } from 'maplibre-gl';
 import { toAddress } from '../state/location.js';
+import { language } from '../text/language.js';
 import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
 import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
 import { STYLE_URL, TILES_URL } from './own-map.js';
+import { usesMiles } from './units.js';
 
 declare const MAP_WORKER: string;
 
 const SCALE_PX = 80;
-const usesMiles = (): boolean => /-(US|GB|LR|MM)\b/.test(navigator.language);
 
 export interface BaseMapOptions {
   readonly label: string;
@@ -52,7 +54,7 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
   });
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
-  map.addControl(new ScaleControl({ maxWidth: SCALE_PX, unit: usesMiles() ? 'imperial' : 'metric' }), 'bottom-left');
+  addScale(map);
   container.dataset.style = STYLE_URL === null ? 'own' : 'foreign';
   let isDarkNow = isDark;
   const ground = loadGround(map, isDark, container);
@@ -65,6 +67,14 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
       void ground.then(({ setDark }) => setDark(wanted));
     },
   };
+}
+
+/** In the units of the reader, also when the language of the console changes. */
+function addScale(map: GlMap): void {
+  const scale = new ScaleControl({ maxWidth: SCALE_PX });
+  map.addControl(scale, 'bottom-left');
+  const stop = effect(() => scale.setUnit(usesMiles(navigator.languages, language.value) ? 'imperial' : 'metric'));
+  map.on('remove', stop);
 }
 
 interface Ground {
