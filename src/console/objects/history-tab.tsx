@@ -35,7 +35,10 @@ export function HistoryTab({ object }: { object: FleetObject }) {
     return { packets: found.slice(0, MAX_PACKETS).reverse(), isCut: found.length > MAX_PACKETS };
   }, [object._id, interval.fromMs, interval.toMs]);
   // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
-  const zoom = (chosen: IntervalMs): void => route(`${path}?${toQuery(chosen)}`);
+  const zoom = (chosen: IntervalMs): void =>
+    route(
+      `${path}?${toQuery(chosen)}${query.charts === undefined ? '' : `&charts=${encodeURIComponent(query.charts)}`}`,
+    );
   const packets = data.value?.packets ?? null;
   const isCut = data.value?.isCut === true;
   const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
@@ -64,6 +67,17 @@ function shownOf(names: readonly string[], chosen: readonly string[] | null): re
   return isChosen ? present : names.filter(isWorthChart).slice(0, 2);
 }
 
+/** Names may contain commas. */
+const toText = (names: readonly string[]): string => names.map(encodeURIComponent).join();
+
+function toNames(text: string | undefined): readonly string[] | null {
+  try {
+    return text === undefined ? null : text.split(',').filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return null;
+  }
+}
+
 interface ChartsProps {
   readonly object: FleetObject;
   readonly packets: readonly Packet[];
@@ -75,11 +89,13 @@ interface ChartsProps {
 function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
   const model = modelOf(object._id, object.model);
   const names = useMemo(() => numberPathsOf(packets.flatMap(parametersOf)), [packets]);
-  const chosen = useSignal<readonly string[] | null>(null);
-  const shown = shownOf(names, chosen.value);
+  // In the address, too, so that what is shown can be sent to somebody.
+  const { query, path, route } = useLocation();
+  const shown = shownOf(names, toNames(query.charts));
   const toggle = (name: string): void => {
     const others = shown.filter((one) => one !== name);
-    chosen.value = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
+    const next = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
+    route(`${path}?${new URLSearchParams({ ...query, charts: toText(next) })}`, true);
   };
   const { data, error } = useFetched(
     () => fetchSeries(object._id, shown, interval),

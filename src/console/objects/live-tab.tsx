@@ -12,9 +12,8 @@ import { serverNowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { interruptions } from '../state/live.js';
-import { toAddress } from '../state/location.js';
+import { toAddress, useLocation } from '../state/location.js';
 import { isPlaceField, placeIn, placeOf, rememberPlace, setPlace } from '../state/places.js';
-import { write } from '../state/write.js';
 import { formatMoment, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
@@ -147,9 +146,9 @@ function LiveChart({ packets, values, model }: LiveChartProps) {
   const own = values.filter(({ value }) => typeof value === 'number');
   const nested = useMemo(() => numberPathsOf(packets.flatMap(parametersOf)).filter(isNested), [packets]);
   const numbers = [...own, ...nested.map((path) => toShown(path, 0, model))];
-  const chosen = useSignal('');
+  const { query, path, route } = useLocation();
   const readout = useSignal('');
-  const shown = numbers.find(({ name }) => name === chosen.value) ?? numbers[0];
+  const shown = numbers.find(({ name }) => name === query.chart) ?? numbers[0];
   if (shown === undefined) return null;
   return (
     <Section
@@ -162,7 +161,7 @@ function LiveChart({ packets, values, model }: LiveChartProps) {
               type="button"
               class="chip"
               aria-pressed={name === shown.name}
-              onClick={() => write(chosen)(name)}
+              onClick={() => route(`${path}?${new URLSearchParams({ chart: name })}`, true)}
             >
               {label}
             </button>

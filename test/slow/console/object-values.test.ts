@@ -231,3 +231,27 @@ test('says what the route lacks when the role does not permit the track of many 
   const page = await browser.openAs(`/objects/${object._id}/history`, await createUser(service, 'untracking'));
   await page.getByText('The route and the replay show the newest 10,000 packets').waitFor();
 });
+
+test('keeps the choice of charts in the address', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'chosen', name: 'Chosen' });
+  const values = { first: 1, second: 2, 'air, outside': 3, 'ö%': 4 };
+  await service.admin('POST', 'objects/chosen/packets', [values, { ...values, time: Date.now() - 60_000 }]);
+  const page = await browser.openAs(`/objects/${object._id}/history`);
+  const captions = async () => (await page.locator('figcaption').allTextContents()).map((text) => text.trim()).sort();
+  const chip = (name: string) => page.locator('.chips').getByRole('button', { name, exact: true });
+  await page.locator('.uplot').first().waitFor();
+  for (const name of ['first', 'air, outside', 'ö%']) await chip(name).click();
+  const expected = ['air, outside', 'second', 'ö%'];
+  await until(async () => (await captions()).join('|') === expected.join('|'), expected.join('|'));
+  await page.getByRole('button', { name: '7 days' }).click();
+  await page.waitForURL(/from=.*charts=/);
+  const other = await browser.openAs(new URL(page.url()).pathname + new URL(page.url()).search);
+  await other.locator('.uplot').first().waitFor();
+  await until(async () => (await captions()).join('|') === expected.join('|'), 'the same charts');
+  expect((await other.locator('figcaption').allTextContents()).map((text) => text.trim()).sort()).toEqual(expected);
+  await page.goto(`${service.url}/objects/${object._id}/live`);
+  await chip('air, outside').click();
+  await page.waitForURL(/chart=air/);
+  await page.reload();
+  await page.getByRole('heading', { name: 'air, outside' }).waitFor();
+});
