@@ -11,6 +11,8 @@ import { nowMs, serverNowMs } from '../state/clock.js';
 import { type Fetched, useFetched } from '../state/fetched.js';
 import type { FleetObject } from '../state/fleet.js';
 import { interruptions, onEvent } from '../state/live.js';
+import { namedOf, titleOf } from '../state/references.js';
+import { user } from '../state/session.js';
 import { formatMoment, t } from '../text/language.js';
 import { maySend, namedIn, SendCommand } from './send-command.js';
 
@@ -18,6 +20,8 @@ interface Command extends Entity {
   readonly command: string;
   readonly params: Json;
   readonly status: 'queued' | 'sent' | 'delivered' | 'done' | 'failed' | 'expired';
+  /** The user who sent it. */
+  readonly owner: string;
   readonly times: Readonly<Record<string, number>>;
   readonly time: number;
   readonly result?: unknown;
@@ -84,6 +88,13 @@ function useJournal(id: string): Fetched<Command[]> {
   return journal;
 }
 
+/** Users whose names the reader may not read remain without. */
+function senderOf({ owner }: Command): string {
+  if (owner === user.value?._id) return t('commands.by', { name: user.value.login });
+  const known = namedOf('users').find(({ _id }) => _id === owner);
+  return known === undefined ? t('commands.byOther') : t('commands.by', { name: titleOf(known) });
+}
+
 function CommandItem({ command, model }: { command: Command; model: Model | undefined }) {
   const { status, times, params, result } = command;
   const end = ENDED.has(status) && status !== 'done' ? status : 'done';
@@ -113,7 +124,7 @@ function CommandItem({ command, model }: { command: Command; model: Model | unde
         )}
       </div>
       <small class="quiet">
-        <Age ms={command.time} />
+        <Age ms={command.time} /> {senderOf(command)}
       </small>
     </li>
   );

@@ -6,6 +6,8 @@ export const ENGLISH_PAGES = {
   'command.failed': 'Failed',
   'command.queued': 'Queued',
   'command.sent': 'Sent',
+  'commands.by': 'by {name}',
+  'commands.byOther': 'by another user',
   'commands.choose': 'Choose a command.',
   'commands.command': 'Command',
   'commands.confirm': 'Send “{command}” to {name}?',

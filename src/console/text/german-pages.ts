@@ -8,6 +8,8 @@ export const GERMAN_PAGES: PageCatalogue = {
   'command.failed': 'Fehlgeschlagen',
   'command.queued': 'Wartet',
   'command.sent': 'Gesendet',
+  'commands.by': 'von {name}',
+  'commands.byOther': 'von jemand anderem',
   'commands.choose': 'Wählen Sie einen Befehl.',
   'commands.command': 'Befehl',
   'commands.confirm': '„{command}“ an {name} senden?',

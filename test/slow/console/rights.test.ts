@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
-import { useService } from '../../support/fixture.js';
+import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -91,4 +91,19 @@ test('offers the commands that the role permits, and no others', async () => {
   const command = page.getByLabel('Command', { exact: true });
   await command.locator('option', { hasText: 'lock' }).waitFor({ state: 'attached' });
   expect(await command.locator('option').allTextContents()).toEqual(['–', 'lock']);
+});
+
+test('says in the journal who sent a command, as far as the reader may know', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'commanded', name: 'Commanded' });
+  const operator = await createUser(service, 'operator');
+  await service.admin('POST', 'objects/commanded/commands/start', {});
+  const page = await browser.openAs(`/objects/${object._id}/commands`, operator);
+  await page.locator('.command', { hasText: 'start' }).getByText('by another user').waitFor();
+  await page.getByLabel('Command', { exact: true }).fill('stop');
+  await page.getByRole('button', { name: 'Send …' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Send command' }).click();
+  await page.locator('.command', { hasText: 'stop' }).getByText(`by ${operator.login}`).waitFor();
+  const other = await browser.openAs(`/objects/${object._id}/commands`);
+  await other.locator('.command', { hasText: 'stop' }).getByText(`by ${operator.login}`).waitFor();
+  await other.locator('.command', { hasText: 'start' }).getByText(`by ${ADMIN.login}`).waitFor();
 });
