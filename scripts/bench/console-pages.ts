@@ -29,7 +29,8 @@ export const pagesWithMap = (object: string): readonly PageRow[] => [
 export async function openPage(page: Page, url: string, [path, element]: PageRow): Promise<void> {
   await page.goto(url + path);
   await page.locator(element).first().waitFor({ state: 'attached' });
-  await page.locator('.skeleton').waitFor({ state: 'detached' });
+  // There may be several.
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
 }
 
 export async function logIn(page: Page, user: { login: string; password: string }): Promise<void> {
