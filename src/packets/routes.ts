@@ -227,7 +227,7 @@ const listRefused = defineRoute({
   summary: 'The last packets and messages of an object that could not be stored, and why',
   docs: `The last ${LIMITS.refusedPerObject} packets and messages of an object that [could not be stored](history.md#refused-packets), and why`,
   auth: 'permission',
-  limit: 'request',
+  limit: 'list',
   params: { id: ENTITY_KEY },
   answer: {
     description: 'The refused packets, the oldest first',
