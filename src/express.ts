@@ -12,7 +12,7 @@ import type { CommandDeps } from './commands/routes.js';
 import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
 import type { EventDeps } from './live/routes.js';
-import { FEATURE_ROUTES } from './openapi/all-routes.js';
+import { FEATURE_ROUTES, ROUTES } from './openapi/all-routes.js';
 import { createOpenApi } from './openapi/openapi.js';
 import { createPageFiles, SERVICE_ROUTES } from './openapi/routes.js';
 import type { PacketDeps } from './packets/routes.js';
@@ -27,6 +27,7 @@ import {
   requireUtf8,
 } from './platform/http/request-log.js';
 import { createLoginRouter, createRouter } from './platform/http/route.js';
+import { createLimitFinder } from './platform/http/route-limits.js';
 import type { WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps
@@ -72,7 +73,11 @@ export function createApp(deps: AppDeps): Express {
   app.use('/docs', createPageFiles());
 
   app.use(createLoginRouter(FEATURE_ROUTES, routeDeps));
-  app.use(['/api/v1', '/objects'], authenticate(deps.identify, deps.corsOrigins), rateLimit(deps));
+  app.use(
+    ['/api/v1', '/objects'],
+    authenticate(deps.identify, deps.corsOrigins),
+    rateLimit(deps, createLimitFinder(ROUTES)),
+  );
   app.use(createRouter(FEATURE_ROUTES, routeDeps));
   // Every role may use these paths, so none of them leads to a store of that name.
   app.use('/api/v1/account', unknownPath);

@@ -61,7 +61,7 @@ const listen = defineRoute({
   summary: 'Live events, as a stream or in pages; with an interval, past events',
   docs: '[Live events](live-events.md#without-socketio), as a stream or in pages; with an interval, [events of the past](history.md#events-of-the-past)',
   auth: 'caller',
-  limit: 'request',
+  limit: 'interval',
   query: {
     since: {
       schema: z.string(),

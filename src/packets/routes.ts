@@ -260,7 +260,7 @@ const remove = defineRoute({
   summary: 'Removes the packets of an interval in the background; `from` or `to` is required',
   docs: '[Removes](history.md#removal) the packets from `from` to `to` in the background; accepts `dryRun`',
   auth: 'permission',
-  limit: 'request',
+  limit: 'list',
   params: { id: ENTITY_KEY },
   query: { ...INTERVAL_QUERY, ...DRY_RUN_QUERY },
   answer: { description: 'The removal is stored; it survives a crash', schema: REMOVED },

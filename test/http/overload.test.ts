@@ -96,6 +96,10 @@ describe('a process that is late with everything', () => {
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
       const large = Array.from({ length: 30 }, () => ({ pad: 'x'.repeat(10_000) }));
       expectRefusal(await admin('POST', 'objects/car/packets', large), 503);
+      for (const path of ['events?from=0', 'objects/car/events?to=2026-11-23', 'account/tokens', 'geofences']) {
+        expectRefusal(await admin('GET', path), 503);
+      }
+      expect((await admin('GET', 'events')).status).toBe(200);
       expect((await admin('GET', 'objects/car')).status).toBe(200);
       expect((await admin('POST', 'objects/car/packets', { speed: 1 })).status).toBe(200);
       expect((await admin('GET', 'auth')).status).toBe(200);

@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { unavailable } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { callerOf } from './caller.js';
+import type { LimitFinder } from './route-limits.js';
 
 export interface RateLimitDeps {
   readonly isOverloaded: () => boolean;
@@ -24,9 +25,9 @@ export function consumeForBytes(res: Response, bytes: number): void {
  * Costs one point per request, one per `pointBytes` of its body and its response, and one per `pointMs` of database time for a
  * list. Throws 429, 503.
  */
-export function rateLimit({ isOverloaded, consume }: RateLimitDeps): RequestHandler {
+export function rateLimit({ isOverloaded, consume }: RateLimitDeps, findLimit: LimitFinder): RequestHandler {
   return async (req, res, next) => {
-    const isExpensive = isList(req) || bodyBytes(req) > LIMITS.bigBodyBytes;
+    const isExpensive = isList(findLimit, req) || bodyBytes(req) > LIMITS.bigBodyBytes;
     if (isExpensive && isOverloaded()) throw unavailable('the service is overloaded; the request was not processed');
     if (consume === null) {
       next();
@@ -46,20 +47,13 @@ export function rateLimit({ isOverloaded, consume }: RateLimitDeps): RequestHand
   };
 }
 
-const EXEMPT: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
-
 const pointsOf = (bytes: number): number => Math.floor(bytes / LIMITS.pointBytes);
 
 const bodyBytes = ({ headers }: Request): number => Number(headers['content-length'] ?? 0) || 0;
 
-/**
- * Lists have paths with an odd number of segments: a store, or the packets of an object. The own identity is exempt, and live
- * events are as well, since a browser does not reconnect to a refused stream.
- */
-export function isList({ method, path }: Pick<Request, 'method' | 'path'>): boolean {
-  if (method !== 'GET' && method !== 'PATCH' && method !== 'DELETE') return false;
-  const segments = path.split('/').filter((segment) => segment !== '');
-  // A bulk request.
-  if (method !== 'GET' && segments.length > 1) return false;
-  return segments.length % 2 === 1 && !EXEMPT.has(segments[0]?.toLowerCase());
+const INTERVAL = ['from', 'to', 'begin', 'end'];
+
+function isList(findLimit: LimitFinder, { method, baseUrl, path, query }: Request): boolean {
+  const limit = findLimit(method, baseUrl + path);
+  return limit === 'list' || (limit === 'interval' && INTERVAL.some((name) => query[name] !== undefined));
 }

@@ -56,8 +56,12 @@ export interface Route<in Deps> {
   readonly docs?: string;
   /** Whom it answers: everyone, every caller, or callers whose credentials contain its method and path. */
   readonly auth: 'none' | 'caller' | 'permission';
-  /** What it costs: one request, or also the database time of a list, which an overloaded service refuses (rate-limit.ts). */
-  readonly limit: 'request' | 'list';
+  /**
+   * What it costs (rate-limit.ts). `request`: at most one entity, packet or command, or work with limits of its own. `list`: any number
+   * of rows, so that its database time and its bytes are charged, and an overloaded service refuses it. `interval`: a list if the
+   * query has an interval. Bytes of bodies are charged everywhere.
+   */
+  readonly limit: 'request' | 'list' | 'interval';
   readonly params?: Readonly<Record<string, Parameter>>;
   readonly query?: Readonly<Record<string, Parameter>>;
   readonly body?: RouteBody;
