@@ -17,6 +17,8 @@ export interface Account {
   readonly userId: string;
   readonly login: string;
   readonly groupId: string;
+  /** The group below the root that the user belongs to; null for a user of the root group. */
+  readonly tenantId: string | null;
   readonly roleId: string | null;
   readonly credentials: readonly string[];
   /** The object, if the user is its device. */
@@ -81,6 +83,7 @@ async function loadAccount(database: Database, userId: string): Promise<Account 
     userId,
     login: user.login,
     groupId: user.group.toHexString(),
+    tenantId: user.branch?.[1]?.toHexString() ?? null,
     roleId: role === null ? null : role._id.toHexString(),
     credentials: forObject(role?.credentials ?? [], object),
     object,

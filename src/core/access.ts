@@ -8,6 +8,8 @@ export interface Caller {
   readonly userId: string;
   readonly login: string;
   readonly groupId: string;
+  /** The group below the root that the user belongs to; null or absent for a user of the root group. */
+  readonly tenantId?: string | null;
   readonly roleId: string | null;
   /** The permissions of the user's role: `METHOD /path/pattern`. */
   readonly credentials: readonly string[];

@@ -39,10 +39,10 @@ export type ListQuery = Page | Summary;
 /**
  * How much a list may cost the database. `quick`: a few entities in the order of an index. `page`: a long page of them. `scan`:
  * possibly all entities. `history`: all packets of an interval, read in batches; each `batch` queues separately. `export`: the
- * same, for as long as its client reads. `bulk`: a
+ * same, for as long as its client reads. `past`: past events, of which each looks through packets, commands and the oplog. `bulk`: a
  * list whose entities are changed or removed.
  */
-export type ListCost = 'quick' | 'page' | 'scan' | 'history' | 'batch' | 'export' | 'bulk';
+export type ListCost = 'quick' | 'page' | 'scan' | 'history' | 'batch' | 'export' | 'past' | 'bulk';
 
 /** `indexed` names the orders that an index provides. */
 export function costOf(query: ListQuery, indexed: { readonly sort: string; readonly time: boolean }): ListCost {

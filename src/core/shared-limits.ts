@@ -64,9 +64,12 @@ export const SHARED_LIMITS = {
   returningPerUser: 20,
   // Past events: how many objects are searched, in all and with one query, how many packets are read for a page of some events
   // only, how long the oplog is read, and in which steps.
+  pastsAtOnce: 2,
+  pastsPerCaller: 1,
   pastObjects: 200_000,
   pastObjectsAtOnce: 200,
   pastPackets: 100_000,
+  pastBatch: 500,
   pastUpdatesMs: 3 * SECOND_MS,
   pastUpdatesPage: 100,
   pastClockMs: SECOND_MS,
@@ -86,6 +89,8 @@ export const SHARED_LIMITS = {
   bodyLittleBytes: 2 * MIB,
   bodyReserveBytes: 16 * MIB,
   bigBodiesAtOnce: 2,
+  hugeBodyBytes: 2 * MIB,
+  hugeBodiesAtOnce: 1,
   bigBodiesPerCaller: 1,
   bigBodiesWaiting: 100,
   bigBodiesWaitingPerCaller: 20,

@@ -104,7 +104,7 @@ async function handleMany(deps: BulkDeps, req: Request, res: Response, write: (i
       JSON.stringify({ success: true, ...summary, done: isDryRun ? 0 : ids.length - failed.length, failed }),
     );
   };
-  await deps.listQueues.bulk.run(caller.userId, work, leaving);
+  await deps.listQueues.bulk.run(caller, work, leaving);
 }
 
 /**

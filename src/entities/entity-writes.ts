@@ -26,7 +26,7 @@ export interface Writer {
 
 /** Checking entities against schemas of custom stores is queued fairly per caller. */
 export const queueCheck = <T>(deps: WriteDeps, { store, caller }: Writer, work: () => Promise<T>): Promise<T> =>
-  STORES.has(store.name) ? work() : deps.checkQueue.run(caller.userId, work);
+  STORES.has(store.name) ? work() : deps.checkQueue.run(caller, work);
 
 /** Merges a patch, which `parsePatch` has checked, into the entity. Returns its `_id`. */
 export async function changeOne(deps: WriteDeps, writer: Writer, key: string, given: JsonObject): Promise<string> {

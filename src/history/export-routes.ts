@@ -93,7 +93,7 @@ async function sendExport(
       if (piece.error !== null) logIncomplete(deps.log, res, piece.error);
     }
   };
-  await deps.listQueues.export.run(callerOf(res).userId, send, disconnected);
+  await deps.listQueues.export.run(callerOf(res), send, disconnected);
 }
 
 const TRAILER = 'X-Export';

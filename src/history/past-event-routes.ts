@@ -168,7 +168,7 @@ async function sendEvents(
   const addresses = addressesOf(scopeIn(res));
   const read = async (database: Database): Promise<PastPage> =>
     listPastEvents(database, { objectIds: await find(), isAll, addresses }, query);
-  const { events, next } = await runList([listDatabaseFor(deps, req, res)], 'scan', read);
+  const { events, next } = await runList([listDatabaseFor(deps, req, res)], 'past', read);
   if (next !== null) {
     const [path, search] = req.originalUrl.split('?', 2);
     const after = new URLSearchParams(search);

@@ -29,7 +29,8 @@ export async function readPacketEvents(
 
 async function readPart(database: Database, objects: unknown, query: PastQuery, limit: number): Promise<PastPart> {
   const command = { find: PACKETS, filter: filterOf(objects, query), sort: { time: 1, _ts: 1 }, limit };
-  const batchSize = Math.min(limit, query.limit + 1);
+  // Others run between the batches.
+  const batchSize = Math.min(limit, query.limit + 1, LIMITS.pastBatch);
   const events: PastEvent[] = [];
   let read = 0;
   let last = null as PastPlace | null;

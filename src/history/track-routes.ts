@@ -90,7 +90,7 @@ const getTrack = defineRoute({
     const database = listDatabaseFor(deps, req, res);
     const work = () => findTrack(database, source.objectId, query);
     const leaving = database.listing?.caller.disconnectSignal() ?? null;
-    const found = await deps.listQueues.history.run(callerOf(res).userId, work, leaving);
+    const found = await deps.listQueues.history.run(callerOf(res), work, leaving);
     sendJson(res, JSON.stringify(toFeature(source, found, query)), 200, `${EXPORT_TYPES.geojson}; charset=utf-8`);
   },
 });

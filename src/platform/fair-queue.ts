@@ -1,4 +1,7 @@
-/** A queue with bounded concurrency that serves callers round-robin, so that none waits for all work of another. */
+/**
+ * A queue with bounded concurrency that serves callers round-robin, so that none waits for all work of another. Callers of one tenant
+ * take turns as one, however many they are.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ApiError, tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
@@ -7,6 +10,8 @@ export interface QueueLimits {
   /** Running work, in total and per caller. */
   readonly atOnce: number;
   readonly perCaller: number;
+  /** Running work of all callers of a tenant, so that a place is left for others; unbounded when absent. */
+  readonly perTenant?: number;
   /** Waiting work, in total and per caller, and how long it may wait. */
   readonly waiting: number;
   readonly waitingPerCaller: number;
@@ -15,12 +20,18 @@ export interface QueueLimits {
   readonly rests?: number;
 }
 
+/** `tenantId` is null or absent for a caller that is a tenant by itself. */
+export interface QueueCaller {
+  readonly userId: string;
+  readonly tenantId?: string | null;
+}
+
 export interface FairQueue {
   /**
    * Runs the work when a slot is free. Throws 429 when the caller's own work blocks it for too long, 503 when work of others
    * does, and the signal's reason when the signal is aborted while the work waits.
    */
-  run<T>(caller: string, work: () => Promise<T>, signal?: AbortSignal | null): Promise<T>;
+  run<T>(caller: string | QueueCaller, work: () => Promise<T>, signal?: AbortSignal | null): Promise<T>;
   /** To be called when the result of `mayStart` may have changed. */
   recheck(): void;
 }
@@ -31,9 +42,17 @@ const BRIEF_MS = 1;
 /** A caller's work. Idle accounts are dropped together, once there are many, never one by one. */
 interface Account {
   readonly caller: string;
+  readonly tenant: Tenant;
   running: number;
   waiting: Waiter[];
   restsUntilMs: number;
+}
+
+/** The callers that take turns as one. */
+interface Tenant {
+  running: number;
+  /** When its work began last, as a count of all beginnings; at first, when the tenant came. */
+  lastTurn: number;
 }
 
 interface Waiter {
@@ -47,11 +66,17 @@ export function createFairQueue(
   mayStart: (caller: string) => boolean = () => true,
 ): FairQueue {
   const queue = new Queue(name, limits, mayStart);
-  return { run: (caller, work, signal = null) => queue.run(caller, work, signal), recheck: () => queue.startNext() };
+  return {
+    run: (caller, work, signal = null) =>
+      queue.run(typeof caller === 'string' ? { userId: caller } : caller, work, signal),
+    recheck: () => queue.startNext(),
+  };
 }
 
 class Queue {
   #accounts = new Map<string, Account>();
+  #tenants = new Map<string, Tenant>();
+  #turns = 0;
   /** Accounts with waiting work, in the order in which they are served. */
   #order: Account[] = [];
   #running = 0;
@@ -64,7 +89,7 @@ class Queue {
     readonly mayStart: (caller: string) => boolean,
   ) {}
 
-  async run<T>(caller: string, work: () => Promise<T>, signal: AbortSignal | null): Promise<T> {
+  async run<T>(caller: QueueCaller, work: () => Promise<T>, signal: AbortSignal | null): Promise<T> {
     const account = this.#accountOf(caller);
     if (account.waiting.length === 0 && this.#canStart(account)) this.#begin(account);
     else await this.#wait(account, signal);
@@ -78,24 +103,32 @@ class Queue {
       if (tookMs >= BRIEF_MS) await nextTurn();
       this.#running--;
       account.running--;
+      account.tenant.running--;
       if (rests > 0) this.#restFor(account, tookMs);
       if (this.#waiting > 0) this.startNext();
     }
   }
 
-  /** Starts waiting work round-robin: one item of each caller, then the next item of each. */
+  /** Starts waiting work round-robin: one item of each tenant, and within a tenant one item of each caller. */
   startNext(): void {
-    for (let passed = 0; passed < this.#order.length && this.#running < this.limits.atOnce; ) {
-      const account = this.#order.shift() as Account;
-      const canStart = this.#canStart(account);
-      if (canStart) {
-        this.#begin(account);
-        (account.waiting.shift() as Waiter).start();
-        this.#waiting--;
-      }
-      passed = canStart ? 0 : passed + 1;
+    while (this.#running < this.limits.atOnce) {
+      const account = this.#next();
+      if (account === null) return;
+      this.#order.splice(this.#order.indexOf(account), 1);
+      this.#begin(account);
+      (account.waiting.shift() as Waiter).start();
+      this.#waiting--;
       if (account.waiting.length > 0) this.#order.push(account);
     }
+  }
+
+  /** The first caller that may start, of the tenant with the least running work, whose last turn is the longest ago. */
+  #next(): Account | null {
+    let best: Account | null = null;
+    for (const account of this.#order) {
+      if ((best === null || isBefore(account.tenant, best.tenant)) && this.#canStart(account)) best = account;
+    }
+    return best;
   }
 
   #restFor(account: Account, tookMs: number): void {
@@ -117,11 +150,14 @@ class Queue {
   #begin(account: Account): void {
     this.#running++;
     account.running++;
+    account.tenant.running++;
+    account.tenant.lastTurn = ++this.#turns;
   }
 
   #canStart(account: Account): boolean {
-    const { caller, running } = account;
-    const isFree = this.#running < this.limits.atOnce && running < this.limits.perCaller;
+    const { caller, running, tenant } = account;
+    const { atOnce, perCaller, perTenant = atOnce } = this.limits;
+    const isFree = this.#running < atOnce && running < perCaller && tenant.running < perTenant;
     return isFree && this.#isRested(account) && this.mayStart(caller);
   }
 
@@ -169,18 +205,31 @@ class Queue {
 
   #queueBusy = (): ApiError => unavailable(`too many ${this.name} at once`);
 
-  #accountOf(caller: string): Account {
+  #accountOf({ userId: caller, tenantId = null }: QueueCaller): Account {
     const known = this.#accounts.get(caller);
     if (known !== undefined) return known;
     if (this.#accounts.size >= this.#dropAt) this.#dropIdle();
-    const account: Account = { caller, running: 0, waiting: [], restsUntilMs: 0 };
+    const account: Account = { caller, tenant: this.#tenantOf(tenantId), running: 0, waiting: [], restsUntilMs: 0 };
     this.#accounts.set(caller, account);
     return account;
+  }
+
+  #tenantOf(tenantId: string | null): Tenant {
+    const known = tenantId === null ? undefined : this.#tenants.get(tenantId);
+    if (known !== undefined) return known;
+    const tenant: Tenant = { running: 0, lastTurn: this.#turns };
+    if (tenantId !== null) this.#tenants.set(tenantId, tenant);
+    return tenant;
   }
 
   #dropIdle(): void {
     const busy = [...this.#accounts].filter(([, { running, waiting }]) => running > 0 || waiting.length > 0);
     this.#accounts = new Map(busy);
+    const used = new Set(busy.map(([, { tenant }]) => tenant));
+    this.#tenants = new Map([...this.#tenants].filter(([, tenant]) => used.has(tenant)));
     this.#dropAt = Math.max(LIMITS.idleCallers, 2 * busy.length);
   }
 }
+
+const isBefore = (a: Tenant, b: Tenant): boolean =>
+  a.running === b.running ? a.lastTurn < b.lastTurn : a.running < b.running;

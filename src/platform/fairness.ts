@@ -17,6 +17,8 @@ export interface Fairness {
   readonly webhookTestQueue: FairQueue;
   /** Parsing of large bodies. */
   readonly bodyQueue: FairQueue;
+  /** Parsing of very large bodies: one at a time, because their values need many times their bytes. */
+  readonly hugeBodyQueue: FairQueue;
 }
 
 export function createFairness(): Fairness {
@@ -38,7 +40,8 @@ export function createFairness(): Fairness {
     listQueues,
     answerBudget,
     bodyBudget: createBodyBudget(),
-    bodyQueue: createBodyQueue(),
+    bodyQueue: createBodyQueue(LIMITS.bigBodiesAtOnce),
+    hugeBodyQueue: createBodyQueue(LIMITS.hugeBodiesAtOnce),
     checkQueue: createCheckQueue(),
     webhookTestQueue: createWebhookTestQueue(),
   };
@@ -52,10 +55,11 @@ const createBodyBudget = (): Budget =>
     reserve: LIMITS.bodyReserveBytes,
   });
 
-const createBodyQueue = (): FairQueue =>
+const createBodyQueue = (atOnce: number): FairQueue =>
   createFairQueue('large bodies', {
-    atOnce: LIMITS.bigBodiesAtOnce,
+    atOnce,
     perCaller: LIMITS.bigBodiesPerCaller,
+    perTenant: tenantShareOf(atOnce),
     waiting: LIMITS.bigBodiesWaiting,
     waitingPerCaller: LIMITS.bigBodiesWaitingPerCaller,
     waitMs: LIMITS.bigBodyWaitMs,
@@ -104,6 +108,9 @@ export const createSubscriptionQueue = (): FairQueue =>
     rests: LIMITS.subscriptionRests,
   });
 
+/** A tenant leaves a quarter of the places to others, one at least. */
+const tenantShareOf = (atOnce: number): number => Math.max(1, Math.floor(atOnce * 0.75));
+
 function createListQueues(mayStart: (caller: string) => boolean): Fairness['listQueues'] {
   const waits = {
     waiting: LIMITS.listsWaiting,
@@ -111,12 +118,13 @@ function createListQueues(mayStart: (caller: string) => boolean): Fairness['list
     waitMs: LIMITS.listWaitMs,
   };
   const lists = (name: string, atOnce: number, perCaller: number): FairQueue =>
-    createFairQueue(name, { ...waits, atOnce, perCaller }, mayStart);
+    createFairQueue(name, { ...waits, atOnce, perCaller, perTenant: tenantShareOf(atOnce) }, mayStart);
   return {
     quick: lists('lists', LIMITS.quickListsAtOnce, LIMITS.quickListsPerCaller),
     page: lists('long lists', LIMITS.pagesAtOnce, LIMITS.pagesPerCaller),
     scan: lists('counts, searches or sorted lists', LIMITS.scansAtOnce, LIMITS.scansPerCaller),
     history: lists('series', LIMITS.historiesRead, LIMITS.historiesReadPerCaller),
+    past: lists('requests for past events', LIMITS.pastsAtOnce, LIMITS.pastsPerCaller),
     bulk: lists('bulk requests', LIMITS.bulksAtOnce, LIMITS.bulksPerCaller),
     export: lists('exports', LIMITS.exportsAtOnce, LIMITS.exportsPerCaller),
     // Without `mayStart`: unread answers must not stop a stream that has begun.

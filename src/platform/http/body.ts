@@ -33,6 +33,8 @@ export interface BodyDeps {
   readonly bodyBudget: Budget;
   /** Schedules the handling of large bodies. */
   readonly bodyQueue: FairQueue;
+  /** The same for very large ones. */
+  readonly hugeBodyQueue: FairQueue;
 }
 
 /** Parses a JSON body into `req.body` and calls the handler. An empty body leaves it undefined. Throws 400 (malformed), 413, 415, 429, 503. */
@@ -51,20 +53,28 @@ export function jsonBody(limitBytes: number, deps: BodyDeps, handler: RequestHan
 
 /** Checks the body while it arrives. Parsing and handling a large one waits in the queue of its caller. */
 async function handleChecked(
-  { bodyBudget, bodyQueue, limitBytes, handler }: BodyDeps & { limitBytes: number; handler: RequestHandler },
+  {
+    bodyBudget,
+    bodyQueue,
+    hugeBodyQueue,
+    limitBytes,
+    handler,
+  }: BodyDeps & { limitBytes: number; handler: RequestHandler },
   req: Request,
   res: Response,
   next: NextFunction,
 ): Promise<void> {
-  const caller = callerOf(res).userId;
-  const reservation = reserveBody(bodyBudget, caller);
+  const caller = callerOf(res);
+  const reservation = reserveBody(bodyBudget, caller.userId);
   try {
     const checked = await readChecked(req, limitBytes, reservation);
     const handle = async (): Promise<void> => {
       req.body = checked.bytes.length === 0 ? undefined : await parseBody(checked);
       await handler(req, res, next);
     };
-    await (checked.bytes.length > LIMITS.bigBodyBytes ? bodyQueue.run(caller, handle) : handle());
+    const { length } = checked.bytes;
+    const queue = length > LIMITS.hugeBodyBytes ? hugeBodyQueue : bodyQueue;
+    await (length > LIMITS.bigBodyBytes ? queue.run(caller, handle) : handle());
   } catch (error) {
     next(error);
   } finally {

@@ -20,6 +20,7 @@ export function listDatabaseFor(deps: ListDeps, req: Request, res: Response): Da
   let disconnected: AbortSignal | undefined;
   const caller: ListCaller = {
     userId: callerOf(res).userId,
+    tenantId: callerOf(res).tenantId ?? null,
     disconnectSignal() {
       disconnected ??= createDisconnectSignal(req, res);
       return disconnected;

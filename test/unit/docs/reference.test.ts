@@ -140,6 +140,7 @@ describe('Limits', () => {
     'pastFarMs',
     'latestBatchPackets',
     'pastObjectsAtOnce',
+    'pastBatch',
     'pastUpdatesPage',
     'pastClockMs',
     'sweepPauseMs',

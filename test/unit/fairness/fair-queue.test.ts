@@ -1,7 +1,12 @@
 /** Who waits for whom when only so much is done at once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../../src/core/limits.js';
-import { createFairQueue, type FairQueue, type QueueLimits } from '../../../src/platform/fair-queue.js';
+import {
+  createFairQueue,
+  type FairQueue,
+  type QueueCaller,
+  type QueueLimits,
+} from '../../../src/platform/fair-queue.js';
 
 const LONG_MS = 60_000;
 const AMPLE: QueueLimits = { atOnce: 10, perCaller: 10, waiting: 100, waitingPerCaller: 100, waitMs: LONG_MS };
@@ -25,7 +30,7 @@ function createEndless(queue: FairQueue) {
   const ends = new Map<string, () => void>();
   return {
     begun,
-    begin: (caller: string, name: string, signal?: AbortSignal): Promise<string> =>
+    begin: (caller: string | QueueCaller, name: string, signal?: AbortSignal): Promise<string> =>
       queue.run(
         caller,
         () => {
@@ -40,6 +45,64 @@ function createEndless(queue: FairQueue) {
     },
   };
 }
+
+describe('the callers of one tenant', () => {
+  const of = (tenantId: string | null, userId: string): QueueCaller => ({ userId, tenantId });
+
+  test('take turns as one with the callers of others', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
+    for (let user = 0; user < 30; user++) void work.begin(of('north', `n${user}`), `n${user}`);
+    for (let user = 0; user < 3; user++) void work.begin(of('south', `s${user}`), `s${user}`);
+    void work.begin(of(null, 'root'), 'root');
+    for (let nth = 0; nth < 8; nth++) await work.end(work.begun.at(-1) as string);
+    // Those that came while the first one ran are behind its tenant at most once.
+    expect(
+      work.begun
+        .slice(0, 8)
+        .filter((name) => !name.startsWith('n'))
+        .sort(),
+    ).toEqual(['root', 's0', 's1', 's2']);
+    expect(work.begun.indexOf('root')).toBeLessThan(4);
+    expect(work.begun.indexOf('s0')).toBeLessThan(4);
+  });
+
+  test('take turns with each other', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
+    for (const name of ['a1', 'a2', 'a3']) void work.begin(of('north', 'a'), name);
+    for (const name of ['b1', 'b2']) void work.begin(of('north', 'b'), name);
+    for (let nth = 0; nth < 4; nth++) await work.end(work.begun.at(-1) as string);
+    expect(work.begun).toEqual(['a1', 'a2', 'b1', 'a3', 'b2']);
+  });
+
+  test('leave places to others, which start at once', () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 3, perCaller: 1, perTenant: 2 }));
+    for (let user = 0; user < 5; user++) void work.begin(of('north', `n${user}`), `n${user}`);
+    void work.begin(of('south', 's'), 's');
+    expect(work.begun).toEqual(['n0', 'n1', 's']);
+  });
+
+  test('use the places of a tenant again when its work ends', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 3, perCaller: 1, perTenant: 2 }));
+    for (let user = 0; user < 4; user++) void work.begin(of('north', `n${user}`), `n${user}`);
+    await work.end('n0');
+    await work.end('n1');
+    expect(work.begun).toEqual(['n0', 'n1', 'n2', 'n3']);
+  });
+
+  test('are never passed by tenants that come again and again', async () => {
+    const work = createWork(createFairQueue('lists', { ...AMPLE, atOnce: 1 }));
+    void work.begin(of('east', 'e'), 'e1');
+    void work.begin(of('north', 'n'), 'n1');
+    void work.begin(of('west', 'w'), 'w1');
+    for (let nth = 2; nth < 8; nth++) {
+      const last = work.begun.at(-1) as string;
+      await work.end(last);
+      if (!last.startsWith('n'))
+        void work.begin(of(last.startsWith('e') ? 'east' : 'west', last[0] as string), `${last[0]}${nth}`);
+    }
+    expect(work.begun.slice(0, 3).sort()).toEqual(['e1', 'n1', 'w1']);
+  });
+});
 
 describe('the order of work', () => {
   test('starts work at once within the limits', () => {

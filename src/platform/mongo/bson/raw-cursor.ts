@@ -35,6 +35,8 @@ export type PrepareExtra = (ids: string[]) => Promise<Extra>;
 
 /** How many documents are converted before the event loop runs other work. */
 const SLICE = 250;
+/** How many bytes of JSON are written before that: a few documents may be as long as many. */
+const SLICE_BYTES = 512 * 1_024;
 /** Larger batches are converted one at a time. */
 const BIG_BYTES = 256 * 1_024;
 /** The initial size of a page's buffer. */
@@ -98,11 +100,14 @@ async function writePage(
     try {
       writer.reserve(batch.bytes * JSON_PER_BSON);
       let last = -1;
+      let sliceEnd = writer.length + SLICE_BYTES;
       for (let start = batch.first(); start !== -1; start = batch.next(start)) {
         if (count > 0) writer.raw(LAYOUT.between);
         writeDocument(writer, batch.memory, start, extra);
         last = start;
-        if (++count % SLICE === 0) await yieldWithin(writer);
+        if (++count % SLICE !== 0 && writer.length < sliceEnd) continue;
+        await yieldWithin(writer);
+        sliceEnd = writer.length + SLICE_BYTES;
       }
       if (last !== -1) lastId = idOf(documentAt(batch.memory, last));
     } finally {

@@ -55,7 +55,8 @@ export function createWatcherClient(uri: string): MongoClient {
  * first command fails never recovers. Throws 503 while the database is unavailable.
  */
 export async function connectListDatabase(uri: string): Promise<Database> {
-  const atOnce = LIMITS.quickListsAtOnce + LIMITS.pagesAtOnce + LIMITS.scansAtOnce + LIMITS.streamBatchesAtOnce;
+  const listsAtOnce = LIMITS.quickListsAtOnce + LIMITS.pagesAtOnce + LIMITS.scansAtOnce + LIMITS.pastsAtOnce;
+  const atOnce = listsAtOnce + LIMITS.streamBatchesAtOnce;
   const maxPoolSize = atOnce + LIMITS.listConnectionsMore;
   const client = countPool(new MongoClient(uri, { ...OPTIONS, maxPoolSize }));
   try {

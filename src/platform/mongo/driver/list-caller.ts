@@ -2,10 +2,9 @@
 
 import type { ListCost } from '../../../core/list.js';
 import type { Budget } from '../../budget.js';
-import type { FairQueue } from '../../fair-queue.js';
+import type { FairQueue, QueueCaller } from '../../fair-queue.js';
 
-export interface ListCaller {
-  readonly userId: string;
+export interface ListCaller extends QueueCaller {
   /** Aborted when the caller no longer waits. */
   disconnectSignal(): AbortSignal;
   /** Charges the time that the database spent on the list. */

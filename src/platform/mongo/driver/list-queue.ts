@@ -33,7 +33,7 @@ export async function runList<T>(
       listing.caller.consumeForMs(performance.now() - startMs);
     }
   };
-  return listing.queues[cost].run(listing.caller.userId, work, stop);
+  return listing.queues[cost].run(listing.caller, work, stop);
 }
 
 /** Runs a history read in the caller's queue. Each batch is queued and charged separately. */
@@ -41,7 +41,7 @@ export function readHistory<T>(database: Database, read: (database: Database) =>
   const { listing } = database;
   if (listing === undefined) return read(database);
   const stop = listing.caller.disconnectSignal();
-  return listing.queues.history.run(listing.caller.userId, () => read({ ...database, stop }), stop);
+  return listing.queues.history.run(listing.caller, () => read({ ...database, stop }), stop);
 }
 
 function abortWithAll(callers: readonly Database[]): AbortSignal | null {
