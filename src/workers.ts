@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Audit } from './accounts/audit.js';
 import type { Caches } from './caches.js';
 import type { Change } from './core/change.js';
-import { findObjectIds } from './entities/read.js';
+import { findObjectIds } from './entities/object-ids.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
 import type { WorkerStats } from './platform/ops/worker-metrics.js';

@@ -5,7 +5,7 @@ import { findPermitting, type OwnObject, type Scope, scopeOf } from '../core/acc
 import type { Entity } from '../core/entity.js';
 import { ApiError, badRequest, notFound } from '../core/errors.js';
 import { builtInStore, type Store } from '../core/stores.js';
-import { getEntity } from '../entities/read.js';
+import { getEntity, getReadable } from '../entities/read.js';
 import { isForAll, requiredMethod, scopeIn, toRouteSegments } from '../platform/http/caller.js';
 import { ENTITY_KEY } from '../platform/http/parameters.js';
 import { parseText } from '../platform/http/query-params.js';
@@ -38,10 +38,10 @@ const ENTITY = z.strictObject({
   store: z.string(),
   _id: z.string(),
   reasons: z
-    .array(z.enum(['group', 'owner', 'shared', 'built-in']))
+    .array(z.enum(['group', 'owner', 'shared', 'built-in', 'object']))
     .describe(
       'Why the user sees the entity: its branch contains the group of the user, the user is its owner, it is shared with ' +
-        'the user, or everyone sees it. Each one suffices; without any, the user does not see it',
+        'the user, everyone sees it, or the user reads it because of an object. Each one suffices; without any, the user does not see it',
     ),
 });
 
@@ -143,13 +143,13 @@ async function decide(deps: PermissionDeps, scope: Scope, subject: Subject, { me
 async function explainEntity(deps: PermissionDeps, scope: Scope, subject: Subject, segments: readonly string[]) {
   const [name = '', key] = segments;
   if (key === undefined || isForAll(segments) || name === 'account') return null;
-  const { user, object } = subject;
-  const theirScope = scopeOf({ userId: user._id, groupId: String(user.group), object });
+  const { user, object, credentials } = subject;
+  const theirScope = scopeOf({ userId: user._id, groupId: String(user.group), object, credentials });
   const theirStore = await deps.findStore(name, theirScope);
   const store = await deps.findStore(name, scope);
   if (store === null) throw notFound();
   const theirs = theirStore === null ? null : await getVisible(deps.database, theirStore, theirScope, key);
-  const entity = await getEntity(deps.database, store, scope, theirs?._id ?? key);
+  const entity = await getReadable(deps.database, store, scope, theirs?._id ?? key);
   return { store: store.name, _id: entity._id, reasons: theirs === null ? [] : reasonsOf(theirs, subject) };
 }
 
@@ -159,14 +159,15 @@ function reasonsOf(entity: Entity, { user }: Subject): string[] {
     ...(entity.branch.includes(String(user.group)) ? ['group'] : []),
     ...(entity.owner === user._id ? ['owner'] : []),
     ...(entity.access.includes(user._id) ? ['shared'] : []),
+    ...(entity._builtin === true ? ['built-in'] : []),
   ];
-  return reasons.length > 0 ? reasons : ['built-in'];
+  return reasons.length > 0 ? reasons : ['object'];
 }
 
 async function getVisible(database: Database, store: Store, scope: Scope, key: unknown): Promise<Entity | null> {
   if (typeof key !== 'string') return null;
   try {
-    return await getEntity(database, store, scope, key);
+    return await getReadable(database, store, scope, key);
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;

@@ -45,6 +45,8 @@ export interface Scope {
   readonly groupId: string;
   /** The objects that their own ids name for this caller, even if other objects have those ids by now. */
   readonly objects: readonly OwnObject[];
+  /** The objects that the credentials name, where they permit to read no others; null where they permit all. */
+  readonly onlyObjects: readonly string[] | null;
   readonly [scopeBrand]: true;
 }
 
@@ -58,11 +60,31 @@ export interface AccessFields {
 // Other platforms omit the leading slash; a lone `*` is not a path.
 const CREDENTIAL = /^(\*|[A-Z]+) (\/\S*|[A-Za-z:]\S*)$/;
 
-type ScopeOwner = Pick<Caller, 'userId' | 'groupId'> & Partial<Pick<Caller, 'object' | 'scopeObjects'>>;
+type ScopeOwner = Pick<Caller, 'userId' | 'groupId'> &
+  Partial<Pick<Caller, 'object' | 'scopeObjects' | 'credentials' | 'scopes'>>;
 
-export function scopeOf({ userId, groupId, object = null, scopeObjects = [] }: ScopeOwner): Scope {
+export function scopeOf(owner: ScopeOwner): Scope {
+  const { userId, groupId, object = null, scopeObjects = [], credentials, scopes = null } = owner;
   const objects = object === null ? scopeObjects : [object, ...scopeObjects];
-  return { userId, groupId, objects } as Scope;
+  const onlyObjects = credentials === undefined ? null : onlyObjectsOf({ credentials, scopes });
+  return { userId, groupId, objects, onlyObjects } as Scope;
+}
+
+/** By the lists of a caller, which stay the same as long as its account is cached. */
+const onlyObjectsKnown = new WeakMap<readonly string[], WeakMap<readonly string[], Scope['onlyObjects']>>();
+const NO_SCOPES: readonly string[] = [];
+
+function onlyObjectsOf(caller: Pick<Caller, 'credentials' | 'scopes'>): Scope['onlyObjects'] {
+  const { credentials, scopes } = caller;
+  const byScopes = onlyObjectsKnown.get(credentials) ?? new WeakMap<readonly string[], Scope['onlyObjects']>();
+  onlyObjectsKnown.set(credentials, byScopes);
+  const known = byScopes.get(scopes ?? NO_SCOPES);
+  if (known !== undefined) return known;
+  const permitted = permittedObjects(caller);
+  // A list of objects shows all of them.
+  const only = permitted === 'all' || mayCall(caller, 'GET', ['objects']) ? null : permitted;
+  byScopes.set(scopes ?? NO_SCOPES, only);
+  return only;
 }
 
 /** The `_id` of the object that the own id names for this caller; null for whichever object has the id. */

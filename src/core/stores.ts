@@ -35,6 +35,8 @@ export interface Store {
   readonly builtIn: boolean;
   /** Visible to those who see its object, not to its owner as such. */
   readonly followsObject: boolean;
+  /** Read also by those who see an object: the model that it has, or what belongs to the groups above it. */
+  readonly throughObjects: 'model' | 'groups' | null;
   /** Written only by the service; the generic interface reads it. */
   readonly readOnly: boolean;
   /** The fields that clients set on creation. */
@@ -81,6 +83,7 @@ interface Definition {
   defaults?: JsonObject;
   builtIn?: boolean;
   followsObject?: boolean;
+  throughObjects?: 'model' | 'groups';
   readOnly?: boolean;
   checkWhole?: (fields: JsonObject) => unknown;
   translate?: (fields: JsonObject) => void;
@@ -112,6 +115,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
       retentionDays: z.int().min(0).max(LIMITS.retentionDays).nullish(),
     },
     builtIn: true,
+    throughObjects: 'model',
   },
   users: {
     fields: {
@@ -162,8 +166,9 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   },
   geofences: {
     fields: { name: text().nullish(), geometry: geometry.nullish(), radius: z.number().positive().nullish() },
+    throughObjects: 'groups',
   },
-  labels: { fields: { name: text().nullish() } },
+  labels: { fields: { name: text().nullish() }, throughObjects: 'groups' },
   handlers: {
     fields: {
       name: text().nullish(),
@@ -220,6 +225,7 @@ function toStore(storeName: string, definition: Definition): Store {
     defaults: definition.defaults ?? {},
     builtIn: definition.builtIn ?? false,
     followsObject: definition.followsObject ?? false,
+    throughObjects: definition.throughObjects ?? null,
     readOnly: definition.readOnly ?? false,
     schema,
     checkNew: (fields) => checkAgainst(schema, fields),

@@ -74,9 +74,10 @@ function parseSelection({ query }: Request): Page {
 
 async function findIds(database: Database, { store, caller }: Writer, page: Page): Promise<string[]> {
   const scope = scopeOf(caller);
+  // What is read only because of objects is not meant: it cannot be changed.
   const reading = isByState(store, page)
     ? listByState(database, scope, page)
-    : listEntities(database, store, scope, page);
+    : listEntities(database, { ...store, throughObjects: null }, scope, page);
   const listed = await reading;
   const found = (JSON.parse(listed.body.toString()) as { _id: string }[]).map(({ _id }) => _id);
   listed.release?.();

@@ -7,7 +7,7 @@ import type { JsonObject } from '../core/json.js';
 import type { Store } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Place } from './place.js';
-import { getEntity, getEntityId } from './read.js';
+import { getReadable } from './read.js';
 import { newId } from './write.js';
 
 /** What most hooks need. */
@@ -48,9 +48,9 @@ export const getReferencedId = (
   field: string,
   store: Store,
   id: unknown,
-) => orBadRequest(field, store, getEntityId(deps.database, store, scopeOf(deps.caller), parseReference(field, id)));
+) => getReferenced(deps, field, store, id).then(({ _id }) => _id);
 export const getReferenced = (deps: { database: Database; caller: Caller }, field: string, store: Store, id: unknown) =>
-  orBadRequest(field, store, getEntity(deps.database, store, scopeOf(deps.caller), parseReference(field, id)));
+  orBadRequest(field, store, getReadable(deps.database, store, scopeOf(deps.caller), parseReference(field, id)));
 
 /** Parses a field that contains an `_id`. Throws a 400 that names the field. */
 export function parseReference(field: string, id: unknown): string {

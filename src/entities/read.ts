@@ -4,7 +4,7 @@ import type { Scope } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
 import { notFound } from '../core/errors.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
-import { builtInStore, type Store } from '../core/stores.js';
+import type { Store } from '../core/stores.js';
 import { findState, findWithState, type ObjectWithState } from '../packets/latest.js';
 import { projected, stateOf, writeState } from '../packets/object-state.js';
 import { writeJson } from '../platform/mongo/bson/json-writer.js';
@@ -18,12 +18,12 @@ import {
 } from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { collectionName, collectionOf } from '../platform/mongo/schema/collections.js';
+import { collectionName } from '../platform/mongo/schema/collections.js';
 import { findByKey, findStored, isVisibleToOwner, type KeyField, parseKey } from '../platform/mongo/schema/lookup.js';
 import { orderBy, selectionFilter, toEntity } from '../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../platform/mongo/schema/visibility.js';
+import { isReadableThroughObjects, readableFilter } from './through-objects.js';
 
 export const SEARCHED = ['name', 'id', 'login'];
 
@@ -36,7 +36,7 @@ export interface ListConditions {
   readonly isShort: boolean;
 }
 
-/** A page of visible entities as JSON, by default ordered by `_id`. */
+/** A page of readable entities as JSON, by default ordered by `_id`. */
 export async function listEntities(
   database: Database,
   store: Store,
@@ -63,7 +63,7 @@ async function readEntities(
   page: Page,
   also: readonly Filter<Document>[],
 ): Promise<JsonPage> {
-  const conditions = [scopeFilter(store, scope), ...selectionFilter(store, page, SEARCHED), ...also];
+  const conditions = [await readableFilter(database, store, scope), ...selectionFilter(store, page, SEARCHED), ...also];
   if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
   return readPage(
     database,
@@ -81,7 +81,7 @@ async function readEntities(
   );
 }
 
-/** The number of matching visible entities, with the first and the last of them. */
+/** The number of matching readable entities, with the first and the last of them. */
 export async function summarizeEntities(
   database: Database,
   store: Store,
@@ -89,18 +89,21 @@ export async function summarizeEntities(
   selection: Selection,
   also: readonly Filter<Document>[] = [],
 ): Promise<Buffer> {
-  const filter = { $and: [scopeFilter(store, scope), ...selectionFilter(store, selection, SEARCHED), ...also] };
   const collection = collectionName(store.name);
-  const readEnd = (reader: Database, direction: 1 | -1) =>
-    readOne(
-      reader,
-      { find: collection, filter, sort: { _id: direction }, ...projected(store, selection.only) },
-      stateOf(reader, store, selection),
-    );
-  return runList([database], 'scan', (reader) => summarize(reader, { collection, filter }, readEnd));
+  return runList([database], 'scan', async (reader) => {
+    const readable = await readableFilter(reader, store, scope);
+    const filter = { $and: [readable, ...selectionFilter(store, selection, SEARCHED), ...also] };
+    const readEnd = (one: Database, direction: 1 | -1) =>
+      readOne(
+        one,
+        { find: collection, filter, sort: { _id: direction }, ...projected(store, selection.only) },
+        stateOf(one, store, selection),
+      );
+    return summarize(reader, { collection, filter }, readEnd);
+  });
 }
 
-/** A visible entity as JSON, whole or with `only` some fields. Throws 404. */
+/** A readable entity as JSON, whole or with `only` some fields. Throws 404. */
 export async function readEntity(
   database: Database,
   store: Store,
@@ -109,15 +112,7 @@ export async function readEntity(
   only: readonly string[] | null = null,
 ): Promise<Buffer> {
   const found =
-    only === null
-      ? await readWhole(database, store, scope, key)
-      : await withKey(store, scope, key, (filter) =>
-          readOne(
-            database,
-            { find: collectionName(store.name), filter, ...projected(store, only) },
-            stateOf(database, store, { only }),
-          ),
-        );
+    only === null ? await readWhole(database, store, scope, key) : await readSome(database, store, scope, key, only);
   if (found === null) throw notFound();
   return found;
 }
@@ -126,10 +121,28 @@ async function readWhole(database: Database, store: Store, scope: Scope, key: st
   const named = parseKey(store, scope, key);
   const found = named === null ? null : await findWhole(database, store, ...named);
   if (found === null) return null;
-  const isAllowed =
-    isVisible(store, scope, found.stored) || (await isVisibleToOwner(database, store, scope, found.stored));
-  return isAllowed ? toWhole(found) : null;
+  return (await isReadable(database, store, scope, found.stored)) ? toWhole(found) : null;
 }
+
+async function readSome(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  key: string,
+  only: readonly string[],
+): Promise<Buffer | null> {
+  const named = parseKey(store, scope, key);
+  if (named === null) return null;
+  const filter = { $and: [filterOf(named), await readableFilter(database, store, scope)] };
+  const command = { find: collectionName(store.name), filter, ...projected(store, only) };
+  return readOne(database, command, stateOf(database, store, { only }));
+}
+
+/** Whether the scope sees a stored entity, or reads it because of objects. */
+const isReadable = async (database: Database, store: Store, scope: Scope, stored: Uint8Array): Promise<boolean> =>
+  isVisible(store, scope, stored) ||
+  (await isVisibleToOwner(database, store, scope, stored)) ||
+  (await isReadableThroughObjects(database, store, scope, readObjectId(stored) ?? ''));
 
 /** An entity as JSON, without a permission check: for callers who have just changed it. Throws 404. */
 export async function readChanged(database: Database, store: Store, id: string): Promise<Buffer> {
@@ -159,30 +172,19 @@ export async function getEntity(database: Database, store: Store, scope: Scope, 
   return toEntity(store, BSON.deserialize(document));
 }
 
-/** The `_id` of a visible entity. Throws 404. */
-export async function getEntityId(database: Database, store: Store, scope: Scope, key: string): Promise<string> {
-  const document = await findByKey(database, store, scope, key);
-  if (document === null) throw notFound();
-  return readObjectId(document) ?? '';
+/** A readable entity: a visible one, or one that is read because of objects. Throws 404. */
+export async function getReadable(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
+  const named = parseKey(store, scope, key);
+  const document = named === null ? null : await findStored(database, store, ...named);
+  if (document === null || !(await isReadable(database, store, scope, document))) throw notFound();
+  return toEntity(store, BSON.deserialize(document));
 }
 
-/** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. */
-export async function findObjectIds(database: Database, scope: Scope, keys: readonly string[]): Promise<string[]> {
-  const store = builtInStore('objects');
-  const ids: ObjectId[] = [];
-  const ownIds: string[] = [];
-  for (const key of keys) {
-    const [field, value] = parseKey(store, scope, key) ?? [];
-    if (field === '_id') ids.push(new ObjectId(value));
-    else if (value !== undefined) ownIds.push(value);
-  }
-  const filter = { $and: [{ $or: [{ _id: { $in: ids } }, { id: { $in: ownIds } }] }, scopeFilter(store, scope)] };
-  const found = await mapDriverErrors(() =>
-    collectionOf(database, store)
-      .find(filter, { projection: { _id: 1 } })
-      .toArray(),
-  );
-  return found.map(({ _id }) => String(_id));
+/** An entity without a permission check, which is left to the caller. Throws 404. */
+export async function getStored(database: Database, store: Store, id: string): Promise<Entity> {
+  const document = await findStored(database, store, '_id', id);
+  if (document === null) throw notFound();
+  return toEntity(store, BSON.deserialize(document));
 }
 
 /** Calls `attempt` with a filter for the visible entity with this key; null for an invalid key. */
@@ -194,9 +196,12 @@ export async function withKey<T>(
 ): Promise<T | null> {
   const named = parseKey(store, scope, key);
   if (named === null) return null;
-  const [field, value] = named;
-  return attempt({ $and: [{ [field]: field === '_id' ? new ObjectId(value) : value }, scopeFilter(store, scope)] });
+  return attempt({ $and: [filterOf(named), scopeFilter(store, scope)] });
 }
+
+const filterOf = ([field, value]: [KeyField, string]): Filter<Document> => ({
+  [field]: field === '_id' ? new ObjectId(value) : value,
+});
 
 const toWhole = ({ stored, state }: ObjectWithState): Buffer =>
   writeJson((writer) => {

@@ -1,5 +1,5 @@
 /** Writes entities of any store: creates, changes, shares, removes. Every write except creation needs a scope. */
-import { type Document, ObjectId } from 'mongodb';
+import { BSON, type Document, ObjectId } from 'mongodb';
 import type { Scope } from '../core/access.js';
 import { type Entity, merge, ownFields } from '../core/entity.js';
 import { badRequest, conflict, forbidden, notFound, tooLarge, unavailable } from '../core/errors.js';
@@ -11,13 +11,13 @@ import { DOCUMENT_BYTES, toBson } from '../platform/mongo/bson/writer.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionName, collectionOf } from '../platform/mongo/schema/collections.js';
-import { findStored, parseKey } from '../platform/mongo/schema/lookup.js';
+import { findByKey, findStored, parseKey } from '../platform/mongo/schema/lookup.js';
 import { toDocument, toEntity } from '../platform/mongo/schema/mapping.js';
 import { visibleExpression } from '../platform/mongo/schema/visibility.js';
 import { insertDocument } from './bulk-insert.js';
 import { updateDocument } from './bulk-update.js';
 import { toMergeFields } from './merge-patch.js';
-import { getEntity, withKey } from './read.js';
+import { getReadable, withKey } from './read.js';
 import { removeObject } from './removed-objects.js';
 
 const CHECKED_ATTEMPTS = 8;
@@ -87,7 +87,7 @@ async function applyChange(
     const conditions: Document[] = [...notBuiltIn(store), { $lte: [{ $bsonSize: '$$ROOT' }, maxBytes] }];
     if (onlyIf !== undefined) conditions.push(onlyIf);
     if (store.checkWhole !== null) {
-      const present = await getEntity(database, store, scope, key);
+      const present = await getChangeable(database, store, scope, key);
       await store.checkWhole(ownFields(store, merge(present, patch)), scope.userId);
       // The update applies only to the checked version: a concurrent change makes this attempt fail.
       conditions.push(unchangedSince((present._at as number | undefined) ?? null));
@@ -112,7 +112,12 @@ const bytesOf = (document: Document): number => toBson(document, DOCUMENT_BYTES)
 
 /** A visible entity that is not built in. Throws 404, 403. */
 export async function getChangeable(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
-  const present = await getEntity(database, store, scope, key);
+  const document = await findByKey(database, store, scope, key);
+  if (document === null) {
+    await getReadable(database, store, scope, key);
+    throw forbidden('you may read it because of objects that you see, but not change it');
+  }
+  const present = toEntity(store, BSON.deserialize(document));
   if (present._builtin === true) throw forbidden('built in: can be read, but not changed');
   return present;
 }

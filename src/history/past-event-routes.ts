@@ -6,7 +6,8 @@ import { LIMITS } from '../core/limits.js';
 import { splitList } from '../core/list.js';
 import { nodesOf } from '../core/model.js';
 import { builtInStore } from '../core/stores.js';
-import { findObjectIds, getEntity } from '../entities/read.js';
+import { findObjectIds } from '../entities/object-ids.js';
+import { getStored } from '../entities/read.js';
 import { getSource } from '../packets/source.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
@@ -124,7 +125,8 @@ const getModelOfObject = defineRoute({
   errors: [404],
   handle: (deps: PastEventDeps) => async (req, res) => {
     const { modelId } = await getSource(deps.database, scopeIn(res), String(req.params.id));
-    const found = await getEntity(deps.database, builtInStore('models'), scopeIn(res), modelId);
+    // Who sees an object sees its model.
+    const found = await getStored(deps.database, builtInStore('models'), modelId);
     const declared = { _arguments: nodesOf(found.data, 'argument'), _actions: nodesOf(found.data, 'action') };
     sendEntity(res, { ...found, ...declared, _configs: nodesOf(found.data, 'config') });
   },

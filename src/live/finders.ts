@@ -2,7 +2,7 @@
 
 import { findGroupIds } from '../accounts/group-moves.js';
 import type { Scope } from '../core/access.js';
-import { findObjectIds } from '../entities/read.js';
+import { findObjectIds } from '../entities/object-ids.js';
 import type { FairQueue } from '../platform/fair-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 

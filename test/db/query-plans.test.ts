@@ -1,5 +1,6 @@
 /** How the database finds what every route asks of it: by an index, in the order of the index. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ADMINISTRATOR_ROLE_ID } from '../../src/core/builtin.js';
 import { ADMIN, useService } from '../support/fixture.js';
 
 // Before the database is dropped: what is profiled is written into it.
@@ -31,6 +32,7 @@ interface Profiled {
   readonly ns: string;
   readonly planSummary?: string;
   readonly hasSortStage?: boolean;
+  readonly docsExamined?: number;
   readonly command: object;
 }
 
@@ -103,6 +105,23 @@ describe('without a collection scan or a sort', () => {
     },
   );
 });
+
+test.each(['models', 'geofences', 'labels'])(
+  'finds %s for a user below root without reading the objects that make them readable',
+  async (store) => {
+    const login = `below-${store}`;
+    const { body: group } = await service.admin('POST', 'groups', { name: login });
+    const fields = { login, password: ADMIN.password, group: group._id, role: ADMINISTRATOR_ROLE_ID };
+    await service.admin('POST', 'users', fields);
+    const call = service.as(await service.tokenOf(login, ADMIN.password));
+    for (let nth = 0; nth < OBJECTS; nth++) await call('POST', 'objects', { id: `${login}-${nth}`, name: 'x' });
+    const done = await profile(() => call('GET', store));
+    expect(done.filter(isBad)).toEqual([]);
+    const distinct = done.filter(({ command }) => 'distinct' in command);
+    expect(distinct.length).toBeGreaterThanOrEqual(2);
+    expect(distinct.filter(({ docsExamined = 0 }) => docsExamined > 0)).toEqual([]);
+  },
+);
 
 test('detects a collection scan and a sort in the profile', async () => {
   const objects = service.client.db().collection('objects');

@@ -160,7 +160,9 @@ describe('the sharing of an entity', () => {
     expect(entityOf(await admin.call('POST', `labels/${label._id}/access`, { user: beside.id })).access).toEqual([
       beside.id,
     ]);
-    expectRefusal(await operator.call('GET', `labels/${label._id}`), 404);
+    // The operator sees objects of the group, and therefore its labels.
+    const stranger = await createPerson(service, { group: elsewhere });
+    expectRefusal(await stranger.call('GET', `labels/${label._id}`), 404);
   });
 
   test('requires that the caller sees the entity', async () => {

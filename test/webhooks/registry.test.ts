@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createAccounts } from '../../src/accounts/accounts.js';
 import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
-import { findObjectIds } from '../../src/entities/read.js';
+import { findObjectIds } from '../../src/entities/object-ids.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createRegistry } from '../../src/webhooks/registry.js';
 import { useService } from '../support/fixture.js';

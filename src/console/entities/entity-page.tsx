@@ -14,11 +14,11 @@ import { useFetched } from '../state/fetched.js';
 import { toAddress } from '../state/location.js';
 import { loadPart } from '../state/parts.js';
 import { forgetNames, nameOf } from '../state/references.js';
-import { may } from '../state/session.js';
+import { isOwn, may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatDateTime, formatNumber, t } from '../text/language.js';
 import type { Opened } from './entity-dialog.js';
-import { columnsOf, type EntityColumn, type EntityKind, isBuiltIn, labelOf } from './kinds.js';
+import { columnsOf, type EntityColumn, type EntityKind, labelOf } from './kinds.js';
 
 const PAGE = 200;
 
@@ -133,7 +133,7 @@ function EntityTable({ kind, entities, onOpen }: TableProps) {
 const titleOf = ({ name, text, label }: EntityColumn): string => label ?? (text ? t(text) : name);
 
 function Actions({ kind: { store, fields, page }, entity, onOpen }: Omit<TableProps, 'entities'> & { entity: Entity }) {
-  if (isBuiltIn(entity)) return null;
+  if (!isOwn(entity)) return null;
   const path = `/${store}/${entity._id}`;
   return (
     <div class="actions">

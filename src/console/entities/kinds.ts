@@ -19,9 +19,6 @@ export interface EntityKind {
   readonly page?: string;
 }
 
-/** Built-in entities are changed by nobody. */
-export const isBuiltIn = ({ _id }: Entity): boolean => _id.startsWith('0000000000000000');
-
 export interface EntityColumn {
   readonly name: string;
   /** Without it, the label or the name is shown. */

@@ -12,7 +12,7 @@ import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { request } from '../state/api.js';
 import { areGeofencesCut, type Geofence, geofences, loadGeofences, MAX_GEOFENCES } from '../state/geofences.js';
-import { may } from '../state/session.js';
+import { isOwn, may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatNumber, t } from '../text/language.js';
 import { useDrawing } from './drawing.js';
@@ -125,7 +125,7 @@ function Item({ geofence, onShow, onEdit, onRemove, onJson }: Omit<ListProps, 'e
         <p class="quiet">{describe(geofence)}</p>
       </div>
       <div class="actions">
-        {may('PATCH', path) && (
+        {isOwn(geofence) && may('PATCH', path) && (
           <>
             <button type="button" class="button small" onClick={() => onEdit(geofence)}>
               {t('entity.edit')}
@@ -136,7 +136,7 @@ function Item({ geofence, onShow, onEdit, onRemove, onJson }: Omit<ListProps, 'e
             </button>
           </>
         )}
-        {may('DELETE', path) && (
+        {isOwn(geofence) && may('DELETE', path) && (
           <button
             type="button"
             class="icon-button"

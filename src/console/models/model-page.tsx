@@ -1,6 +1,5 @@
 /** One model: its tree of parameters and commands, as a form or as JSON. */
 import { useSignal } from '@preact/signals';
-import { isBuiltIn } from '../entities/kinds.js';
 import { forgetModels } from '../home/values.js';
 import { Field, Form, Problem, useWork } from '../parts/form.js';
 import { notify, Skeleton } from '../parts/notices.js';
@@ -9,7 +8,7 @@ import { type Entity, request, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { forgetNames } from '../state/references.js';
-import { may } from '../state/session.js';
+import { isOwn, may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { ModelEditor } from './model-editor.js';
@@ -45,7 +44,7 @@ const EMPTY: Node = { children: [] };
 
 function ModelForm({ model }: { model: Model }) {
   const isNew = model._id === '';
-  const canSave = isNew ? may('POST', '/models') : may('PATCH', `/models/${model._id}`) && !isBuiltIn(model);
+  const canSave = isNew ? may('POST', '/models') : may('PATCH', `/models/${model._id}`) && isOwn(model);
   const stored = useSignal(model.data ?? EMPTY);
   const name = useSignal(model.name);
   const tree = useSignal(stored.value);

@@ -2,7 +2,7 @@
 
 import { computed, signal } from '@preact/signals';
 import { mayCall, toSegments } from '../../core/access.js';
-import { type Caller, noSession, onSessionEnd, request, requestWithoutLogin, VigilError } from './api.js';
+import { type Caller, type Entity, noSession, onSessionEnd, request, requestWithoutLogin, VigilError } from './api.js';
 import { toAddress } from './location.js';
 
 /** undefined until it is known. */
@@ -87,6 +87,19 @@ export function may(method: string, path: string): boolean {
   const caller = user.value;
   return caller != null && mayCall(caller, method, toSegments(path));
 }
+
+/**
+ * Whether the user sees the entity itself, so that the role decides whether it may be changed. Models, geofences and labels may also be
+ * read because of an object, and built-in entities by everyone: they are changed only by others, or by nobody.
+ */
+export function isOwn(entity: Entity): boolean {
+  const { branch = [], access = [] } = entity as { branch?: readonly string[]; access?: readonly string[] };
+  const { _id = '', group = '' } = user.value ?? {};
+  return !isBuiltIn(entity) && (branch.includes(group) || entity.owner === _id || access.includes(_id));
+}
+
+/** Built-in entities are changed by nobody. */
+const isBuiltIn = ({ _id }: Entity): boolean => _id.startsWith('0000000000000000');
 
 /** Pages that need more than their own data. */
 export const pages = computed(() => ({

@@ -116,6 +116,7 @@ export const ENGLISH_DATA = {
   'rights.ask': 'Explain',
   'rights.by.built-in': 'Everyone sees it: it is built in.',
   'rights.by.group': 'It belongs to the group {group} of the user, or to one below.',
+  'rights.by.object': 'The user sees an object with this model, or below its group: it can be read, but not changed.',
   'rights.by.owner': 'The user is its owner.',
   'rights.by.shared': 'It is shared with the user.',
   'rights.line': 'The role {role} permits it: {line}',

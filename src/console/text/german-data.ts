@@ -120,6 +120,8 @@ export const GERMAN_DATA: DataCatalogue = {
   'rights.ask': 'Erklären',
   'rights.by.built-in': 'Alle sehen es: Es ist eingebaut.',
   'rights.by.group': 'Es gehört zur Gruppe {group} des Benutzers oder zu einer darunter.',
+  'rights.by.object':
+    'Der Benutzer sieht ein Objekt mit diesem Modell oder unterhalb seiner Gruppe: Es kann gelesen, aber nicht geändert werden.',
   'rights.by.owner': 'Der Benutzer ist der Eigentümer.',
   'rights.by.shared': 'Es ist für den Benutzer freigegeben.',
   'rights.line': 'Die Rolle {role} erlaubt es: {line}',

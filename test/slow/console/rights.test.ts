@@ -107,3 +107,29 @@ test('says in the journal who sent a command, as far as the reader may know', as
   await other.locator('.command', { hasText: 'stop' }).getByText(`by ${operator.login}`).waitFor();
   await other.locator('.command', { hasText: 'start' }).getByText(`by ${ADMIN.login}`).waitFor();
 });
+
+test('shows a user below root the commands of a model of another group, and no way to change what is above', async () => {
+  const post = async (store: string, fields: object): Promise<string> =>
+    (await service.admin('POST', store, fields)).body._id;
+  const beside = await post('groups', { name: 'Beside' });
+  const group = await post('groups', { name: 'Below' });
+  const data = { children: [{ id: 'unlock', name: 'Unlock the doors', type: 'action' }] };
+  const model = await post('models', { name: 'Van model', data, group: beside });
+  const object = await post('objects', { id: 'below', name: 'Van below', group, model });
+  await post('labels', { name: 'Label above' });
+  await post('labels', { name: 'Label below', group });
+  const page = await browser.openAs(
+    `/objects/${object}/commands`,
+    await createUser(service, 'administrator', { group }),
+  );
+  await page.getByLabel('Command', { exact: true }).selectOption({ label: 'Unlock the doors' });
+  expect(await page.locator('main').textContent()).not.toContain('declares');
+  await page.goto(`${service.url}/data/labels`);
+  const row = (name: string) => page.locator('tr', { hasText: name });
+  await row('Label below').getByRole('button', { name: 'Edit' }).waitFor();
+  await row('Label above').waitFor();
+  expect(await row('Label above').getByRole('button').count()).toBe(0);
+  await page.goto(`${service.url}/models/${model}`);
+  await page.getByText('Unlock the doors').first().waitFor();
+  expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+});

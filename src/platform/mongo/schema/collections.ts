@@ -5,6 +5,7 @@ import {
   type Db,
   type IndexDescription,
   MongoServerError,
+  ObjectId,
 } from 'mongodb';
 import { COMMAND_STATUSES, OPEN_STATUSES } from '../../../core/command.js';
 import { STORES, type Store } from '../../../core/stores.js';
@@ -105,6 +106,16 @@ const COMMAND_INDEXES: readonly IndexDescription[] = [
   { key: { _holder: 1 }, partialFilterExpression: { _holder: { $exists: true } } },
 ];
 
+/** Every `_id`: only queries that demand this of a field use the indexes below, so that lists keep to those in their order. */
+export const ANY_ID = { $gte: new ObjectId('0'.repeat(24)) } as const;
+
+/** For the models and groups of the objects that a caller sees, without reading the objects (entities/through-objects.ts). */
+const OBJECT_INDEXES: readonly IndexDescription[] = [
+  { key: { branch: 1, model: 1 }, partialFilterExpression: { model: ANY_ID } },
+  { key: { owner: 1, group: 1, model: 1 }, partialFilterExpression: { group: ANY_ID } },
+  { key: { access: 1, group: 1, model: 1 }, partialFilterExpression: { group: ANY_ID } },
+];
+
 function indexesOf(store: Store): IndexDescription[] {
   const indexes = visibilityIndexes(store);
   for (const field of store.unique) {
@@ -117,6 +128,8 @@ function indexesOf(store: Store): IndexDescription[] {
   if (store.name === 'audit') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 });
   if (store.name === 'stores') indexes.push({ key: { name: 1, group: 1 }, unique: true });
   if (store.name === 'users') indexes.push({ key: { role: 1 } });
+  if (store.name === 'objects') indexes.push(...OBJECT_INDEXES);
+  if (store.throughObjects === 'groups') indexes.push({ key: { group: 1, _id: 1 } });
   if (store.name === 'commands') indexes.push(...COMMAND_INDEXES);
   return indexes;
 }

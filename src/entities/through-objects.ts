@@ -1,0 +1,110 @@
+/**
+ * What callers read because of the objects that they see: the models of these objects, and geofences and labels of the groups above
+ * them. It gives no right to change anything.
+ */
+import { type Document, type Filter, ObjectId } from 'mongodb';
+import type { Scope } from '../core/access.js';
+import { ROOT_GROUP_ID } from '../core/builtin.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore, type Store } from '../core/stores.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { ANY_ID, collectionOf } from '../platform/mongo/schema/collections.js';
+import { scopeFilter } from '../platform/mongo/schema/visibility.js';
+import { findObjectIds } from './object-ids.js';
+
+/** The filter for what the scope may read: what it sees, and what it sees because of objects. */
+export async function readableFilter(database: Database, store: Store, scope: Scope): Promise<Filter<Document>> {
+  const visible = scopeFilter(store, scope);
+  const through = await throughObjects(database, store, scope);
+  return through === null ? visible : { $or: [visible, through].flatMap((one) => one.$or ?? [one]) };
+}
+
+/** Whether the scope sees an entity because of objects. */
+export async function isReadableThroughObjects(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  id: string,
+): Promise<boolean> {
+  const through = await throughObjects(database, store, scope);
+  if (through === null) return false;
+  const filter = { $and: [{ _id: new ObjectId(id) }, through] };
+  const find = () => collectionOf(database, store).findOne(filter, { projection: { _id: 1 } });
+  return (await mapDriverErrors(find)) !== null;
+}
+
+/** The filter for what the scope sees because of objects; null where there is nothing. */
+async function throughObjects(database: Database, store: Store, scope: Scope): Promise<Filter<Document> | null> {
+  // The first group sees everything.
+  if (store.throughObjects === null || scope.groupId === ROOT_GROUP_ID) return null;
+  const seen = await findSeenBy(database, scope);
+  if (store.throughObjects === 'model') {
+    const models = await distinctIn(database, 'model', [...seen.ofGroup, ...seen.others]);
+    return models.length === 0 ? null : { _id: { $in: models } };
+  }
+  const groups = await findGroupsAbove(database, scope.groupId, seen);
+  return groups.length === 0 ? null : { group: { $in: groups } };
+}
+
+/** Filters for the objects that the caller sees; each has an index (`OBJECT_INDEXES`). */
+interface Seen {
+  /** Of the caller's group and below it, whatever their owners. */
+  readonly ofGroup: readonly Filter<Document>[];
+  readonly others: readonly Filter<Document>[];
+}
+
+async function findSeenBy(database: Database, scope: Scope): Promise<Seen> {
+  const { userId, groupId, onlyObjects } = scope;
+  if (onlyObjects !== null) {
+    const ids = await findObjectIds(database, scope, onlyObjects);
+    return { ofGroup: [], others: [{ _id: { $in: ids.map((id) => new ObjectId(id)) } }] };
+  }
+  const user = new ObjectId(userId);
+  return {
+    ofGroup: [{ branch: new ObjectId(groupId) }],
+    others: [
+      { owner: user, group: ANY_ID },
+      { access: user, group: ANY_ID },
+    ],
+  };
+}
+
+async function findGroupsAbove(
+  database: Database,
+  groupId: string,
+  { ofGroup, others }: Seen,
+): Promise<readonly ObjectId[]> {
+  const objects = collectionOf(database, builtInStore('objects'));
+  const findFirst = (filter: Filter<Document>) =>
+    mapDriverErrors(() => objects.findOne(filter, { projection: { _id: 1 } }));
+  const [firsts, groups] = await Promise.all([
+    Promise.all(ofGroup.map(findFirst)),
+    distinctIn(database, 'group', others),
+  ]);
+  // The groups above one object of the caller's group are above all of them, or visible anyway.
+  const below = [...groups, ...(firsts.some((first) => first !== null) ? [new ObjectId(groupId)] : [])];
+  if (below.length === 0) return [];
+  const find = () =>
+    collectionOf(database, builtInStore('groups'))
+      .find({ _id: { $in: below } }, { projection: { branch: 1 } })
+      .toArray();
+  const found = await mapDriverErrors(find, LIMITS.databaseOperationMs);
+  const above = new Map(found.flatMap(({ branch }) => (branch as ObjectId[]).map((id) => [id.toHexString(), id])));
+  return [...above.values()];
+}
+
+/** The values of a field of objects, by an index that skips equal ones. */
+async function distinctIn(
+  database: Database,
+  field: 'model' | 'group',
+  filters: readonly Filter<Document>[],
+): Promise<ObjectId[]> {
+  const objects = collectionOf(database, builtInStore('objects'));
+  const options = { maxTimeMS: LIMITS.databaseOperationMs };
+  const found = await mapDriverErrors(
+    () => Promise.all(filters.map((filter) => objects.distinct(field, { [field]: ANY_ID, ...filter }, options))),
+    LIMITS.databaseOperationMs,
+  );
+  return found.flat() as ObjectId[];
+}
