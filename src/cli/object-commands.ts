@@ -141,7 +141,7 @@ const series: Command = {
   --points <n>         at most n buckets, which are equally long (default: ${TABLE_POINTS}, with --json 1,000)
   --every <time>       the length of the buckets instead: "15 min", "1 h", "1 day"
   --tz <zone>          the time zone of --every
-  --fn <function>,…    minmax (default), avg, sum, count, first, last, p50, time-weighted-avg, rate, duration`,
+  --fn <function>,…    minmax (default), avg, sum, count, first, last, p50, time-weighted-avg, increase, rate, duration`,
   options: {
     from: { type: 'string' },
     to: { type: 'string' },

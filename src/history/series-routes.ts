@@ -15,6 +15,7 @@ import { defineRoute, type Parameter } from '../platform/http/route.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { readHistory } from '../platform/mongo/driver/list-queue.js';
 import { findObjectId } from '../platform/mongo/schema/lookup.js';
+import { COUNTER_BITS } from './series/counter.js';
 import { parseSeriesQuery, type SeriesQuery } from './series/query.js';
 import { readSeries } from './series.js';
 import { toSeriesBody, toSeriesListBody } from './series-body.js';
@@ -55,7 +56,7 @@ const SERIES_QUERY = {
     example: ['minmax'],
     description:
       'The functions: `minmax` (the default: `first`, `last`, `min` and `max`), one of these four, `avg`, `sum`, `count`, ' +
-      '`p1` to `p99`, `time-weighted-avg`, `rate`, `duration`, `duration:<value>`',
+      '`p1` to `p99`, `time-weighted-avg`, `increase`, `rate`, `derivative`, `duration`, `duration:<value>`',
   },
   gap: {
     component: 'seriesGap',
@@ -63,6 +64,12 @@ const SERIES_QUERY = {
     example: '10 min',
     description:
       'How long a value holds: a duration. A bucket without a value has the value that holds at its beginning',
+  },
+  wrap: {
+    schema: z.enum([...COUNTER_BITS.keys()]),
+    example: '32',
+    description:
+      'The bits of a counter that continues at 0 after its largest value, for `increase` and `rate`. By default, a counter that falls was restarted at 0',
   },
 } satisfies Record<string, Parameter>;
 
@@ -151,6 +158,7 @@ const seriesQueryOf = ({ query }: Request): SeriesQuery =>
     tz: parseText(query, 'tz'),
     fn: parseText(query, 'fn'),
     gap: parseText(query, 'gap'),
+    wrap: parseText(query, 'wrap'),
     ...parseInterval(query),
   });
 

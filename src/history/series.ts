@@ -109,7 +109,8 @@ async function readObject(task: Task, buckets: Buckets, objectId: string): Promi
   const { query, nowMs } = task;
   const holding = { gapMs: query.gapMs, untilMs: Math.min(buckets.endMs, Math.max(nowMs, buckets.fromMs)) };
   const createStore = createValueStores();
-  const columns = query.paths.map(() => new Column({ buckets, functions: query.functions, holding, createStore }));
+  const { functions, counterBits } = query;
+  const columns = query.paths.map(() => new Column({ buckets, functions, holding, counterBits, createStore }));
   const feed = new ColumnFeed(query, columns);
   if (query.gapMs !== null) await readBefore(task, { feed, objectId, fromMs: buckets.fromMs, gapMs: query.gapMs });
   const time = { $gte: buckets.fromMs, $lt: buckets.endMs };

@@ -44,8 +44,8 @@ beforeAll(async () => {
   ]);
 });
 
-const FUNCTIONS = 'first,last,min,max,avg,sum,count,time-weighted-avg,rate,duration';
-const MORE = 'p50,p95,duration:run,duration:idle,duration:true';
+const FUNCTIONS = 'first,last,min,max,avg,sum,count,time-weighted-avg,increase,rate';
+const MORE = 'derivative,duration,p50,p95,duration:run,duration:idle,duration:true';
 
 describe('a series', () => {
   test.each([
@@ -95,6 +95,33 @@ describe('a series', () => {
     expect(await ask('params=speed', 'objects/series-3/series')).toEqual({ time: [], speed: null });
   });
 
+  test.each([
+    { title: 'a restart', counts: [100, 101, 0.2, 1.2], wrap: '', increase: 2.2 },
+    { title: 'a restart at 0', counts: [4_831, 0, 5], wrap: '', increase: 5 },
+    { title: 'two restarts', counts: [7, 2, 3, 1], wrap: '', increase: 4 },
+    { title: 'no restart', counts: [5, 5, 8], wrap: '', increase: 3 },
+    { title: 'an end of 16 bits', counts: [65_530, 65_535, 4, 10], wrap: '16', increase: 16 },
+    { title: 'an end of 32 bits', counts: [4_294_967_290, 3], wrap: '32', increase: 9 },
+    { title: 'a value of more than 16 bits, which was restarted', counts: [70_000, 3], wrap: '16', increase: 3 },
+  ])('counts the increase of a counter over $title', async ({ title, counts, wrap, increase }) => {
+    const id = `counter ${title.replaceAll(/[^a-z0-9]/g, '-')}`;
+    await service.admin('POST', 'objects', { id, name: title });
+    const packets = counts.map((kwh, nth) => ({ time: FROM_MS + nth * MINUTE_MS, kwh }));
+    expect((await service.admin('POST', `objects/${id}/packets`, packets)).status).toBe(200);
+    const { kwh } = await ask(`params=kwh&fn=increase,rate&points=1&wrap=${wrap}`, `objects/${id}/series`);
+    const seconds = (counts.length - 1) * 60;
+    expect(kwh).toEqual({ increase: [expect.closeTo(increase)], rate: [expect.closeTo(increase / seconds, 9)] });
+  });
+
+  test('counts the change of a value that falls', async () => {
+    await service.admin('POST', 'objects', { id: 'level', name: 'Level' });
+    const packets = [10, 4].map((level, nth) => ({ time: FROM_MS + nth * MINUTE_MS, level }));
+    await service.admin('POST', 'objects/level/packets', packets);
+    expect((await ask('params=level&fn=derivative&points=1', 'objects/level/series')).level).toEqual({
+      derivative: [-0.1],
+    });
+  });
+
   test('has the same buckets for several objects', async () => {
     const query = `params=speed,door&from=${FROM_MS}&to=${TO_MS}&points=3`;
     const body = await ask(`objects=series-2,${truck},series-1,nothing,${new ObjectId()}&${query}`, 'series');
@@ -130,6 +157,8 @@ describe('an invalid series', () => {
     [`params=a&fn=${Array.from({ length: 11 }, () => 'avg')}`, 'fn'],
     ['params=a&gap=0', 'gap'],
     ['params=a&gap=soon', 'gap'],
+    ['params=a&wrap=8', 'wrap'],
+    ['params=a&wrap=true', 'wrap'],
     ['params=a&from=2026-03-02&to=2026-03-01', 'from'],
     ['params=a&from=soon', 'from'],
   ])('is refused with a 400 that names the parameter: %s', async (query, name) => {
@@ -158,7 +187,17 @@ describe('a series that costs too much', () => {
 
   test('is refused with a 413 if it takes too long', async () => {
     const database = await connectDatabase(service.mongodbUri);
-    const texts = { params: 'speed', points: 10, every: null, tz: null, fn: null, gap: null, fromMs: null, toMs: null };
+    const texts = {
+      params: 'speed',
+      points: 10,
+      every: null,
+      tz: null,
+      fn: null,
+      gap: null,
+      wrap: null,
+      fromMs: null,
+      toMs: null,
+    };
     const asked = { query: parseSeriesQuery(texts), nowMs: Date.now() };
     await expect(readSeries(database, [truck], { ...asked, workMs: -1 })).rejects.toMatchObject({
       status: 413,

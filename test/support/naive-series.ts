@@ -11,6 +11,7 @@ export interface NaiveQuery {
   readonly starts: readonly number[];
   readonly gapMs: number | null;
   readonly nowMs: number;
+  readonly counterBits?: number | null;
 }
 
 interface Span {
@@ -23,7 +24,7 @@ type Values = readonly (number | null)[];
 
 /** What a function gives for each bucket; null where the parameter has no value at all. */
 export function naiveSeries(readings: readonly Reading[], query: NaiveQuery, name: string): Values | null {
-  const { fromMs, toMs, starts, gapMs, nowMs } = query;
+  const { fromMs, toMs, starts, gapMs, nowMs, counterBits = null } = query;
   const valid = readings.filter(([, value]) => value !== null && value !== undefined);
   const before = gapMs === null ? undefined : valid.filter(([at]) => at < fromMs && at > fromMs - gapMs).at(-1);
   const within = valid.filter(([at]) => at >= fromMs && at <= toMs);
@@ -36,7 +37,7 @@ export function naiveSeries(readings: readonly Reading[], query: NaiveQuery, nam
   return starts.map((start, nth) => {
     const low = Math.max(start, fromMs);
     const high = Math.min(starts[nth + 1] ?? toMs + 1, toMs + 1);
-    return ofBucket({ known, spans, low, high, gapMs, nowMs: Math.min(nowMs, toMs + 1) }, name);
+    return ofBucket({ known, spans, low, high, gapMs, counterBits, nowMs: Math.min(nowMs, toMs + 1) }, name);
   });
 }
 
@@ -46,6 +47,7 @@ interface Bucket {
   readonly low: number;
   readonly high: number;
   readonly gapMs: number | null;
+  readonly counterBits: number | null;
   readonly nowMs: number;
 }
 
@@ -57,7 +59,7 @@ function ofBucket(bucket: Bucket, name: string): number | null {
   const inside = known.filter(([at]) => at >= low && at < high);
   if (name === 'count') return inside.length;
   if (name === 'time-weighted-avg' || name.startsWith('duration')) return ofSpans(bucket, name);
-  if (name === 'rate') return rateOf(bucket);
+  if (name === 'increase' || name === 'rate' || name === 'derivative') return changeOf(bucket, name);
   const numbers = inside.map(([, value]) => toNumber(value)).filter((value) => !Number.isNaN(value));
   if (name === 'sum') return numbers.length === 0 ? null : numbers.reduce((sum, one) => sum + one, 0);
   if (numbers.length === 0) {
@@ -83,17 +85,24 @@ function percentileOf(sorted: readonly number[], share: number): number {
   return part === 0 ? below : below + part * ((sorted[low + 1] as number) - below);
 }
 
-function rateOf({ known, low, high, gapMs }: Bucket): number | null {
+function changeOf({ known, low, high, gapMs, counterBits }: Bucket, name: string): number | null {
+  let pairs = 0;
   let change = 0;
   let ms = 0;
   for (const [nth, [at, value]] of known.entries()) {
     const before = known[nth - 1];
     if (before === undefined || at < low || at >= high) continue;
-    const difference = toNumber(value) - toNumber(before[1]);
+    const to = toNumber(value);
+    const from = toNumber(before[1]);
+    const difference = to - from;
     if (Number.isNaN(difference) || (gapMs !== null && at - before[0] > gapMs)) continue;
-    change += difference;
+    pairs++;
+    const hasWrapped = counterBits !== null && from < 2 ** counterBits && to >= 0;
+    if (difference >= 0 || name === 'derivative') change += difference;
+    else change += hasWrapped ? 2 ** counterBits - from + to : Math.max(to, 0);
     ms += at - before[0];
   }
+  if (name === 'increase') return pairs === 0 ? null : change;
   return ms === 0 ? null : (change / ms) * 1_000;
 }
 

@@ -1,4 +1,5 @@
 /** Computes the series of one parameter from its values in the order of time: the results of the functions for each bucket. Pure. */
+import { riseOf } from './counter.js';
 import { isWanted, type SeriesFunction, tracksTime } from './functions.js';
 import { findPercentile } from './percentile.js';
 import type { ValueStore } from './value-store.js';
@@ -21,6 +22,8 @@ export interface ColumnParts {
   readonly buckets: Buckets;
   readonly functions: readonly SeriesFunction[];
   readonly holding: Holding;
+  /** The width of counters that continue at 0 after their largest value; null for counters that are restarted. */
+  readonly counterBits: number | null;
   /** Where values are kept for percentiles. */
   readonly createStore: () => ValueStore;
 }
@@ -49,7 +52,9 @@ export class Column {
   #weighted = 0;
   #weightedMs = 0;
   #knownMs = 0;
+  #pairs = 0;
   #change = 0;
+  #rise = 0;
   #changeMs = 0;
   // The value that holds now: a number, or NaN and a text; and the time up to which its duration was counted.
   #held = Number.NaN;
@@ -77,7 +82,9 @@ export class Column {
       const sinceMs = timeMs - this.#heldSinceMs;
       // NaN if the previous value was text or absent.
       if (sinceMs <= this.#gapMs && !Number.isNaN(this.#held)) {
+        this.#pairs++;
         this.#change += value - this.#held;
+        this.#rise += riseOf(this.#held, value, this.#parts.counterBits);
         this.#changeMs += sinceMs;
       }
     }
@@ -165,7 +172,7 @@ export class Column {
     });
     this.#closeStore();
     this.#values = this.#numbers = this.#sum = this.#weighted = this.#weightedMs = 0;
-    this.#knownMs = this.#change = this.#changeMs = 0;
+    this.#knownMs = this.#pairs = this.#change = this.#rise = this.#changeMs = 0;
     this.#first = this.#last = Number.NaN;
     this.#min = Number.POSITIVE_INFINITY;
     this.#max = Number.NEGATIVE_INFINITY;
@@ -185,7 +192,9 @@ export class Column {
     if (kind === 'count') return this.#values;
     if (kind === 'time-weighted-avg') return this.#weightedMs > 0 ? this.#weighted / this.#weightedMs : Number.NaN;
     if (kind === 'duration') return this.#knownMs > 0 ? (this.#matched[index] as number) : Number.NaN;
-    if (kind === 'rate') return this.#changeMs > 0 ? (this.#change / this.#changeMs) * 1_000 : Number.NaN;
+    if (kind === 'increase') return this.#pairs > 0 ? this.#rise : Number.NaN;
+    if (kind === 'rate') return this.#changeMs > 0 ? (this.#rise / this.#changeMs) * 1_000 : Number.NaN;
+    if (kind === 'derivative') return this.#changeMs > 0 ? (this.#change / this.#changeMs) * 1_000 : Number.NaN;
     if (kind === 'sum') return this.#numbers > 0 ? this.#sum : Number.NaN;
     if (this.#numbers === 0) return held;
     if (kind === 'avg') return this.#sum / this.#numbers;

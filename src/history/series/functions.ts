@@ -1,7 +1,19 @@
 /** The functions of series by name: each computes one number from the values of a bucket. Pure. */
 
 /** A function of the values in the bucket, or of how long each held. */
-const PLAIN = ['first', 'last', 'min', 'max', 'avg', 'sum', 'count', 'time-weighted-avg', 'rate'] as const;
+const PLAIN = [
+  'first',
+  'last',
+  'min',
+  'max',
+  'avg',
+  'sum',
+  'count',
+  'time-weighted-avg',
+  'increase',
+  'rate',
+  'derivative',
+] as const;
 const MINMAX = ['first', 'last', 'min', 'max'] as const;
 
 export type SeriesFunction =

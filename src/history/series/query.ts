@@ -5,6 +5,7 @@ import { badRequest, tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { isPath, splitList } from '../../core/list.js';
 import { type Every, parseEvery } from './calendar.js';
+import { COUNTER_BITS } from './counter.js';
 import { FUNCTION_NAMES, parseFunction, type SeriesFunction } from './functions.js';
 import { findZone, type Zone } from './zone.js';
 
@@ -16,6 +17,7 @@ export interface SeriesTexts {
   readonly tz: string | null;
   readonly fn: string | null;
   readonly gap: string | null;
+  readonly wrap: string | null;
   readonly fromMs: number | null;
   readonly toMs: number | null;
 }
@@ -31,6 +33,8 @@ export interface SeriesQuery {
   readonly zone: Zone;
   /** How long a value holds; null if not given. */
   readonly gapMs: number | null;
+  /** The width of counters that continue at 0 after their largest value; null if not given. */
+  readonly counterBits: number | null;
 }
 
 /** Throws a 400 that names the parameter. */
@@ -51,6 +55,7 @@ export function parseSeriesQuery(texts: SeriesTexts): SeriesQuery {
     every: every ? parsedEvery(every) : null,
     zone: parseZone(texts.tz || 'UTC'),
     gapMs: texts.gap ? parseGap(texts.gap) : null,
+    counterBits: texts.wrap ? parseWrap(texts.wrap) : null,
   };
 }
 
@@ -97,6 +102,13 @@ function parseGap(text: string): number {
   const gapMs = parseDuration(text);
   if (gapMs === null || gapMs < 1) throw badRequest(`gap: ${quoted(text)} is no duration, such as 90 s or 1 h`);
   return gapMs;
+}
+
+function parseWrap(text: string): number {
+  const bits = COUNTER_BITS.get(text.trim());
+  if (bits === undefined)
+    throw badRequest(`wrap: expected ${[...COUNTER_BITS.keys()].join(' or ')}, the bits of a counter`);
+  return bits;
 }
 
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 64));

@@ -15,7 +15,9 @@ const NAMES = [
   'sum',
   'count',
   'time-weighted-avg',
+  'increase',
   'rate',
+  'derivative',
   'p50',
   'p95',
   'p99',
@@ -31,10 +33,10 @@ const FROM_MS = 1_000;
 
 /** As the feed passes them on: of those before the interval, the last one within the gap. */
 function computed(readings: readonly Reading[], query: NaiveQuery): Map<string, (number | null)[]> | null {
-  const { fromMs, toMs, starts, gapMs, nowMs } = query;
+  const { fromMs, toMs, starts, gapMs, nowMs, counterBits = null } = query;
   const buckets = { fromMs, starts: Float64Array.from(starts), endMs: toMs + 1 };
   const holding = { gapMs, untilMs: Math.min(toMs + 1, Math.max(nowMs, fromMs)) };
-  const column = new Column({ buckets, functions, holding, createStore: createValueStores() });
+  const column = new Column({ buckets, functions, holding, counterBits, createStore: createValueStores() });
   const known = readings.filter(([, value]) => value !== null && value !== undefined);
   const before = known.filter(([at]) => at < fromMs && gapMs !== null && at > fromMs - gapMs).slice(-1);
   for (const [at, value] of [...before, ...known.filter(([at]) => at >= fromMs && at <= toMs)]) {
@@ -81,11 +83,12 @@ describe('a column', () => {
       lengthMs: fc.integer({ min: 0, max: 400 }),
       gapMs: fc.option(fc.integer({ min: 1, max: 200 })),
       nowMs: fc.integer({ min: 900, max: 6_000 }),
+      counterBits: fc.constantFrom(null, 5, 16, 32),
     });
     fc.assert(
-      fc.property(times, query, (readings, { starts, lengthMs, gapMs, nowMs }) => {
+      fc.property(times, query, (readings, { starts, lengthMs, ...given }) => {
         const toMs = Math.max(FROM_MS, starts.at(-1) as number) + lengthMs;
-        const asked: NaiveQuery = { fromMs: FROM_MS, toMs, starts, gapMs, nowMs };
+        const asked: NaiveQuery = { fromMs: FROM_MS, toMs, starts, ...given };
         const found = computed(readings, asked);
         const expected = NAMES.map((name) => [name, naiveSeries(readings, asked, name)]);
         expect(NAMES.map((name) => [name, found?.get(name) ?? null])).toEqual(expected);
