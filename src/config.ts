@@ -42,6 +42,8 @@ export interface Config {
   readonly searchPath: string;
   /** How long packets are kept whose model has no `retentionDays`; null for ever. */
   readonly retentionDays: number | null;
+  /** How far the time of a packet may be ahead of the clock of the service. */
+  readonly packetAheadMs: number;
   /** The folder of downloaded mongod binaries. */
   readonly cacheFolder: string;
   readonly admin: { readonly login: string; readonly password: string | null };
@@ -102,6 +104,7 @@ const VARIABLES = z.object({
     .min(1)
     .max(LIMITS.retentionDays)
     .optional(),
+  PACKET_TIME_AHEAD: duration(LIMITS.packetAheadMaxMs).default(LIMITS.packetAheadMs),
   ADMIN_LOGIN: z.string().max(LIMITS.nameCharacters).default('admin'),
   ADMIN_PASSWORD: z
     .string()
@@ -175,6 +178,7 @@ function toConfig(
     mongodBinary: values.MONGOD_BINARY ?? null,
     dataFolder: values.DATA_DIR,
     retentionDays: values.RETENTION_DAYS ?? null,
+    packetAheadMs: values.PACKET_TIME_AHEAD,
     searchPath: env.PATH ?? '',
     cacheFolder: defaultCacheFolder(env, homedir(), process.platform),
     admin: { login: values.ADMIN_LOGIN, password: values.ADMIN_PASSWORD ?? null },

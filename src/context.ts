@@ -27,7 +27,7 @@ import { createCheckTurns, createFairness, createSubscriptionQueue } from './pla
 import { createClientFacts } from './platform/http/client-ip.js';
 import type { Entry } from './platform/http/server/entry.js';
 import { createHistory } from './platform/mongo/changes/history.js';
-import { connectListDatabase, type Database } from './platform/mongo/driver/client.js';
+import { type Clock, connectListDatabase, type Database } from './platform/mongo/driver/client.js';
 import { poolStateOf } from './platform/mongo/driver/pool-stats.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
 import type { OpsServer } from './platform/ops/server.js';
@@ -119,8 +119,13 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   return { app, mqttUrl, vitals };
 }
 
-const findListDatabase = ({ uri, onUnavailable }: ContextDeps, signal: AbortSignal): Promise<Database> =>
-  retryUntilAvailable(() => connectListDatabase(uri), { signal, onUnavailable });
+const clockOf = ({ config, now }: ContextDeps): Clock => ({ now, aheadMs: config.packetAheadMs });
+
+const findListDatabase = (deps: ContextDeps, signal: AbortSignal): Promise<Database> =>
+  retryUntilAvailable(() => connectListDatabase(deps.uri, clockOf(deps)), {
+    signal,
+    onUnavailable: deps.onUnavailable,
+  });
 
 /** Opens the database; retries until it is available. */
 function findPrepared(deps: ContextDeps, passwords: Passwords, signal: AbortSignal): Promise<Database> {
@@ -131,7 +136,7 @@ function findPrepared(deps: ContextDeps, passwords: Passwords, signal: AbortSign
   };
   const firstUser = { login, passwordHash: () => passwords.hash(chosen), onCreated };
   const { onUnavailable } = deps;
-  return retryUntilAvailable(() => openDatabase(deps.uri, firstUser, deps.now()), { signal, onUnavailable });
+  return retryUntilAvailable(() => openDatabase(deps.uri, firstUser, clockOf(deps)), { signal, onUnavailable });
 }
 
 interface Opened extends ContextDeps {

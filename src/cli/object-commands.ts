@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Listing, type ListQuery, type VigilClient, VigilError } from '../client/client.js';
 import { type Query, toQueryString } from '../client/query.js';
+import { PACKET_FIELDS } from '../core/packet-fields.js';
 import { PlainError, UsageError } from '../program.js';
 import { type Command, listOf, type Options, parsePairs, type Session, textOf, type Values } from './command.js';
 
@@ -28,7 +29,7 @@ ${INTERVAL_HELP}`;
 
 const OBJECT_COLUMNS = ['id', 'name', 'status', 'active', 'state.online', 'state.time'];
 const PACKET_COLUMNS = ['time', 'online'];
-const PACKET_FIELDS = new Set(['_id', '_ts', '_oid', '_gid', 'id', 'time', 'online']);
+const OWN_FIELDS: ReadonlySet<string> = new Set(PACKET_FIELDS);
 const POLL_MS = 300;
 
 function toQuery(values: Values, signal: AbortSignal): ListQuery {
@@ -101,7 +102,7 @@ const packets: Command = {
     if (format !== undefined) return exportPackets(session, id, { ...query, format });
     if (values.count) return output.one({ count: (await client.objects.packetsMeta(id, query)).count });
     const columnsOf = (first: object): readonly string[] =>
-      query.only ?? [...PACKET_COLUMNS, ...Object.keys(first).filter((name) => !PACKET_FIELDS.has(name))];
+      query.only ?? [...PACKET_COLUMNS, ...Object.keys(first).filter((name) => !OWN_FIELDS.has(name))];
     if (last === undefined) return printList(session, client.objects.packets(id, query), columnsOf);
     if (!/^\d+$/.test(last)) throw new UsageError(`--last: ${last} is not a number`);
     const newest = await client.objects.packets(id, { ...query, sortBy: '-time', limit: Number(last) }).all();

@@ -40,3 +40,12 @@ export function isTokenLifetime(value: unknown): boolean {
   const ms = parseDuration(value);
   return ms !== null && ms >= SECOND_MS && ms <= LIMITS.tokenLifetimeMaxMs;
 }
+
+/** How far a model lets packets be ahead of the clock of the service, for messages. */
+export const TIME_AHEAD = `a duration such as "1 day", or milliseconds; at most ${LIMITS.packetAheadMaxMs / DAY_MS} days`;
+
+/** Parses it to ms; null when it is missing or invalid. */
+export function parseTimeAhead(value: unknown): number | null {
+  const ms = parseDuration(value);
+  return ms !== null && ms <= LIMITS.packetAheadMaxMs ? ms : null;
+}

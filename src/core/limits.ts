@@ -45,7 +45,8 @@ export const LIMITS = {
   headerBytes: 16 * KIB,
 
   // Time.
-  packetAheadMs: DAY_MS,
+  packetAheadMs: 5 * MINUTE_MS,
+  packetAheadMaxMs: 366 * DAY_MS,
   tokenLifetimeMaxMs: 3_650 * DAY_MS,
   sessionLifetimeMaxMs: 366 * DAY_MS,
 

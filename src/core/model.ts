@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { isRounded } from './exact-json.js';
 import { isObject, type Json, type JsonObject } from './json.js';
+import { LIMITS } from './limits.js';
 
 const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'] as const;
 export type DataType = (typeof DATA_TYPES)[number];
@@ -63,10 +64,12 @@ export interface Declarations {
   readonly actions: ReadonlyMap<string, JsonObject>;
   /** Whether packets include the MQTT message they come from. */
   readonly keepsLastMessage: boolean;
+  /** How far the time of a packet may be ahead. */
+  readonly aheadMs: number;
 }
 
 /** Collects the declarations of a model's `data` from all levels of the tree. */
-export function declarationsOf(data: unknown): Declarations {
+export function declarationsOf(data: unknown, aheadMs: number = LIMITS.packetAheadMs): Declarations {
   const parameters = new Map<string, DataType>();
   const references = new Map<string, Reference[]>();
   const actions = new Map<string, JsonObject>();
@@ -84,7 +87,7 @@ export function declarationsOf(data: unknown): Declarations {
     if (Array.isArray(children)) for (const child of children) visit(child, typeof id === 'string' ? id : '');
   };
   visit(data, '');
-  return { parameters, references, members: membersOf(references, parameters), actions, keepsLastMessage };
+  return { parameters, references, members: membersOf(references, parameters), actions, keepsLastMessage, aheadMs };
 }
 
 /** `position.lat` is a member of the parameter `position` if the model declares one; otherwise it may be a topic. */

@@ -1,7 +1,7 @@
 /** The table of stores: the fields of each, which are required, unique, hidden, or set by the service. */
 import { z } from 'zod';
 import { isCredential } from './access.js';
-import { isTokenLifetime, TOKEN_LIFETIME } from './duration.js';
+import { isTokenLifetime, parseTimeAhead, TIME_AHEAD, TOKEN_LIFETIME } from './duration.js';
 import { badRequest } from './errors.js';
 import { explainIssue } from './field-errors.js';
 import { geometry } from './geojson.js';
@@ -59,6 +59,9 @@ const credentials = z
 const duration = z
   .union([z.string(), z.number()], { error: `expected ${TOKEN_LIFETIME}` })
   .refine(isTokenLifetime, `expected ${TOKEN_LIFETIME}`);
+const timeAhead = z
+  .union([z.string(), z.number()], { error: `expected ${TIME_AHEAD}` })
+  .refine((value) => parseTimeAhead(value) !== null, `expected ${TIME_AHEAD}`);
 const objectId = z
   .string()
   .min(1)
@@ -113,6 +116,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
       data: modelData.nullish(),
       // 0: for ever; absent: RETENTION_DAYS.
       retentionDays: z.int().min(0).max(LIMITS.retentionDays).nullish(),
+      timeAhead: timeAhead.nullish(),
     },
     builtIn: true,
     throughObjects: 'model',

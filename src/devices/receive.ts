@@ -106,10 +106,10 @@ function createIdAssigner(
 ): (hourMs: number) => Message[] {
   return (hourMs) =>
     messages.map((message) => {
-      const { id, timeMs, online, parameters, index } = message;
+      const { id, timeMs, index } = message;
       if (id !== null || (timeMs === null && messageId === null)) return message;
       // By the place in the message: what of it can be stored may be more when it is sent again.
-      return { id: packetIdOf(timeMs ?? hourMs, digest + BigInt(index ?? 0)), timeMs, online, parameters, index };
+      return { ...message, id: packetIdOf(timeMs ?? hourMs, digest + BigInt(index ?? 0)) };
     });
 }
 

@@ -2,7 +2,7 @@
 import { BSON, type Document, type ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { PACKET_FIELDS } from '../packets/packet.js';
+import { PRESENCE_FIELDS } from '../core/packet-fields.js';
 import { PACKETS } from '../packets/packets.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { hasOthers } from '../platform/mongo/bson/reader.js';
@@ -57,7 +57,7 @@ function filterOf(objects: unknown, query: PastQuery): Document {
 
 /** The event of a packet; null when it is not wanted. Few of many packets may be: only those are decoded. */
 function toEvent(document: Uint8Array, query: PastQuery): PastEvent | null {
-  const isMeasured = hasOthers(document, PACKET_FIELDS);
+  const isMeasured = hasOthers(document, PRESENCE_FIELDS);
   if (isMeasured && !query.names.has('object-packet')) return null;
   const packet = toPacket(document);
   const presence = packet.online === false ? 'object-offline' : 'object-online';

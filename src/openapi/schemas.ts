@@ -145,11 +145,14 @@ const PACKET: Part = {
   id: { ...TEXT, description: 'The object’s own id' },
   _gid: { ...ID, description: 'The object’s group' },
 };
+const DEVICE_TIME: Part = {
+  description: 'What the clock of the device said, if that cannot be right; otherwise a parameter like any other',
+};
 
 const PACKETS: Record<string, Part> = {
   PacketFields: {
     ...OPEN,
-    properties: PACKET,
+    properties: { ...PACKET, deviceTime: DEVICE_TIME },
     required: ['_id'],
     description: 'All other fields are parameters, whether the model of the object declares them or not',
   },
@@ -163,7 +166,7 @@ const PACKETS: Record<string, Part> = {
         description:
           'A number, or text of digits: seconds (9 or 10 digits), milliseconds (12 or 13), microseconds (16) or nanoseconds (19) since ' +
           'the epoch, also with a fraction; or text such as ISO 8601, RFC 3339 or RFC 1123, UTC without a zone. ' +
-          `At most ${LIMITS.packetAheadMs / 3_600_000} h ahead`,
+          'A time before 2000, or further ahead than `PACKET_TIME_AHEAD` and the model permit, is kept as `deviceTime`, and the packet has the time of Vigil',
       },
       online: { type: 'boolean', default: true },
     },

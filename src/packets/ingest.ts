@@ -68,7 +68,7 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
       return write(objectId, converted, signal);
     };
     try {
-      const converted = toPacketWrites({ source, messages, stampUs });
+      const converted = toPacketWrites({ source, messages, stampUs, clock: database.clock });
       // It may reject before `order` awaits it.
       if (converted instanceof Promise) converted.catch(() => undefined);
       else if (!order.hasPending(objectId)) return await enqueue(converted);

@@ -5,13 +5,14 @@
 import { type Binary, BSON, BSONType, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { distinctPaths } from '../core/list.js';
+import { PRESENCE_FIELDS } from '../core/packet-fields.js';
 import { builtInStore } from '../core/stores.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import { findField, hasOthers, readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { projectionOf, toEntity } from '../platform/mongo/schema/mapping.js';
-import { PACKET_FIELDS, type Packet } from './packet.js';
+import type { Packet } from './packet.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
 const OBJECTS = 'objects';
@@ -87,7 +88,7 @@ class Latest {
 
   add(objectId: string, packet: Buffer, known: { hasData: boolean; online: Buffer | null } | null = null): void {
     this.packets.set(objectId, packet);
-    if (known?.hasData ?? hasOthers(packet, PACKET_FIELDS)) return;
+    if (known?.hasData ?? hasOthers(packet, PRESENCE_FIELDS)) return;
     const online = known?.online ?? findField(packet, 'online', BSONType.bool);
     this.online.set(objectId, online?.[0] !== 0);
   }
@@ -110,7 +111,10 @@ async function withData(
 
 /** An expression: whether a packet has more than the fields of every packet. */
 const holdsData = (packet: string): Document => ({
-  $ne: [{ $setDifference: [{ $map: { input: { $objectToArray: packet }, in: '$$this.k' } }, [...PACKET_FIELDS]] }, []],
+  $ne: [
+    { $setDifference: [{ $map: { input: { $objectToArray: packet }, in: '$$this.k' } }, [...PRESENCE_FIELDS]] },
+    [],
+  ],
 });
 
 /** How many packets the first query searches. */

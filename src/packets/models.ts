@@ -1,6 +1,7 @@
 /** Caches the declarations of models by `_id`: every packet needs them. */
 import { ObjectId } from 'mongodb';
 import type { Change } from '../core/change.js';
+import { parseTimeAhead } from '../core/duration.js';
 import { isId } from '../core/entity.js';
 import { LIMITS } from '../core/limits.js';
 import { type Declarations, declarationsOf } from '../core/model.js';
@@ -15,14 +16,18 @@ export interface ModelFinder {
   invalidateAll(): void;
 }
 
+/** A model may let packets be further ahead than the installation does. */
+export const aheadMsOf = ({ clock }: Database, timeAhead: unknown): number =>
+  Math.max(clock.aheadMs, parseTimeAhead(timeAhead) ?? 0);
+
 export function createModelFinder(database: Database, isLive: () => boolean): ModelFinder {
   const known = createReadThroughCache(LIMITS.cachedModels, isLive, async (modelId) => {
     const model = await mapDriverErrors(() => database.db.collection('models').findOne({ _id: new ObjectId(modelId) }));
-    return declarationsOf(model?.data);
+    return declarationsOf(model?.data, aheadMsOf(database, model?.timeAhead));
   });
   return {
     async declarationsOf(modelId) {
-      return (isId(modelId) ? await known.find(modelId) : null) ?? declarationsOf(null);
+      return (isId(modelId) ? await known.find(modelId) : null) ?? declarationsOf(null, database.clock.aheadMs);
     },
     invalidate({ store, id }) {
       if (store === 'models') known.invalidate(id);

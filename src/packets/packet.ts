@@ -7,12 +7,17 @@ import { checkJson, isFieldName, isObject, type Json, type JsonObject } from '..
 import { LIMITS } from '../core/limits.js';
 import { type DataType, type Declarations, memberAt, toType } from '../core/model.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
+import type { Clock } from '../platform/mongo/driver/client.js';
+import { judgeTime } from './device-time.js';
 
-/** A checked message of a device. A null `timeMs` means the server's time. */
+/** A checked message of a device. */
 export interface Message {
   /** Given by the device to make retries idempotent; null when the service assigns one. */
   readonly id: string | null;
+  /** Null for the server's time. */
   readonly timeMs: number | null;
+  /** What a wrong clock said instead. */
+  readonly deviceTimeMs?: number | undefined;
   readonly online: boolean;
   readonly parameters: JsonObject;
   /** Its place in the array that was sent; undefined for a single packet. */
@@ -49,9 +54,6 @@ export type Packet = JsonObject & {
   id: string;
   _gid: string;
 };
-
-/** The fields of every packet. A packet without other fields reports presence: whether the object is online. */
-export const PACKET_FIELDS = ['_id', '_ts', 'time', 'online', '_oid', 'id', '_gid'] as const;
 
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(['time', 'online', 'id', 'success']);
 
@@ -91,20 +93,22 @@ function parseMessage(body: unknown, declared: Declarations, nowMs: number, inde
   const { _id = null, time = null, online = true } = body;
   if (_id !== null && !isId(_id)) throw badRequest('_id: expected 24 hexadecimal digits');
   if (typeof online !== 'boolean') throw badRequest('online: expected a boolean');
+  const sentMs = time === null ? null : parsePacketTime(time);
+  const { timeMs, deviceTimeMs } = judgeTime(sentMs, nowMs, declared.aheadMs);
   const id = _id === null ? null : (_id as string).toLowerCase();
   return {
     id,
-    timeMs: time === null ? null : parsePacketTime(time, nowMs),
+    timeMs,
+    deviceTimeMs,
     online,
     parameters: parseParameters(body, declared),
     index,
   };
 }
 
-function parsePacketTime(time: unknown, nowMs: number): number {
+function parsePacketTime(time: unknown): number {
   const timeMs = parseDeviceTime(time);
   if (timeMs === null) throw badRequest(`time: ${explainDeviceTime(time)}`);
-  if (timeMs > nowMs + LIMITS.packetAheadMs) throw badRequest('time: more than a day in the future');
   return timeMs;
 }
 
@@ -156,7 +160,7 @@ export const refusalsIn = ({ details }: ApiError): readonly Refusal[] | null =>
 
 /** Builds the packet with its fields in the order of docs/reference/history.md. */
 export function toPacket(message: Message, id: string, source: PacketSource, stampUs: number): Packet {
-  return {
+  const packet: Packet = {
     _id: id,
     _ts: stampUs,
     time: message.timeMs ?? Math.floor(stampUs / 1_000),
@@ -166,6 +170,18 @@ export function toPacket(message: Message, id: string, source: PacketSource, sta
     _gid: source.groupId,
     ...message.parameters,
   };
+  if (message.deviceTimeMs !== undefined) packet.deviceTime = message.deviceTimeMs;
+  return packet;
+}
+
+/**
+ * The server's time of a stamp. Stamps also increase where the clock steps back, so that packets stay in order. After a step of
+ * more than `aheadMs` the stamps would be no times any more for as long.
+ */
+export function toServerMs(stampUs: number, { now, aheadMs }: Clock): number {
+  const stampMs = Math.floor(stampUs / 1_000);
+  const nowMs = now();
+  return stampMs > nowMs + aheadMs ? nowMs : stampMs;
 }
 
 /**

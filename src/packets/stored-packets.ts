@@ -4,9 +4,10 @@ import { tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { NewPacketKey } from '../platform/mongo/bson/packet-key.js';
 import { toBson } from '../platform/mongo/bson/writer.js';
+import type { Clock } from '../platform/mongo/driver/client.js';
 import type { Write } from '../platform/mongo/driver/retryable-write.js';
 import { mapInSlices } from '../platform/slices.js';
-import { type Message, type Packet, type PacketSource, type Refusal, toPacket } from './packet.js';
+import { type Message, type Packet, type PacketSource, type Refusal, toPacket, toServerMs } from './packet.js';
 
 export interface PacketWrites {
   readonly packets: readonly Packet[];
@@ -20,6 +21,7 @@ interface Conversion {
   readonly source: PacketSource;
   readonly messages: readonly Message[];
   readonly stampUs: () => number;
+  readonly clock: Clock;
 }
 
 /** Converts messages in order; asynchronous for many of them. Throws 413 for a single packet. */
@@ -33,7 +35,7 @@ export function toPacketWrites(conversion: Conversion): PacketWrites | Promise<P
 }
 
 function converterOf(
-  { source, messages, stampUs }: Conversion,
+  { source, messages, stampUs, clock }: Conversion,
   converted: { readonly packets: Packet[]; readonly writes: Write[]; readonly refused: Refusal[] },
 ): (message: Message, nth: number) => void {
   // Stamps are taken at once, so that packets that arrive during the conversion get later ones.
@@ -42,7 +44,9 @@ function converterOf(
   const references = { _oid: objectId, _gid: new ObjectId(source.groupId) };
   return (message, nth) => {
     const id = message.id === null ? new ObjectId() : new ObjectId(message.id);
-    const packet = toPacket(message, id.toHexString(), source, stampsUs[nth] as number);
+    const stamp = stampsUs[nth] as number;
+    const packet = toPacket(message, id.toHexString(), source, stamp);
+    if (message.timeMs === null) packet.time = toServerMs(stamp, clock);
     const bson = toBson({ ...packet, _id: new NewPacketKey(id, objectId), ...references }, LIMITS.packetBytes);
     if (bson !== null) {
       converted.packets.push(packet);

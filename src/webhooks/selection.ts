@@ -3,6 +3,7 @@
 import { PRESENCE_EVENTS } from '../core/event-names.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import { PRESENCE_FIELDS } from '../core/packet-fields.js';
 import { partitionOf } from '../processing/processor.js';
 import type { ObjectFacts } from './object-facts.js';
 import type { Webhook } from './webhook.js';
@@ -32,10 +33,10 @@ export function namesOf(
   return presence !== null && events.has(presence) ? [...names, presence] : names;
 }
 
-const PACKET_FIELDS: ReadonlySet<string> = new Set(['_id', '_ts', '_oid', '_gid', 'id', 'time', 'online']);
+const NO_DATA: ReadonlySet<string> = new Set(PRESENCE_FIELDS);
 
 /** The name of a packet that contains nothing but presence. */
 export function presenceOf(packet: JsonObject | null): string | null {
-  if (packet === null || !Object.keys(packet).every((name) => PACKET_FIELDS.has(name))) return null;
+  if (packet === null || !Object.keys(packet).every((name) => NO_DATA.has(name))) return null;
   return packet.online === false ? 'offline' : 'online';
 }

@@ -6,6 +6,7 @@ import { ADMIN, type Call, type Listener, useService } from '../support/fixture.
 
 const clock = { ms: Date.now() };
 const service = useService({ now: () => clock.ms });
+const PAST_MS = Date.UTC(2026, 0, 1);
 const MODEL_ID = '000000000000000000000010';
 const ROOT_ID = '000000000000000000000001';
 let listener: Listener;
@@ -196,31 +197,33 @@ describe('the state of an object', () => {
     [
       'of a later time',
       [
-        { time: 1_000, speed: 1 },
-        { time: 2_000, speed: 2 },
+        { time: PAST_MS + 1_000, speed: 1 },
+        { time: PAST_MS + 2_000, speed: 2 },
       ],
       2,
     ],
     [
       'that is not late',
       [
-        { time: 2_000, speed: 1 },
-        { time: 1_000, speed: 2 },
-        { time: 1_500, speed: 3 },
+        { time: PAST_MS + 2_000, speed: 1 },
+        { time: PAST_MS + 1_000, speed: 2 },
+        { time: PAST_MS + 1_500, speed: 3 },
       ],
       1,
     ],
     [
       'that came last of equal times',
       [
-        { time: 1_000, speed: 1 },
-        { time: 1_000, speed: 2 },
+        { time: PAST_MS + 1_000, speed: 1 },
+        { time: PAST_MS + 1_000, speed: 2 },
       ],
       2,
     ],
     ['with a time before 1970 when there is no other', [{ time: '1969-12-31T23:59:59.995', speed: 1 }], 1],
-    ['of our time after one of the past', [{ time: 1_000, speed: 1 }, { speed: 2 }], 2],
-    ['that is up to a day ahead', [{ time: clock.ms + 3_600_000, speed: 1 }, { speed: 2 }], 1],
+    ['of our time after one of the past', [{ time: PAST_MS + 1_000, speed: 1 }, { speed: 2 }], 2],
+    ['that is a little ahead', [{ time: clock.ms + 240_000, speed: 1 }, { speed: 2 }], 1],
+    ['of a clock that was reset, where it came last', [{ speed: 1 }, { time: 1_000, speed: 2 }], 2],
+    ['of a clock that is far ahead, where it came last', [{ time: 4_000_000_000_000, speed: 1 }, { speed: 2 }], 2],
   ])('equals the packet %s', async (_, packets, speed) => {
     const single = await create();
     const many = await create();

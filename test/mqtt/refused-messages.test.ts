@@ -15,6 +15,7 @@ import { until } from '../support/until.js';
 const REFUSED: Document = { ok: 0, code: 2, codeName: 'BadValue', errmsg: 'it has a bad value' };
 const AWAY: Document = { ok: 0, code: 11_600, codeName: 'InterruptedAtShutdown', errmsg: 'it shuts down' };
 const POISON = Buffer.from('a poisoned text');
+const SENT_MS = 1_700_000_000_000;
 
 // Notices are stored at once.
 Object.assign(LIMITS, { auditDelayMs: 1 });
@@ -213,7 +214,7 @@ describe.each(WAYS)('%s', (_, connect) => {
     const objectId = await createTyped(id);
     const send = await connect(id);
     reply = REFUSED;
-    await send('base/state', JSON.stringify({ time: 1, text: POISON.toString() }));
+    await send('base/state', JSON.stringify({ time: SENT_MS, text: POISON.toString() }));
     await send('base/state', '{"n":1}');
     expect(await valuesOf(id)).toEqual([1]);
     expect(poisoned).toBe(1);
@@ -229,7 +230,10 @@ test('stores a message of the broker after an outage of the database', async () 
   await createTyped(id);
   const client = clientAt(5);
   reply = AWAY;
-  const waiting = client.send(`objects/${id}/base/state`, JSON.stringify({ time: 1, n: 1, text: POISON.toString() }));
+  const waiting = client.send(
+    `objects/${id}/base/state`,
+    JSON.stringify({ time: SENT_MS, n: 1, text: POISON.toString() }),
+  );
   await until(() => poisoned > 1, 'a second attempt');
   expect(client.acknowledged).not.toContain(waiting);
   reply = null;

@@ -1,5 +1,6 @@
 /** All objects that the user sees, with their states, kept current by live events. */
 import { batch, signal } from '@preact/signals';
+import { PRESENCE_FIELDS } from '../../core/packet-fields.js';
 import { type Entity, type Json, list, listPages, request, VigilError } from './api.js';
 import { learnFromPacket } from './clock.js';
 import { forgetPlace, keepPlace } from './places.js';
@@ -190,7 +191,7 @@ function mergeState(state: Packet | undefined, packet: Packet): Packet {
   return isPresence(packet) ? { ...state, online: packet.online } : packet;
 }
 
-const OWN_FIELDS = new Set(['_id', '_ts', '_oid', '_gid', 'id', 'time', 'online']);
+const OWN_FIELDS: ReadonlySet<string> = new Set(PRESENCE_FIELDS);
 const isPresence = (packet: Packet): boolean => Object.keys(packet).every((name) => OWN_FIELDS.has(name));
 
 export function applyUpdate({ id, after }: { id: string; after: Json }): void {

@@ -1,5 +1,5 @@
 /** CSV (RFC 4180) for spreadsheets, with possible formulas escaped. */
-import { PACKET_FIELDS } from '../../packets/packet.js';
+import { PACKET_FIELDS } from '../../core/packet-fields.js';
 import { JsonWriter, textBound, writeAscii, writeName, writeValue } from '../../platform/mongo/bson/json-writer.js';
 import { eachMember, isSameBytes, nameAt } from '../../platform/mongo/bson/members.js';
 import { numberAt } from '../../platform/mongo/bson/numbers.js';

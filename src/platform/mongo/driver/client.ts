@@ -6,12 +6,21 @@ import { mapDriverErrors } from './errors.js';
 import type { ListRequest } from './list-caller.js';
 import { countPool } from './pool-stats.js';
 
+/** The clock of the service, and how far the clocks of others may be ahead of it. */
+export interface Clock {
+  readonly now: () => number;
+  readonly aheadMs: number;
+}
+
+const SYSTEM_CLOCK: Clock = { now: Date.now, aheadMs: LIMITS.packetAheadMs };
+
 export interface Database {
   readonly client: MongoClient;
   readonly db: Db;
   /** For commands over several collections. */
   readonly admin: Db;
   readonly batch: Batch;
+  readonly clock: Clock;
   /** The caller of a list and its queues; absent for reads of the service itself. */
   readonly listing?: ListRequest;
   /** Aborted when no caller waits for the result any more. */
@@ -54,14 +63,14 @@ export function createWatcherClient(uri: string): MongoClient {
  * The database for lists: its own pool keeps slow lists from taking all connections. It connects at once, because a client whose
  * first command fails never recovers. Throws 503 while the database is unavailable.
  */
-export async function connectListDatabase(uri: string): Promise<Database> {
+export async function connectListDatabase(uri: string, clock: Clock): Promise<Database> {
   const listsAtOnce = LIMITS.quickListsAtOnce + LIMITS.pagesAtOnce + LIMITS.scansAtOnce + LIMITS.pastsAtOnce;
   const atOnce = listsAtOnce + LIMITS.streamBatchesAtOnce;
   const maxPoolSize = atOnce + LIMITS.listConnectionsMore;
   const client = countPool(new MongoClient(uri, { ...OPTIONS, maxPoolSize }));
   try {
     await mapDriverErrors(() => client.connect(), null);
-    return databaseOf(client);
+    return databaseOf(client, clock);
   } catch (error) {
     await client.close();
     throw error;
@@ -69,6 +78,6 @@ export async function connectListDatabase(uri: string): Promise<Database> {
 }
 
 /** The database that the client's URI names. */
-export function databaseOf(client: MongoClient): Database {
-  return { client, db: client.db(), admin: client.db('admin'), batch: createBatcher() };
+export function databaseOf(client: MongoClient, clock: Clock = SYSTEM_CLOCK): Database {
+  return { client, clock, db: client.db(), admin: client.db('admin'), batch: createBatcher() };
 }

@@ -5,11 +5,12 @@ import type { Database } from './client.js';
 import type { ListRequest } from './list-caller.js';
 
 /** The database for the lists of one caller. */
-export const withListRequest = ({ client, db, admin, batch }: Database, listing: ListRequest): Database => ({
+export const withListRequest = ({ client, db, admin, batch, clock }: Database, listing: ListRequest): Database => ({
   client,
   db,
   admin,
   batch,
+  clock,
   listing,
 });
 

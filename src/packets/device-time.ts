@@ -1,0 +1,17 @@
+/** Judges the times that devices give their packets, since a clock may have been reset. Pure. */
+
+/** 2000-01-01: clocks that lost their time begin in 1970, 1980 or 1999. */
+const FIRST_MS = Date.UTC(2000, 0, 1);
+
+/** The time of a message. A null `timeMs` means the server's time. */
+export interface MessageTime {
+  readonly timeMs: number | null;
+  /** What a wrong clock said instead. */
+  readonly deviceTimeMs: number | undefined;
+}
+
+/** Keeps a time that can be right; `aheadMs`: how far it may be ahead of `nowMs`. */
+export function judgeTime(timeMs: number | null, nowMs: number, aheadMs: number): MessageTime {
+  if (timeMs === null || (timeMs >= FIRST_MS && timeMs <= nowMs + aheadMs)) return { timeMs, deviceTimeMs: undefined };
+  return { timeMs: null, deviceTimeMs: timeMs };
+}
