@@ -13,6 +13,7 @@ import type { Config } from './config.js';
 import type { Change } from './core/change.js';
 import { createDigest } from './devices/dedup-id.js';
 import { createGateway, type Gateway } from './devices/gateway.js';
+import { createArrivals } from './devices/presence/arrivals.js';
 import { createApp } from './express.js';
 import { createHooks } from './hooks.js';
 import { type Jobs, startJobs } from './jobs.js';
@@ -85,7 +86,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const facts = createClientFacts(config.http.trustProxy);
   const feed = createLiveFeed(deps, { database, caches, identity });
   const commandWaiters = createCommandWaiters();
-  const intake = await createIntake({ ...deps, database, caches, identity, audit });
+  const intake = await createIntake({ ...deps, database, caches, identity, audit, isLive: () => isLive() });
   const { gateway } = intake;
   lifecycle.onShutdown(() => intake.refusedPackets.stop());
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome: ops.metrics.webhookEnded });
@@ -176,13 +177,27 @@ interface Intake {
 }
 
 async function createIntake(
-  deps: ContextDeps & { database: Database; caches: Caches; identity: Identity; audit: Audit },
+  deps: ContextDeps & {
+    database: Database;
+    caches: Caches;
+    identity: Identity;
+    audit: Audit;
+    isLive: () => boolean;
+  },
 ): Promise<Intake> {
   const { database, audit, now, config, ops } = deps;
   const stampClock = createStampClock(now, () => performance.now());
-  const ingest = createIngest(database, stampClock);
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
   const digest = createDigest(await findKey(database, 'packet key'));
+  const mqttLog = deps.log.child({ module: 'mqtt' });
+  const arrivals = createArrivals({
+    database,
+    ingest: createIngest(database, stampClock),
+    digest,
+    isLive: deps.isLive,
+    log: mqttLog,
+  });
+  const { ingest } = arrivals;
   const attempts = createAttempts(database.client);
   const refusedPackets = createRefusedPackets({ database, log: deps.log.child({ module: 'packets' }), now });
   const gateway = createGateway({
@@ -195,10 +210,11 @@ async function createIntake(
     broker: config.broker,
     models: deps.caches.models,
     digest,
+    arrivals,
     ingest: ops.metrics.counted('mqtt', ingest),
     onRefused: ops.metrics.messageRefused,
     refusedPackets,
-    log: deps.log.child({ module: 'mqtt' }),
+    log: mqttLog,
   });
   return { ingest, refusedPackets, attempts, hashDevicePassword: devicePasswords.hash, gateway };
 }

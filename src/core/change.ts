@@ -18,6 +18,8 @@ export interface Change {
   readonly accessFieldsBefore: AccessFields | null;
   /** `after` as JSON, for packets: `after` is then parsed only on access. */
   readonly json: Buffer | null;
+  /** Whether it is a packet that reports its object offline: cheaper than `after`. */
+  readonly isOffline?: boolean;
   /** The size of the document as received from the database. */
   readonly bytes: number;
   /** The control object that the document is or belongs to; null for documents of no object. */

@@ -76,6 +76,7 @@ export const LIMITS = {
   cachedTokens: 10_000,
   cachedModels: 1_000,
   cachedReaders: 100_000,
+  cachedArrivals: 200_000,
   memoryStepBytes: 512 * KIB,
   memoryKeptBytes: 8 * MIB,
   memoriesKept: 8,
@@ -90,7 +91,7 @@ export const LIMITS = {
   packetWritesAtOnce: 4,
   smallWriteRequests: 2,
   packetsWaiting: 20_000,
-  statePackets: 100,
+  statePackets: 1_000,
 
   // Commands.
   commandLifetimeMs: DAY_MS,

@@ -12,6 +12,7 @@ import { mayAffectConnections, recheck } from './mqtt/connect-auth.js';
 import type { Connection } from './mqtt/connection.js';
 import type { DeviceDeps, DeviceFinding } from './mqtt/device.js';
 import type { MqttAddress } from './mqtt/listener.js';
+import type { Arrivals } from './presence/arrivals.js';
 import { createOfflineTimeouts } from './presence/offline-timeout.js';
 import { createPresence, DEVICE_GROUPS, type Presence } from './presence/presence.js';
 import { createRetryQueue, type RetryQueue, runEach } from './presence/retry-queue.js';
@@ -24,6 +25,7 @@ export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
   readonly broker: BridgeAddress | null;
   readonly audit: Audit;
   readonly refusedPackets: RefusedPackets;
+  readonly arrivals: Arrivals;
   /** Called for each message that is acknowledged and not stored. */
   readonly onRefused: () => void;
   readonly log: {
@@ -44,8 +46,9 @@ export interface Gateway {
 }
 
 export function createGateway(deps: GatewayDeps): Gateway {
-  const presence = createPresence(deps);
-  const offlineTimeouts = createOfflineTimeouts(deps);
+  const { storePresence, reportedOffline } = deps.arrivals;
+  const presence = createPresence({ ...deps, ingest: storePresence });
+  const offlineTimeouts = createOfflineTimeouts({ ...deps, ingest: storePresence, reportedOffline });
   const deliverer = createDeliverer(deps);
   const reportInvalidMessage = createInvalidMessageReporter(deps);
   const returns = createReturns(deps, presence);
@@ -73,6 +76,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       checkAll(inner, affected, (one) => recheck(inner, one));
     },
     applyAny() {
+      deps.arrivals.invalidateAll();
       offlineTimeouts.applyAny();
       broker?.applyAny();
       checkAll(inner, [...(mqtt?.connections.values() ?? [])], (one) => recheckAll(inner, one));

@@ -4,6 +4,8 @@ import { LIMITS } from '../core/limits.js';
 import { packetIdIn } from '../platform/mongo/bson/packet-key.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { findBounds, groupByBound } from './ahead.js';
+import { FOUND, lookBack } from './look-back.js';
 import { PACKETS } from './packets.js';
 
 /** The latest packet of an object, with or without data. */
@@ -28,6 +30,18 @@ export async function findLastPacketTimes(
     { $group: { _id: '$_oid', ...last('packet', '_id'), ...last('time'), ...last('_ts'), ...last('online') } },
   ];
   const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: objectIds.length + 1 } };
+  await addTimes(database, command, found);
+  const bounds = await findBounds(database, new Map([...found].map(([id, { timeMs }]) => [id, timeMs])));
+  for (const group of groupByBound([...bounds.keys()], bounds)) {
+    for (const id of group.ids) found.delete(id);
+    const before = lookBack(group, [{ $limit: 1 }, { $project: { packet: '$_id', time: 1, _ts: 1, online: 1 } }]);
+    before.pipeline.push({ $replaceWith: { $mergeObjects: [`$${FOUND}`, { _id: '$_id' }] } });
+    await addTimes(database, before, found);
+  }
+  return found;
+}
+
+async function addTimes(database: Database, command: Document, found: Map<string, LastPacketTime>): Promise<void> {
   for await (const { documents } of rawBatches(database, command, { withinMs: LIMITS.databaseOperationMs })) {
     for (const document of documents) {
       const { _id, packet, time, _ts, online } = BSON.deserialize(document);
@@ -39,7 +53,6 @@ export async function findLastPacketTimes(
       found.set(String(_id), Object.assign(latest, { isOnline: online !== false }));
     }
   }
-  return found;
 }
 
 const last = (name: string, field = name): Document => ({ [name]: { $last: `$${field}` } });

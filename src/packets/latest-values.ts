@@ -3,9 +3,11 @@ import { ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { distinctPaths } from '../core/list.js';
 import { eachMember, nameAt } from '../platform/mongo/bson/members.js';
+import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, findValue, valueEnd } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { findBounds } from './ahead.js';
 import { PACKETS } from './packets.js';
 
 const { DOCUMENT, DOUBLE, INT32, INT64, NULL, UNDEFINED } = BSON_TYPES;
@@ -29,10 +31,15 @@ export async function findLatestValues(
   return found;
 }
 
-async function findOfObject(database: Database, objectId: string, paths: readonly string[] | null): Promise<Buffer> {
+async function findOfObject(
+  database: Database,
+  objectId: string,
+  paths: readonly string[] | null,
+  boundMs: number | null = null,
+): Promise<Buffer> {
   const command = {
     find: PACKETS,
-    filter: { _oid: new ObjectId(objectId) },
+    filter: { _oid: new ObjectId(objectId), ...(boundMs !== null && { time: { $lte: boundMs } }) },
     sort: { time: -1, _ts: -1 },
     limit: LIMITS.latestPackets,
     batchSize: LIMITS.latestBatchPackets,
@@ -40,7 +47,15 @@ async function findOfObject(database: Database, objectId: string, paths: readonl
   };
   const values = new Map<string, Buffer>();
   const wanted = paths === null ? null : byField(paths);
+  let isFirst = boundMs === null;
   for await (const { documents } of rawBatches(database, command)) {
+    const [latest] = documents;
+    if (isFirst && latest !== undefined) {
+      const bounds = await findBounds(database, new Map([[objectId, readNumber(latest, 0, 'time')]]));
+      const found = bounds.get(objectId);
+      if (found !== undefined) return findOfObject(database, objectId, paths, found);
+    }
+    isFirst = false;
     for (const packet of documents) {
       if (wanted === null) takeAll(values, packet);
       else takeNamed(values, packet, wanted);

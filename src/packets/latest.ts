@@ -5,19 +5,22 @@
 import { type Binary, BSON, BSONType, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { distinctPaths } from '../core/list.js';
-import { PRESENCE_FIELDS } from '../core/packet-fields.js';
+import { PACKET_FIELDS, PRESENCE_FIELDS } from '../core/packet-fields.js';
 import { builtInStore } from '../core/stores.js';
+import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import { findField, hasOthers, readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { projectionOf, toEntity } from '../platform/mongo/schema/mapping.js';
+import { type BoundedObjects, type Bounds, findBounds, groupByBound, NO_BOUNDS } from './ahead.js';
+import { FOUND, lookBack } from './look-back.js';
 import type { Packet } from './packet.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
 const OBJECTS = 'objects';
-/** Members of intermediate results: the latest packet of an object, and facts about it. No object has members of these names. */
-const FOUND = '_found';
+/** Members of intermediate results beside the latest packet of an object: facts about it. */
+const TIME = '_time';
 const ONLINE = '_online';
 const HAS_DATA = '_hasData';
 
@@ -56,6 +59,7 @@ async function findAllWithState(
     for (const document of documents)
       if (!latest.addResult(document)) objects.set(readObjectId(document) ?? '', document);
   }
+  await leaveOutAhead(database, latest, null);
   const states = await withData(database, latest, null);
   return new Map([...objects].map(([id, stored]) => [id, { stored, state: states.get(id) ?? null }]));
 }
@@ -69,11 +73,21 @@ function latestOfEach(ids: readonly ObjectId[]): Document[] {
   ];
 }
 
+/** What a query found out about a packet. */
+interface KnownFacts {
+  readonly hasData: boolean;
+  readonly online: Buffer | null;
+  readonly timeMs: number;
+}
+
 /** Collects latest packets. A class for speed: every read of an object creates one (docs/development.md). */
 class Latest {
   readonly packets = new Map<string, Uint8Array>();
   /** The value of `online`, for objects whose latest packet has no data. */
   readonly online = new Map<string, boolean>();
+  readonly timesMs = new Map<string, number>();
+  /** For objects with packets ahead of time. */
+  bounds: Bounds = NO_BOUNDS;
 
   /** Adds a result of a query; returns false when it holds no packet. */
   addResult(document: Buffer): boolean {
@@ -82,26 +96,42 @@ class Latest {
     // For a projected packet, the query computed these from all of its fields.
     const hasData = findField(document, HAS_DATA, BSONType.bool);
     const online = findField(document, ONLINE, BSONType.bool);
-    this.add(readObjectId(document) ?? '', packet, hasData === null ? null : { hasData: hasData[0] === 1, online });
+    const timeMs = readNumber(document, 0, TIME);
+    this.add(readObjectId(document) ?? '', packet, hasData && { hasData: hasData[0] === 1, online, timeMs });
     return true;
   }
 
-  add(objectId: string, packet: Buffer, known: { hasData: boolean; online: Buffer | null } | null = null): void {
+  add(objectId: string, packet: Buffer, known: KnownFacts | null = null): void {
     this.packets.set(objectId, packet);
+    this.timesMs.set(objectId, known?.timeMs ?? readNumber(packet, 0, 'time'));
     if (known?.hasData ?? hasOthers(packet, PRESENCE_FIELDS)) return;
     const online = known?.online ?? findField(packet, 'online', BSONType.bool);
     this.online.set(objectId, online?.[0] !== 0);
   }
 }
 
+/** Replaces packets that are further ahead than they may be by the latest ones before them. */
+async function leaveOutAhead(database: Database, latest: Latest, paths: readonly string[] | null): Promise<void> {
+  latest.bounds = await findBounds(database, latest.timesMs);
+  for (const group of groupByBound([...latest.bounds.keys()], latest.bounds)) {
+    for (const id of group.ids) for (const found of [latest.packets, latest.online]) found.delete(id);
+    const command = lookBack(group, [{ $limit: 1 }]);
+    if (paths !== null) command.pipeline.push(factsAnd(paths));
+    const bound = { withinMs: withinMs(group.ids.length) };
+    for await (const { documents } of rawBatches(database, command, bound)) {
+      for (const document of documents) latest.addResult(document);
+    }
+  }
+}
+
 /** The states: a latest packet without data passes its `online` to the last packet with data. */
 async function withData(
   database: Database,
-  { packets, online }: Latest,
+  { packets, online, bounds }: Latest,
   paths: readonly string[] | null,
 ): Promise<Map<string, Uint8Array>> {
   if (online.size === 0) return packets;
-  for (const [id, packet] of await findData(database, [...online.keys()], paths)) {
+  for (const [id, packet] of await findData(database, groupByBound([...online.keys()], bounds), paths)) {
     const field = findField(packet, 'online', BSONType.bool);
     if (field !== null) field[0] = online.get(id) ? 1 : 0;
     packets.set(id, packet);
@@ -123,49 +153,43 @@ const FIRST_SEARCH = 8;
 /** The last packets with data, among the latest `statePackets` of each object. */
 async function findData(
   database: Database,
-  objectIds: readonly string[],
+  groups: readonly BoundedObjects[],
   paths: readonly string[] | null,
 ): Promise<Map<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
-  // Nearly always the second or third latest packet has data.
-  for (const limit of [FIRST_SEARCH, LIMITS.statePackets]) {
-    const left = objectIds.filter((id) => !found.has(id)).map((id) => new ObjectId(id));
-    if (left.length === 0) break;
-    const command = { ...dataCommand(left, limit, paths), cursor: { batchSize: left.length + 1 } };
-    for await (const { documents } of rawBatches(database, command, { withinMs: withinMs(left.length) })) {
-      for (const document of documents) {
-        const packet = findField(document, FOUND, BSONType.object);
-        if (packet !== null) found.set(readObjectId(document) ?? '', packet);
+  for (const { ids, boundMs } of groups) {
+    // Nearly always the second or third latest packet has data.
+    for (const limit of [FIRST_SEARCH, LIMITS.statePackets]) {
+      const left = ids.filter((id) => !found.has(id));
+      if (left.length === 0) break;
+      const command = lookBack({ ids: left, boundMs }, dataSearch(limit, paths));
+      for await (const { documents } of rawBatches(database, command, { withinMs: withinMs(left.length) })) {
+        for (const document of documents) {
+          const packet = findField(document, FOUND, BSONType.object);
+          if (packet !== null) found.set(readObjectId(document) ?? '', packet);
+        }
       }
     }
   }
   return found;
 }
 
-function dataCommand(ids: readonly ObjectId[], limit: number, paths: readonly string[] | null): Document {
-  const lookBack: Document[] = [
-    { $sort: { time: -1, _ts: -1 } },
-    { $limit: limit },
-    { $match: { $expr: holdsData('$$ROOT') } },
-    { $limit: 1 },
-    ...(paths === null
-      ? []
-      : [{ $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [path, 1])) }]),
-  ];
-  const [first, ...others] = ids;
-  // For one object, this pipeline costs the database half as much.
-  if (others.length === 0) {
-    const wrap = { $replaceWith: { _id: first, [FOUND]: '$$ROOT' } };
-    return { aggregate: PACKETS, pipeline: [{ $match: { _oid: first } }, ...lookBack, wrap] };
-  }
-  const lookUp = { from: PACKETS, localField: '_id', foreignField: '_oid', pipeline: lookBack, as: FOUND };
-  const pipeline = [
-    { $match: { _id: { $in: ids } } },
-    { $project: { _id: 1 } },
-    { $lookup: lookUp },
-    { $unwind: `$${FOUND}` },
-  ];
-  return { aggregate: OBJECTS, pipeline };
+const dataSearch = (limit: number, paths: readonly string[] | null): Document[] => [
+  { $limit: limit },
+  // Nearly all that has no data is found by the number of its fields, in a quarter of the time.
+  { $match: { $expr: { $gt: [{ $size: { $objectToArray: '$$ROOT' } }, PACKET_FIELDS.length] } } },
+  { $match: { $expr: holdsData('$$ROOT') } },
+  { $limit: 1 },
+  ...(paths === null
+    ? []
+    : [{ $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [path, 1])) }]),
+];
+
+/** A stage that restricts the packets of results to these paths, and adds what is needed of all others. */
+function factsAnd(paths: readonly string[]): Document {
+  const shown = distinctPaths(['_id', ...paths]).map((path) => [`${FOUND}.${path}`, 1]);
+  const facts = { [TIME]: `$${FOUND}.time`, [ONLINE]: `$${FOUND}.online`, [HAS_DATA]: holdsData(`$${FOUND}`) };
+  return { $project: Object.assign(Object.fromEntries(shown), facts) };
 }
 
 const withinMs = (objects: number): number =>
@@ -185,18 +209,16 @@ async function findLatest(
     const filter = { _oid: new ObjectId(first) };
     const packet = await readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
     if (packet !== null) latest.add(first, packet);
+    await leaveOutAhead(database, latest, paths);
     return latest;
   }
   const pipeline = latestOfEach(objectIds.map((id) => new ObjectId(id)));
-  if (paths !== null) {
-    const shown = distinctPaths(['_id', ...paths]).map((path) => [`${FOUND}.${path}`, 1]);
-    const known = { [ONLINE]: `$${FOUND}.online`, [HAS_DATA]: holdsData(`$${FOUND}`) };
-    pipeline.push({ $project: Object.assign(Object.fromEntries(shown), known) });
-  }
+  if (paths !== null) pipeline.push(factsAnd(paths));
   const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: objectIds.length + 1 } };
   for await (const { documents } of rawBatches(database, command, { withinMs: withinMs(objectIds.length) })) {
     for (const document of documents) latest.addResult(document);
   }
+  await leaveOutAhead(database, latest, paths);
   return latest;
 }
 

@@ -1,5 +1,5 @@
 /** Presence: `state.online` follows the connections of a device, on all instances, and its `offlineAfter`. */
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
@@ -86,7 +86,7 @@ test('keeps a device online that reconnects at once', async () => {
 test('sets a device whose clock is ahead offline and online again', async () => {
   const id = await create();
   const device = await connect(id);
-  const time = Date.now() + 3_600_000;
+  const time = Date.now() + 240_000;
   await device.publishAsync('base/state', JSON.stringify({ time }), { qos: 1 });
   await device.endAsync();
   await until(async () => (await onlineOf(id)) === false, 'id to be offline');
@@ -143,6 +143,95 @@ test('keeps a device with offlineAfter online after it disconnected, until that 
   await until(async () => (await onlineOf(witness)) === false, 'witness to be offline');
   await until(async () => (await onlineOf(id)) === false, 'id to be offline');
   expect(await onlinesOf(id)).toEqual([true, true, false]);
+});
+
+/** How the packets of a device arrive. */
+const TRANSPORTS: readonly (readonly [string, (id: string, body: object) => Promise<unknown>])[] = [
+  ['HTTP', (id, body) => service.admin('POST', `objects/${id}/packets`, body)],
+  [
+    'MQTT',
+    async (id, body) => {
+      const device = devices.get(id) ?? (await connect(id));
+      devices.set(id, device);
+      return device.publishAsync('base/state', JSON.stringify(body), { qos: 1 });
+    },
+  ],
+];
+const devices = new Map<string, MqttClient>();
+const HOUR_MS = 3_600_000;
+const AGO: readonly (readonly [string, readonly number[]])[] = [
+  ['a second old', [1_000]],
+  ['an hour old', [HOUR_MS, HOUR_MS - 1, HOUR_MS - 2]],
+  ['of last year', [366 * 24 * HOUR_MS]],
+];
+
+describe.each(TRANSPORTS)('a silent device that sends over %s', (_, send) => {
+  test.each(AGO)('is online again, in every view, with packets that are %s', async (_what, ago) => {
+    const config = { auth: { username: 'truck', password: 'a key of the machine' } };
+    const id = await create({ config });
+    const nowMs = Date.now();
+    await service.admin('POST', `objects/${id}/packets`, [
+      { time: nowMs - 2_000, speed: 1 },
+      { time: nowMs, online: false },
+    ]);
+    expect(await onlineOf(id)).toBe(false);
+    await service.settled();
+    const listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));
+    endings.push(() => listener.close());
+    for (const agoMs of ago) await send(id, { time: nowMs - agoMs - 3_000, speed: 2 });
+    const { body } = await service.admin('GET', `objects/${id}`);
+    expect(body.state).toMatchObject({ speed: 1, time: nowMs - 2_000, online: true });
+    const list = async (query: string) => (await service.admin('GET', `objects?where.id=${id}&${query}`)).body.length;
+    expect([await list('where.state.online=true'), await list('where.state.online=false')]).toEqual([1, 0]);
+    await service.settled();
+    const packets = listener.take().filter(({ payload }) => payload.id === id);
+    // What a page shows: of the packets in the order of arrival, the latest by time counts.
+    const latest = packets.reduce((state, { payload }) => (payload.time >= state.time ? payload : state), {
+      time: nowMs,
+      online: false,
+    });
+    expect(latest.online).toBe(true);
+    const reports = packets.filter(({ payload }) => payload.online && payload.speed === undefined);
+    expect(reports).toHaveLength(1);
+    const events = await service.admin('GET', `objects/${id}/events?from=${nowMs}&events=object-online`);
+    expect(events.body.map(({ event }: { event: string }) => event)).toEqual(['object-online']);
+  });
+});
+
+test('reports once that a device is online again, although many of its packets come at once', async () => {
+  const id = await create();
+  const nowMs = Date.now();
+  await service.admin('POST', `objects/${id}/packets`, [
+    { time: nowMs, speed: 1 },
+    { time: nowMs, online: false },
+  ]);
+  await Promise.all(
+    Array.from({ length: 20 }, (_, nth) =>
+      service.admin('POST', `objects/${id}/packets`, { time: nowMs - 10_000 - nth, speed: nth }),
+    ),
+  );
+  expect((await onlinesOf(id)).slice(-2)).toEqual([false, true]);
+  expect(await onlinesOf(id)).toHaveLength(23);
+});
+
+test('leaves a device offline that says so, with late packets before', async () => {
+  const id = await create();
+  const nowMs = Date.now();
+  await service.admin('POST', `objects/${id}/packets`, { time: nowMs, online: false });
+  await service.admin('POST', `objects/${id}/packets`, [
+    { time: nowMs - 10_000, speed: 1 },
+    { time: nowMs - 9_000, online: false },
+  ]);
+  expect(await onlineOf(id)).toBe(false);
+});
+
+test('keeps the values in the state behind many reports of presence', async () => {
+  const id = await create();
+  const nowMs = Date.now();
+  const reports = Array.from({ length: 500 }, (_, nth) => ({ time: nowMs - 600 + nth, online: nth % 2 === 0 }));
+  await service.admin('POST', `objects/${id}/packets`, reports);
+  await service.admin('POST', `objects/${id}/packets`, { time: nowMs - HOUR_MS, speed: 7 });
+  expect((await service.admin('GET', `objects/${id}`)).body.state).toMatchObject({ speed: 7, online: true });
 });
 
 test.each(['soon', -1, 0, true, []])('refuses the invalid offlineAfter %j', async (offlineAfter) => {

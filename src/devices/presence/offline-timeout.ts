@@ -21,6 +21,8 @@ export interface OfflineTimeoutDeps {
   readonly digest: Digest;
   readonly log: { warn(details: object, message: string): void };
   readonly now: () => number;
+  /** Called for each packet that reports its object offline. */
+  readonly reportedOffline: (objectId: string) => void;
 }
 
 export interface OfflineTimeouts {
@@ -34,7 +36,7 @@ export interface OfflineTimeouts {
 
 interface WatchedDevice {
   readonly afterMs: number;
-  /** Null once the device was marked offline. */
+  /** When its last packet arrived, by the monotonic clock; null once the device was marked offline. */
   lastPacketAtMs: number | null;
 }
 
@@ -56,10 +58,13 @@ export function createOfflineTimeouts(deps: OfflineTimeoutDeps): OfflineTimeouts
       running = watch(deps, state, stopping.signal);
     },
     apply(change) {
-      if (change.store === 'objects' && mayHaveChanged(change, ['config'])) applyObject(deps, state, change);
+      if (change.store === 'objects' && mayHaveChanged(change, ['config'])) applyObject(state, change);
       const isPacket = change.store === 'packets' && change.objectId !== null;
-      const known = isPacket ? state.watched.get(change.objectId as string) : undefined;
-      if (known !== undefined) known.lastPacketAtMs = change.after?.online === false ? null : deps.now();
+      if (!isPacket) return;
+      const objectId = change.objectId as string;
+      if (change.isOffline) deps.reportedOffline(objectId);
+      const known = state.watched.get(objectId);
+      if (known !== undefined) known.lastPacketAtMs = change.isOffline ? null : performance.now();
     },
     applyAny() {
       state.isStale = true;
@@ -72,7 +77,7 @@ export function createOfflineTimeouts(deps: OfflineTimeoutDeps): OfflineTimeouts
 }
 
 /** Loads the devices with a timeout. Packets that arrive meanwhile are found before a device is marked offline. */
-async function load({ database }: OfflineTimeoutDeps, state: State, signal: AbortSignal): Promise<void> {
+async function load({ database, now }: OfflineTimeoutDeps, state: State, signal: AbortSignal): Promise<void> {
   const changed = new Set<string>();
   Object.assign(state, { changed, isStale: false });
   try {
@@ -87,7 +92,8 @@ async function load({ database }: OfflineTimeoutDeps, state: State, signal: Abor
       for (const [objectId, afterMs] of batch) {
         // The time of storage, also if it is long ago: a device whose timeout has passed is marked offline at the next check.
         const last = lastPackets.get(objectId);
-        const lastPacketAtMs = last?.isOnline ? last.storedAtMs : null;
+        const agoMs = last?.isOnline ? Math.max(0, now() - last.storedAtMs) : null;
+        const lastPacketAtMs = agoMs === null ? null : performance.now() - agoMs;
         if (!changed.has(objectId)) state.watched.set(objectId, { afterMs, lastPacketAtMs });
       }
     }
@@ -99,13 +105,13 @@ async function load({ database }: OfflineTimeoutDeps, state: State, signal: Abor
   }
 }
 
-function applyObject(deps: OfflineTimeoutDeps, { watched, changed }: State, { id, after }: Change): void {
+function applyObject({ watched, changed }: State, { id, after }: Change): void {
   changed?.add(id);
   const config = isObject(after?.config) ? after.config : {};
   const afterMs = parseOfflineAfter(config.offlineAfter);
   if (afterMs === null) watched.delete(id);
   else if (watched.get(id)?.afterMs !== afterMs) {
-    watched.set(id, { afterMs, lastPacketAtMs: watched.get(id)?.lastPacketAtMs ?? deps.now() });
+    watched.set(id, { afterMs, lastPacketAtMs: watched.get(id)?.lastPacketAtMs ?? performance.now() });
   }
 }
 
@@ -141,7 +147,8 @@ async function storeOverdue(
   watched: Map<string, WatchedDevice>,
   signal: AbortSignal,
 ): Promise<Failed | null> {
-  const nowMs = deps.now();
+  // The system clock may be set while devices are watched.
+  const nowMs = performance.now();
   const overdue: [string, WatchedDevice][] = [];
   for (const entry of watched) {
     const { lastPacketAtMs, afterMs } = entry[1];
@@ -200,14 +207,17 @@ async function readStored(database: Database, ids: readonly string[]): Promise<S
 
 /** Marks a device offline. Returns true if it is connected or has sent a packet meanwhile, so that it must be checked again. */
 async function storeOffline(
-  { ingest, digest, now }: OfflineTimeoutDeps,
+  { database, ingest, digest, now }: OfflineTimeoutDeps,
   stored: Stored,
   objectId: string,
 ): Promise<boolean> {
   const device = stored.devices.get(objectId);
   const last = stored.lastPackets.get(objectId);
   if (device === undefined || device.offlineAfterMs === null || last === undefined || !last.isOnline) return false;
-  if (now() - last.storedAtMs <= device.offlineAfterMs || stored.present.has(objectId)) return true;
+  const agoMs = now() - last.storedAtMs;
+  // Of the time before the clock was set back, nothing is known.
+  const isRecent = agoMs >= -database.clock.aheadMs && agoMs <= device.offlineAfterMs;
+  if (isRecent || stored.present.has(objectId)) return true;
   const timeMs = Math.max(now(), last.timeMs + 1);
   const id = packetIdOf(last.timeMs, digest(Buffer.from(`${objectId}\n${last.packetId}\nsilent`)));
   await ingest(device, [{ id, timeMs, online: false, parameters: {} }]);

@@ -58,6 +58,7 @@ describe('Limits', () => {
     'cachedTokens',
     'cachedModels',
     'cachedReaders',
+    'cachedArrivals',
     'watcherWaitMs',
     'watcherSilenceMs',
     'watcherPauseMaxMs',

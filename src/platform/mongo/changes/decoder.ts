@@ -116,6 +116,11 @@ class NewPacket extends StreamEvent implements StreamChange {
     return readShownId(this.event, this.#packet) ?? missing('_id');
   }
 
+  get isOffline(): boolean {
+    const online = findValue(this.event, this.#packet, 'online', BSONType.bool);
+    return online !== -1 && this.event[online] === 0;
+  }
+
   get json(): Buffer {
     const packet = documentAt(this.event, this.#packet);
     try {

@@ -1,0 +1,77 @@
+/**
+ * A device that sends is online. Values count by the time of the device, so a packet that is older than the report that the object
+ * is offline would leave it offline: after such a packet, another one reports that the object is online.
+ */
+import { LIMITS } from '../../core/limits.js';
+import type { Ingest } from '../../packets/ingest.js';
+import { type LastPacketTime, readLastPacketTimes } from '../../packets/last-packet-times.js';
+import { createReadThroughCache } from '../../platform/cache.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { type Digest, packetIdOf } from '../dedup-id.js';
+
+export interface ArrivalDeps {
+  readonly database: Database;
+  /** Stores packets as they are. */
+  readonly ingest: Ingest;
+  readonly digest: Digest;
+  /** Whether the change stream delivers. */
+  readonly isLive: () => boolean;
+  readonly log: { warn(details: object, message: string): void };
+}
+
+export interface Arrivals {
+  /** Stores packets, and that their object is online. */
+  readonly ingest: Ingest;
+  /** Stores packets as they are: reports of presence by the service. */
+  readonly storePresence: Ingest;
+  /** Called for each packet that reports its object offline. */
+  reportedOffline(objectId: string): void;
+  /** For a gap in the change stream, and for a step of the clock. */
+  invalidateAll(): void;
+}
+
+/** The latest packet of an object if it reports the object offline; else null. */
+interface Known {
+  readonly offline: LastPacketTime | null;
+}
+
+export function createArrivals({ database, ingest, digest, isLive, log }: ArrivalDeps): Arrivals {
+  const known = createReadThroughCache<Known>(LIMITS.cachedArrivals, isLive, async (objectId) => {
+    const last = await readLastPacketTimes(database, objectId);
+    return { offline: last === null || last.isOnline ? null : last };
+  });
+  // The packets are stored whether or not this is known.
+  const findOffline = async (objectId: string): Promise<LastPacketTime | null> => {
+    try {
+      return (await known.find(objectId))?.offline ?? null;
+    } catch (err) {
+      log.warn({ err, object: objectId }, 'failed to find out whether a device that sends was offline');
+      return null;
+    }
+  };
+  const storePresence: Ingest = async (source, messages, signal) => {
+    const stored = await ingest(source, messages, signal);
+    known.invalidate(source.objectId);
+    return stored;
+  };
+  return {
+    storePresence,
+    async ingest(source, messages, signal) {
+      const { objectId } = source;
+      if (messages.at(-1)?.online !== true) return storePresence(source, messages, signal);
+      const [stored, offline] = await Promise.all([ingest(source, messages, signal), findOffline(objectId)]);
+      if (offline === null) return stored;
+      if (stored.packets.some(({ online, time }) => online && time >= offline.timeMs)) {
+        known.invalidate(objectId);
+        return stored;
+      }
+      const timeMs = Math.max(database.clock.now(), offline.timeMs);
+      // Equal for all who find the object offline at the same time.
+      const id = packetIdOf(offline.timeMs, digest(Buffer.from(`${objectId}\n${offline.packetId}\nsends`)));
+      await storePresence(source, [{ id, timeMs, online: true, parameters: {} }]);
+      return stored;
+    },
+    reportedOffline: known.invalidate,
+    invalidateAll: known.invalidateAll,
+  };
+}
