@@ -117,7 +117,7 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
   const handler = cors({
     origin: [...origins],
     credentials: true,
-    exposedHeaders: ['Link', 'Location', 'Retry-After', 'X-Request-Id'],
+    exposedHeaders: ['Link', 'Location', 'Retry-After', 'X-Interval', 'X-Request-Id'],
     maxAge: 600,
   });
   return origins.length === 0 ? (_req, _res, next) => next() : handler;

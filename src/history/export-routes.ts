@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { ListQuery } from '../core/list.js';
+import { completeInterval } from '../packets/default-interval.js';
 import {
   ACCEPTED_TYPES,
   EXPORT_TYPES,
@@ -20,6 +21,7 @@ import { parseCount, parseDurationParam, parseFlag, parseListQuery, parseText } 
 import { consumeForBytes } from '../platform/http/rate-limit.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from './exports/export.js';
 import { createEncoder } from './exports/formats.js';
+import { tellInterval } from './told-interval.js';
 
 export interface ExportDeps extends ListDeps {
   readonly models: ModelFinder;
@@ -85,7 +87,10 @@ async function sendExport(
   const disconnected = database.listing?.caller.disconnectSignal() ?? null;
   const send = async (): Promise<void> => {
     const encoder = createEncoder(format, options);
-    const pieces = exportPackets(database, source.objectId, selection, { encoder, ending: deps.ending });
+    const interval = await completeInterval(database, [source.objectId], selection);
+    tellInterval(res, selection, interval);
+    const taken = { ...selection, ...interval };
+    const pieces = exportPackets(database, source.objectId, taken, { encoder, ending: deps.ending });
     for await (const piece of pieces) {
       if (!res.headersSent) writeHead(res, format, source);
       if (!(await sendPiece(req, res, piece))) break;

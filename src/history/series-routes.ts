@@ -19,6 +19,7 @@ import { COUNTER_BITS } from './series/counter.js';
 import { parseSeriesQuery, type SeriesQuery } from './series/query.js';
 import { readSeries } from './series.js';
 import { toSeriesBody, toSeriesListBody } from './series-body.js';
+import { tellInterval } from './told-interval.js';
 
 export interface SeriesDeps extends ListDeps {
   readonly database: Database;
@@ -87,12 +88,14 @@ const getSeries = defineRoute({
   answer: {
     description: 'One column of numbers for each function of each parameter',
     schema: z.object({ time: BUCKETS }).catchall(VALUES),
+    headers: ['X-Interval'],
   },
   errors: [404, 413],
   handle: (deps: SeriesDeps) => async (req, res) => {
     const query = seriesQueryOf(req);
     const { objectId } = await getSource(deps.database, scopeIn(res), String(req.params.id));
     const series = await read(deps, req, res, { query, objectIds: [objectId] });
+    tellInterval(res, query, series.interval);
     sendJson(res, await toSeriesBody(query, series));
   },
 });
@@ -125,6 +128,7 @@ const getSeriesOfObjects = defineRoute({
         .record(z.string(), z.union([z.null(), z.record(z.string(), VALUES)]))
         .describe('By the key that names the object; `null` where the caller does not see it'),
     }),
+    headers: ['X-Interval'],
   },
   errors: [403, 413],
   handle: (deps: SeriesDeps) => async (req, res) => {
@@ -136,6 +140,7 @@ const getSeriesOfObjects = defineRoute({
     const found = new Map(await Promise.all(keys.map(async (key) => [key, await find(key)] as const)));
     const objectIds = [...new Set(found.values())].filter((id) => id !== null);
     const series = await read(deps, req, res, { query, objectIds });
+    tellInterval(res, query, series.interval);
     sendJson(res, await toSeriesListBody(query, series, found));
   },
 });

@@ -3,10 +3,8 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { ObjectId } from 'mongodb';
 import { badRequest, tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { completeInterval, type Interval } from '../packets/default-interval.js';
 import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
-import { PACKETS } from '../packets/packets.js';
-import { readNumber } from '../platform/mongo/bson/numbers.js';
-import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createWorkClock, type WorkClock } from '../platform/mongo/driver/work-clock.js';
 import { bucketStarts } from './series/calendar.js';
@@ -22,6 +20,8 @@ export interface ObjectSeries {
 }
 
 export interface Series {
+  /** The interval that was asked for, or else that of the packets; null without packets. */
+  readonly interval: Interval | null;
   readonly starts: Float64Array;
   readonly objects: readonly ObjectSeries[];
 }
@@ -45,38 +45,13 @@ export async function readSeries(
     ),
   );
   const task: Task = { database: clock.database, query, nowMs, clock };
-  const interval = await findInterval(task, objectIds);
-  if (interval === null) return { starts: new Float64Array(), objects: [] };
+  const interval = await completeInterval(task.database, objectIds, query);
+  if (interval === null) return { interval, starts: new Float64Array(), objects: [] };
   const buckets = await createBuckets(query, interval);
   checkCells(buckets.starts.length, query, objectIds.length);
   const objects: ObjectSeries[] = [];
   for (const objectId of objectIds) objects.push(await readObject(task, buckets, objectId));
-  return { starts: buckets.starts, objects };
-}
-
-/** The first or the last packet replaces a missing bound; null when there is no packet. */
-async function findInterval(
-  { database, query }: Task,
-  objectIds: readonly string[],
-): Promise<{ fromMs: number; toMs: number } | null> {
-  const { fromMs, toMs } = query;
-  if (objectIds.length === 0) return null;
-  if (fromMs !== null && toMs !== null) return { fromMs, toMs };
-  const find = async (direction: 1 | -1): Promise<number | null> => {
-    const times: number[] = [];
-    for (const objectId of objectIds) {
-      const bound = { ...(fromMs !== null && { $gte: fromMs }), ...(toMs !== null && { $lte: toMs }) };
-      const filter = { _oid: new ObjectId(objectId), ...((fromMs ?? toMs) !== null && { time: bound }) };
-      const sort = { time: direction, _ts: direction };
-      const found = await readFirst(database, { find: PACKETS, filter, sort, projection: { time: 1 } });
-      if (found !== null) times.push(readNumber(found, 0, 'time'));
-    }
-    if (times.length === 0) return null;
-    return direction === 1 ? Math.min(...times) : Math.max(...times);
-  };
-  const first = fromMs ?? (await find(1));
-  const last = toMs ?? (await find(-1));
-  return first === null || last === null ? null : { fromMs: first, toMs: last };
+  return { interval, starts: buckets.starts, objects };
 }
 
 async function createBuckets(

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { badRequest } from '../core/errors.js';
 import type { Place } from '../core/geo.js';
 import { LIMITS } from '../core/limits.js';
+import { completeInterval } from '../packets/default-interval.js';
 import { EXPORT_TYPES } from '../packets/export-format.js';
 import { GAP } from '../packets/routes.js';
 import { getSource, type Source } from '../packets/source.js';
@@ -16,6 +17,7 @@ import { defineRoute } from '../platform/http/route.js';
 import { ANY_OBJECT, literal } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findTrack, type Track, type TrackQuery } from './exports/track.js';
+import { tellInterval } from './told-interval.js';
 import type { Stop, Trip } from './trips.js';
 
 export interface TrackDeps extends ListDeps {
@@ -82,13 +84,18 @@ const getTrack = defineRoute({
   answer: {
     description: 'A `Feature`: a `LineString`, or with gaps a `MultiLineString`',
     content: { [EXPORT_TYPES.geojson]: TRACK },
+    headers: ['X-Interval'],
   },
   errors: [404, 413],
   handle: (deps: TrackDeps) => async (req, res) => {
     const query = parseTrackQuery(req);
     const source = await getSource(deps.database, scopeIn(res), String(req.params.id));
     const database = listDatabaseFor(deps, req, res);
-    const work = () => findTrack(database, source.objectId, query);
+    const work = async () => {
+      const interval = await completeInterval(database, [source.objectId], query.selection);
+      tellInterval(res, query.selection, interval);
+      return findTrack(database, source.objectId, { ...query, selection: { ...query.selection, ...interval } });
+    };
     const leaving = database.listing?.caller.disconnectSignal() ?? null;
     const found = await deps.listQueues.history.run(callerOf(res), work, leaving);
     sendJson(res, JSON.stringify(toFeature(source, found, query)), 200, `${EXPORT_TYPES.geojson}; charset=utf-8`);

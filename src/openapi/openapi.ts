@@ -37,6 +37,11 @@ const HEADERS: Readonly<Record<string, Part>> = {
     description:
       '`X-Export`: this trailer is `complete; packets=…`, or `incomplete; packets=…` when the export ended early',
   },
+  'X-Interval': {
+    schema: { type: 'string' },
+    description:
+      'Without `from` or `to`, the interval that Vigil took, both ends included: `2026-11-16T00:00:00.000Z/…`',
+  },
   'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before the next attempt' },
 };
 

@@ -111,7 +111,7 @@ const list = defineRoute({
       [EXPORT_TYPES.geojson]: FEATURES,
       [EXPORT_TYPES.gpx]: z.string(),
     },
-    headers: ['Link', 'Content-Disposition', 'Trailer'],
+    headers: ['Link', 'Content-Disposition', 'Trailer', 'X-Interval'],
   },
   errors: [404, 413],
   handle: (deps: PacketDeps) => async (req, res) => {

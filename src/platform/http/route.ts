@@ -28,7 +28,7 @@ export interface RouteBody {
   readonly isForm?: boolean;
 }
 
-export type ResponseHeader = 'Set-Cookie' | 'Link' | 'Location' | 'Content-Disposition' | 'Trailer';
+export type ResponseHeader = 'Set-Cookie' | 'Link' | 'Location' | 'Content-Disposition' | 'Trailer' | 'X-Interval';
 
 /** A successful answer, always with status 200. */
 export interface RouteAnswer {
