@@ -24,6 +24,7 @@ import { openDatabase } from './open-database.js';
 import { createIngest, type Ingest } from './packets/ingest.js';
 import { createStampClock } from './packets/packet.js';
 import { createRefusedPackets, type RefusedPackets } from './packets/refused-packets.js';
+import { createWrongClocks } from './packets/wrong-clocks.js';
 import { createCheckTurns, createFairness, createSubscriptionQueue } from './platform/fairness.js';
 import { createClientFacts } from './platform/http/client-ip.js';
 import type { Entry } from './platform/http/server/entry.js';
@@ -197,7 +198,8 @@ async function createIntake(
     isLive: deps.isLive,
     log: mqttLog,
   });
-  const { ingest } = arrivals;
+  const wrongClocks = createWrongClocks({ database, log: mqttLog });
+  const ingest = wrongClocks.noting(arrivals.ingest);
   const attempts = createAttempts(database.client);
   const refusedPackets = createRefusedPackets({ database, log: deps.log.child({ module: 'packets' }), now });
   const gateway = createGateway({
@@ -211,6 +213,7 @@ async function createIntake(
     models: deps.caches.models,
     digest,
     arrivals,
+    wrongClocks,
     ingest: ops.metrics.counted('mqtt', ingest),
     onRefused: ops.metrics.messageRefused,
     refusedPackets,

@@ -47,6 +47,10 @@ export const LIMITS = {
   // Time.
   packetAheadMs: 5 * MINUTE_MS,
   packetAheadMaxMs: 366 * DAY_MS,
+  // Wrong clocks are written at their objects when they begin and end, and in between at most this often.
+  wrongClockCheckMs: SECOND_MS,
+  wrongClockWrittenMs: MINUTE_MS,
+  wrongClocksNoted: 10_000,
   tokenLifetimeMaxMs: 3_650 * DAY_MS,
   sessionLifetimeMaxMs: 366 * DAY_MS,
 

@@ -3,6 +3,7 @@
 import type { Audit } from '../accounts/audit.js';
 import type { Change } from '../core/change.js';
 import type { RefusedPackets } from '../packets/refused-packets.js';
+import type { WrongClocks } from '../packets/wrong-clocks.js';
 import { type Bridge, type BridgeAddress, startBridge } from './bridge/bridge.js';
 import { createDeliverer, type Deliverer } from './command-delivery.js';
 import { createDeviceFinder } from './devices.js';
@@ -26,6 +27,7 @@ export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
   readonly audit: Audit;
   readonly refusedPackets: RefusedPackets;
   readonly arrivals: Arrivals;
+  readonly wrongClocks: WrongClocks;
   /** Called for each message that is acknowledged and not stored. */
   readonly onRefused: () => void;
   readonly log: {
@@ -59,6 +61,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   return {
     async start() {
       offlineTimeouts.start();
+      deps.wrongClocks.start();
       if (deps.address !== null || deps.broker !== null) await presence.start();
       const { instance } = presence;
       if (deps.broker !== null) broker = startBridge({ ...inner, instance, address: deps.broker });
@@ -67,6 +70,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     },
     apply(change) {
       offlineTimeouts.apply(change);
+      deps.wrongClocks.apply(change);
       const objectId = change.store === 'presence' ? change.id : change.objectId;
       const connection = objectId === null ? undefined : mqtt?.connections.get(objectId);
       if (connection !== undefined) applyTo(inner, connection, change);
@@ -77,12 +81,13 @@ export function createGateway(deps: GatewayDeps): Gateway {
     },
     applyAny() {
       deps.arrivals.invalidateAll();
+      deps.wrongClocks.applyAny();
       offlineTimeouts.applyAny();
       broker?.applyAny();
       checkAll(inner, [...(mqtt?.connections.values() ?? [])], (one) => recheckAll(inner, one));
     },
     async stop() {
-      await Promise.all([offlineTimeouts.stop(), presence.stop(), returns.stop()]);
+      await Promise.all([offlineTimeouts.stop(), deps.wrongClocks.stop(), presence.stop(), returns.stop()]);
       await Promise.all([mqtt?.stop(), broker?.stop()]);
     },
   };

@@ -43,6 +43,16 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
     fields: {
       models: { type: 'object', properties: { id: ID }, required: ['id'], description: 'The same as `model`' },
       latest: LATEST_VALUES,
+      wrongClock: {
+        type: ['object', 'null'],
+        properties: {
+          since: { ...TIME, description: 'Since when the clock of the device is wrong' },
+          packets: { type: 'integer', description: 'How many packets it sent since then, accurate to a minute' },
+          deviceTime: { ...TIME, description: 'What its clock said last' },
+        },
+        required: ['since', 'packets', 'deviceTime'],
+        description: 'That the clock of the device is wrong; `null` when it is right again',
+      },
       state: allOf(schemaRef('PacketFields'), { description: 'The latest packet with data and current `online`' }),
     },
     always: ['model', 'models'],

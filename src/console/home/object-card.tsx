@@ -4,6 +4,7 @@ import { Age } from '../parts/age.js';
 import { Icon } from '../parts/icon.js';
 import { Labels } from '../parts/labels.js';
 import { Values } from '../parts/values.js';
+import { WrongClock } from '../parts/wrong-clock.js';
 import { type FleetObject, objectRevision, objects, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
 import { isPlaceField, type Place, placeOf } from '../state/places.js';
@@ -52,6 +53,7 @@ function CardHead({ object }: { object: FleetObject }) {
               <Age ms={state.time} />
             </>
           )}
+          <WrongClock object={object} />
         </p>
       </div>
       <button type="button" class="icon-button" aria-label={t('action.close')} onClick={() => show({ object: null })}>

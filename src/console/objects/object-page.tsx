@@ -8,6 +8,7 @@ import { Icon } from '../parts/icon.js';
 import { Labels } from '../parts/labels.js';
 import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
+import { WrongClock } from '../parts/wrong-clock.js';
 import { VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loadObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
@@ -59,6 +60,7 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
 
 function Head({ object: { _id } }: { object: FleetObject }) {
   stateRevision.value;
+  objectRevision.value;
   const object = objects.get(_id);
   if (object === undefined) return null;
   const state = isOnline(object) ? 'online' : 'offline';
@@ -75,6 +77,7 @@ function Head({ object: { _id } }: { object: FleetObject }) {
             </span>
           )}
           <code>{object.id}</code>
+          <WrongClock object={object} />
           {object.status && <span class="tag">{object.status}</span>}
           <Labels labels={labelsOf(object)} />
         </p>

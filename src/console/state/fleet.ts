@@ -21,11 +21,12 @@ export interface FleetObject extends Entity {
   readonly status?: string;
   readonly labels?: unknown;
   readonly description?: unknown;
+  readonly wrongClock?: { readonly since: number; readonly packets: number; readonly deviceTime: number } | null;
   state?: Packet;
 }
 
 /** Every field that a page shows or edits: the list returns no others. */
-const FIELDS = 'id,name,model,group,active,status,labels,description,state';
+const FIELDS = 'id,name,model,group,active,status,labels,description,wrongClock,state';
 /** Small, so that it is there at once. */
 const FIRST_PAGE = 100;
 const NEXT_PAGE = 300;

@@ -86,6 +86,9 @@ export const ENGLISH = {
   'settings.remove': 'Remove',
   'settings.removeTitle': 'Remove {name}?',
   'sharing.user': 'User',
+  'object.wrongClock': 'clock wrong since {moment}',
+  'object.wrongClockPackets':
+    'The clock of the device says {moment}. Packets with a wrong time: {count}. They have the time of their arrival.',
   'state.never': 'no packet yet',
   'state.offline': 'Offline',
   'state.online': 'Online',

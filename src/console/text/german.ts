@@ -85,6 +85,9 @@ export const GERMAN: Catalogue = {
   'settings.remove': 'Entfernen',
   'settings.removeTitle': '{name} entfernen?',
   'sharing.user': 'Benutzer',
+  'object.wrongClock': 'Uhr falsch seit {moment}',
+  'object.wrongClockPackets':
+    'Die Uhr des Geräts sagt {moment}. Pakete mit falscher Zeit: {count}. Sie haben die Zeit ihrer Ankunft.',
   'state.never': 'noch kein Paket',
   'state.offline': 'Offline',
   'state.online': 'Online',

@@ -49,17 +49,17 @@ export function createArrivals({ database, ingest, digest, isLive, log }: Arriva
       return null;
     }
   };
-  const storePresence: Ingest = async (source, messages, signal) => {
-    const stored = await ingest(source, messages, signal);
+  const storePresence: Ingest = async (source, messages, options) => {
+    const stored = await ingest(source, messages, options);
     known.invalidate(source.objectId);
     return stored;
   };
   return {
     storePresence,
-    async ingest(source, messages, signal) {
+    async ingest(source, messages, options) {
       const { objectId } = source;
-      if (messages.at(-1)?.online !== true) return storePresence(source, messages, signal);
-      const [stored, offline] = await Promise.all([ingest(source, messages, signal), findOffline(objectId)]);
+      if (messages.at(-1)?.online !== true) return storePresence(source, messages, options);
+      const [stored, offline] = await Promise.all([ingest(source, messages, options), findOffline(objectId)]);
       if (offline === null) return stored;
       if (stored.packets.some(({ online, time }) => online && time >= offline.timeMs)) {
         known.invalidate(objectId);

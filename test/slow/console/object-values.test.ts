@@ -41,6 +41,18 @@ test('shows the last position and its age, also when the newest packet has none'
   await page.locator('.value-cards .place', { hasText: '48.10000, 11.50000' }).getByText('3 hr ago').waitFor();
 });
 
+test('says since when the clock of a device is wrong, until it is right again', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'reset', name: 'Reset' });
+  const send = (fields: object) => service.admin('POST', 'objects/reset/packets', fields);
+  await send({ time: 1_000, level: 1 });
+  const page = await browser.openAs(`/objects/${object._id}/live`);
+  await page.locator('.object-head').getByText('clock wrong since').waitFor();
+  await page.goto(`${service.url}/?object=${object._id}`);
+  await page.locator('.card').getByText('clock wrong since').waitFor();
+  await send({ time: Date.now(), level: 2 });
+  await page.locator('.card').getByText('clock wrong since').waitFor({ state: 'detached' });
+});
+
 test('lists the last packets in the order of their times, with the day and every kind of value', async () => {
   const { body: object } = await service.admin('POST', 'objects', { id: 'meter', name: 'Meter' });
   const send = (fields: object) => service.admin('POST', 'objects/meter/packets', fields);

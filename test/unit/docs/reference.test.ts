@@ -59,6 +59,8 @@ describe('Limits', () => {
     'cachedModels',
     'cachedReaders',
     'cachedArrivals',
+    'wrongClockCheckMs',
+    'wrongClocksNoted',
     'watcherWaitMs',
     'watcherSilenceMs',
     'watcherPauseMaxMs',
