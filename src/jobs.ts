@@ -2,7 +2,7 @@
 
 import type { Audit } from './accounts/audit.js';
 import { type ExpiryOptions, startExpiry } from './commands/expiry.js';
-import { type RemovalOptions, type Removals, startRemovals, toFields } from './packets/removals.js';
+import { noteRemoval, type RemovalOptions, type Removals, startRemovals, toFields } from './packets/removals.js';
 import { type SweeperOptions, startSweeper } from './packets/retention.js';
 
 type Logs = SweeperOptions['log'] & ExpiryOptions['log'] & RemovalOptions['log'];
@@ -18,9 +18,11 @@ export interface Jobs {
 }
 
 export function startJobs({ log, audit, ...options }: JobOptions): Jobs {
-  const onRemoved: RemovalOptions['onRemoved'] = ({ _id, objectId, by, ...interval }, packets) => {
+  const onRemoved: RemovalOptions['onRemoved'] = async ({ _id, objectId, by, ...interval }, packets) => {
     const fields = [...toFields(interval), `packets=${packets}`];
-    return audit.recordOnce(_id, { action: 'packets removed', ...by, entityId: objectId, fields });
+    await audit.recordOnce(_id, { action: 'packets removed', ...by, entityId: objectId, fields });
+    // This tells those who follow the object that its state may be another one.
+    await noteRemoval(options.database, objectId, options.now());
   };
   const removals = startRemovals({ database: options.database, onRemoved, log: log('removals') });
   const parts = [

@@ -105,7 +105,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     },
     unique: ['id'],
     derived: ['state'],
-    service: ['models', 'state', 'wrongClock'],
+    service: ['models', 'state', 'wrongClock', 'packetsRemoved'],
     references: ['model', 'models.id'],
     texts: ['id', 'name', 'status', 'description'],
     defaults: { status: '', active: true },

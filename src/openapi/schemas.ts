@@ -43,6 +43,7 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
     fields: {
       models: { type: 'object', properties: { id: ID }, required: ['id'], description: 'The same as `model`' },
       latest: LATEST_VALUES,
+      packetsRemoved: { ...TIME, description: 'When packets of an interval were removed last' },
       wrongClock: {
         type: ['object', 'null'],
         properties: {

@@ -70,6 +70,12 @@ export function toFields({ fromMs, toMs }: Pick<PacketInterval, 'fromMs' | 'toMs
   return [...field('from', fromMs), ...field('to', toMs)];
 }
 
+/** Stores at the object when packets of it were removed last. */
+export async function noteRemoval({ db }: Database, objectId: string, packetsRemoved: number): Promise<void> {
+  const object = { _id: new ObjectId(objectId) };
+  await mapDriverErrors(() => db.collection('objects').updateOne(object, { $set: { packetsRemoved } }));
+}
+
 /** Processes requests until it is stopped. */
 export function startRemovals(options: RemovalOptions): Removals {
   const stopping = new AbortController();

@@ -44,6 +44,25 @@ test('removes the packets of the interval, bounds included, and records a securi
   expect(asked).toMatchObject({ fields: [from, to], user: done.user, requestId: done.requestId });
 });
 
+test('tells those who follow the object when its packets are removed, and its state follows', async () => {
+  const id = await createObject(3);
+  await service.settled();
+  const listener = await service.listen(await service.tokenOf('admin', 'correct horse battery'));
+  await service.admin('DELETE', pathOf(id, `from=${START + 2_000}`));
+  await until(() => listener.received().length > 0, 'the event');
+  await service.settled();
+  const events = listener.take().filter(({ payload }) => payload.id === id);
+  const packetsRemoved = expect.any(Number);
+  expect(events).toMatchObject([{ name: 'object-update', payload: { id, before: {}, after: { packetsRemoved } } }]);
+  expect(Object.keys(events[0]?.payload.after)).toEqual(['packetsRemoved']);
+  listener.close();
+  expect((await service.admin('GET', `objects/${id}`)).body).toMatchObject({ packetsRemoved, state: { nth: 1 } });
+  const { body } = await service.admin('GET', `objects?where._id=${id}&state=latest-of-each`);
+  expect(body[0].latest.nth.value).toBe(1);
+  await service.admin('DELETE', pathOf(id, 'from=0'));
+  await until(async () => (await service.admin('GET', `objects/${id}`)).body.state === undefined, 'no state');
+});
+
 /** The packets with `nth` 0 to 7, without those in between `first` and `last`. */
 async function removeBetween(id: string, first: number, last: number): Promise<void> {
   await service.admin('DELETE', pathOf(id, `from=${START + first * 1_000}&to=${START + last * 1_000}`));

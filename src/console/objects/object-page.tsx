@@ -53,10 +53,14 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
           text: t(`tab.${one}`),
         }))}
       />
-      {lacking === null ? <Part object={known} key={known._id} /> : <NotPermitted request={lacking} />}
+      {lacking === null ? <Part object={known} key={keyOf(known, shown)} /> : <NotPermitted request={lacking} />}
     </div>
   );
 }
+
+/** Packets that were removed go from the pages that show packets. */
+const keyOf = ({ _id, packetsRemoved }: FleetObject, tab: Tab): string =>
+  tab === 'live' || tab === 'history' ? `${_id} ${packetsRemoved}` : _id;
 
 function Head({ object: { _id } }: { object: FleetObject }) {
   stateRevision.value;

@@ -22,11 +22,12 @@ export interface FleetObject extends Entity {
   readonly labels?: unknown;
   readonly description?: unknown;
   readonly wrongClock?: { readonly since: number; readonly packets: number; readonly deviceTime: number } | null;
+  readonly packetsRemoved?: number;
   state?: Packet;
 }
 
 /** Every field that a page shows or edits: the list returns no others. */
-const FIELDS = 'id,name,model,group,active,status,labels,description,wrongClock,state';
+const FIELDS = 'id,name,model,group,active,status,labels,description,wrongClock,packetsRemoved,state';
 /** Small, so that it is there at once. */
 const FIRST_PAGE = 100;
 const NEXT_PAGE = 300;
@@ -199,8 +200,20 @@ export function applyUpdate({ id, after }: { id: string; after: Json }): void {
   news?.set(id, { ...news.get(id), ...after });
   const object = objects.get(id);
   if (object === undefined) return;
-  objects.set(id, { ...object, ...after } as FleetObject);
+  const updated = { ...object, ...after } as FleetObject;
+  objects.set(id, updated);
+  if ('packetsRemoved' in after) forgetState(updated);
   objectRevision.value++;
+}
+
+/** The packet of the state, or that of the last place, may have been removed. */
+function forgetState(object: FleetObject): void {
+  delete object.state;
+  states.delete(object._id);
+  forgetPlace(object._id);
+  changed.add(object._id);
+  // Otherwise the next packet, or the next load of the page, shows what is there.
+  void loadObject(object._id).catch(() => undefined);
 }
 
 function startTimer(): void {

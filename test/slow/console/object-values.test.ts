@@ -53,6 +53,23 @@ test('says since when the clock of a device is wrong, until it is right again', 
   await page.locator('.card').getByText('clock wrong since').waitFor({ state: 'detached' });
 });
 
+test('follows on open pages when packets are removed', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'ferry', name: 'Ferry' });
+  const nowMs = Date.now();
+  await service.admin('POST', 'objects/ferry/packets', [
+    { time: nowMs - HOUR_MS, speed: 4, lat: 48.1, lon: 11.5 },
+    { time: nowMs - 1_000, speed: 50, lat: 49, lon: 12 },
+  ]);
+  const page = await browser.openAs(`/objects/${object._id}/live`);
+  const home = await browser.openAs(`/?object=${object._id}`);
+  await page.locator('.value-cards').getByText('49.00000, 12.00000').waitFor();
+  await home.locator('.card').getByText('49.00000, 12.00000').waitFor();
+  await service.admin('DELETE', `objects/ferry/packets?from=${nowMs - 2_000}`);
+  await home.locator('.card').getByText('48.10000, 11.50000').waitFor();
+  await page.locator('.value-cards').getByText('48.10000, 11.50000').waitFor();
+  await page.locator('.object-head').getByText('1 hr ago').waitFor();
+});
+
 test('lists the last packets in the order of their times, with the day and every kind of value', async () => {
   const { body: object } = await service.admin('POST', 'objects', { id: 'meter', name: 'Meter' });
   const send = (fields: object) => service.admin('POST', 'objects/meter/packets', fields);
