@@ -7,6 +7,7 @@ import { Icon } from '../parts/icon.js';
 import { type MapState, NoMap, useMap } from '../parts/map-view.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
+import { isLost } from '../state/live.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
@@ -23,6 +24,7 @@ export function MapPanel() {
   const several = useSignal<Several | null>(null);
   stateRevision.value;
   objectRevision.value;
+  isLost.value;
   const hasRows = objects.size > 0 || loading.value === 'complete' || loading.value === 'failed';
   const { element, map, state } = useMap(async () => {
     const { createFleetMap } = await import('../map/fleet-map.js');

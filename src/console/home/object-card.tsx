@@ -11,7 +11,7 @@ import { isPlaceField, type Place, placeOf } from '../state/places.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
-import { isOnline, labelsOf } from './selection.js';
+import { labelsOf, presenceOf } from './selection.js';
 import { type Model, modelOf, oldTimeOf, type Shown, toShown } from './values.js';
 
 const SHOWN_VALUES = 6;
@@ -45,8 +45,8 @@ function CardHead({ object }: { object: FleetObject }) {
       <div>
         <h2>{name}</h2>
         <p class="quiet">
-          <span class={`dot ${isOnline(object) ? 'online' : 'offline'}`} />
-          {isOnline(object) ? t('state.online') : t('state.offline')}
+          <span class={`dot ${presenceOf(object)}`} />
+          {t(`state.${presenceOf(object)}`)}
           {state && (
             <>
               <span>·</span>

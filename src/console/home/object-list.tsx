@@ -13,7 +13,7 @@ import { formatAge, formatNumber, t, tn } from '../text/language.js';
 import { useShow } from './address.js';
 import { mainValueOf } from './main-value.js';
 import { Narrow } from './narrow.js';
-import { counts, FILTERS, filter, isOnline, search, selectedId, visible } from './selection.js';
+import { counts, FILTERS, filter, presenceOf, search, selectedId, visible } from './selection.js';
 
 const ROW_PX = 60;
 
@@ -113,11 +113,11 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
   return (
     <li class="row">
       <button type="button" aria-pressed={selectedId.value === id} onClick={onSelect}>
-        <span class={`dot ${isOnline(object) ? 'online' : 'offline'}`} />
+        <span class={`dot ${presenceOf(object)}`} />
         <span class="row-text">
           <span class="row-name">{object.name}</span>
           <span class="row-note">
-            <span class="visually-hidden">{isOnline(object) ? t('state.online') : t('state.offline')}</span>
+            <span class="visually-hidden">{t(`state.${presenceOf(object)}`)}</span>
             {state ? formatAge(state.time, nowMs.value) : t('state.never')}
           </span>
         </span>

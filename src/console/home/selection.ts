@@ -2,6 +2,7 @@
 import { computed, signal } from '@preact/signals';
 import { fold } from '../../core/fold.js';
 import { type FleetObject, loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
+import { isLost } from '../state/live.js';
 import { groupsBelow, namedOf } from '../state/references.js';
 
 export type Filter = 'all' | 'online' | 'offline';
@@ -76,6 +77,14 @@ const found = computed(() => {
 });
 
 export const isOnline = (object: FleetObject): boolean => object.state?.online === true;
+
+/** How an object is shown. Whether one is online is not known without a connection. */
+export type Presence = 'online' | 'unknown' | 'offline';
+
+export function presenceOf(object: FleetObject): Presence {
+  if (!isOnline(object)) return 'offline';
+  return isLost.value ? 'unknown' : 'online';
+}
 
 export const visible = computed(() => {
   if (filter.value === 'all') return found.value;

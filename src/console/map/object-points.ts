@@ -1,6 +1,7 @@
 /** Where objects are on the map, in arrays that go to the graphics card: five thousand that move cost a millisecond. */
 import { findCourse, findSpeed } from '../../core/motion-fields.js';
 import { changed, type FleetObject, objects } from '../state/fleet.js';
+import { isLost } from '../state/live.js';
 import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
 import { toX, toY } from './mercator.js';
@@ -43,6 +44,7 @@ export class ObjectPoints {
   #ids: string[] = [];
   #selected: string | null = null;
   #shown: readonly FleetObject[] | null | undefined;
+  #isLost = false;
   // Double precision: single is three metres wide.
   #world = new Float64Array(FIRST_ROOM * 2);
   #place = new Float32Array(FIRST_ROOM * 2);
@@ -59,7 +61,9 @@ export class ObjectPoints {
 
   /** Shows these objects and no others, or all of them, as they are now. */
   show(shown: readonly FleetObject[] | null): void {
-    if (shown !== null || this.#shown !== shown || [...changed].some((id) => !objects.has(id))) {
+    const isChanged = this.#isLost !== isLost.peek();
+    this.#isLost = isLost.peek();
+    if (isChanged || shown !== null || this.#shown !== shown || [...changed].some((id) => !objects.has(id))) {
       this.#slots.clear();
       this.#ids = [];
       for (const { _id } of shown ?? objects.values()) this.#put(_id);
@@ -141,7 +145,7 @@ export class ObjectPoints {
     this.#world[slot * 2] = toX(position.lon);
     this.#world[slot * 2 + 1] = toY(position.lat);
     this.look[slot * 3] = directionOf(object);
-    this.look[slot * 3 + 1] = object.state?.online ? 1 : 0;
+    this.look[slot * 3 + 1] = object.state?.online && !this.#isLost ? 1 : 0;
     this.look[slot * 3 + 2] = id === this.#selected ? 1 : 0;
   }
 

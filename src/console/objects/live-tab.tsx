@@ -11,7 +11,7 @@ import { list } from '../state/api.js';
 import { serverNowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
-import { interruptions } from '../state/live.js';
+import { interruptions, isLost } from '../state/live.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { isPlaceField, placeIn, placeOf, rememberPlace, setPlace } from '../state/places.js';
 import { formatMoment, t } from '../text/language.js';
@@ -62,9 +62,10 @@ function Since({ packets }: { packets: readonly Packet[] }) {
   if (presence === null) return null;
   const { isOnline, sinceMs, isAtLeast } = presence;
   const since = t(isAtLeast ? 'live.sinceEarlier' : 'live.since', { moment: formatMoment(sinceMs, serverNowMs()) });
+  const online = isLost.value ? 'state.unknown' : 'state.online';
   return (
     <p class="quiet since">
-      {t(isOnline ? 'state.online' : 'state.offline')} {since}
+      {t(isOnline ? online : 'state.offline')} {since}
     </p>
   );
 }

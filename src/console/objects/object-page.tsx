@@ -1,7 +1,7 @@
 /** Everything about one object, in tabs. */
 
 import { useEffect } from 'preact/hooks';
-import { isOnline, labelsOf } from '../home/selection.js';
+import { labelsOf, presenceOf } from '../home/selection.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -67,7 +67,7 @@ function Head({ object: { _id } }: { object: FleetObject }) {
   objectRevision.value;
   const object = objects.get(_id);
   if (object === undefined) return null;
-  const state = isOnline(object) ? 'online' : 'offline';
+  const state = presenceOf(object);
   return (
     <header class="object-head">
       <div>

@@ -1,15 +1,15 @@
 /** The tabs of an object. Each is a file of its own, loaded when it is opened. */
 import lazy from 'preact-iso/lazy';
-import { loadPart } from '../state/parts.js';
+import { loadPage } from '../state/parts.js';
 
 export const TABS = ['live', 'history', 'commands', 'settings'] as const;
 export type Tab = (typeof TABS)[number];
 
 export const TAB_PARTS = {
-  live: lazy(() => loadPart(() => import('./live-tab.js').then(({ LiveTab }) => LiveTab))),
-  history: lazy(() => loadPart(() => import('./history-tab.js').then(({ HistoryTab }) => HistoryTab))),
-  commands: lazy(() => loadPart(() => import('./commands-tab.js').then(({ CommandsTab }) => CommandsTab))),
-  settings: lazy(() => loadPart(() => import('./settings-tab.js').then(({ SettingsTab }) => SettingsTab))),
+  live: lazy(() => loadPage(() => import('./live-tab.js').then(({ LiveTab }) => LiveTab))),
+  history: lazy(() => loadPage(() => import('./history-tab.js').then(({ HistoryTab }) => HistoryTab))),
+  commands: lazy(() => loadPage(() => import('./commands-tab.js').then(({ CommandsTab }) => CommandsTab))),
+  settings: lazy(() => loadPage(() => import('./settings-tab.js').then(({ SettingsTab }) => SettingsTab))),
 };
 
 /** The tab of an address: the first one if it names none. */

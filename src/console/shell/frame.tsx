@@ -1,12 +1,17 @@
 /** What surrounds every page: the name, the navigation, whether events arrive, and the user's own menu. */
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { Age } from '../parts/age.js';
 import { Icon, type IconName } from '../parts/icon.js';
+import { Empty } from '../parts/notices.js';
 import { isOffline } from '../state/api.js';
-import { liveStatus } from '../state/live.js';
+import { nowMs } from '../state/clock.js';
+import { currentUntilMs, liveStatus, tryAgain } from '../state/live.js';
 import { toAddress, useLocation } from '../state/location.js';
+import { missingPage } from '../state/parts.js';
 import { pages, user } from '../state/session.js';
-import { type TextKey, t } from '../text/language.js';
+import { formatMoment, type TextKey, t } from '../text/language.js';
 import { AccountMenu } from './account-menu.js';
 import { Logo } from './logo.js';
 
@@ -75,9 +80,34 @@ export function Frame({ children }: { children: ComponentChildren }) {
           {user.value && <AccountMenu user={user.value} />}
         </div>
       </header>
-      <main id="main" class="main" tabIndex={-1}>
+      <Lost />
+      <main id="main" class={missingPage.value === path ? 'main missing' : 'main'} tabIndex={-1}>
+        {missingPage.value === path && <Empty icon="clock" title={t('offline.page')} />}
         {children}
       </main>
+    </div>
+  );
+}
+
+/** What a page without a connection is: what was seen until then. */
+function Lost() {
+  const isBusy = useSignal(false);
+  const untilMs = currentUntilMs.value;
+  if (untilMs === null) return null;
+  const retry = async (): Promise<void> => {
+    isBusy.value = true;
+    await tryAgain();
+    isBusy.value = false;
+  };
+  return (
+    <div class="lost-note" role="alert">
+      <p>
+        {t(isOffline.value ? 'offline.server' : 'offline.events')}{' '}
+        {t('offline.until', { moment: formatMoment(untilMs, nowMs.value) })} (<Age ms={untilMs} />)
+      </p>
+      <button type="button" class="button small" aria-busy={isBusy.value} onClick={() => void retry()}>
+        {t('action.retry')}
+      </button>
     </div>
   );
 }

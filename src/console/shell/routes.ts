@@ -5,13 +5,13 @@ import { exec } from 'preact-iso/router';
 import { TAB_PARTS, toTab } from '../objects/object-tabs.js';
 import { requestWithoutLogin } from '../state/api.js';
 import { loadObject } from '../state/fleet.js';
-import { loadPart } from '../state/parts.js';
+import { loadPage } from '../state/parts.js';
 import { mayHaveSession } from '../state/session.js';
 import { loadTexts, type MoreTexts } from '../text/language.js';
 
 type Page = ComponentType & { preload(): Promise<unknown> };
 
-const page = (load: () => Promise<unknown>): Page => lazy(() => loadPart(load)) as Page;
+const page = (load: () => Promise<unknown>): Page => lazy(() => loadPage(load)) as Page;
 
 /** With its texts, which other pages do without. */
 const pageWith = (texts: MoreTexts, load: () => Promise<unknown>): Page =>

@@ -1,7 +1,9 @@
 /** The stream of live events: opens it, keeps it open, loads what it continues, and passes events on. */
 
-import { signal } from '@preact/signals';
-import { createEvents, isOffline, type Json, request, VigilError } from './api.js';
+import { computed, effect, signal } from '@preact/signals';
+import { pause } from '../../client/waiting.js';
+import { createEvents, isOffline, type Json, request, requestWithoutLogin, VigilError } from './api.js';
+import { nowMs } from './clock.js';
 import {
   addObject,
   applyPacket,
@@ -14,9 +16,45 @@ import {
   removeObject,
 } from './fleet.js';
 import { toPath } from './location.js';
+import { isAskingLogin } from './session.js';
 
 export type LiveStatus = 'connecting' | 'live' | 'lost';
 export const liveStatus = signal<LiveStatus>('connecting');
+
+/** Whether what is shown may be old: the server cannot be reached, or events do not arrive. */
+export const isLost = computed(() => isOffline.value || liveStatus.value === 'lost');
+/** Until when what is shown was current; null while it is, and while a login is asked for. */
+export const currentUntilMs = signal<number | null>(null);
+
+effect(() => {
+  if (!isLost.value || isAskingLogin.value) currentUntilMs.value = null;
+  else currentUntilMs.value = currentUntilMs.peek() ?? nowMs.peek();
+});
+
+let isWaiting = false;
+
+effect(() => {
+  if (isOffline.value && !isWaiting) void waitForServer();
+});
+
+/** A request may fail although no connection is lost: then nothing else would find out that the server is back. */
+async function waitForServer(): Promise<void> {
+  isWaiting = true;
+  while (isOffline.peek()) {
+    await pause(SERVER_RETRY_MS, new AbortController().signal);
+    await findServer();
+  }
+  isWaiting = false;
+}
+
+/** Asks for the server at once: every pause between two attempts ends as if the browser were online again. */
+export async function tryAgain(): Promise<void> {
+  dispatchEvent(new Event('online'));
+  await findServer();
+}
+
+/** The answer says whether the server can be reached. */
+const findServer = (): Promise<unknown> => requestWithoutLogin('GET /api/v1/auth', {}).catch(() => undefined);
 
 export interface LiveEvent {
   readonly name: string;
@@ -24,6 +62,7 @@ export interface LiveEvent {
 }
 
 const RETRY_MS = 2_000;
+const SERVER_RETRY_MS = 5_000;
 
 const listeners = new Set<(event: LiveEvent) => void>();
 
@@ -42,6 +81,8 @@ let isLoaded = false;
  * login comes first.
  */
 export async function followEvents(): Promise<void> {
+  // A network that is gone closes no connection.
+  addEventListener('offline', () => void findServer());
   let position: string | null = null;
   // Other pages need none of them at once.
   if (toPath(location.pathname) === '/') void loadFirstObjects();
@@ -75,6 +116,7 @@ function loadAgain(): void {
 /** What can be read is shown even so. */
 function showLost(): void {
   liveStatus.value = 'lost';
+  void findServer();
   if (loading.value === 'idle') void loadFleet();
 }
 

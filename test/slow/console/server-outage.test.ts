@@ -103,3 +103,56 @@ test('loads the journal of commands that it could not reach again when the serve
   await page.locator('.command', { hasText: 'honk' }).waitFor();
   expect(await page.getByText('The server cannot be reached').count()).toBe(0);
 });
+
+test.each(['killed', 'without a network'])(
+  'says that the server is gone, until when all was current, and tries again (%s)',
+  async (how) => {
+    const { body: object } = await other.admin('POST', 'objects', { id: `seen ${how}`, name: `Seen ${how}` });
+    await other.admin('POST', `objects/${object._id}/packets`, { speed: 11 });
+    const page = await browser.openAs('/', ADMIN);
+    const row = page.locator('.row', { hasText: `Seen ${how}` });
+    await row.locator('.dot.online').waitFor();
+    await page.locator('.map[data-drawn]').waitFor();
+    await page.locator('.status.live').waitFor();
+    browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+    if (how === 'killed') killed?.child.kill('SIGKILL');
+    else await page.context().setOffline(true);
+    const note = page.getByRole('alert').filter({ hasText: 'What you see is from' });
+    await note.getByText('The server cannot be reached.').waitFor();
+    expect(await note.locator('time').getAttribute('datetime')).toMatch(/^\d{4}-/);
+    expect(await page.locator('.dot.online').count()).toBe(0);
+    await row.getByText('Was online').waitFor({ state: 'attached' });
+    expect(await row.textContent()).toContain('11');
+    // A page whose files were not loaded before.
+    await page.locator('.nav').getByRole('link', { name: 'Data' }).click();
+    await page.getByText('This page has not been loaded.').waitFor();
+    expect(await row.isVisible()).toBe(false);
+    await page.locator('.nav').getByRole('link', { name: 'Map' }).click();
+    await row.waitFor();
+    expect(await page.getByText('This page has not been loaded.').count()).toBe(0);
+    const button = note.getByRole('button', { name: 'Try again' });
+    await button.click();
+    await button.and(page.locator('[aria-busy=false]')).waitFor();
+    expect(await note.count()).toBe(1);
+    if (how === 'killed') killed = await startProcess(env);
+    else await page.context().setOffline(false);
+    await page.locator('.status.live').waitFor();
+    await note.waitFor({ state: 'detached' });
+    await row.locator('.dot.online').waitFor();
+  },
+);
+
+test('tries again at once when somebody asks for it', async () => {
+  const page = await browser.openAs('/', ADMIN);
+  await page.locator('.map[data-drawn]').waitFor();
+  await page.locator('.status.live').waitFor();
+  browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+  // Pauses between attempts grow: without the button this would take up to half a minute.
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
+  killed?.child.kill('SIGKILL');
+  await page.locator('.status.lost').waitFor();
+  killed = await startProcess(env);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.locator('.status.live').waitFor();
+});
