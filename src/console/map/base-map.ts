@@ -7,6 +7,7 @@ import { language } from '../text/language.js';
 import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
 import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
 import { STYLE_URL, TILES_URL } from './own-map.js';
+import { printPicture } from './print.js';
 import { usesMiles } from './units.js';
 
 declare const MAP_WORKER: string;
@@ -55,6 +56,7 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
   addScale(map);
+  printPicture(map, container);
   container.dataset.style = STYLE_URL === null ? 'own' : 'foreign';
   let isDarkNow = isDark;
   const ground = loadGround(map, isDark, container);

@@ -1,4 +1,5 @@
 /** What holds on every page: names stay text, the page fits a phone and paper, and the language is one that the console speaks. */
+import { inflateSync } from 'node:zlib';
 import { beforeAll, expect, test } from '@jest/globals';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
@@ -106,4 +107,39 @@ test('prints all of an object, in dark ink, without navigation and buttons', asy
   expect(printed.heightPx).toBeGreaterThan(2 * viewport.height);
   expect(await page.locator('.top, .tabs, main button, main a.button').filter({ visible: true }).count()).toBe(0);
   expect(await page.locator('main td, main h1').filter({ visible: true }).count()).toBeGreaterThan(20);
+});
+
+/** The pictures of a PDF as bytes of red, green and blue. */
+function picturesOf(pdf: Buffer): Buffer[] {
+  const text = pdf.toString('latin1');
+  const streams = [...text.matchAll(/<<([^>]*\/Subtype \/Image[^>]*)>>\s*stream\r?\n/g)];
+  return streams.flatMap(({ 1: about = '', 0: whole, index }) => {
+    if (!about.includes('FlateDecode')) return [];
+    return [inflateSync(pdf.subarray(index + whole.length, text.indexOf('endstream', index)))];
+  });
+}
+
+const ONLINE = [13, 153, 97];
+const isIn = (picture: Buffer, [red, green, blue]: readonly number[]): boolean => {
+  for (let at = 0; at + 2 < picture.length; at += 3)
+    if (picture[at] === red && picture[at + 1] === green && picture[at + 2] === blue) return true;
+  return false;
+};
+
+test('prints the map with its objects, and the map of a route', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'on paper', name: 'On paper' });
+  const packets = [1, 2].map((minute) => ({ time: Date.now() - minute * 60_000, lat: 48 + minute, lon: 11 }));
+  await service.admin('POST', `objects/${body._id}/packets`, packets);
+  const print = async (path: string) => {
+    const page = await browser.openAs(path);
+    await page.locator('.map[data-drawn]').waitFor();
+    const pdf = await page.pdf({ printBackground: false });
+    expect(await page.locator('.map-picture').count()).toBe(0);
+    expect(await page.locator('.map canvas').first().isVisible()).toBe(true);
+    return picturesOf(pdf);
+  };
+  expect((await print('/')).some((picture) => isIn(picture, ONLINE))).toBe(true);
+  const onRoute = await print(`/objects/${body._id}/history`);
+  // The line of the route.
+  expect(onRoute.some((picture) => isIn(picture, [36, 73, 196]))).toBe(true);
 });
