@@ -4,8 +4,10 @@ import { Empty } from '../parts/notices.js';
 import { loading, objectRevision, objects } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
 import { may, pages } from '../state/session.js';
+import { useTitle } from '../state/title.js';
 import { t } from '../text/language.js';
-import { useAddress } from './address.js';
+import { useAddress, useShow } from './address.js';
+import { onHomeKey } from './keys.js';
 import { useLastPositions } from './last-positions.js';
 import { MapPanel } from './map-panel.js';
 import { ObjectCard } from './object-card.js';
@@ -14,14 +16,17 @@ import { selectedId } from './selection.js';
 
 export function Home() {
   useAddress();
+  const show = useShow();
   useLastPositions();
   objectRevision.value;
+  useTitle(objects.get(selectedId.value ?? '')?.name ?? null);
   if (!pages.value.objects) {
     return <Empty icon="shield" title={t('home.notPermitted')} />;
   }
   if (loading.value === 'complete' && objects.size === 0) return <FirstObject />;
   return (
-    <div class={`home${selectedId.value ? ' has-selection' : ''}`}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys of what is in it
+    <div onKeyDown={(event) => onHomeKey(event, show)} class={`home${selectedId.value ? ' has-selection' : ''}`}>
       <h1 class="visually-hidden">{t('nav.map')}</h1>
       <ObjectList />
       <MapPanel />

@@ -9,6 +9,7 @@ import { useFetched } from '../state/fetched.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { forgetNames } from '../state/references.js';
 import { isOwn, may } from '../state/session.js';
+import { useTitle } from '../state/title.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { ModelEditor } from './model-editor.js';
@@ -27,6 +28,7 @@ export function ModelPage({ id = NEW }: { id?: string }) {
       id === NEW ? { _id: '', name: '' } : (request('GET /api/v1/models/{id}', { path: { id } }) as Promise<Model>),
     [id],
   );
+  useTitle(id === NEW ? t('models.new') : (data.value?.name ?? null));
   return (
     <div class="page">
       <p>

@@ -1,6 +1,5 @@
 /** Everything about one object, in tabs. */
 
-import { useEffect } from 'preact/hooks';
 import { labelsOf, presenceOf } from '../home/selection.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
@@ -31,9 +30,6 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
   const { error } = useFetched(async () => {
     if (known === undefined) await loadObject(id);
   }, [id]);
-  useEffect(() => {
-    if (known) document.title = `${known.name} · Vigil`;
-  }, [known?.name]);
   if (known === undefined) {
     if (error.value instanceof VigilError && error.value.status === 404)
       return <Empty icon="box" title={t('object.notFound')} />;

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { toAddress } from '../state/location.js';
+import { useTitle } from '../state/title.js';
 
 interface TabsProps {
   readonly label: string;
@@ -12,10 +13,12 @@ interface TabsProps {
 
 export function Tabs({ label, tabs, path }: TabsProps) {
   const element = useRef<HTMLElement>(null);
+  const current = tabs.find((tab) => tab.path === path);
+  useTitle(current ? `${label} · ${current.text}` : label);
   useEffect(() => {
-    const current = element.current?.querySelector('[aria-current]');
+    const shown = element.current?.querySelector('[aria-current]');
     // Not all fit on a phone.
-    current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    shown?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [path, tabs.length]);
   return (
     <nav class="tabs" aria-label={label} ref={element}>

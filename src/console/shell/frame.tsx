@@ -11,6 +11,7 @@ import { currentUntilMs, liveStatus, tryAgain } from '../state/live.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { missingPage } from '../state/parts.js';
 import { pages, user } from '../state/session.js';
+import { titleOfPage } from '../state/title.js';
 import { formatMoment, type TextKey, t } from '../text/language.js';
 import { AccountMenu } from './account-menu.js';
 import { Logo } from './logo.js';
@@ -53,10 +54,11 @@ const isAt = (path: string, page: Page): boolean =>
 
 export function Frame({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
+  const page = pagesOfUser().find((one) => isAt(path, one));
+  const title = titleOfPage.value ?? (page && t(page.text));
   useEffect(() => {
-    const page = pagesOfUser().find((one) => isAt(path, one));
-    document.title = page ? `${t(page.text)} · Vigil` : 'Vigil';
-  }, [path]);
+    document.title = title ? `${title} · Vigil` : 'Vigil';
+  }, [title]);
   return (
     <div class="frame">
       <a class="skip" href="#main">
