@@ -1,7 +1,7 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
 import { useSignal } from '@preact/signals';
 import type { ComponentProps } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -40,6 +40,11 @@ export function HistoryTab({ object }: { object: FleetObject }) {
       `${path}?${toQuery(chosen)}${query.charts === undefined ? '' : `&charts=${encodeURIComponent(query.charts)}`}`,
     );
   const packets = data.value?.packets ?? null;
+  // The charts of an interval without packets are those of the one before.
+  const lastNamed = useRef<readonly Packet[]>([]);
+  if (packets !== null && packets.length > 0) lastNamed.current = packets;
+  const known = object.state ? [object.state] : [];
+  const named = lastNamed.current.length > 0 ? lastNamed.current : known;
   const isCut = data.value?.isCut === true;
   const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
   return (
@@ -47,7 +52,21 @@ export function HistoryTab({ object }: { object: FleetObject }) {
       <Interval interval={interval} lastMs={object.state?.time} onChange={zoom} />
       <Problem error={error.value} />
       {packets === null && !error.value && <Skeleton rows={5} />}
-      {packets?.length === 0 && <Empty icon="clock" title={t('history.empty')} />}
+      {packets?.length === 0 && (
+        <Empty icon="clock" title={t('history.empty')}>
+          <div class="buttons">
+            <button type="button" class="button primary" onClick={() => zoom(widen(interval))}>
+              {t('history.zoomOut')}
+            </button>
+            {object.state && (
+              <button type="button" class="button" onClick={() => route(path)}>
+                {t('history.toLast')}
+              </button>
+            )}
+          </div>
+        </Empty>
+      )}
+      {packets?.length === 0 && <Charts {...{ object, packets: named, interval, hasPlaces }} onZoom={zoom} />}
       {packets !== null && packets.length > 0 && (
         <>
           {isCut && <p class="hint">{t('history.cut', { count: formatNumber(MAX_PACKETS) })}</p>}
@@ -59,6 +78,19 @@ export function HistoryTab({ object }: { object: FleetObject }) {
     </>
   );
 }
+
+/** Three times as long, with the same middle. */
+function widen({ fromMs, toMs }: IntervalMs): IntervalMs {
+  const lengthMs = toMs - fromMs;
+  return { fromMs: fromMs - lengthMs, toMs: toMs + lengthMs };
+}
+
+/** A chart without a value, over which one can drag, too. */
+const toEmptyChart = ({ fromMs, toMs }: IntervalMs): ChartData => ({
+  times: [fromMs / 1_000, toMs / 1_000],
+  values: [null, null],
+  range: { low: [null, null], high: [null, null] },
+});
 
 /** The chosen parameters of an interval; the first two if nobody chose, or if none of them occurs in it. */
 function shownOf(names: readonly string[], chosen: readonly string[] | null): readonly string[] {
@@ -97,10 +129,15 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     const next = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
     route(`${path}?${new URLSearchParams({ ...query, charts: toText(next) })}`, true);
   };
+  const empty = useMemo(() => toEmptyChart(interval), [interval.fromMs, interval.toMs]);
   const { data, error } = useFetched(
     () => fetchSeries(object._id, shown, interval),
     [JSON.stringify(shown), interval.fromMs, interval.toMs],
   );
+  const chartOf = (name: string): ChartData | undefined => {
+    const found = data.value?.get(name);
+    return data.value && (found === undefined || found.times.length === 0) ? empty : found;
+  };
   return (
     <Section
       title={t('history.charts')}
@@ -122,7 +159,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
       </fieldset>
       <Problem error={error.value} />
       {shown.map((name) => (
-        <HistoryChart key={name} about={toShown(name, 0, model)} data={data.value?.get(name)} onZoom={onZoom} />
+        <HistoryChart key={name} about={toShown(name, 0, model)} data={chartOf(name)} onZoom={onZoom} />
       ))}
     </Section>
   );

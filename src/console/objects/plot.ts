@@ -82,7 +82,8 @@ function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.
     width: 1.6,
     points: { show: false, filter: ({ data }: uPlot, at: number) => findSingle(data[at] ?? []) },
   };
-  const edge = { stroke: 'transparent', points: { show: false } };
+  // As strong as the line: the last value of a point is at some of its peaks, and beside others that are as high.
+  const edge = { stroke, width: line.width, points: { show: false } };
   if (!hasRange) return { series: [{}, { ...line, fill: `${stroke}14` }] };
   return {
     series: [{}, line, edge, edge],

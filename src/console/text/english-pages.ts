@@ -32,6 +32,8 @@ export const ENGLISH_PAGES = {
   'history.empty': 'No packets in this interval',
   'history.track': 'Route',
   'history.zoomHint': 'Drag over a chart to zoom; the back button undoes it.',
+  'history.toLast': 'The last packets',
+  'history.zoomOut': 'Zoom out',
   'interval.day': '24 hours',
   'interval.from': 'From',
   'interval.hour': '1 hour',

@@ -33,6 +33,8 @@ export const GERMAN_PAGES: PageCatalogue = {
   'history.empty': 'Keine Pakete in diesem Zeitraum',
   'history.track': 'Weg',
   'history.zoomHint': 'Zum Vergrößern über ein Diagramm ziehen.',
+  'history.toLast': 'Die letzten Pakete',
+  'history.zoomOut': 'Verkleinern',
   'interval.day': '24 Stunden',
   'interval.from': 'Von',
   'interval.hour': '1 Stunde',

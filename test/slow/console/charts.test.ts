@@ -84,6 +84,75 @@ test('shows every packet of a short drive in a chart of 24 hours', async () => {
   expect(page.url()).not.toContain('from=');
 });
 
+test('keeps the charts of an interval without packets, with ways back', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'gap', name: 'Gap' });
+  const startMs = Date.now() - 10 * 60 * MINUTE_MS;
+  const packets = [0, 1, 540, 541].map((minute) => ({ time: startMs + minute * MINUTE_MS, speed: minute }));
+  await service.admin('POST', 'objects/gap/packets', packets);
+  const page = await browser.openAs(`/objects/${body._id}/history`);
+  const plot = page.locator('.u-over');
+  await page.getByRole('img', { name: /speed: .* 541 km/i }).waitFor();
+  const drag = async (from: number, to: number) => {
+    const box = await plot.boundingBox();
+    if (box === null) throw new Error('no chart');
+    await page.mouse.move(box.x + box.width * from, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * to, box.y + 40, { steps: 5 });
+    await page.mouse.up();
+  };
+  await drag(0.3, 0.6);
+  await page.getByText('No packets in this interval').waitFor();
+  await plot.waitFor();
+  const narrow = page.url();
+  // Also without values.
+  await drag(0.4, 0.6);
+  await page.waitForURL((url) => url.href !== narrow);
+  await page.getByRole('button', { name: 'Zoom out' }).click();
+  await page.getByRole('button', { name: 'Zoom out' }).click();
+  await page
+    .getByRole('button', { name: 'The last packets' })
+    .or(page.getByRole('img', { name: /speed: / }))
+    .first()
+    .waitFor();
+  await page.goto(narrow);
+  await plot.waitFor();
+  await page.getByRole('button', { name: 'The last packets' }).click();
+  await page.getByRole('img', { name: /speed: .* 541 km/i }).waitFor();
+  await page.goBack();
+  await page.getByText('No packets in this interval').waitFor();
+});
+
+/** How many peaks reach the greatest height, by the columns of strong color that do. */
+const HIGHEST_PEAKS = `(() => {
+  const { width, height } = document.querySelector('.uplot canvas');
+  const pixels = document.querySelector('.uplot canvas').getContext('2d').getImageData(0, 0, width, height).data;
+  const isStrong = (x, y) => {
+    const at = (y * width + x) * 4;
+    return pixels[at] < 110 && pixels[at + 2] > 150 && pixels[at + 3] > 150;
+  };
+  const tops = Array.from({ length: width }, (_, x) => {
+    for (let y = 0; y < height; y++) if (isStrong(x, y)) return y;
+    return height;
+  });
+  const least = Math.min(...tops);
+  return tops.filter((top, x) => top <= least + 6 && !(tops[x - 1] <= least + 6)).length;
+})()`;
+
+test('draws equal peaks equally, wherever they are between two points of a chart', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'peaks', name: 'Peaks' });
+  const startMs = Math.floor(Date.now() / MINUTE_MS - 1_440) * MINUTE_MS;
+  // Several packets a point of the chart, and the peaks at different ones of these.
+  const packets = Array.from({ length: 7_200 }, (_, index) => ({
+    time: startMs + index * 12_000,
+    level: index > 0 && index % 803 === 0 ? 100 : 0,
+  }));
+  for (let at = 0; at < packets.length; at += 1_000)
+    await service.admin('POST', 'objects/peaks/packets', packets.slice(at, at + 1_000));
+  const page = await browser.openAs(`/objects/${body._id}/history`);
+  await page.getByRole('img', { name: /^level/ }).waitFor();
+  await until(async () => (await page.evaluate(HIGHEST_PEAKS)) === 8, 'eight equal peaks');
+});
+
 test('explains how to zoom where that works: not to fingers, which scroll', async () => {
   const id = await addDriven('explained', 3);
   const hintOn = async (options?: typeof browser.phone) => {
