@@ -98,7 +98,10 @@ function failParsing(error: Error): never {
 export function parseJson(limitBytes: number): RequestHandler {
   const options = { limit: limitBytes, inflate: false, defaultCharset: 'utf-8', type: () => true, verify: checkText };
   const decode = express.text(options);
-  return (req, res, next) =>
+  return (req, res, next) => {
+    // RFC 8259 knows only these.
+    if (!charsetOf(req).startsWith('utf-'))
+      throw unsupportedMediaType('the body must be plain UTF-8 JSON, not compressed');
     decode(req, res, (error?: unknown) => {
       try {
         if (error === undefined) req.body = req.body ? parseText(req.body) : undefined;
@@ -107,7 +110,11 @@ export function parseJson(limitBytes: number): RequestHandler {
         next(fault);
       }
     });
+  };
 }
+
+const charsetOf = ({ headers }: Request): string =>
+  (/;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8').toLowerCase();
 
 /** Node.js would replace invalid UTF-8 with U+FFFD: the stored text would differ from the sent text. */
 function checkText(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset: string): void {
@@ -119,9 +126,8 @@ function checkForm(_req: IncomingMessage, _res: unknown, bytes: Buffer, charset:
 }
 
 /** Whether the headers declare an uncompressed body in UTF-8. */
-function isUtf8Json({ headers }: Request): boolean {
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
-  return charset.toLowerCase() === 'utf-8' && (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
+function isUtf8Json(req: Request): boolean {
+  return charsetOf(req) === 'utf-8' && (req.headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
 }
 
 const PLAIN = /^application\/json(?:; ?charset=utf-8)?$/i;
