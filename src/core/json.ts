@@ -26,10 +26,17 @@ interface Fault {
  * text, a number that JSON cannot represent, or a value beyond a limit.
  */
 export function checkJson(value: unknown, path: string): Json {
-  const fault = findFault(value, 0);
-  if (fault === null) return value as Json;
+  const why = explainFault(value, path, 0);
+  if (why === null) return value as Json;
+  throw badRequest(why);
+}
+
+/** Names the place of what cannot be stored in a value at this depth, with the reason; null for a value that can be stored. */
+export function explainFault(value: unknown, path: string, depth: number): string | null {
+  const fault = findFault(value, depth);
+  if (fault === null) return null;
   const place = [path, ...fault.steps].join('').replace(/^\./, '').slice(0, 200);
-  throw badRequest(`${JSON.stringify(place)}: ${fault.reason}`);
+  return `${JSON.stringify(place)}: ${fault.reason}`;
 }
 
 // The path is built only on the way back from a fault, so that valid values cost no strings.
@@ -75,10 +82,8 @@ function keyFault(key: string): Fault | null {
 /** Whether a name has a meaning in JavaScript or for the driver, so that no value may have it. */
 export const isReservedName = (name: string): boolean => FORBIDDEN_KEYS.has(name);
 
-/** Whether a stored field may have this name. */
-export function isFieldName(name: string): boolean {
-  return keyFault(name) === null;
-}
+/** Why no stored field may have this name; null if one may. */
+export const explainName = (name: string): string | null => keyFault(name)?.reason ?? null;
 
 function textFault(text: string): Fault | null {
   if (text.length > LIMITS.jsonStringCharacters) {

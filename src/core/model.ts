@@ -129,11 +129,28 @@ export function isOfType(value: unknown, type: DataType): boolean {
 
 /**
  * Converts a value to its declared type; undefined when it has another type. Text is accepted as a number, because devices send
- * `"21.30"`, but not an integer that a number cannot hold.
+ * `"21.30"`, but not an integer that a number cannot hold, and numbers and text as a boolean.
  */
 export function toType(value: Json, type: DataType): Json | undefined {
   if (isOfType(value, type)) return value;
-  return type === 'number' ? toNumber(value) : undefined;
+  if (type === 'number') return toNumber(value);
+  return type === 'boolean' ? toBoolean(value) : undefined;
+}
+
+const SWITCH: ReadonlyMap<string, boolean> = new Map([
+  ['on', true],
+  ['true', true],
+  ['1', true],
+  ['off', false],
+  ['false', false],
+  ['0', false],
+]);
+
+/** Some devices send 1, "true" or "ON" for a boolean. Undefined for any other value. */
+export function toBoolean(value: Json): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'object') return undefined;
+  return SWITCH.get(String(value).trim().toLowerCase());
 }
 
 function toNumber(value: Json): number | undefined {

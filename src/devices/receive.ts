@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { finishCommand } from '../commands/command-store.js';
 import { parseOutcome } from '../core/command.js';
+import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Declarations } from '../core/model.js';
 import type { Ingest } from '../packets/ingest.js';
@@ -34,7 +35,7 @@ const BUCKET_MS = 3_600_000;
 
 /**
  * Stores a message; resolves when it is durable. Throws 400 for an invalid message, 404 and 409 for a result of a command that
- * expects none, 413, 503. If packets of an array cannot be stored, it stores all others, and throws a 400 then.
+ * expects none, 413, 503. If packets of an array, or fields, cannot be stored, it stores all others, and throws a 400 then.
  */
 export async function receive(
   deps: ReceiveDeps,
@@ -46,10 +47,11 @@ export async function receive(
   const nowMs = deps.now();
   const parsed = parseMessage(received.topic, received.payload, declared);
   if (parsed.kind === 'packet') {
-    const { messages, refused } = parseBatch(parsed.body, declared, nowMs);
+    const { messages, refused, incomplete } = parseBatch(parsed.body, declared, nowMs);
     if (declared.keepsLastMessage) keepMessage(messages, received);
     const tooLarge = await store(deps, source, messages, received);
-    const all = refused.concat(tooLarge);
+    if (!Array.isArray(parsed.body) && incomplete[0] !== undefined) throw badRequest(incomplete[0].reason);
+    const all = refused.concat(tooLarge, incomplete);
     if (all.length > 0) throw refusalError(all, messages.length - tooLarge.length);
     return;
   }

@@ -96,7 +96,7 @@ function fromReferences(references: readonly Reference[], payload: Buffer, decla
     }
     json ??= parsePayloadJson(payload);
     const value = memberAt(json, path) as Json | undefined;
-    if (value !== undefined) put(body, parameter, parseSwitch(value, type));
+    if (value !== undefined) put(body, parameter, typed(value, type));
   }
   if (Object.keys(body).length === 0)
     throw badRequest('the message contains none of the parameters that the model references');
@@ -121,7 +121,7 @@ function parsePayloadJson(payload: Buffer): unknown {
 function parseValue(payload: Buffer, type: DataType | undefined): Json {
   const text = toText(payload);
   if (type === 'string') return unquoted(text);
-  return parseSwitch(parseTypedValue(text), type);
+  return typed(parseTypedValue(text), type);
 }
 
 const unquoted = (text: string): string => (/^".*"$/s.test(text) ? String(parsedOr(text)) : text);
@@ -134,20 +134,6 @@ function parsedOr(text: string): unknown {
   }
 }
 
-const SWITCH: ReadonlyMap<string, boolean> = new Map([
-  ['on', true],
-  ['true', true],
-  ['1', true],
-  ['off', false],
-  ['false', false],
-  ['0', false],
-]);
-
-// Some devices send ON for a boolean. Other values of a wrong type are refused by the check of packets.
-function parseSwitch(value: Json, type: DataType | undefined): Json {
-  if (type === undefined) return value;
-  const typed = toType(value, type);
-  if (typed !== undefined) return typed;
-  if (type !== 'boolean' || typeof value === 'object') return value;
-  return SWITCH.get(String(value).toLowerCase()) ?? value;
-}
+/** Values of a wrong type are refused by the check of packets. */
+const typed = (value: Json, type: DataType | undefined): Json =>
+  type === undefined ? value : (toType(value, type) ?? value);

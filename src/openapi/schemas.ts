@@ -171,7 +171,11 @@ const PACKETS: Record<string, Part> = {
   Message: {
     ...OPEN,
     properties: {
-      _id: { ...ID, type: ['string', 'null'], description: 'Lets the device send the packet again safely' },
+      _id: {
+        type: ['string', 'number', 'null'],
+        description:
+          'Lets the device send the packet again safely: 24 hexadecimal digits; other text or a number is kept as `messageId`',
+      },
       time: {
         type: ['number', 'string', 'null'],
         description:
@@ -179,7 +183,7 @@ const PACKETS: Record<string, Part> = {
           'the epoch, also with a fraction; or text such as ISO 8601, RFC 3339 or RFC 1123, UTC without a zone. ' +
           'A time before 2000, or further ahead than `PACKET_TIME_AHEAD` and the model permit, is kept as `deviceTime`, and the packet has the time of Vigil',
       },
-      online: { type: 'boolean', default: true },
+      online: { type: ['boolean', 'number', 'string', 'null'], default: true, description: 'Also 1, 0, "ON" or "off"' },
     },
     description: `A message of a device. All other fields are parameters. At most ${LIMITS.packetBytes} bytes`,
   },

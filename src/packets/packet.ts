@@ -1,14 +1,15 @@
 /** Converts messages of devices to packets: checked against the object's model, stamped with the server's time. */
 
+import { hash } from 'node:crypto';
 import { isId } from '../core/entity.js';
 import { ApiError, badRequest } from '../core/errors.js';
-import { isRounded } from '../core/exact-json.js';
-import { checkJson, isFieldName, isObject, type Json, type JsonObject } from '../core/json.js';
+import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { type DataType, type Declarations, memberAt, toType } from '../core/model.js';
+import { type Declarations, toBoolean } from '../core/model.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import type { Clock } from '../platform/mongo/driver/client.js';
 import { judgeTime } from './device-time.js';
+import { parseParameters } from './parameters.js';
 
 /** A checked message of a device. */
 export interface Message {
@@ -22,6 +23,8 @@ export interface Message {
   readonly parameters: JsonObject;
   /** Its place in the array that was sent; undefined for a single packet. */
   readonly index?: number | undefined;
+  /** Why some of its fields are left out; undefined if none are. */
+  readonly dropped?: readonly string[] | undefined;
 }
 
 /** A packet of an array that cannot be stored. */
@@ -35,6 +38,8 @@ export interface Refusal {
 export interface Batch {
   readonly messages: readonly Message[];
   readonly refused: readonly Refusal[];
+  /** Packets that are stored without some of their fields. */
+  readonly incomplete: readonly Refusal[];
 }
 
 /** The object of a packet. */
@@ -55,11 +60,9 @@ export type Packet = JsonObject & {
   _gid: string;
 };
 
-const SERVICE_FIELDS: ReadonlySet<string> = new Set(['time', 'online', 'id', 'success']);
-
 /** Parses a body: one JSON object, or an array of them. Throws a 400 for a single packet that cannot be stored, or too many. */
 export function parseBatch(body: unknown, declared: Declarations, nowMs: number): Batch {
-  if (!Array.isArray(body)) return { messages: [parseMessage(body, declared, nowMs)], refused: [] };
+  if (!Array.isArray(body)) return toBatch([parseMessage(body, declared, nowMs)]);
   if (body.length > LIMITS.packetsPerRequest) {
     throw badRequest(`the body: more than ${LIMITS.packetsPerRequest} packets`);
   }
@@ -80,30 +83,62 @@ export function parseItem(item: unknown, index: number, declared: Declarations, 
 export function toBatch(items: readonly (Message | Refusal)[]): Batch {
   const messages: Message[] = [];
   const refused: Refusal[] = [];
+  const incomplete: Refusal[] = [];
   for (const item of items) {
     if ('reason' in item) refused.push(item);
-    else messages.push(item);
+    else {
+      messages.push(item);
+      if (item.dropped !== undefined) incomplete.push({ index: item.index ?? 0, reason: item.dropped.join('; ') });
+    }
   }
-  return { messages, refused };
+  return { messages, refused, incomplete };
 }
 
 function parseMessage(body: unknown, declared: Declarations, nowMs: number, index?: number): Message {
   if (!isObject(body)) throw badRequest(`${index === undefined ? 'the body' : 'a packet'}: expected a JSON object`);
-  checkJson(body, '');
-  const { _id = null, time = null, online = true } = body;
-  if (_id !== null && !isId(_id)) throw badRequest('_id: expected 24 hexadecimal digits');
-  if (typeof online !== 'boolean') throw badRequest('online: expected a boolean');
+  const { time = null } = body;
   const sentMs = time === null ? null : parsePacketTime(time);
   const { timeMs, deviceTimeMs } = judgeTime(sentMs, nowMs, declared.aheadMs);
-  const id = _id === null ? null : (_id as string).toLowerCase();
-  return {
-    id,
-    timeMs,
-    deviceTimeMs,
-    online,
-    parameters: parseParameters(body, declared),
-    index,
-  };
+  const { kept: parameters, dropped } = parseParameters(body, declared);
+  const online = parseOnline(body.online ?? true, dropped);
+  const id = parseId(body._id ?? null, sentMs, { parameters, dropped });
+  if (dropped.length > 0 && Object.keys(parameters).length === 0) throw badRequest(dropped.join('; '));
+  const why = dropped.length === 0 ? undefined : dropped;
+  return { id, timeMs, deviceTimeMs, online, parameters, index, dropped: why };
+}
+
+function parseOnline(given: Json, dropped: string[]): boolean {
+  const online = toBoolean(given);
+  if (online === undefined) dropped.push('online: expected a boolean');
+  return online ?? true;
+}
+
+/**
+ * The `_id` of a packet that a device identifies. An identifier of another form is kept as `messageId`; it and the time of the
+ * device, if any, identify the packet: counters begin anew when a device restarts.
+ */
+function parseId(
+  given: Json,
+  sentMs: number | null,
+  { parameters, dropped }: { readonly parameters: JsonObject; readonly dropped: string[] },
+): string | null {
+  if (given === null) return null;
+  if (isId(given)) return given.toLowerCase();
+  if (!isMessageId(given)) {
+    dropped.push(`_id: expected a number, or text of at most ${LIMITS.idCharacters} characters`);
+    return null;
+  }
+  // A packet without parameters reports presence.
+  const isData = Object.keys(parameters).length > 0;
+  if (isData && !Object.hasOwn(parameters, 'messageId')) parameters.messageId = given;
+  return hash('sha256', JSON.stringify([given, sentMs]), 'hex').slice(0, ID_DIGITS);
+}
+
+const ID_DIGITS = 24;
+
+function isMessageId(given: Json): boolean {
+  if (typeof given !== 'string') return typeof given === 'number' && Number.isFinite(given);
+  return given.trim() !== '' && given.length <= LIMITS.idCharacters && given.isWellFormed();
 }
 
 function parsePacketTime(time: unknown): number {
@@ -111,41 +146,6 @@ function parsePacketTime(time: unknown): number {
   if (timeMs === null) throw badRequest(`time: ${explainDeviceTime(time)}`);
   return timeMs;
 }
-
-function parseParameters(body: JsonObject, declared: Declarations): JsonObject {
-  const parameters: JsonObject = {};
-  for (const name of Object.keys(body)) {
-    if (name.startsWith('_') || SERVICE_FIELDS.has(name)) continue;
-    const given = body[name] as Json;
-    const type = declared.parameters.get(name);
-    const value = type === undefined ? given : toType(given, type);
-    if (value === undefined) throw badRequest(`${name}: ${explainType(given, type)}`);
-    parameters[name] = value;
-  }
-  if (declared.members.length > 0) addMembers(parameters, declared);
-  return parameters;
-}
-
-function explainType(given: Json, type: DataType | undefined): string {
-  const isLong = type === 'number' && typeof given === 'string' && isRounded(given.trim());
-  return isLong
-    ? `expected a number of at most 15 digits; declare it as string to keep ${given.trim().slice(0, 40)}`
-    : `expected ${type}, as the object's model declares it`;
-}
-
-/** Adds parameters that are members of other parameters, unless the device sent them directly. */
-function addMembers(parameters: JsonObject, { members, parameters: types }: Declarations): void {
-  for (const { parameter, of, path } of members) {
-    if (Object.hasOwn(parameters, parameter) || !isPlainName(parameter)) continue;
-    const value = memberAt(parameters[of], path) as Json | undefined;
-    const type = types.get(parameter);
-    const converted = value === undefined || type === undefined ? value : toType(value, type);
-    if (converted !== undefined) parameters[parameter] = converted;
-  }
-}
-
-/** Whether a device may use the name for its own field of a packet. */
-const isPlainName = (name: string): boolean => isFieldName(name) && !name.startsWith('_') && !SERVICE_FIELDS.has(name);
 
 /** 400 for packets of an array that cannot be stored; `count` others were. */
 export function refusalError(refused: readonly Refusal[], count: number): ApiError {

@@ -167,6 +167,10 @@ const send = defineRoute({
         z.object({
           count: COUNT.max(LIMITS.packetsPerRequest),
           refused: z.array(REFUSAL).optional().describe('Absent if all packets are stored'),
+          incomplete: z
+            .array(REFUSAL)
+            .optional()
+            .describe('Packets that are stored without the fields of these reasons; absent if all are stored whole'),
         }),
       ).meta({ id: 'Stored' }),
     ]),
@@ -194,21 +198,51 @@ async function receive(
   if (body === undefined) throw badRequest('the body is empty: expected a packet, or an array of packets');
   const declared = await deps.models.declarationsOf(source.modelId);
   const batch = await parseAll(body, declared, deps.now());
-  if (isAtomic && batch.refused.length > 0) throw refusalError(batch.refused, 0);
+  const { incomplete } = batch;
+  const isList = Array.isArray(body);
+  if (isAtomic && isList) refuseAny(batch);
   const { packets, refused } = await deps.ingest(source, batch.messages, { isAtomic });
-  if (!Array.isArray(body)) sendEntity(res, packets[0] as Packet);
-  else if (batch.refused.length + refused.length === 0) sendCount(res, packets.length, undefined);
+  const all = inOrder(batch.refused.concat(refused));
+  const error = all.length === 0 ? null : refusalError(all, packets.length);
+  if (error !== null && packets.length === 0) throw error;
+  if (error !== null) recordRefused(deps, source, error);
+  if (incomplete.length > 0) recordIncomplete(deps, source, incomplete, isList);
+  if (!isList) sendEntity(res, packets[0] as Packet);
   else {
-    const all = batch.refused.concat(refused).sort((one, other) => one.index - other.index);
-    const error = refusalError(all, packets.length);
-    if (packets.length === 0) throw error;
-    recordRefused(deps, source, error);
-    sendCount(res, packets.length, all);
+    const answer = { success: true, count: packets.length, refused: orNothing(all), incomplete: orNothing(incomplete) };
+    sendJson(res, JSON.stringify(answer));
   }
 }
 
-const sendCount = (res: Response, count: number, refused: readonly Refusal[] | undefined): void =>
-  sendJson(res, JSON.stringify({ success: true, count, refused }));
+function refuseAny({ refused, incomplete }: Batch): void {
+  const all = inOrder(refused.concat(incomplete));
+  if (all.length > 0) throw refusalError(all, 0);
+}
+
+const inOrder = (refused: readonly Refusal[]): readonly Refusal[] =>
+  refused.length < 2 ? refused : refused.toSorted((one, other) => one.index - other.index);
+
+const orNothing = (refused: readonly Refusal[]): readonly Refusal[] | undefined =>
+  refused.length === 0 ? undefined : refused;
+
+/** Of packets that are stored without some of their fields. */
+function recordIncomplete(
+  { refusedPackets, now }: PacketDeps,
+  { objectId }: Source,
+  incomplete: readonly Refusal[],
+  isList: boolean,
+): void {
+  const common = { time: now(), via: 'http', topic: null } as const;
+  const last = incomplete.slice(-LIMITS.refusedPerObject);
+  refusedPackets.record(
+    objectId,
+    last.map(({ index, reason }) => ({
+      ...common,
+      index: isList ? index : null,
+      reason: `${reason}; the other fields are stored`,
+    })),
+  );
+}
 
 function recordRefused({ refusedPackets, now }: PacketDeps, { objectId }: Source, error: ApiError): void {
   const refused = refusalsIn(error) ?? [{ index: null, reason: error.message }];

@@ -109,7 +109,8 @@ test.each<[value: Json, type: DataType, result: Json | undefined]>([
   ['1', 'number[]', undefined],
   ['1', 'string', '1'],
   [1, 'string', undefined],
-  ['true', 'boolean', undefined],
+  ['true', 'boolean', true],
+  ['yes', 'boolean', undefined],
 ])('reads %j, declared as %s, as %j', (value, type, result) => expect(toType(value, type)).toEqual(result));
 
 describe('a tree exported by another platform', () => {

@@ -103,10 +103,11 @@ describe('an invalid message', () => {
     [undefined, 'the body: expected a JSON object'],
     [null, 'the body: expected a JSON object'],
     ['text', 'the body: expected a JSON object'],
-    [{ _id: 'abc' }, '_id: expected 24 hexadecimal digits'],
-    [{ _id: 5 }, '_id: expected 24 hexadecimal digits'],
-    [{ online: 1 }, 'online: expected a boolean'],
-    [{ online: null }, 'online: expected a boolean'],
+    [{ _id: '' }, '_id: expected a number, or text of at most 128 characters'],
+    [{ _id: {} }, '_id: expected a number, or text'],
+    [{ _id: true, online: 'yes' }, 'online: expected a boolean; _id: expected a number, or text'],
+    [{ online: 2 }, 'online: expected a boolean'],
+    [{ online: [] }, 'online: expected a boolean'],
     [{ time: 'yesterday' }, 'time: expected a time'],
     [{ time: -1.5 }, 'time: expected a time'],
     [{ time: 20_261_123 }, 'time: these digits look like a date'],
@@ -237,6 +238,7 @@ describe('the parameters of models exported by another platform', () => {
     ['the same as text', { in1: { voltage: '12.5' } }, { in1: { voltage: '12.5' }, volts: 12.5 }],
     ['the same of another type', { in1: { voltage: 'low' } }, { in1: { voltage: 'low' } }],
     ['one that is sent by itself', { in1: { voltage: 12 }, volts: 5 }, { in1: { voltage: 12 }, volts: 5 }],
+    ['the same by its dotted name', { 'in1.voltage': '12.5' }, { in1: { voltage: 12.5 }, volts: 12.5 }],
     ['one that is not there', { in1: {} }, { in1: {} }],
   ])('include %s', (_, body, parameters) => expect(parametersOf(body)).toEqual(parameters));
 
@@ -244,10 +246,132 @@ describe('the parameters of models exported by another platform', () => {
     [{ speed: 'fast' }, 'speed: expected number'],
     [{ speed: '' }, 'speed: expected number'],
     [{ speeds: ['1', 2] }, 'speeds: expected number[]'],
-    [{ 'in1.voltage': 12 }, 'in1.voltage'],
   ])('exclude %j', (body, why) => {
     expect(() => parametersOf(body)).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(why) }),
     );
+  });
+});
+
+describe('the parameters of a message', () => {
+  const children = [
+    { type: 'argument', id: 'speed', dataType: 'number' },
+    { type: 'argument', id: 'on', dataType: 'boolean' },
+    { type: 'argument', id: 'in1.volts', dataType: 'number' },
+    { type: 'argument', id: 'in1.on', dataType: 'boolean' },
+  ];
+  const declared = declarationsOf({ children });
+  const parse = (body: unknown) => {
+    const { messages, incomplete } = parseBatch(body, declared, NOW);
+    return { parameters: messages[0]?.parameters, why: incomplete[0]?.reason };
+  };
+
+  test.each<[body: object, parameters: object]>([
+    [{ 'position.latitude': 43.9, 'position.longitude': 37.6 }, { position: { latitude: 43.9, longitude: 37.6 } }],
+    [{ 'a.b.c': 1, 'a.b.d': 2, 'a.e': 3 }, { a: { b: { c: 1, d: 2 }, e: 3 } }],
+    [{ a: { b: 1 }, 'a.c': 2 }, { a: { b: 1, c: 2 } }],
+    [{ 'a.c': 2, a: { b: 1 } }, { a: { c: 2, b: 1 } }],
+    [{ 'a.b': { c: 1 }, a: { b: { d: 2 } } }, { a: { b: { c: 1, d: 2 } } }],
+    [{ x: { 'a.b': 1, 'a.c': 2 } }, { x: { a: { b: 1, c: 2 } } }],
+    [{ x: [{ 'a.b': 1 }, { 'a.b': 2 }] }, { x: [{ a: { b: 1 } }, { a: { b: 2 } }] }],
+    [{ 'x.y': { 'a.b': 1 } }, { x: { y: { a: { b: 1 } } } }],
+    [{ 'in1.volts': '12.50', 'in1.on': 'ON' }, { in1: { volts: 12.5, on: true } }],
+    [{ '_x.y': 1, a: 1 }, { a: 1 }],
+  ])('have members where names are dotted: %j', (body, parameters) => {
+    expect(parse(body)).toEqual({ parameters, why: undefined });
+  });
+
+  test.each<[body: object, name: string]>([
+    [{ a: 1, 'a.b': 2 }, 'a.b'],
+    [{ 'a.b': 2, a: 1 }, 'a'],
+    [{ 'a.b': 1, a: { b: 2 } }, 'a.b'],
+    [{ 'a.b': 1, 'a.b.c': 2 }, 'a.b.c'],
+    [{ 'a.b.c': 2, 'a.b': 1 }, 'a.b'],
+    [{ a: null, 'a.b': 2 }, 'a.b'],
+    [{ a: [1], 'a.0': 2 }, 'a.0'],
+    [{ x: { a: 1, 'a.b': 2 } }, 'x.a.b'],
+    [{ x: { 'a.b': 2, a: 1 } }, 'x.a'],
+  ])('are refused where two have the same place: %j', (body, name) => {
+    expect(() => parse(body)).toThrow(
+      expect.objectContaining({ status: 400, message: `"${name}": another field of the packet has this place` }),
+    );
+  });
+
+  test.each<[bad: object | string, why: string]>([
+    [{ speed: 'fast' }, "speed: expected number, as the object's model declares it"],
+    [{ on: 'maybe' }, 'on: expected boolean'],
+    [{ on: 2 }, 'on: expected boolean'],
+    [{ 'in1.volts': 'low' }, 'in1.volts: expected number'],
+    [{ a: { $b: 1 } }, '"a.$b": a field name may not'],
+    [{ $a: 1 }, '"$a": a field name may not'],
+    [{ 'a.$b': 1 }, '"a.$b": a field name may not'],
+    [{ 'a..b': 1 }, '"a..b": a field name may not be empty'],
+    [{ '.a': 1 }, '".a": a field name may not be empty'],
+    [{ 'a.': 1 }, '"a.": a field name may not be empty'],
+    [{ '.': 1 }, '".": a field name may not be empty'],
+    [{ '': 1 }, '"": a field name may not be empty'],
+    [{ x: { 'a..b': 1 } }, '"x.a.": a field name may not be empty'],
+    ['{"__proto__":1}', '"__proto__": a field name may not'],
+    ['{"a.__proto__":1}', '"a.__proto__": a field name may not'],
+    ['{"a.__proto__.b":1}', '"a.__proto__.b": a field name may not'],
+    ['{"x":{"a.__proto__.polluted":1}}', '"x.a.__proto__": a field name may not'],
+    ['{"x":{"__proto__.polluted":1}}', '"x.__proto__": a field name may not'],
+    ['{"constructor.prototype.polluted":1}', 'a field name may not'],
+    ['{"a":1e999}', '"a": the number is too large'],
+    [{ a: '\ud800' }, '"a": the text is not well-formed Unicode'],
+    [{ [`${'a.'.repeat(20)}b`]: 1 }, 'nested more than 20 deep'],
+    [{ 'time.zone': 'CET' }, '"time.zone": time has no members'],
+    [{ x: { [`${'a.'.repeat(5_000)}b`]: 1 } }, 'a field name may not'],
+    [{ x: { [`${'a.'.repeat(15)}b`]: [[[[[1]]]]] } }, 'nested more than 20 deep'],
+    [{ online: 'yes' }, 'online: expected a boolean'],
+    [{ _id: [] }, '_id: expected a number, or text'],
+  ])('are kept beside one that cannot be: %j', (bad, why) => {
+    const text = typeof bad === 'string' ? bad : JSON.stringify(bad);
+    for (const body of [`${text.slice(0, -1)},"n":1,"m":"x"}`, `{"n":1,"m":"x",${text.slice(1)}`]) {
+      expect(parse(JSON.parse(body))).toEqual({ parameters: { n: 1, m: 'x' }, why: expect.stringContaining(why) });
+    }
+    expect(() => parse(JSON.parse(text))).toThrow(why);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+
+  test.each<[given: unknown, on: boolean]>([
+    [true, true],
+    [1, true],
+    ['1', true],
+    ['true', true],
+    ['TRUE', true],
+    ['ON', true],
+    [' on ', true],
+    [false, false],
+    [0, false],
+    ['0', false],
+    ['False', false],
+    ['off', false],
+  ])('are booleans if the model says so, and so is `online`: %j', (on, value) => {
+    expect(parse({ on }).parameters).toEqual({ on: value });
+    expect(parseBatch({ online: on, n: 1 }, declared, NOW).messages[0]?.online).toBe(value);
+  });
+});
+
+describe('an identifier of another form', () => {
+  const idOf = (body: object) => parseBatch(body, NONE, NOW).messages[0]?.id;
+
+  test.each<[_id: unknown]>([['2b021f63'], ['x'.repeat(128)], [5], [0], [-1.5], ['é 1'], [`${ID}0`]])(
+    'is kept as messageId, and identifies the packet: %j',
+    (_id) => {
+      const [message] = parseMessages({ _id, n: 1 }, NONE, NOW);
+      expect(message?.parameters).toEqual({ n: 1, messageId: _id });
+      expect(message?.id).toMatch(/^[0-9a-f]{24}$/);
+      expect(idOf({ _id, n: 2 })).toBe(message?.id);
+      expect(idOf({ _id: `x${_id}`.slice(0, 100), n: 1 })).not.toBe(message?.id);
+      expect(idOf({ _id, n: 1, time: NOW })).not.toBe(message?.id);
+      expect(idOf({ _id, n: 1, time: NOW })).toBe(idOf({ _id, n: 3, time: NOW }));
+    },
+  );
+
+  test('tells text from a number, keeps a messageId of the device, and adds none to a report of presence', () => {
+    expect(idOf({ _id: '5', n: 1 })).not.toBe(idOf({ _id: 5, n: 1 }));
+    expect(parseMessages({ _id: 'a', messageId: 'b' }, NONE, NOW)[0]?.parameters).toEqual({ messageId: 'b' });
+    expect(parseMessages({ _id: 'a', online: false }, NONE, NOW)[0]?.parameters).toEqual({});
   });
 });
