@@ -36,7 +36,7 @@ export type PrepareExtra = (ids: string[]) => Promise<Extra>;
 /** How many documents are converted before the event loop runs other work. */
 const SLICE = 250;
 /** How many bytes of JSON are written before that: a few documents may be as long as many. */
-const SLICE_BYTES = 512 * 1_024;
+const SLICE_BYTES = 64 * 1_024;
 /** Larger batches are converted one at a time. */
 const BIG_BYTES = 256 * 1_024;
 /** The initial size of a page's buffer. */
