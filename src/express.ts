@@ -17,7 +17,7 @@ import { createOpenApi } from './openapi/openapi.js';
 import { createPageFiles, SERVICE_ROUTES } from './openapi/routes.js';
 import type { PacketDeps } from './packets/routes.js';
 import { type ConsoleDeps, createConsole } from './pages/console.js';
-import { handleError, unknownPath } from './platform/http/errors.js';
+import { handleError, refuseReadings, unknownPath } from './platform/http/errors.js';
 import { type RateLimitDeps, rateLimit } from './platform/http/rate-limit.js';
 import {
   assignRequestId,
@@ -66,6 +66,8 @@ export function createApp(deps: AppDeps): Express {
     setSecurityHeaders(),
     allowOrigins(deps.corsOrigins),
   );
+  // Before the pages: some HTTP clients of devices ask for HTML by default.
+  app.use(refuseReadingsOfStart);
   const { pages, unknownPages } = createConsole(deps);
   app.use(pages);
   const routeDeps = { ...deps, findExport: createExports(deps), createOpenApi };
@@ -111,6 +113,11 @@ function setSecurityHeaders(): RequestHandler {
     next();
   };
 }
+
+const refuseReadingsOfStart: RequestHandler = (req, _res, next) => {
+  if (/^\/(api\/v1\/?)?$/.test(req.path)) refuseReadings(req);
+  next();
+};
 
 /** Pages of the listed origins may send their user's cookie. Pages of other foreign origins cannot read responses. */
 function allowOrigins(origins: readonly string[]): RequestHandler {

@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { type Document, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { isExactNumber } from '../core/exact-json.js';
+import { toOwnId } from '../core/own-id.js';
 import { PlainError } from '../program.js';
 import { checkNames } from './field-names.js';
 
@@ -102,6 +103,7 @@ function toWanted(value: unknown, file: string): Wanted {
     throw new PlainError(`${file}: an entity has no "store", such as store: models`);
   }
   const key = keyOf(store);
+  if (store === 'objects' && typeof fields.id === 'string') fields.id = toOwnId(fields.id);
   const name = fields[key];
   if (typeof name !== 'string' || name === '') throw new PlainError(`${file}: an entity of ${store} has no "${key}"`);
   checkNames(fields, `${file}: ${store}/${name}`);

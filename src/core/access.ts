@@ -2,6 +2,7 @@
  * All permissions. `mayCall` permits a method on a path (403), `scopeOf` determines the visible entities, `audienceOf` the
  * recipients of an event. The last two are the same rule, as a filter and as addresses.
  */
+import { toOwnId } from './own-id.js';
 
 /** The user of a request, authenticated by a session or a token. */
 export interface Caller {
@@ -111,10 +112,10 @@ export function isCredential(text: string): boolean {
   return text.length <= 256 && CREDENTIAL.test(text);
 }
 
-/** Splits a request path without the prefix api/v1 into decoded segments; throws URIError for invalid encoding. */
+/** Splits a request path without the prefix api/v1 into decoded segments in NFC; throws URIError for invalid encoding. */
 export function toSegments(path: string): string[] {
   const segments = path.split('/').filter(Boolean);
-  return path.includes('%') ? segments.map(decodeURIComponent) : segments;
+  return path.includes('%') ? segments.map((segment) => decodeURIComponent(segment).normalize('NFC')) : segments;
 }
 
 /**
@@ -181,7 +182,7 @@ function parsePart(part: string): Part {
   if (part === ':object') return NOBODYS;
   if (part === '*' || part.startsWith(':')) return null;
   try {
-    return decodeURIComponent(part);
+    return decodeURIComponent(part).normalize('NFC');
   } catch {
     return part;
   }
@@ -233,7 +234,7 @@ export function forObject(credentials: readonly string[], object: OwnObject | nu
 export const objectKeysIn = (credentials: readonly string[]): string[] =>
   credentials.flatMap((credential) => {
     const [store, key] = parsePattern(credential)?.parts ?? [];
-    return store === 'objects' && typeof key === 'string' ? [key] : [];
+    return store === 'objects' && typeof key === 'string' ? [toOwnId(key)] : [];
   });
 
 const OF_OBJECT = /^(\S+ \/?(?:api\/v1\/)?objects\/)[^/]+/;

@@ -40,6 +40,7 @@ export function parseNewEntity(store: Store, body: unknown, isMine = false): New
   const group = (isMine ? null : object.group) ?? null;
   if (group !== null && !isId(group)) throw badRequest('group: expected the _id of a group');
   const fields = Object.assign({}, store.defaults, ownFields(store, object));
+  store.normalize?.(fields);
   store.checkNew(fields);
   store.translate?.(fields);
   for (const name of store.removable) if (fields[name] === null) delete fields[name];
@@ -51,6 +52,7 @@ export function parseNewEntity(store: Store, body: unknown, isMine = false): New
 export function parsePatch(store: Store, body: unknown): JsonObject {
   const fields = ownFields(store, parseObject(body));
   for (const name of store.fixed) delete fields[name];
+  store.normalize?.(fields);
   store.checkPatch(fields);
   store.translate?.(fields);
   checkObjects(fields);

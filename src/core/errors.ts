@@ -58,6 +58,8 @@ export const unauthorized = (): ApiError => new ApiError(401);
 export const forbidden = (why?: string): ApiError => new ApiError(403, why);
 /** 404 has no details, so that clients cannot distinguish missing entities from invisible ones. */
 export const notFound = (): ApiError => new ApiError(404);
+/** 404 of an address that nobody has, which says where to send instead. */
+export const wrongAddress = (help: string): ApiError => new ApiError(404, help);
 export const methodNotAllowed = (allowed: readonly string[]): ApiError =>
   new ApiError(405, `allowed here: ${allowed.join(', ')}`, { headers: { Allow: allowed.join(', ') } });
 export const conflict = (why: string): ApiError => new ApiError(409, why);

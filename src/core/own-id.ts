@@ -3,7 +3,20 @@
 /** The form of an `_id`. */
 export const ID = /^[0-9a-f]{24}$/i;
 
-/** Whether an own id can name an object: not the wildcard `*`, not the form of an `_id`, not blank. */
+/** Browsers and other URL parsers remove these segments from a path (RFC 3986, 5.2.4), even percent-encoded. */
+export const isDotSegment = (name: string): boolean => name === '.' || name === '..';
+
+// Line breaks and tabs are control characters, which are refused.
+const OUTER_BLANKS = /^[\p{Z}\ufeff]+|[\p{Z}\ufeff]+$/gu;
+
+/**
+ * The form of an own id that is stored and looked up: in NFC, as keyboards and file systems differ in how they write accents, and
+ * without blanks around it.
+ */
+export const toOwnId = (text: string): string => text.replace(OUTER_BLANKS, '').normalize('NFC');
+
+/** Whether a stored own id can name an object: not the wildcard `*`, not the form of an `_id`, not blank, not removed from paths. */
 export function isValidOwnId(ownId: string): boolean {
-  return ownId.trim() !== '' && ownId !== '*' && !ID.test(ownId);
+  if (ownId.trim() === '' || toOwnId(ownId) !== ownId || !ownId.isWellFormed()) return false;
+  return ownId !== '*' && !isDotSegment(ownId) && !ID.test(ownId);
 }

@@ -8,7 +8,7 @@ import { geometry } from './geojson.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
-import { isValidOwnId } from './own-id.js';
+import { isValidOwnId, toOwnId } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
 
@@ -41,6 +41,8 @@ export interface Store {
   readonly readOnly: boolean;
   /** The fields that clients set on creation. */
   readonly schema: z.ZodObject;
+  /** Converts fields to the form in which they are stored, before they are checked; null if there is none. */
+  readonly normalize: ((fields: JsonObject) => void) | null;
   /** Throws a 400 that names the field. */
   readonly checkNew: (fields: JsonObject) => void;
   readonly checkPatch: (fields: JsonObject) => void;
@@ -69,7 +71,7 @@ const objectId = z
   // These change the meaning of a path or an MQTT topic. `+` does so only in topic filters, which do not contain ids.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses them
   .regex(/^[^#/\u0000-\u001f\u007f]+$/, 'may not contain #, / or control characters')
-  .refine(isValidOwnId, 'may not be *, 24 hexadecimal digits (an _id) or blank');
+  .refine(isValidOwnId, 'may not be *, . or .., 24 hexadecimal digits (an _id) or blank');
 const password = z.string().min(LIMITS.passwordCharactersMin).max(LIMITS.passwordCharactersMax);
 const record = z.record(z.string(), z.unknown(), 'expected an object');
 
@@ -89,6 +91,7 @@ interface Definition {
   throughObjects?: 'model' | 'groups';
   readOnly?: boolean;
   checkWhole?: (fields: JsonObject) => unknown;
+  normalize?: (fields: JsonObject) => void;
   translate?: (fields: JsonObject) => void;
 }
 
@@ -109,6 +112,9 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     references: ['model', 'models.id'],
     texts: ['id', 'name', 'status', 'description'],
     defaults: { status: '', active: true },
+    normalize(fields) {
+      if (typeof fields.id === 'string') fields.id = toOwnId(fields.id);
+    },
   },
   models: {
     fields: {
@@ -234,6 +240,7 @@ function toStore(storeName: string, definition: Definition): Store {
     schema,
     checkNew: (fields) => checkAgainst(schema, fields),
     checkPatch: (fields) => checkAgainst(patch, fields),
+    normalize: definition.normalize ?? null,
     translate: definition.translate ?? null,
     checkWhole: definition.checkWhole ?? null,
   };

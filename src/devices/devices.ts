@@ -4,7 +4,7 @@ import { parseDuration } from '../core/duration.js';
 import { isId } from '../core/entity.js';
 import { isObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { isValidOwnId } from '../core/own-id.js';
+import { isValidOwnId, toOwnId } from '../core/own-id.js';
 import type { PacketSource } from '../packets/packet.js';
 import { namedPacket, PACKETS } from '../packets/packets.js';
 import { packetIdIn } from '../platform/mongo/bson/packet-key.js';
@@ -41,13 +41,19 @@ export function createDeviceFinder(
 async function findNamed(database: Database, keys: readonly string[]): Promise<Map<string, DeviceRecord>> {
   const names = [...new Set(keys)];
   const ids = names.filter(isId);
-  const ownIds = names.filter((name) => !isId(name) && isValidOwnId(name));
+  const ownIds = new Map(names.filter((name) => !isId(name)).map((name) => [name, toOwnId(name)]));
+  const wanted = [...new Set(ownIds.values())].filter(isValidOwnId);
   const find = (filter: Document): Promise<DeviceRecord[]> => listDevices(database, filter, LIMITS.databaseAnswerMs);
   const [byId, byOwnId] = await Promise.all([
     ids.length === 0 ? [] : find({ _id: { $in: ids.map((id) => new ObjectId(id)) } }),
-    ownIds.length === 0 ? [] : find({ id: { $in: ownIds } }),
+    wanted.length === 0 ? [] : find({ id: { $in: wanted } }),
   ]);
-  const found = new Map(byOwnId.map((device) => [device.ownId, device]));
+  const named = new Map(byOwnId.map((device) => [device.ownId, device]));
+  const found = new Map<string, DeviceRecord>();
+  for (const [name, ownId] of ownIds) {
+    const device = named.get(ownId);
+    if (device !== undefined) found.set(name, device);
+  }
   const devices = new Map(byId.map((device) => [device.objectId, device]));
   for (const name of ids) {
     const device = devices.get(name.toLowerCase());

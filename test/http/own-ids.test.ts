@@ -16,7 +16,20 @@ const deviceOf = (object: string | null) =>
 const objects = () => service.client.db().collection('objects');
 
 const HEX = '65a0000000000000000000ab';
-const NAMELESS = ['*', HEX, HEX.toUpperCase(), '', ' ', '\u00a0\u2003 '];
+const NAMELESS = [
+  '*',
+  HEX,
+  HEX.toUpperCase(),
+  '',
+  ' ',
+  '\u00a0\u2003 ',
+  '\ufeff',
+  '.',
+  '..',
+  ' .. ',
+  ` ${HEX}\u3000`,
+  'a\ud800',
+];
 
 test.each(NAMELESS)('refuses %j for a new object, and for one that is there', async (id) => {
   expectRefusal(await service.admin('POST', 'objects', { id, name: 'x' }), 400, 'id');
@@ -37,6 +50,34 @@ test.each(['a+b', '+', '**', 'a*', 'Wagen 7', ':object', HEX.slice(1), `${HEX}0`
     expect((await device.call('GET', path)).body._id).toBe(_id);
   },
 );
+
+test.each([
+  [' truck 9\u00a0', 'truck 9'],
+  ['Zu\u0308rich', 'Zürich'],
+  ['\u212bngstro\u0308m', 'Ångström'],
+  ['\u3000\u30ab\u3099\ufeff', 'ガ'],
+])('stores %j in NFC without outer blanks, and finds the object by each form of it', async (given, id) => {
+  const { _id, ...stored } = await create(given, { config: { auth: AUTH } });
+  expect(stored.id).toBe(id);
+  expectRefusal(await service.admin('POST', 'objects', { id, name: 'x' }), 409);
+  const device = await deviceOf(_id);
+  for (const form of [given, id, id.normalize('NFD'), ` ${id}`]) {
+    const segment = encodeURIComponent(form);
+    expect((await service.admin('GET', `objects/${segment}`)).body._id).toBe(_id);
+    expect((await service.admin('GET', `objects?where.id=${segment}`)).body).toHaveLength(1);
+    expect((await service.admin('PATCH', `objects/${_id}`, { id: form })).body.id).toBe(id);
+    if (form === form.trim()) expect((await device.call('GET', `objects/${segment}`)).body._id).toBe(_id);
+    const client = await connectDevice(service.service.mqttUrl as string, form);
+    client.end(true);
+  }
+});
+
+test.each(['.', '..'])('refuses the command %j, which no address can name', async (name) => {
+  const { _id } = await create(`commanded-${new ObjectId()}`);
+  expectRefusal(await service.admin('POST', `objects/${_id}/commands/${name}`, {}), 400, 'command');
+  const data = { children: [{ id: name, type: 'action' }] };
+  expectRefusal(await service.admin('POST', 'models', { name: 'x', data }), 400, 'data');
+});
 
 describe('an invalid id that another program stored', () => {
   let victim: { _id: string };
@@ -117,6 +158,17 @@ describe('an invalid id that another program stored', () => {
     expect((await service.admin('GET', 'objects/named%20again')).body._id).toBe(_id);
     expect((await device.call('GET', 'objects/named%20again')).body._id).toBe(_id);
   });
+});
+
+test('gives the device of an id with a blank at its end, stored by another program, no access to the id without it', async () => {
+  const victim = await create('watched');
+  const { _id } = await create('watched-by');
+  await objects().updateOne({ _id: new ObjectId(_id) }, { $set: { id: 'watched ' } });
+  const device = await deviceOf(_id);
+  for (const path of ['objects/watched', 'objects/watched%20', `objects/${victim._id}`]) {
+    expect((await device.call('GET', path)).status).toBe(403);
+    expect((await device.call('POST', `${path}/packets`, { n: 1 })).status).toBe(403);
+  }
 });
 
 describe('the device of an object', () => {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ErrorRequestHandler, RequestHandler } from 'express';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import {
   type ApiError,
@@ -12,11 +12,26 @@ import {
   notFound,
   toApiError,
   unavailable,
+  wrongAddress,
 } from '../../core/errors.js';
 import { sendError } from './responses.js';
 
-export const unknownPath: RequestHandler = () => {
-  throw notFound();
+export const unknownPath: RequestHandler = (req) => {
+  refuseReadings(req);
+  throw req.method === 'POST' && !req.path.startsWith('/api/') ? wrongAddress(PACKETS_GO) : notFound();
+};
+
+const PACKETS_GO = 'nothing was stored: packets are sent as JSON to POST /api/v1/objects/<id>/packets, with a token';
+
+/** Parameters of trackers and sensors (OsmAnd, Traccar, OwnTracks, GPSLogger), which the pages of the console do not have. */
+const READINGS =
+  /^(id|(device|unit|unique|tracker)_?id|imei|lat|latitude|lon|lng|long|longitude|coords|location|timestamp|temp|temperature|hum|humidity)$/i;
+
+/** Refuses measurements in the query of an address that does not store them: a device drops what was answered with 200. */
+export const refuseReadings = ({ query }: Pick<Request, 'query'>): void => {
+  if (Object.keys(query).some((name) => READINGS.test(name))) {
+    throw wrongAddress(PACKETS_GO);
+  }
 };
 
 /** The last handler of each route: no earlier handler accepted the method. */

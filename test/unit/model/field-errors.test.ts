@@ -13,7 +13,7 @@ test.each<[store: string, fields: object, message: string]>([
   ['objects', { ...OBJECT, name: null }, 'name: expected text'],
   ['objects', { ...OBJECT, name: '' }, 'name: may not be empty'],
   ['objects', { ...OBJECT, id: '' }, 'id: may not be empty'],
-  ['objects', { ...OBJECT, id: '*' }, 'id: may not be *, 24 hexadecimal digits (an _id) or blank'],
+  ['objects', { ...OBJECT, id: '*' }, 'id: may not be *, . or .., 24 hexadecimal digits (an _id) or blank'],
   ['objects', { ...OBJECT, name: 'x'.repeat(257) }, 'name: expected at most 256 characters'],
   ['objects', { ...OBJECT, active: 'yes' }, 'active: expected true or false'],
   ['objects', { ...OBJECT, config: [] }, 'config: expected an object'],

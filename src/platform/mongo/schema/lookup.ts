@@ -3,7 +3,7 @@ import { type Document, ObjectId } from 'mongodb';
 import { objectNamed, type Scope } from '../../../core/access.js';
 import { isId } from '../../../core/entity.js';
 import { LIMITS } from '../../../core/limits.js';
-import { isValidOwnId } from '../../../core/own-id.js';
+import { isValidOwnId, toOwnId } from '../../../core/own-id.js';
 import { builtInStore, type Store } from '../../../core/stores.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { readObjectId, readText } from '../bson/reader.js';
@@ -21,9 +21,11 @@ export type KeyField = '_id' | 'id';
  */
 export function parseKey(store: Store, scope: Scope, key: string): [KeyField, string] | null {
   if (isId(key)) return ['_id', key.toLowerCase()];
-  if (store.name !== 'objects' || !isValidOwnId(key)) return null;
-  const named = objectNamed(scope, key);
-  return named === null ? ['id', key] : ['_id', named];
+  if (store.name !== 'objects') return null;
+  const ownId = toOwnId(key);
+  if (!isValidOwnId(ownId)) return null;
+  const named = objectNamed(scope, ownId);
+  return named === null ? ['id', ownId] : ['_id', named];
 }
 
 /** Finds the visible entity with this key, without hidden fields. */

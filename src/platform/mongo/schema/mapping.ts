@@ -4,6 +4,8 @@ import { type Entity, isId } from '../../../core/entity.js';
 import { badRequest } from '../../../core/errors.js';
 import type { Json, JsonObject } from '../../../core/json.js';
 import { distinctPaths, type Page, type Selection } from '../../../core/list.js';
+import { toOwnId } from '../../../core/own-id.js';
+import { searchPattern } from '../../../core/search-pattern.js';
 import type { Store } from '../../../core/stores.js';
 import { isPacketKey, packetIdIn } from '../bson/packet-key.js';
 
@@ -63,8 +65,9 @@ export function selectionFilter(layout: Layout, selection: Selection, search: re
     conditions.push({ [filter.path]: { $in: filter.values.map((given) => toOperand(layout, filter.path, given)) } });
   }
   if (selection.search !== null) {
-    const pattern = literalPattern(selection.search);
-    conditions.push({ $or: search.map((field) => ({ [field]: { $regex: pattern, $options: 'i' } })) });
+    // A text of accents alone is found as it is.
+    const pattern = searchPattern(selection.search) ?? literalPattern(selection.search);
+    conditions.push({ $or: search.map((field) => ({ [field]: { $regex: pattern } })) });
   }
   return conditions;
 }
@@ -88,7 +91,8 @@ function checkReadable(layout: Layout, path: string): void {
 function toOperand(layout: Layout, path: string, given: Selection['filters'][number]['values'][number]): unknown {
   if (given.value === null) return null;
   if ((path === '_id' || layout.references.includes(path)) && isId(given.text)) return new ObjectId(given.text);
-  return layout.texts.includes(path) ? given.text : given.value;
+  if (!layout.texts.includes(path)) return given.value;
+  return path === 'id' ? toOwnId(given.text) : given.text;
 }
 
 // Escapes every character by its code point, so that no character has a special meaning.
