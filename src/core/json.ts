@@ -36,7 +36,7 @@ export function explainFault(value: unknown, path: string, depth: number): strin
   const fault = findFault(value, depth);
   if (fault === null) return null;
   const place = [path, ...fault.steps].join('').replace(/^\./, '').slice(0, 200);
-  return `${JSON.stringify(place)}: ${fault.reason}`;
+  return `${place === '' && fault.steps.length === 0 ? 'the body' : JSON.stringify(place)}: ${fault.reason}`;
 }
 
 // The path is built only on the way back from a fault, so that valid values cost no strings.
@@ -60,7 +60,10 @@ function itemsFault(items: unknown[], depth: number): Fault | null {
 
 function membersFault(members: Record<string, unknown>, depth: number): Fault | null {
   const keys = Object.keys(members);
-  if (keys.length > LIMITS.jsonKeys) return { steps: [], reason: `more than ${LIMITS.jsonKeys} fields` };
+  if (keys.length > LIMITS.jsonKeys) {
+    const next = JSON.stringify((keys[LIMITS.jsonKeys] as string).slice(0, LIMITS.keyCharacters));
+    return { steps: [], reason: `more than ${LIMITS.jsonKeys} fields; the first one too many is ${next}` };
+  }
   for (const key of keys) {
     const fault = keyFault(key) ?? findFault(members[key], depth + 1);
     if (fault !== null) return { steps: [`.${key}`, ...fault.steps], reason: fault.reason };

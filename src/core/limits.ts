@@ -27,7 +27,9 @@ export const LIMITS = {
   packetsBodyBytes: 16 * MIB,
   loginBodyBytes: 4 * KIB,
   entityStoredBytes: 1 * MIB,
+  // Of the packet's JSON; small numbers of a list take up to six times that in the database.
   packetBytes: 64 * KIB,
+  packetStoredBytes: 512 * KIB,
   packetsPerRequest: 10_000,
   // Packets that could not be stored, with the reasons.
   refusedPerObject: 100,

@@ -94,7 +94,7 @@ function fromReferences(references: readonly Reference[], payload: Buffer, decla
       put(body, parameter, parseValue(payload, type));
       continue;
     }
-    json ??= parsePayloadJson(payload);
+    json ??= parsePayloadJson(payload, `${parameter}: `);
     const value = memberAt(json, path) as Json | undefined;
     if (value !== undefined) put(body, parameter, typed(value, type));
   }
@@ -108,12 +108,13 @@ function toText(payload: Buffer): string {
   return payload.toString('utf8');
 }
 
-function parsePayloadJson(payload: Buffer): unknown {
+/** `place` precedes the reason of an error. */
+function parsePayloadJson(payload: Buffer, place = ''): unknown {
   const text = toText(payload);
   try {
     return parseExactJson(text);
   } catch {
-    throw badRequest('the payload is not valid JSON');
+    throw badRequest(`${place}the payload is not valid JSON`);
   }
 }
 

@@ -185,7 +185,7 @@ const PACKETS: Record<string, Part> = {
       },
       online: { type: ['boolean', 'number', 'string', 'null'], default: true, description: 'Also 1, 0, "ON" or "off"' },
     },
-    description: `A message of a device. All other fields are parameters. At most ${LIMITS.packetBytes} bytes`,
+    description: `A message of a device. All other fields are parameters. At most ${LIMITS.packetBytes} bytes of JSON`,
   },
 };
 

@@ -47,14 +47,18 @@ function converterOf(
     const stamp = stampsUs[nth] as number;
     const packet = toPacket(message, id.toHexString(), source, stamp);
     if (message.timeMs === null) packet.time = toServerMs(stamp, clock);
-    const bson = toBson({ ...packet, _id: new NewPacketKey(id, objectId), ...references }, LIMITS.packetBytes);
-    if (bson !== null) {
+    const document = { ...packet, _id: new NewPacketKey(id, objectId), ...references };
+    const bson = toBson(document, LIMITS.packetStoredBytes);
+    const jsonBytes = bson === null || bson.length > LIMITS.packetBytes ? jsonBytesOf(message) : 0;
+    if (bson !== null && jsonBytes <= LIMITS.packetBytes) {
       converted.packets.push(packet);
       converted.writes.push({ bson });
       return;
     }
-    const reason = `a packet has at most ${LIMITS.packetBytes} bytes`;
+    const reason = `the parameters have ${jsonBytes} bytes of JSON; a packet has at most ${LIMITS.packetBytes}`;
     if (message.index === undefined) throw tooLarge(reason);
     converted.refused.push({ index: message.index, reason });
   };
 }
+
+const jsonBytesOf = ({ parameters }: Message): number => Buffer.byteLength(JSON.stringify(parameters));

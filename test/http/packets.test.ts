@@ -240,7 +240,7 @@ describe('an invalid packet', () => {
 });
 
 describe('the maximum size of a packet', () => {
-  // Bytes of BSON, not of JSON: no one string of it is over the limit of strings.
+  // No one string of it is over the limit of strings.
   const sized = (bytes: number) => ({ a: 'x'.repeat(bytes / 2), b: 'x'.repeat(bytes / 2) });
 
   test('refuses a larger one', async () => {
@@ -249,6 +249,32 @@ describe('the maximum size of a packet', () => {
     expectRefusal(await post(id, sized(LIMITS.packetBytes)), 413, `a packet has at most ${LIMITS.packetBytes} bytes`);
     expect([await list(id), await received()]).toEqual([[], []]);
     expect(entityOf(await service.admin('GET', `objects/${id}`))).not.toHaveProperty('state');
+  });
+
+  test.each<[what: string, sent: object]>([
+    ['a list of 7,000 small integers', { fft: Array.from({ length: 7_000 }, (_, n) => n % 10) }],
+    ['a list of 10,000 small integers', { fft: Array.from({ length: 10_000 }, (_, n) => n % 10) }],
+    ['three lists of 10,000', { a: Array(10_000).fill(1), b: Array(10_000).fill(0), c: Array(9_999).fill(7) }],
+    ['a list of empty lists', { all: Array(10_000).fill([]) }],
+    ['a matrix', { m: Array.from({ length: 100 }, () => Array(150).fill(0.5)) }],
+  ])('counts the bytes that the sender sees: %s', async (_, sent) => {
+    const bytes = JSON.stringify(sent).length;
+    expect(bytes).toBeLessThan(LIMITS.packetBytes);
+    const { id } = await create();
+    expect(entityOf(await post(id, sent))).toMatchObject(sent);
+    expect((await post(id, [sent, sent])).body).toMatchObject({ success: true, count: 2 });
+    expect(await list(id)).toMatchObject([sent, sent, sent]);
+    expect(entityOf(await service.admin('GET', `objects/${id}`)).state).toMatchObject(sent);
+    await received();
+  });
+
+  test('is told with the size of the packet, and without a place for a single one', async () => {
+    const { id } = await create();
+    const sent = { fft: Array(10_000).fill(1_234_567) };
+    const { helper } = (await post(id, sent)).body;
+    expect(helper.message).toBe(
+      `the parameters have ${JSON.stringify(sent).length} bytes of JSON; a packet has at most ${LIMITS.packetBytes}`,
+    );
   });
 
   test('accepts a packet just below it', async () => {

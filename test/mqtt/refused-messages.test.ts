@@ -187,6 +187,30 @@ describe.each(WAYS)('%s', (_, connect) => {
     expect((await noticesOf(objectId))[0]?.fields).toEqual(['the payload is not valid JSON']);
   });
 
+  test.each<[topic: string, payload: string, reason: string]>([
+    [
+      'base/state',
+      JSON.stringify(Object.fromEntries(Array.from({ length: 512 }, (_, n) => [`p${n}`, n]))),
+      'the body: more than 500 fields; the first one too many is "p500"',
+    ],
+    [
+      'base/state',
+      JSON.stringify({ all: Object.fromEntries(Array.from({ length: 512 }, (_, n) => [`p${n}`, n])) }),
+      '"all": more than 500 fields; the first one too many is "p500"',
+    ],
+    ['base/state', '{"a":{"b":[1,1e999]}}', '"a.b[1]": the number is too large'],
+    ['base/state', '{"speed":"5.5 km/h. Really."}', "speed: expected number, as the object's model declares it"],
+    ['base/state/speed', 'quick. Really.', "speed: expected number, as the object's model declares it"],
+    ['raw/values', '{"a": . }', 'switch: the payload is not valid JSON'],
+  ])('names the field of %s %.60s and the whole reason', async (topic, payload, reason) => {
+    const id = `named-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    await send(topic, payload);
+    await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
+    expect((await noticesOf(objectId))[0]?.fields).toEqual([reason]);
+  });
+
   test('stores or refuses any JSON for any type, and stores the next message', async () => {
     const id = `any-${++count}`;
     const objectId = await createTyped(id);
