@@ -52,13 +52,16 @@ export async function* readPages<T>(send: Send, request: ListRequest): AsyncGene
     const answer = await send({ method: 'GET', path, isRepeatable: true, signal });
     const page = answer.body as T[];
     if (page.length > 0) yield page;
-    if (page.length < limit) return;
-    read += page.length;
     headers = answer.headers;
+    // A shorter page has a next one if its bytes were too many for one answer.
+    if (page.length < limit && !isCut(headers)) return;
+    read += page.length;
   }
 }
 
-/** `Link` of a full page, with another `limit`; there is none where the order is another than by key. */
+const isCut = (headers: Headers): boolean => headers.get('link')?.includes('rel="next"') === true;
+
+/** `Link` of a page that is full or cut, with another `limit`; there is none where the order is another than by key. */
 function toNextPath(headers: Headers | undefined, limit: number): string | undefined {
   const [, path] = /<([^>]*)>; rel="next"/.exec(headers?.get('link') ?? '') ?? [];
   return path?.replace(/([?&]limit=)\d+/, `$1${limit}`);

@@ -25,5 +25,7 @@ export const HISTORY_LIMITS = {
   // The latest value of each parameter: objects of one request, packets searched per object, and packets per batch.
   latestObjects: 100,
   latestPackets: 1_000,
+  latestParameters: 2_000,
+  latestBatchObjects: 10,
   latestBatchPackets: 100,
 } as const;

@@ -28,6 +28,8 @@ export interface Page extends Selection {
   readonly sort: { readonly path: string; readonly descending: boolean } | null;
   /** Whether objects come with the latest value of each parameter, in place of their state. */
   readonly isOfEach?: boolean;
+  /** The parameter after which the latest values continue, by name. */
+  readonly latestAfter?: string | null;
 }
 
 export interface Summary extends Selection {

@@ -51,7 +51,8 @@ export function listByState(database: Database, scope: Scope, page: Page): Promi
     const ids = rows.slice(page.offset, page.offset + page.limit).map(({ id }) => id);
     if (ids.length === 0) return EMPTY_PAGE;
     const [projection] = Object.values(projected(OBJECTS, page.only));
-    return readPage(reader, inOrder(ids, projection), { prepareExtra: stateOf(reader, OBJECTS, page) });
+    const batchSize = page.isOfEach ? LIMITS.latestBatchObjects : ids.length + 1;
+    return readPage(reader, inOrder(ids, projection, batchSize), { prepareExtra: stateOf(reader, OBJECTS, page) });
   });
 }
 
@@ -69,7 +70,7 @@ export function summarizeByState(database: Database, scope: Scope, selection: Se
 }
 
 /** Documents in the order of their ids. */
-function inOrder(ids: readonly string[], projection: Document | undefined): Document {
+function inOrder(ids: readonly string[], projection: Document | undefined, batchSize: number): Document {
   const pipeline: Document[] = [
     { $documents: ids.map((id) => ({ _id: new ObjectId(id) })) },
     { $lookup: { from: COLLECTION, localField: '_id', foreignField: '_id', as: 'object' } },
@@ -77,7 +78,7 @@ function inOrder(ids: readonly string[], projection: Document | undefined): Docu
     { $replaceWith: '$object' },
     ...(projection === undefined ? [] : [{ $project: projection }]),
   ];
-  return { aggregate: 1, pipeline, cursor: { batchSize: ids.length + 1 } };
+  return { aggregate: 1, pipeline, cursor: { batchSize } };
 }
 
 type Rows = Selection & Pick<Page, 'after' | 'sort'>;

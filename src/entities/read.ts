@@ -3,6 +3,7 @@ import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
 import type { Scope } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
 import { notFound } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
 import type { Store } from '../core/stores.js';
 import { findState, findWithState, type ObjectWithState } from '../packets/latest.js';
@@ -73,7 +74,8 @@ async function readEntities(
       sort: orderBy(store, page.sort),
       skip: page.offset,
       limit: page.limit,
-      batchSize: page.limit,
+      // The latest values of an object may be long.
+      batchSize: page.isOfEach ? LIMITS.latestBatchObjects : page.limit,
       allowDiskUse: true,
       ...projected(store, page.only),
     },

@@ -193,6 +193,12 @@ const STATE_KIND: Parameter = {
   description: `In place of \`state\`, each object has \`latest\`: the last value of each parameter with its time. At most ${LIMITS.latestObjects} objects; not with \`meta\``,
 };
 
+const LATEST_AFTER: Parameter = {
+  schema: z.string(),
+  example: '',
+  description: `With \`state=latest-of-each\`: the parameter after which \`latest\` continues, by name. An object with more than ${LIMITS.latestParameters} parameters says in \`latestNext\` which one this is`,
+};
+
 const BULK_QUERY = {
   where: LIST_QUERY.where,
   search: LIST_QUERY.search,
@@ -226,7 +232,7 @@ const readsOf = ({ name, title, all, one }: Common): Route<EntityDeps>[] => [
     summary: 'Lists the entities that the caller sees',
     docs: 'The entities of a store that the caller sees; accepts [list parameters](#list-parameters)',
     limit: 'list',
-    query: name === 'objects' ? { ...LIST_QUERY, state: STATE_KIND } : LIST_QUERY,
+    query: name === 'objects' ? { ...LIST_QUERY, state: STATE_KIND, latestAfter: LATEST_AFTER } : LIST_QUERY,
     answer: {
       description: 'The entities, sorted by `_id`',
       schema: pageOf(named(`${title}Fields`)),

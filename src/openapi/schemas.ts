@@ -25,6 +25,11 @@ const COMMON: Part = {
 };
 const COMMON_ALWAYS = ['_id', 'owner', 'group', 'branch', 'access', 'time'];
 
+const LATEST_NEXT: Part = {
+  type: 'string',
+  description: 'There are more parameters: `latestAfter` with this text continues after it',
+};
+
 /** The last value of each parameter of an object. */
 const LATEST_VALUES: Part = {
   type: 'object',
@@ -54,6 +59,7 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
         required: ['since', 'packets', 'deviceTime'],
         description: 'That the clock of the device is wrong; `null` when it is right again',
       },
+      latestNext: LATEST_NEXT,
       state: allOf(schemaRef('PacketFields'), { description: 'The latest packet with data and current `online`' }),
     },
     always: ['model', 'models'],

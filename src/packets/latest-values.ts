@@ -17,26 +17,37 @@ const VALUE = Buffer.from('value\0');
 const TIME = Buffer.from('time\0');
 const END = Buffer.of(0);
 
-/**
- * By the object's `_id`: a document of `{value, time}` by parameter. `paths` names the parameters, nested ones too; null for all
- * top-level ones. What is further back than the last packets is not looked for.
- */
+/** `paths` names the parameters, nested ones too; null for all top-level ones. `after`: only those after this name. */
+export interface WantedValues {
+  readonly paths: readonly string[] | null;
+  readonly after: string | null;
+}
+
+export interface LatestValues {
+  /** A document of `{value, time}` by parameter. */
+  readonly values: Uint8Array;
+  /** The name after which there are more parameters; null if these are all. */
+  readonly next: string | null;
+}
+
+/** By the object's `_id`. What is further back than the last packets is not looked for. */
 export async function findLatestValues(
   database: Database,
   objectIds: readonly string[],
-  paths: readonly string[] | null,
-): Promise<Map<string, Uint8Array>> {
-  const found = new Map<string, Uint8Array>();
-  for (const objectId of objectIds) found.set(objectId, await findOfObject(database, objectId, paths));
+  wanted: WantedValues,
+): Promise<Map<string, LatestValues>> {
+  const found = new Map<string, LatestValues>();
+  for (const objectId of objectIds) found.set(objectId, await findOfObject(database, objectId, wanted));
   return found;
 }
 
 async function findOfObject(
   database: Database,
   objectId: string,
-  paths: readonly string[] | null,
+  shown: WantedValues,
   boundMs: number | null = null,
-): Promise<Buffer> {
+): Promise<LatestValues> {
+  const { paths, after } = shown;
   const command = {
     find: PACKETS,
     filter: { _oid: new ObjectId(objectId), ...(boundMs !== null && { time: { $lte: boundMs } }) },
@@ -45,7 +56,7 @@ async function findOfObject(
     batchSize: LIMITS.latestBatchPackets,
     ...(paths !== null && { projection: projectionOf(paths) }),
   };
-  const values = new Map<string, Buffer>();
+  const values = new FirstValues(after);
   const wanted = paths === null ? null : byField(paths);
   let isFirst = boundMs === null;
   for await (const { documents } of rawBatches(database, command)) {
@@ -53,7 +64,7 @@ async function findOfObject(
     if (isFirst && latest !== undefined) {
       const bounds = await findBounds(database, new Map([[objectId, readNumber(latest, 0, 'time')]]));
       const found = bounds.get(objectId);
-      if (found !== undefined) return findOfObject(database, objectId, paths, found);
+      if (found !== undefined) return findOfObject(database, objectId, shown, found);
     }
     isFirst = false;
     for (const packet of documents) {
@@ -63,17 +74,54 @@ async function findOfObject(
     }
     if (values.size === paths?.length) break;
   }
-  return toDocument([...values.values()]);
+  return values.take();
+}
+
+/** The newest value of each parameter, of the first parameters by name, so that devices with any number of names are bounded. */
+class FirstValues {
+  readonly #after: string | null;
+  #values = new Map<string, Buffer>();
+  #hasMore = false;
+
+  constructor(after: string | null) {
+    this.#after = after;
+  }
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  isWanted(name: string): boolean {
+    return !this.#values.has(name) && (this.#after === null || name > this.#after);
+  }
+
+  set(name: string, member: Buffer): void {
+    this.#values.set(name, member);
+    if (this.#values.size >= 2 * LIMITS.latestParameters) this.#reduce();
+  }
+
+  take(): LatestValues {
+    if (this.#values.size > LIMITS.latestParameters) this.#reduce();
+    const next = this.#hasMore ? ([...this.#values.keys()].at(-1) ?? null) : null;
+    return { values: toDocument([...this.#values.values()]), next };
+  }
+
+  /** Names that were left out may come again: they are left out again, since the ones before them stay. */
+  #reduce(): void {
+    const first = [...this.#values].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, LIMITS.latestParameters);
+    this.#values = new Map(first);
+    this.#hasMore = true;
+  }
 }
 
 const projectionOf = (paths: readonly string[]): object =>
   Object.fromEntries(distinctPaths(['_id', 'time', ...paths]).map((path) => [path, 1]));
 
-function takeAll(values: Map<string, Buffer>, packet: Buffer): void {
+function takeAll(values: FirstValues, packet: Buffer): void {
   eachMember(packet, 0, (type, nameStart, nameEnd, valueStart) => {
     if (type === NULL || type === UNDEFINED) return;
     const name = nameAt(packet, nameStart, nameEnd);
-    if (values.has(name) || OWN_FIELDS.has(name)) return;
+    if (!values.isWanted(name) || OWN_FIELDS.has(name)) return;
     values.set(name, toMember(packet, name, type, valueStart));
   });
 }
@@ -89,10 +137,10 @@ function byField(paths: readonly string[]): Map<string, string[]> {
 }
 
 /** Most packets contain none of the parameters: one pass over their few members finds that out. */
-function takeNamed(values: Map<string, Buffer>, packet: Buffer, wanted: ReadonlyMap<string, readonly string[]>): void {
+function takeNamed(values: FirstValues, packet: Buffer, wanted: ReadonlyMap<string, readonly string[]>): void {
   eachMember(packet, 0, (type, nameStart, nameEnd, valueStart) => {
     for (const path of wanted.get(nameAt(packet, nameStart, nameEnd)) ?? []) {
-      if (values.has(path)) continue;
+      if (!values.isWanted(path)) continue;
       const place = findPath(packet, { type, valueStart }, path.split('.').slice(1));
       if (place !== null) values.set(path, toMember(packet, path, place.type, place.valueStart));
     }

@@ -55,7 +55,7 @@ function converterOf(
       converted.writes.push({ bson });
       return;
     }
-    const reason = `the parameters have ${jsonBytes} bytes of JSON; a packet has at most ${LIMITS.packetBytes}`;
+    const reason = `a packet has at most ${LIMITS.packetBytes} bytes of JSON; this one has ${jsonBytes}`;
     if (message.index === undefined) throw tooLarge(reason);
     converted.refused.push({ index: message.index, reason });
   };

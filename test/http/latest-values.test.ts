@@ -63,6 +63,36 @@ describe('a list of objects', () => {
     expect([latest.p0, latest.p1]).toEqual([undefined, { value: 1, time: NOW + 1 }]);
   });
 
+  test('has the parameters of a device of thousands of names in pages by name', async () => {
+    await service.admin('POST', 'objects', { id: 'macs', name: 'macs', kind: 'macs' });
+    const nameOf = (nth: number): string => `ä${String(nth).padStart(4, '0')}`;
+    const packets = Array.from({ length: 100 }, (_, at) => ({
+      time: NOW + at,
+      // In any order, each twice.
+      ...Object.fromEntries(
+        Array.from({ length: 100 }, (_, nth) => [nameOf((at * 7_919 + nth * 104_729) % 5_000), at]),
+      ),
+    }));
+    await service.admin('POST', 'objects/macs/packets', packets);
+    const newest = new Map<string, object>();
+    for (const { time, ...values } of packets) {
+      for (const [name, value] of Object.entries(values)) newest.set(name, { value, time });
+    }
+    newest.set('online', { value: true, time: NOW + 99 });
+    const found = new Map<string, object>();
+    for (let after = ''; ; ) {
+      const [{ latest, latestNext }] = await list(`where.kind=macs&latestAfter=${encodeURIComponent(after)}`);
+      const names = Object.keys(latest);
+      expect(names.length).toBeLessThanOrEqual(LIMITS.latestParameters);
+      for (const name of names) found.set(name, latest[name]);
+      if (latestNext === undefined) break;
+      expect([names.length, latestNext]).toEqual([LIMITS.latestParameters, names.at(-1)]);
+      after = latestNext;
+    }
+    expect(found.size).toBeGreaterThan(2 * LIMITS.latestParameters);
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(newest));
+  });
+
   test('is returned in pages', async () => {
     const many = Array.from({ length: LIMITS.latestObjects + 1 }, (_, nth) => ({
       name: `n${nth}`,

@@ -273,7 +273,7 @@ describe('the maximum size of a packet', () => {
     const sent = { fft: Array(10_000).fill(1_234_567) };
     const { helper } = (await post(id, sent)).body;
     expect(helper.message).toBe(
-      `the parameters have ${JSON.stringify(sent).length} bytes of JSON; a packet has at most ${LIMITS.packetBytes}`,
+      `a packet has at most ${LIMITS.packetBytes} bytes of JSON; this one has ${JSON.stringify(sent).length}`,
     );
   });
 

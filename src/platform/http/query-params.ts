@@ -36,7 +36,8 @@ export function withStateKind(query: Query, asked: ListQuery): ListQuery {
   if (kind === null || kind === '') return asked;
   if (kind !== 'latest-of-each') throw badRequest('state: expected latest-of-each');
   if (asked.kind === 'summary') throw badRequest('state: cannot be combined with meta');
-  return { ...asked, isOfEach: true, limit: Math.min(asked.limit, LIMITS.latestObjects) };
+  const latestAfter = parseText(query, 'latestAfter') || null;
+  return { ...asked, isOfEach: true, latestAfter, limit: Math.min(asked.limit, LIMITS.latestObjects) };
 }
 
 /** The fields of `only`; null for all fields. */

@@ -65,16 +65,24 @@ export function sendArray(res: Response, items: readonly object[]): void {
 /** The address of a path of Vigil as clients reach it, which may be below a path of another site. */
 export const toAddress = (req: Request, path: string): string => `${req.app.locals.basePath}${path}`;
 
-/** Sends a page. If it is full, `Link` names the next page by key (RFC 8288), which costs the same at any depth. */
+/** Sends a page. If it is full, or cut because of its size, `Link` names the next page (RFC 8288). */
 export function sendPage(req: Request, res: Response, query: Page, page: JsonPage): void {
-  if (page.count === query.limit && page.lastId !== null && query.sort === null) {
+  const next = toNextPage(query, page);
+  if (next !== null) {
     const [path, search] = req.originalUrl.split('?', 2);
-    const next = new URLSearchParams(search);
-    next.delete('offset');
-    next.set('after', page.lastId);
-    res.setHeader('Link', `<${toAddress(req, `${path}?${next}`)}>; rel="next"`);
+    const parameters = new URLSearchParams(search);
+    parameters.delete('offset');
+    for (const [name, value] of Object.entries(next)) parameters.set(name, value);
+    res.setHeader('Link', `<${toAddress(req, `${path}?${parameters}`)}>; rel="next"`);
   }
   // The page was counted as unsent when it was read: `endJson` must not count it again.
   if (page.release !== undefined) onFinished(res, page.release);
   endJson(res, page.body, page.body.length, 200);
+}
+
+/** The parameters of the next page: by key, which costs the same at any depth, or in another order by its place. */
+function toNextPage(query: Page, { count, lastId, isCut = false }: JsonPage): Record<string, string> | null {
+  if (lastId === null || !(isCut || count === query.limit)) return null;
+  if (query.sort === null) return { after: lastId };
+  return isCut ? { offset: String(query.offset + count) } : null;
 }

@@ -141,6 +141,7 @@ describe('Limits', () => {
     'pastStepMs',
     'pastTries',
     'pastFarMs',
+    'latestBatchObjects',
     'latestBatchPackets',
     'pastObjectsAtOnce',
     'pastBatch',

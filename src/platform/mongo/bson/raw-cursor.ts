@@ -1,7 +1,6 @@
 /** Raw reads: converts documents from BSON bytes to JSON bytes without building objects. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { BSON, type Document } from 'mongodb';
-import { tooLarge } from '../../../core/errors.js';
 import { LIMITS } from '../../../core/limits.js';
 import type { Database } from '../driver/client.js';
 import { type HeldBytes, holdBytes } from '../driver/list-queue.js';
@@ -15,6 +14,8 @@ export interface JsonPage {
   readonly body: Buffer;
   readonly count: number;
   readonly lastId: string | null;
+  /** Whether the page ended before its `limit` because of its size. */
+  readonly isCut?: boolean;
   /** To be called when the body is sent and no longer read; absent when that moment is unknown. */
   readonly release?: () => void;
 }
@@ -45,7 +46,7 @@ const FIRST_BYTES = 16 * 1_024;
 const JSON_PER_BSON = 1.75;
 
 /**
- * Reads all documents of the command into one JSON array. `prepareExtra`, called for each batch, adds members to the documents.
+ * Reads the documents of the command into one JSON array, until it has reached the maximum size of an answer. `prepareExtra`, called for each batch, adds members to the documents.
  * The buffer of the page comes from `pool`.
  */
 export async function readPage(
@@ -92,6 +93,7 @@ async function writePage(
   const writer = new JsonWriter(FIRST_BYTES, pool);
   let count = 0;
   let lastId: string | null = null;
+  let isCut = false;
   writer.raw(LAYOUT.begin);
   for await (const batch of rawBatches(database, command)) {
     const extra = prepareExtra && (await prepareExtra(batch.documents.map(idOf)));
@@ -102,11 +104,13 @@ async function writePage(
       let last = -1;
       let sliceEnd = writer.length + SLICE_BYTES;
       for (let start = batch.first(); start !== -1; start = batch.next(start)) {
+        isCut = writer.length > LIMITS.listAnswerBytes;
+        if (isCut) break;
         if (count > 0) writer.raw(LAYOUT.between);
         writeDocument(writer, batch.memory, start, extra);
         last = start;
         if (++count % SLICE !== 0 && writer.length < sliceEnd) continue;
-        await yieldWithin(writer);
+        await nextIteration();
         sliceEnd = writer.length + SLICE_BYTES;
       }
       if (last !== -1) lastId = idOf(documentAt(batch.memory, last));
@@ -114,11 +118,12 @@ async function writePage(
       if (isBig) releaseConversion();
     }
     held.growTo(writer.length);
+    if (isCut) break;
   }
   // The first line of an empty list is already written.
   writer.raw(count === 0 ? LAYOUT.empty.slice(LAYOUT.begin.length) : LAYOUT.end);
   const body = writer.take();
-  return { body, count, lastId };
+  return { body, count, lastId, isCut };
 }
 
 /** Large batches are converted one at a time: in parallel all of them would be in memory, and none would be ready sooner. */
@@ -134,13 +139,6 @@ export function releaseConversion(): void {
   const next = waiting.shift();
   if (next === undefined) isConverting = false;
   else next();
-}
-
-async function yieldWithin(writer: JsonWriter): Promise<void> {
-  if (writer.length > LIMITS.listAnswerBytes) {
-    throw tooLarge('the answer would be too large: request fewer entities with limit, or fewer fields with only');
-  }
-  await nextIteration();
 }
 
 /** Reads the first document of a `find` command; null when there is none. */
