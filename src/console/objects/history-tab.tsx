@@ -7,7 +7,6 @@ import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
-import { list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
 import { toAddress, useLocation } from '../state/location.js';
@@ -16,24 +15,22 @@ import { positionOf } from '../state/places.js';
 import { formatNumber, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
+import { fetchNewestPackets } from './history-packets.js';
 import { Interval, type IntervalMs, intervalOf, toQuery } from './interval.js';
 import type { Moments } from './moments.js';
 import { isWorthChart, numberPathsOf } from './numbers.js';
+import { ParameterChips } from './parameter-chips.js';
 import { fetchSeries } from './series.js';
 
-const MAX_PACKETS = 10_000;
 const MAX_CHARTS = 4;
 
 export function HistoryTab({ object }: { object: FleetObject }) {
   const { query, path, route } = useLocation();
   const interval = intervalOf(query, object.state?.time);
-  const { data, error } = useFetched(async () => {
-    const bounds = { from: new Date(interval.fromMs), to: new Date(interval.toMs) };
-    // One more, to know whether there are more.
-    const wanted = { ...bounds, sortBy: '-time', limit: MAX_PACKETS + 1 };
-    const found = await list<Packet>(`/objects/${object._id}/packets`, wanted);
-    return { packets: found.slice(0, MAX_PACKETS).reverse(), isCut: found.length > MAX_PACKETS };
-  }, [object._id, interval.fromMs, interval.toMs]);
+  const { data, error } = useFetched(
+    () => fetchNewestPackets(object._id, interval),
+    [object._id, interval.fromMs, interval.toMs],
+  );
   // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
   const zoom = (chosen: IntervalMs): void =>
     route(
@@ -69,7 +66,7 @@ export function HistoryTab({ object }: { object: FleetObject }) {
       {packets?.length === 0 && <Charts {...{ object, packets: named, interval, hasPlaces }} onZoom={zoom} />}
       {packets !== null && packets.length > 0 && (
         <>
-          {isCut && <p class="hint">{t('history.cut', { count: formatNumber(MAX_PACKETS) })}</p>}
+          {isCut && <p class="hint">{t('history.cut', { count: formatNumber(packets.length) })}</p>}
           <Charts {...{ object, packets, interval, hasPlaces }} onZoom={zoom} />
           {/* Older packets may have places, too. */}
           {(hasPlaces || isCut) && <Way {...{ object, packets, interval, isCut }} />}
@@ -121,6 +118,10 @@ interface ChartsProps {
 function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
   const model = modelOf(object._id, object.model);
   const names = useMemo(() => numberPathsOf(packets.flatMap(parametersOf)), [packets]);
+  const parameters = useMemo(
+    () => names.map((name) => ({ name, label: toShown(name, 0, model).label })),
+    [names, model],
+  );
   // In the address, too, so that what is shown can be sent to somebody.
   const { query, path, route } = useLocation();
   const shown = shownOf(names, toNames(query.charts));
@@ -144,19 +145,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
       about={names.length === 0 ? t('history.noNumbers') : <span class="drag-hint">{t('history.zoomHint')}</span>}
       action={<Exports {...{ object, interval, hasPlaces }} />}
     >
-      <fieldset class="chips" aria-label={t('live.parameter')}>
-        {names.map((name) => (
-          <button
-            key={name}
-            type="button"
-            class="chip"
-            aria-pressed={shown.includes(name)}
-            onClick={() => toggle(name)}
-          >
-            {toShown(name, 0, model).label}
-          </button>
-        ))}
-      </fieldset>
+      <ParameterChips parameters={parameters} chosen={shown} onToggle={toggle} />
       <Problem error={error.value} />
       {shown.map((name) => (
         <HistoryChart key={name} about={toShown(name, 0, model)} data={chartOf(name)} onZoom={onZoom} />

@@ -19,6 +19,7 @@ import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
 import { addPacket, type LastValues } from './last-values.js';
 import { isWorthChart, numberAt, numberPathsOf } from './numbers.js';
+import { ParameterChips } from './parameter-chips.js';
 import { findPresence } from './presence.js';
 
 const LAST_PACKETS = 600;
@@ -155,19 +156,11 @@ function LiveChart({ packets, values, model }: LiveChartProps) {
     <Section
       title={shown.label}
       action={
-        <fieldset class="chips" aria-label={t('live.parameter')}>
-          {numbers.map(({ name, label }) => (
-            <button
-              key={name}
-              type="button"
-              class="chip"
-              aria-pressed={name === shown.name}
-              onClick={() => route(`${path}?${new URLSearchParams({ chart: name })}`, true)}
-            >
-              {label}
-            </button>
-          ))}
-        </fieldset>
+        <ParameterChips
+          parameters={numbers}
+          chosen={[shown.name]}
+          onToggle={(name) => route(`${path}?${new URLSearchParams({ chart: name })}`, true)}
+        />
       }
     >
       <p class="readout">{readout}</p>

@@ -1,5 +1,7 @@
 /** The texts of single pages in English. */
 export const ENGLISH_PAGES = {
+  'chips.more': '{count} more: search for them.',
+  'chips.search': 'Search parameters',
   'command.delivered': 'Delivered',
   'command.done': 'Done',
   'command.expired': 'Expired',

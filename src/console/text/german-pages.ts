@@ -2,6 +2,8 @@
 import type { PageCatalogue } from './english.js';
 
 export const GERMAN_PAGES: PageCatalogue = {
+  'chips.more': '{count} weitere: danach suchen.',
+  'chips.search': 'Parameter suchen',
   'command.delivered': 'Zugestellt',
   'command.done': 'Erledigt',
   'command.expired': 'Abgelaufen',
