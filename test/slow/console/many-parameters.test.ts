@@ -1,8 +1,9 @@
-/** Objects whose parameters have thousands of names: their pages stay small and usable. */
+/** Objects whose parameters have thousands of names, and objects of large packets: their pages stay small and usable. */
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -50,4 +51,26 @@ test('finds by search a parameter that is not among the first', async () => {
   await page.getByLabel('Search parameters').fill('');
   // What was chosen stays, so that it can be taken back.
   expect(await chip.getAttribute('aria-pressed')).toBe('true');
+});
+
+test('shows the whole history of large packets in charts, and reads only some of them', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'scope', name: 'Scope' });
+  const fromMs = Date.now() - 2_000_000;
+  for (let at = 0; at < 2_000; at += 500) {
+    const packets = Array.from({ length: 500 }, (_, nth) => ({
+      time: fromMs + (at + nth) * 1_000,
+      level: at + nth,
+      wave: 'x'.repeat(9_000),
+    }));
+    expect((await service.admin('POST', 'objects/scope/packets', packets)).status).toBe(200);
+  }
+  let bytes = 0;
+  const page = await browser.openAs('/account/profile');
+  page.on('response', async (response) => {
+    if (response.url().includes('/packets?')) bytes += (await response.body().catch(() => Buffer.alloc(0))).length;
+  });
+  await page.goto(`${service.url}/objects/${body._id}/history`);
+  await page.getByRole('img', { name: /^level: \d – 1,999/ }).waitFor();
+  await until(() => bytes > 0, 'the packets');
+  expect(bytes).toBeLessThan(12_000_000);
 });
