@@ -186,7 +186,8 @@ const send: Command = {
   summary: 'Sends a command to an object',
   help: `  --ttl <time>         how long the command waits for the device: "10 min" (default: a day)
   --wait               waits for the result, and fails if the command fails
-  Values are parsed as JSON if possible; others are text: level=3 mode=eco`,
+  Values are parsed as JSON if possible; others are text: level=3 mode=eco. Digits that
+  a number would change are text as well: pin=0012 code=12E45678`,
   options: { ttl: { type: 'string' }, wait: { type: 'boolean' } },
   needsLogin: true,
   arguments: [2, 1_000],
