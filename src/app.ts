@@ -70,10 +70,10 @@ async function start(config: Config, options: ServiceOptions, lifecycle: Lifecyc
   };
   const now = options.now ?? Date.now;
   const deps = { ...options, config, log, now, secrets, uri, entry, ops, onPassword, onUnavailable };
-  const opened = createContext(deps, lifecycle).then(async ({ app, mqttUrl, vitals }) => {
+  const opened = createContext(deps, lifecycle).then(async ({ app, mqttUrl, healthChecks }) => {
     const url = await entry.open(app);
     // Only now: a balancer sends requests as soon as the service is ready.
-    ops.opened(vitals);
+    ops.opened(healthChecks);
     log.info({ url, mqttUrl }, 'listening');
     return { url, mqttUrl };
   });

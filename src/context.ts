@@ -57,7 +57,7 @@ export interface Context {
   /** The address for devices; null for none. */
   readonly mqttUrl: string | null;
   /** What the ops server reports once the service accepts requests. */
-  readonly vitals: Parameters<OpsServer['opened']>[0];
+  readonly healthChecks: Parameters<OpsServer['opened']>[0];
 }
 
 /** Creates and connects every component. Waits for the database while it is unavailable. */
@@ -87,19 +87,19 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const facts = createClientFacts(config.http.trustProxy);
   const feed = createLiveFeed(deps, { database, caches, identity });
   const commandWaiters = createCommandWaiters();
-  const intake = await createIntake({ ...deps, database, caches, identity, audit, isLive: () => isLive() });
-  const { gateway } = intake;
-  lifecycle.onShutdown(() => intake.refusedPackets.stop());
+  const devices = await createDeviceServices({ ...deps, database, caches, identity, audit, isLive: () => isLive() });
+  const { gateway } = devices;
+  lifecycle.onShutdown(() => devices.refusedPackets.stop());
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome: ops.metrics.webhookEnded });
   const shared = { ...deps, ...jobs, database, caches };
   const opened = { ...shared, commandWaiters, feed, gateway, workers, ending: lifecycle.ending };
-  const app = createApi({ ...opened, ...intake, ...facts, listDatabase, identity, passwords, audit });
+  const app = createApi({ ...opened, ...devices, ...facts, listDatabase, identity, passwords, audit });
   const { listen } = feed;
   const open = { ...facts, listen, identify: identity.identify, corsOrigins: config.http.corsOrigins };
   const sockets = createSocketServer(entry.server, { ...open, log: log.child({ module: 'live' }) });
   const watcher = await startWatching(opened, lifecycle);
   isLive = watcher.isLive;
-  const vitals = {
+  const healthChecks = {
     ping: () => database.db.command({ ping: 1 }),
     isLive,
     sockets: () => feed.stats().listeners,
@@ -118,7 +118,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
     () => entry.close(),
     () => ops.drain(),
   );
-  return { app, mqttUrl, vitals };
+  return { app, mqttUrl, healthChecks };
 }
 
 const clockOf = ({ config, now }: ContextDeps): Clock => ({ now, aheadMs: config.packetAheadMs });
@@ -169,7 +169,7 @@ function createLiveFeed(
 }
 
 /** The intake of packets, which HTTP and MQTT share so that their packets are written together, and the MQTT gateway. */
-interface Intake {
+interface DeviceServices {
   readonly ingest: Ingest;
   readonly refusedPackets: RefusedPackets;
   readonly attempts: Attempts;
@@ -177,7 +177,7 @@ interface Intake {
   readonly gateway: Gateway;
 }
 
-async function createIntake(
+async function createDeviceServices(
   deps: ContextDeps & {
     database: Database;
     caches: Caches;
@@ -185,7 +185,7 @@ async function createIntake(
     audit: Audit;
     isLive: () => boolean;
   },
-): Promise<Intake> {
+): Promise<DeviceServices> {
   const { database, audit, now, config, ops } = deps;
   const stampClock = createStampClock(now, () => performance.now());
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
@@ -222,7 +222,7 @@ async function createIntake(
   return { ingest, refusedPackets, attempts, hashDevicePassword: devicePasswords.hash, gateway };
 }
 
-interface ApiDeps extends Opened, Intake {
+interface ApiDeps extends Opened, DeviceServices {
   readonly listDatabase: Database;
   readonly identity: Identity;
   readonly passwords: Passwords;

@@ -43,8 +43,8 @@ export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): P
   const onGap = (): void => {
     caches.invalidateAll();
     commandWaiters.wakeAll();
-    gateway.applyAny();
-    workers.applyAny();
+    gateway.reset();
+    workers.reset();
   };
   const onStart = (position: string): void => {
     feed.begin(position);

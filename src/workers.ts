@@ -38,7 +38,7 @@ export interface Workers {
   begin(position: string): void;
   apply(change: Change): void | Promise<void>;
   /** Changes were missed. */
-  applyAny(): void;
+  reset(): void;
   start(): Promise<void>;
   stats(): WorkerStats;
   stop(): Promise<void>;
@@ -87,7 +87,7 @@ export function createWorkers(parts: WorkerParts): Workers {
       const applied = webhooks.apply(change);
       return applied === undefined ? engine.apply(change) : applied.then(() => engine.apply(change));
     },
-    applyAny() {
+    reset() {
       reloaded = webhooks.reload();
     },
     async start() {

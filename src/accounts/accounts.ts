@@ -163,9 +163,9 @@ export function createUseNotes(database: Database, now: () => number): (tokenId:
   const lastNotes = new LRUCache<string, number>(cacheSize(LIMITS.cachedTokens));
   return (tokenId) => {
     const nowMs = now();
-    if (nowMs - (lastNotes.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LIMITS.tokenUseNotedMs) return;
+    if (nowMs - (lastNotes.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LIMITS.tokenLastUsedDelayMs) return;
     lastNotes.set(tokenId, nowMs);
-    const stale = { _id: new ObjectId(tokenId), lastUsed: { $not: { $gt: nowMs - LIMITS.tokenUseNotedMs } } };
+    const stale = { _id: new ObjectId(tokenId), lastUsed: { $not: { $gt: nowMs - LIMITS.tokenLastUsedDelayMs } } };
     // A failed update is repeated at the next use.
     database.db
       .collection('tokens')

@@ -12,7 +12,7 @@ import { countContents, moveGroup, settleBranches } from './group-moves.js';
 
 export function groupHooks(deps: HookDeps): StoreHooks {
   const { database } = deps;
-  const settler = createSettler(deps);
+  const settler = createBranchSettler(deps);
   return {
     async create(caller, { fields }) {
       const parent = fields.parent == null ? caller.groupId : parseReference('parent', fields.parent);
@@ -47,15 +47,15 @@ export function groupHooks(deps: HookDeps): StoreHooks {
   };
 }
 
-interface Settler {
+interface BranchSettler {
   schedule(groupId: string): void;
 }
 
 /**
- * Updates the branches below a moved group again, `moveSettleMs` after its last move: requests that had read the old branch have
+ * Updates the branches below a moved group again, `groupMoveSettleMs` after its last move: requests that had read the old branch have
  * finished their writes by then. One timer serves all groups.
  */
-function createSettler({ database, inBackground }: HookDeps): Settler {
+function createBranchSettler({ database, inBackground }: HookDeps): BranchSettler {
   let dueMsByGroup = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
   const settleDue = async (): Promise<void> => {
@@ -76,7 +76,7 @@ function createSettler({ database, inBackground }: HookDeps): Settler {
   };
   return {
     schedule(groupId) {
-      dueMsByGroup.set(groupId, performance.now() + LIMITS.moveSettleMs);
+      dueMsByGroup.set(groupId, performance.now() + LIMITS.groupMoveSettleMs);
       startTimer();
     },
   };

@@ -21,7 +21,7 @@ export interface FirstUser {
 }
 
 const DUPLICATE = 11_000;
-const MARK = { _id: 'first start' } as const;
+const FIRST_START = { _id: 'first start' } as const;
 
 /**
  * Seeds the installation once; returns whether this call created the first administrator. Every step is idempotent and may run on
@@ -29,7 +29,7 @@ const MARK = { _id: 'first start' } as const;
  */
 export async function prepareInstallation(database: Database, user: FirstUser, nowMs: number): Promise<boolean> {
   const installation = database.db.collection<{ _id: string; time: number }>('installation');
-  if ((await mapDriverErrors(() => installation.findOne(MARK))) !== null) return false;
+  if ((await mapDriverErrors(() => installation.findOne(FIRST_START))) !== null) return false;
   const common = { owner: FIRST_USER_ID, group: ROOT_GROUP_ID, branch: [ROOT_GROUP_ID], access: [], time: nowMs };
   await insertMissing(database, 'groups', { _id: ROOT_GROUP_ID, name: 'root', parent: null, ...common });
   for (const model of BUILT_IN_MODELS) await insertMissing(database, 'models', { ...model, ...common, _builtin: true });
@@ -43,7 +43,7 @@ export async function prepareInstallation(database: Database, user: FirstUser, n
     ...common,
     _password: await user.passwordHash(),
   });
-  await mapDriverErrors(() => installation.updateOne(MARK, { $set: { time: nowMs } }, { upsert: true }));
+  await mapDriverErrors(() => installation.updateOne(FIRST_START, { $set: { time: nowMs } }, { upsert: true }));
   return isCreated;
 }
 

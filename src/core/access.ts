@@ -131,7 +131,7 @@ export function mayCall(
 }
 
 /** Permitted to every role: the caller's own account. A token still needs a scope for it. */
-const EVERYONES = '* /account/*';
+const OWN_ACCOUNT = '* /account/*';
 
 /** Like `mayCall`; null in the path means any segment. */
 function permits(
@@ -151,12 +151,12 @@ export function findPermitting(
 ): string | null {
   const wanted = method === 'HEAD' ? 'GET' : method;
   const found = credentials.find((credential) => matches(credential, wanted, segments));
-  return found ?? (segments[0] === 'account' ? EVERYONES : null);
+  return found ?? (segments[0] === 'account' ? OWN_ACCOUNT : null);
 }
 
 /** A `:object` that `forObject` did not replace belongs to a user without an object: it matches no segment. */
-const NOBODYS = Symbol(':object');
-type Part = string | null | typeof NOBODYS;
+const NO_OBJECT = Symbol(':object');
+type Part = string | null | typeof NO_OBJECT;
 
 interface Pattern {
   readonly method: string;
@@ -179,7 +179,7 @@ function parsePattern(credential: string): Pattern | null {
 }
 
 function parsePart(part: string): Part {
-  if (part === ':object') return NOBODYS;
+  if (part === ':object') return NO_OBJECT;
   if (part === '*' || part.startsWith(':')) return null;
   try {
     return decodeURIComponent(part).normalize('NFC');
@@ -204,7 +204,7 @@ export function mayGrant(caller: Pick<Caller, 'credentials' | 'scopes'>, granted
   const coveredBy = (held: readonly string[], wanted: string) => held.some((credential) => covers(credential, wanted));
   return granted.every(
     (wanted) =>
-      coveredBy([EVERYONES, ...caller.credentials], wanted) &&
+      coveredBy([OWN_ACCOUNT, ...caller.credentials], wanted) &&
       (caller.scopes === null || coveredBy(caller.scopes, wanted)),
   );
 }

@@ -9,7 +9,7 @@ export const HISTORY_LIMITS = {
   // How long a stream waits for an unavailable database after its last batch.
   streamPatienceMs: 5 * SECOND_MS,
   // Concurrent series; others wait.
-  historiesRead: 16,
+  concurrentSeries: 16,
   historiesReadPerCaller: 2,
   // Bounds of one series request, and how long it may occupy the database and the process.
   seriesPoints: 1_000,

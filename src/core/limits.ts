@@ -64,7 +64,7 @@ export const LIMITS = {
 
   // Login.
   tokenCharacters: 4 * KIB,
-  tokenUseNotedMs: MINUTE_MS,
+  tokenLastUsedDelayMs: MINUTE_MS,
   auditPending: 1_000,
   auditDelayMs: 500,
   auditPathCharacters: 256,
@@ -81,11 +81,11 @@ export const LIMITS = {
   cachedAccounts: 10_000,
   cachedTokens: 10_000,
   cachedModels: 1_000,
-  cachedReaders: 100_000,
+  cachedAudiences: 100_000,
   cachedArrivals: 200_000,
   memoryStepBytes: 512 * KIB,
-  memoryKeptBytes: 8 * MIB,
-  memoriesKept: 8,
+  spareBufferBytes: 8 * MIB,
+  spareBuffers: 8,
 
   // Reads by key, inserts or changes of one turn of the event loop that share one command.
   itemsPerTurn: 100,
@@ -124,7 +124,7 @@ export const LIMITS = {
   socketsPerProcess: 10_000,
   socketsUnproven: 2_000,
   socketsUnprovenPerAddress: 200,
-  socketProofMs: 10 * SECOND_MS,
+  socketAuthMs: 10 * SECOND_MS,
   subscribedObjects: 1_000,
   subscribedGroups: 20,
   // A page of events, and how long a request waits for one.
@@ -144,7 +144,7 @@ export const LIMITS = {
   recentBytes: 8 * MIB,
   recentPage: 200,
   // Without subscribers for this long, the buffer is emptied.
-  recentUnheardMs: MINUTE_MS,
+  replayBufferIdleMs: MINUTE_MS,
   timerMs: DAY_MS,
 
   // Devices over MQTT.
@@ -162,7 +162,7 @@ export const LIMITS = {
   mqttThrottleMs: 20,
   mqttStoringPerDevice: 100,
   mqttSubscriptions: 20,
-  mqttFaultToldMs: MINUTE_MS,
+  mqttErrorReportPauseMs: MINUTE_MS,
   mqttResendMs: DAY_MS,
   mqttLastMessageBytes: 8 * KIB,
   mqttDevicesRemembered: 100_000,
@@ -178,7 +178,7 @@ export const LIMITS = {
   presenceSilentMs: 3_500,
   presenceGraceMs: 2 * SECOND_MS,
   presenceBatch: 250,
-  presenceAgainMs: 5 * SECOND_MS,
+  presenceRecheckMs: 5 * SECOND_MS,
   offlineAfterMinMs: 1 * SECOND_MS,
   offlineAfterMaxMs: 366 * DAY_MS,
 
@@ -215,11 +215,11 @@ export const LIMITS = {
   historyPage: 1_000,
   historyWaitMs: 20,
   historiesAtOnce: 2,
-  historyAheadMs: 5 * SECOND_MS,
-  historyPatienceMs: 500,
+  backfillAheadMs: 5 * SECOND_MS,
+  backfillWaitMs: 500,
   watcherSilenceMs: 2 * SECOND_MS,
   watcherPauseMaxMs: 2 * SECOND_MS,
-  moveSettleMs: 30 * SECOND_MS,
+  groupMoveSettleMs: 30 * SECOND_MS,
   moveRecheckMs: HOUR_MS,
   leaseMs: 30 * SECOND_MS,
   // Retention: searching for old packets takes at most a hundredth of the time.
@@ -238,14 +238,14 @@ export const LIMITS = {
   stopDelayMaxMs: MINUTE_MS,
   stopMs: 10 * SECOND_MS,
   stopPollMs: 50,
-  stopLetInMs: 200,
+  acceptQueueDrainMs: 200,
   stopUnusedMs: SECOND_MS,
   stopQuietTurns: 10,
   // 2,000 sockets are disconnected within 2 s.
-  letGoAtOnce: 50,
-  letGoPieces: 40,
-  letGoPauseMs: 50,
-  awayPauseMaxMs: 2 * SECOND_MS,
+  disconnectGroupMin: 50,
+  disconnectGroups: 40,
+  disconnectPauseMs: 50,
+  databaseRetryPauseMaxMs: 2 * SECOND_MS,
 
   // Overload: measured per window, and assumed after this number of windows in a row. Rate limits: the points that a request costs.
   overloadDelayMaxMs: MINUTE_MS,

@@ -55,7 +55,7 @@ export const PROCESSING_LIMITS = {
   webhookQueueRows: 100_000,
   webhookQueueBytes: 256 * MIB,
   webhookQueueCheckMs: 5 * SECOND_MS,
-  webhookQueueToldMs: HOUR_MS,
+  webhookQueueReportPauseMs: HOUR_MS,
   webhookDeadRows: 100_000,
   webhookSweepMs: MINUTE_MS,
   webhookCountedRows: 1_000_000,

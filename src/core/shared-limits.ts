@@ -27,12 +27,12 @@ export const SHARED_LIMITS = {
   compressionsAtOnce: 2,
 
   // Bytes of answers that are not sent yet; small answers are not counted. A list waits while its caller has `answerBytesWait`
-  // unsent. Beyond the total, each caller may have `answerLittleBytes` of a reserve, so that others cannot block a first page.
+  // unsent. Beyond the total, each caller may have `answerReserveBytesPerCaller` of a reserve, so that others cannot block a first page.
   smallAnswerBytes: 64 * KIB,
   answerBytes: 160 * MIB,
   answerBytesPerCaller: 80 * MIB,
   answerBytesWait: 40 * MIB,
-  answerLittleBytes: 2 * MIB,
+  answerReserveBytesPerCaller: 2 * MIB,
   answerReserveBytes: 32 * MIB,
   // An answer that sends less than `answerProgressBytes` in this time is aborted.
   answerStallMs: 30 * SECOND_MS,
@@ -48,7 +48,7 @@ export const SHARED_LIMITS = {
   subscriptionsWaitingPerCaller: 200,
   subscriptionsPerSocket: 10,
   // After a subscription, its user's next one waits for this multiple of its duration.
-  subscriptionRests: 1,
+  subscriptionPauseFactor: 1,
   // Checks of entities against schemas of added stores; after a check, the tenant's next one waits for a multiple of its time.
   // One check runs at a time; so many writes may hold a place for one.
   checksAtOnce: 1_000,
@@ -75,7 +75,7 @@ export const SHARED_LIMITS = {
   pastClockMs: SECOND_MS,
   pastStepMs: 10 * SECOND_MS,
   pastTries: 20,
-  pastFarMs: 8.64e15,
+  timeMaxMs: 8.64e15,
 
   // Bodies of unanswered requests. From `checkedBodyBytes` on, their bytes are counted and their values are checked
   // while they arrive. Bodies above `bigBodyBytes` are parsed one after the other, lists in pieces.
@@ -86,7 +86,7 @@ export const SHARED_LIMITS = {
   bodyItemValues: 100_000,
   bodyBytes: 64 * MIB,
   bodyBytesPerCaller: 32 * MIB,
-  bodyLittleBytes: 2 * MIB,
+  bodyReserveBytesPerCaller: 2 * MIB,
   bodyReserveBytes: 16 * MIB,
   bigBodiesAtOnce: 2,
   hugeBodyBytes: 2 * MIB,

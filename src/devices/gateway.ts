@@ -43,7 +43,7 @@ export interface Gateway {
   start(): Promise<string | null>;
   apply(change: Change): void;
   /** For a gap in the change stream. */
-  applyAny(): void;
+  reset(): void;
   stop(): Promise<void>;
 }
 
@@ -79,11 +79,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const affected = [...(mqtt?.connections.values() ?? [])].filter((one) => mayAffectConnections(one, change));
       checkAll(inner, affected, (one) => recheck(inner, one));
     },
-    applyAny() {
+    reset() {
       deps.arrivals.invalidateAll();
-      deps.wrongClocks.applyAny();
-      offlineTimeouts.applyAny();
-      broker?.applyAny();
+      deps.wrongClocks.reset();
+      offlineTimeouts.reset();
+      broker?.reset();
       checkAll(inner, [...(mqtt?.connections.values() ?? [])], (one) => recheckAll(inner, one));
     },
     async stop() {

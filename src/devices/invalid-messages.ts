@@ -32,7 +32,7 @@ export function createInvalidMessageReporter(deps: ReportDeps): ReportInvalidMes
     onRefused();
     keep(deps, record, topic, error);
     const last = reports.get(record.objectId);
-    if (last !== undefined && now() - last.atMs < LIMITS.mqttFaultToldMs) {
+    if (last !== undefined && now() - last.atMs < LIMITS.mqttErrorReportPauseMs) {
       last.since++;
       return;
     }

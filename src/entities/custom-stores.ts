@@ -41,11 +41,11 @@ interface AddedStore extends AccessFields {
 }
 
 /** All added stores with one name. */
-type Namesakes = readonly AddedStore[];
+type SameNameStores = readonly AddedStore[];
 
 export function createStoreFinder(database: Database, isLive: () => boolean, checkTurns: FairQueue): StoreFinder {
   const compile = createCompiler(checkTurns);
-  const known = createReadThroughCache<Namesakes>(LIMITS.customStores, isLive, (name) =>
+  const known = createReadThroughCache<SameNameStores>(LIMITS.customStores, isLive, (name) =>
     loadStores(database, name, compile),
   );
   return {
@@ -68,7 +68,7 @@ export function createStoreFinder(database: Database, isLive: () => boolean, che
  * Chooses the store of this name for the scope: the store of its own group; else of the nearest group above; else a shared one;
  * else the oldest visible one.
  */
-async function choose(database: Database, added: Namesakes, scope: Scope): Promise<Store | null> {
+async function choose(database: Database, added: SameNameStores, scope: Scope): Promise<Store | null> {
   const own = added.find(({ group }) => group === scope.groupId);
   if (own !== undefined) return own.store;
   const found = await findStored(database, builtInStore('groups'), '_id', scope.groupId);
@@ -103,7 +103,7 @@ function createCompiler(checkTurns: FairQueue): Compile {
 /** The unique internal name of an added store, part of the name of its collection. */
 export const innerName = (name: string, id: string): string => `${name}.${id}`;
 
-async function loadStores(database: Database, name: string, compile: Compile): Promise<Namesakes | null> {
+async function loadStores(database: Database, name: string, compile: Compile): Promise<SameNameStores | null> {
   const stores = database.db.collection('stores');
   const found = await mapDriverErrors(() => stores.find({ name }).sort({ _id: 1 }).toArray());
   // Unknown names are not cached: their number is unbounded.

@@ -47,9 +47,9 @@ export function mergeParts(parts: readonly PastPart[], limit = Number.POSITIVE_I
 export function upToEnd(query: PastQuery, { events, readTo }: PastPart): PastQuery {
   const last = events.length > query.limit ? events.at(-1) : undefined;
   const toMs = Math.min(
-    query.toMs ?? LIMITS.pastFarMs,
-    last?.timeMs ?? LIMITS.pastFarMs,
-    readTo?.timeMs ?? LIMITS.pastFarMs,
+    query.toMs ?? LIMITS.timeMaxMs,
+    last?.timeMs ?? LIMITS.timeMaxMs,
+    readTo?.timeMs ?? LIMITS.timeMaxMs,
   );
   return { ...query, toMs };
 }
@@ -62,8 +62,8 @@ export const wants = ({ names }: PastQuery, ...some: PastEventName[]): boolean =
 
 /** The interval that is left to read, as a condition of a filter. */
 export function timesWithin({ fromMs, toMs, after }: PastQuery): { $gte: number; $lte: number } {
-  const earliestMs = Math.max(fromMs ?? -LIMITS.pastFarMs, after?.timeMs ?? -LIMITS.pastFarMs);
-  return { $gte: earliestMs, $lte: toMs ?? LIMITS.pastFarMs };
+  const earliestMs = Math.max(fromMs ?? -LIMITS.timeMaxMs, after?.timeMs ?? -LIMITS.timeMaxMs);
+  return { $gte: earliestMs, $lte: toMs ?? LIMITS.timeMaxMs };
 }
 
 export function toPastEvent(name: PastEventName, data: JsonObject, place: PastPlace, position?: string): PastEvent {

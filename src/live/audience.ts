@@ -22,7 +22,7 @@ export interface AudienceCache {
 const PROJECTION = { owner: 1, branch: 1, access: 1 };
 
 export function createAudienceCache(database: Database): AudienceCache {
-  const known = new LRUCache<string, readonly string[]>(cacheSize(LIMITS.cachedReaders));
+  const known = new LRUCache<string, readonly string[]>(cacheSize(LIMITS.cachedAudiences));
   /** Objects of the current batch that do not exist. */
   let absent = new Set<string>();
   let applied = 0;

@@ -10,7 +10,7 @@ import { LIMITS } from '../core/limits.js';
 import { isAfter, isPosition, secondsBetween } from '../core/position.js';
 import { createBackfillQueue } from './backfill-queue.js';
 import { type LiveEvent, objectsOf, toPastEvents } from './events.js';
-import { createAudienceTest, type Presence } from './rooms.js';
+import { createAudienceTest, type Membership } from './rooms.js';
 import { startTurnClock, type TurnClock } from './turn-clock.js';
 
 /** A client that reconnected. */
@@ -20,7 +20,7 @@ export interface ResumingClient {
   readonly since: string;
   isGone(): boolean;
   /** Its rooms, by its current permissions and filter. */
-  presence(): Presence;
+  presence(): Membership;
   send(event: LiveEvent): void;
   /** The client has received every event up to this position. */
   passed(position: string): void;
@@ -122,7 +122,7 @@ function createAheadQueue({ lastPosition, resume }: BackfillDeps): Resume {
     }
   };
   return (client) => {
-    untilMs.set(client, performance.now() + LIMITS.historyAheadMs);
+    untilMs.set(client, performance.now() + LIMITS.backfillAheadMs);
     if (untilMs.size === 1) void check();
   };
 }
@@ -169,7 +169,7 @@ async function follow(deps: BackfillDeps, { clients, history, clock }: Reading):
       if (clients.size === 0) return;
       await sendChange(deps, clients, change);
       // Live subscribers must not wait for resuming ones.
-      await clock.breathe();
+      await clock.yieldIfLong();
     }
     for (const client of clients) if (isAfter(upTo, client.since)) client.passed(upTo);
     // Before any wait: the feed publishes all the time.
@@ -197,7 +197,7 @@ async function leaveSlow({ resume }: BackfillDeps, clients: Set<ResumingClient>)
     else if (!stays) clients.delete(client);
   });
   const inTime = new AbortController();
-  const patience = wait(LIMITS.historyPatienceMs, undefined, { signal: inTime.signal }).catch(() => undefined);
+  const patience = wait(LIMITS.backfillWaitMs, undefined, { signal: inTime.signal }).catch(() => undefined);
   await Promise.race([Promise.all(taking), patience]);
   inTime.abort();
   for (const client of slow) clients.delete(client);
@@ -215,10 +215,10 @@ async function sendChange(options: BackfillOptions, clients: Set<ResumingClient>
   // Replay uses current permissions, also for events of a time with other permissions.
   const audience = await options.findAudience(change.objectId);
   for (const event of toPastEvents(change, audience)) {
-    const isMeant = createAudienceTest(event);
+    const isInAudience = createAudienceTest(event);
     for (const client of clients) {
       const isNew = !client.isGone() && isAfter(change.position, client.since);
-      if (isNew && isMeant(client.presence())) client.send(event);
+      if (isNew && isInAudience(client.presence())) client.send(event);
     }
   }
 }

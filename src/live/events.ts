@@ -20,7 +20,7 @@ export interface LiveEvent {
   /** The addresses that receive the event. */
   readonly audience: readonly string[];
   /** The addresses that may see the data of the event. */
-  readonly sight: readonly string[];
+  readonly viewers: readonly string[];
   /** Restricts the clients at these addresses; null for all. */
   readonly limits: Limits | null;
   /** Opaque. A client that reconnects with it receives the later events. */
@@ -115,12 +115,12 @@ function toAppearances(change: Change, { before, after, still }: Sight): LiveEve
   if (gained.length > 0 && still?.length !== 0) {
     const limits = before.length + within.length === 0 ? null : { except: before, within };
     const toJson = () => toBytes(createdPayload(change));
-    events.push(new ChangeEvent('object-created', { change, audience: gained, sight: after, limits }, toJson));
+    events.push(new ChangeEvent('object-created', { change, audience: gained, viewers: after, limits }, toJson));
   }
   if (lost.length > 0) {
     const limits = after.length === 0 ? null : { except: after, within: [] };
     const toJson = () => toBytes(removedPayload(change));
-    events.push(new ChangeEvent('object-removed', { change, audience: lost, sight: before, limits }, toJson));
+    events.push(new ChangeEvent('object-removed', { change, audience: lost, viewers: before, limits }, toJson));
   }
   return events;
 }
@@ -149,7 +149,7 @@ interface Source {
   /** Null for the audience of the change. */
   readonly audience: readonly string[] | null;
   /** Defaults to the audience. */
-  readonly sight?: readonly string[];
+  readonly viewers?: readonly string[];
   readonly limits?: Limits | null;
 }
 
@@ -177,8 +177,8 @@ class ChangeEvent implements LiveEvent {
     return audience ?? (change.accessFields === null ? [] : audienceOf(change.accessFields));
   }
 
-  get sight(): readonly string[] {
-    return this.#source.sight ?? this.audience;
+  get viewers(): readonly string[] {
+    return this.#source.viewers ?? this.audience;
   }
 
   get position(): string {

@@ -7,13 +7,13 @@ import type { Encoding, EventBatch } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { encode } from './encoding.js';
 import type { LiveEvent } from './events.js';
-import { createAudienceTest, type Presence, roomsFor } from './rooms.js';
+import { createAudienceTest, type Membership, roomsFor } from './rooms.js';
 
 /** A receiver of events. Created by `createMember`; only the fan-out changes its fields. */
 export interface Member {
   readonly write: (batch: EventBatch) => void;
   rooms: ReadonlySet<string>;
-  gate: ReadonlySet<string> | null;
+  permitted: ReadonlySet<string> | null;
   /** Events since the last round of writing began; null for none. */
   pending: EncodedBatch | null;
   /** Events to write in the current round. */
@@ -26,7 +26,7 @@ type Start = Pick<EncodedBatch, 'next' | 'nextEvent'>;
 
 export interface FanOut {
   /** Replaces the rooms of a member. */
-  setRooms(member: Member, next: Presence): void;
+  setRooms(member: Member, next: Membership): void;
   /** Publishes to all members of the event's rooms, once to each. */
   publish(event: LiveEvent): void;
   publishTo(member: Member, event: LiveEvent): void;
@@ -36,7 +36,7 @@ export interface FanOut {
 }
 
 export function createMember(write: (batch: EventBatch) => void): Member {
-  return { write, rooms: new Set(), gate: null, pending: null, outgoing: null, last: null };
+  return { write, rooms: new Set(), permitted: null, pending: null, outgoing: null, last: null };
 }
 
 export function createFanOut(): FanOut {
@@ -53,8 +53,8 @@ export function createFanOut(): FanOut {
     if (isFirst) gatherer.add(member);
   };
   return {
-    setRooms(member, { rooms: next, gate }) {
-      member.gate = gate;
+    setRooms(member, { rooms: next, permitted }) {
+      member.permitted = permitted;
       for (const room of member.rooms) if (!next.has(room)) leave(rooms, room, member);
       for (const room of next) {
         const members = rooms.get(room);
@@ -65,11 +65,11 @@ export function createFanOut(): FanOut {
     },
     publish(event) {
       if (rooms.size === 0) return;
-      let isMeant: ((member: Member) => boolean) | null = event.limits === null ? null : createAudienceTest(event);
+      let isInAudience: ((member: Member) => boolean) | null = event.limits === null ? null : createAudienceTest(event);
       for (const room of roomsFor(event)) {
         for (const member of rooms.get(room) ?? []) {
-          if (member.gate !== null) isMeant ??= createAudienceTest(event);
-          if (isMeant === null || isMeant(member)) publishTo(member, event);
+          if (member.permitted !== null) isInAudience ??= createAudienceTest(event);
+          if (isInAudience === null || isInAudience(member)) publishTo(member, event);
         }
       }
     },

@@ -93,7 +93,7 @@ function createListenerCheck(count: () => number): () => boolean {
   return () => {
     const nowMs = performance.now();
     if (count() > 0) lastMs = nowMs;
-    return nowMs - lastMs <= LIMITS.recentUnheardMs;
+    return nowMs - lastMs <= LIMITS.replayBufferIdleMs;
   };
 }
 

@@ -27,18 +27,19 @@ export function roomsFor({ name, objectId, audience }: Pick<LiveEvent, 'name' | 
 }
 
 /** The rooms of a client. */
-export interface Presence {
+export interface Membership {
   readonly rooms: ReadonlySet<string>;
   /** The addresses of its permissions, if its rooms are at other addresses; otherwise null. */
-  readonly gate: ReadonlySet<string> | null;
+  readonly permitted: ReadonlySet<string> | null;
 }
 
 /** Returns a test whether a client receives the event. */
-export function createAudienceTest(event: LiveEvent): (client: Presence) => boolean {
+export function createAudienceTest(event: LiveEvent): (client: Membership) => boolean {
   const { name, objectId, limits } = event;
   const roomsAt = (audience: readonly string[]): string[] => roomsFor({ name, objectId, audience });
-  const isIn = (client: Presence, rooms: readonly string[]): boolean => rooms.some((one) => client.rooms.has(one));
-  const maySee = ({ gate }: Presence): boolean => gate === null || event.sight.some((address) => gate.has(address));
+  const isIn = (client: Membership, rooms: readonly string[]): boolean => rooms.some((one) => client.rooms.has(one));
+  const maySee = ({ permitted }: Membership): boolean =>
+    permitted === null || event.viewers.some((address) => permitted.has(address));
   const rooms = roomsFor(event);
   if (limits === null) return (client) => isIn(client, rooms) && maySee(client);
   // A client has the same objects and events at each of its addresses, so comparing rooms compares addresses.

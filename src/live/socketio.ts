@@ -65,9 +65,9 @@ export function createSocketServer(httpServer: HttpServer, options: SocketOption
     async disconnectAll() {
       const all = [...io.of('/').sockets.values()];
       // In groups, so that the clients do not all reconnect to the other instances at the same time.
-      const groupSize = Math.max(LIMITS.letGoAtOnce, Math.ceil(all.length / LIMITS.letGoPieces));
+      const groupSize = Math.max(LIMITS.disconnectGroupMin, Math.ceil(all.length / LIMITS.disconnectGroups));
       for (let start = 0; start < all.length; start += groupSize) {
-        if (start > 0) await wait(LIMITS.letGoPauseMs * (0.5 + Math.random()));
+        if (start > 0) await wait(LIMITS.disconnectPauseMs * (0.5 + Math.random()));
         // Closes the connection without a disconnect packet, after which clients do not reconnect.
         for (const socket of all.slice(start, start + groupSize)) socket.conn.close();
       }
@@ -114,7 +114,7 @@ function createServer(
     pingInterval: LIMITS.pingIntervalMs,
     pingTimeout: LIMITS.pingTimeoutMs,
     // The time for newer clients to send a token after the handshake. Refused clients are closed after it as well.
-    connectTimeout: LIMITS.socketProofMs,
+    connectTimeout: LIMITS.socketAuthMs,
     maxHttpBufferSize: LIMITS.inboundFrameBytes,
     perMessageDeflate: false,
     httpCompression: false,

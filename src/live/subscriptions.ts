@@ -33,7 +33,7 @@ export interface Subscriber {
   /** The rooms of its permissions and its filter. */
   rooms: ReadonlySet<string>;
   /** The addresses of its permissions, if its rooms are at other addresses; otherwise null. */
-  gate: ReadonlySet<string> | null;
+  permitted: ReadonlySet<string> | null;
   /** Whether it is in its rooms; false until it has received the missed events. */
   live: boolean;
   /** The position up to which missed events were sent. */
@@ -63,7 +63,7 @@ export interface Subscriptions {
   apply(change: Change): Promise<void>;
   endAll(): void;
   count(): number;
-  countOf(isMeant: (listener: Subscriber) => boolean): number;
+  countOf(isCounted: (listener: Subscriber) => boolean): number;
 }
 
 /** The stores that determine authentication. */
@@ -94,7 +94,7 @@ export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut
       for (const listener of [...all]) end(state, listener, true);
     },
     count: () => all.size,
-    countOf: (isMeant) => [...all].filter(isMeant).length,
+    countOf: (isCounted) => [...all].filter(isCounted).length,
   };
 }
 
@@ -205,7 +205,7 @@ function remove({ fanOut, all, users, networks }: State, listener: Subscriber): 
   if (listener.gone) return;
   listener.gone = true;
   clearTimeout(listener.expiry);
-  fanOut.setRooms(listener.member, { rooms: new Set(), gate: null });
+  fanOut.setRooms(listener.member, { rooms: new Set(), permitted: null });
   all.delete(listener);
   users.subtract(listener.caller.userId);
   networks.subtract(listener.network);
@@ -219,7 +219,7 @@ function createSubscriber(request: ListenRequest, caller: Caller): Subscriber {
     caller,
     filter,
     rooms: new Set(),
-    gate: null,
+    permitted: null,
     upTo: null,
     live: false,
     expiry: undefined,
@@ -252,7 +252,7 @@ async function applyFilter(state: State, listener: Subscriber, filter: EventFilt
   );
   const addresses = addressesOf(scope);
   listener.rooms = new Set(roomsOf(addresses, restricted));
-  listener.gate = groups && new Set(addresses);
+  listener.permitted = groups && new Set(addresses);
   listener.filter = filter;
   if (listener.live) join(state, listener);
   return restricted;

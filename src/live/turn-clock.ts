@@ -4,7 +4,7 @@ import { LIMITS } from '../core/limits.js';
 
 export interface TurnClock {
   /** Yields if the current turn was long. */
-  breathe(): Promise<void> | undefined;
+  yieldIfLong(): Promise<void> | undefined;
   /** Call this after a wait: the wait does not count as work. */
   resume(): void;
   /** Call this before a wait. */
@@ -34,7 +34,7 @@ export function startTurnClock(): TurnClock {
   return {
     pause,
     resume,
-    breathe: () => (sinceMs !== null && performance.now() - sinceMs > LIMITS.turnMs ? yieldNow() : undefined),
+    yieldIfLong: () => (sinceMs !== null && performance.now() - sinceMs > LIMITS.turnMs ? yieldNow() : undefined),
     busyMs: () => busyMs + (sinceMs === null ? 0 : performance.now() - sinceMs),
     elapsedMs: () => performance.now() - startMs,
   };

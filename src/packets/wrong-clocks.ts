@@ -23,7 +23,7 @@ export interface WrongClocks {
   noting(ingest: Ingest): Ingest;
   apply(change: Change): void;
   /** For a gap in the change stream. */
-  applyAny(): void;
+  reset(): void;
   start(): void;
   stop(): Promise<void>;
 }
@@ -67,7 +67,7 @@ export function createWrongClocks({ database, log }: WrongClockDeps): WrongClock
       if (!isObject(change.after?.wrongClock)) state.wrong.delete(change.id);
       else if (!state.wrong.has(change.id)) state.wrong.set(change.id, performance.now());
     },
-    applyAny() {
+    reset() {
       state.isStale = true;
     },
     start() {

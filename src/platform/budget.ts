@@ -5,8 +5,8 @@ import { LIMITS } from '../core/limits.js';
 export interface BudgetLimits {
   readonly perCaller: number;
   readonly inAll: number;
-  /** A reserve beyond `inAll` for callers that hold at most `little` bytes each. */
-  readonly little: number;
+  /** A reserve beyond `inAll` for callers that hold at most `reservePerCaller` bytes each. */
+  readonly reservePerCaller: number;
   readonly reserve: number;
 }
 
@@ -15,7 +15,7 @@ export interface Budget {
   take(caller: string, bytes: number): ApiError | null;
   /** Counts bytes that can no longer be refused. */
   add(caller: string, bytes: number): void;
-  giveBack(caller: string, bytes: number): void;
+  release(caller: string, bytes: number): void;
   /** The bytes that the caller holds. */
   of(caller: string): number;
 }
@@ -46,12 +46,12 @@ export function createBudget(name: string, limits: BudgetLimits, onRelease: () =
     take(caller, bytes) {
       const own = accountOf(caller).bytes + bytes;
       if (own > limits.perCaller) return tooManyRequests(1, `too many bytes of your ${name} at once`);
-      const max = own <= limits.little ? limits.inAll + limits.reserve : limits.inAll;
+      const max = own <= limits.reservePerCaller ? limits.inAll + limits.reserve : limits.inAll;
       if (total + bytes > max) return unavailable(`too many bytes of ${name} at once`);
       add(caller, bytes);
       return null;
     },
-    giveBack(caller, bytes) {
+    release(caller, bytes) {
       add(caller, -bytes);
       onRelease();
     },

@@ -30,7 +30,7 @@ export function createFairness(): Fairness {
     {
       perCaller: LIMITS.answerBytesPerCaller,
       inAll: LIMITS.answerBytes,
-      little: LIMITS.answerLittleBytes,
+      reservePerCaller: LIMITS.answerReserveBytesPerCaller,
       reserve: LIMITS.answerReserveBytes,
     },
     recheckAll,
@@ -51,7 +51,7 @@ const createBodyBudget = (): Budget =>
   createBudget('request bodies', {
     perCaller: LIMITS.bodyBytesPerCaller,
     inAll: LIMITS.bodyBytes,
-    little: LIMITS.bodyLittleBytes,
+    reservePerCaller: LIMITS.bodyReserveBytesPerCaller,
     reserve: LIMITS.bodyReserveBytes,
   });
 
@@ -105,7 +105,7 @@ export const createSubscriptionQueue = (): FairQueue =>
     waiting: LIMITS.subscriptionsWaiting,
     waitingPerCaller: LIMITS.subscriptionsWaitingPerCaller,
     waitMs: LIMITS.listWaitMs,
-    rests: LIMITS.subscriptionRests,
+    rests: LIMITS.subscriptionPauseFactor,
   });
 
 /** A tenant leaves a quarter of the places to others, one at least. */
@@ -123,7 +123,7 @@ function createListQueues(mayStart: (caller: string) => boolean): Fairness['list
     quick: lists('lists', LIMITS.quickListsAtOnce, LIMITS.quickListsPerCaller),
     page: lists('long lists', LIMITS.pagesAtOnce, LIMITS.pagesPerCaller),
     scan: lists('counts, searches or sorted lists', LIMITS.scansAtOnce, LIMITS.scansPerCaller),
-    history: lists('series', LIMITS.historiesRead, LIMITS.historiesReadPerCaller),
+    history: lists('series', LIMITS.concurrentSeries, LIMITS.historiesReadPerCaller),
     past: lists('requests for past events', LIMITS.pastsAtOnce, LIMITS.pastsPerCaller),
     bulk: lists('bulk requests', LIMITS.bulksAtOnce, LIMITS.bulksPerCaller),
     export: lists('exports', LIMITS.exportsAtOnce, LIMITS.exportsPerCaller),

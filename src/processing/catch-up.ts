@@ -25,7 +25,7 @@ export interface CatchUpParts {
 
 /** Resolves when all partitions are live or lost. Throws when reading the history fails: the caller starts again with the rest. */
 export async function catchUp(parts: CatchUpParts, given: readonly Holding[]): Promise<void> {
-  const behind = new Map(given.filter(isOurs).map((holding) => [holding.hold.index, holding]));
+  const behind = new Map(given.filter(isOurs).map((holding) => [holding.owned.index, holding]));
   const first = earliestOf(behind);
   if (first === null) return;
   const history = await parts.openHistory(first);
@@ -60,7 +60,7 @@ function forgetLost(wanted: Map<number, Holding>): void {
   for (const [index, holding] of wanted) if (!isOurs(holding)) wanted.delete(index);
 }
 
-const isOurs = ({ hold, isLive }: Holding): boolean => !isLive && !hold.lost.aborted;
+const isOurs = ({ owned, isLive }: Holding): boolean => !isLive && !owned.lost.aborted;
 
 const isBefore = ({ planned }: Holding, position: string): boolean => isAfter(position, planned);
 
@@ -90,7 +90,7 @@ async function findLost({ openHistory }: CatchUpParts, behind: readonly Holding[
 /** Adds tasks made from data stored since the positions of the partitions, which then continue with the live feed. */
 async function refill(parts: CatchUpParts, lost: readonly Holding[]): Promise<void> {
   const position = parts.livePosition();
-  const wanted = new Map(lost.map((holding) => [holding.hold.index, holding]));
+  const wanted = new Map(lost.map((holding) => [holding.owned.index, holding]));
   const positionMs = Math.min(...lost.map(({ planned }) => secondsOf(planned) * 1_000));
   // Packets get their time before they are stored, from another clock.
   const fromMs = positionMs - LIMITS.refillMarginMs;

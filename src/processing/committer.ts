@@ -37,7 +37,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       await yieldTurn();
       for (let waiting = findWaiting(options.holdings, first); waiting.length > 0 && !signal.aborted; ) {
         // Another partition begins next time.
-        first = (waiting[0] as Holding).hold.index + 1;
+        first = (waiting[0] as Holding).owned.index + 1;
         round = commitRound(options, waiting, signal);
         failures = (await round).hasFailed ? failures + 1 : 0;
         if (failures > 0) await pause(failures, signal);
@@ -62,7 +62,9 @@ export function createCommitter(options: CommitterOptions): Committer {
 }
 
 const pause = (failures: number, signal: AbortSignal): Promise<unknown> =>
-  wait(backoffMs(failures, FIRST_PAUSE_MS, LIMITS.awayPauseMaxMs), undefined, { signal }).catch(() => undefined);
+  wait(backoffMs(failures, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs), undefined, { signal }).catch(
+    () => undefined,
+  );
 
 interface Round {
   /** Whether tasks could not be prepared: they wait on. */
@@ -138,7 +140,7 @@ async function splitFailed(
   if (outputs.length === 0) return options.onLost(holding);
   if (taken.length === 1) {
     const which = taken.map(({ processor, task }) => options.processors[processor]?.describe(task))[0];
-    const details = { err: error, partition: holding.hold.index, ...which };
+    const details = { err: error, partition: holding.owned.index, ...which };
     options.log.error(details, 'dropped an output that cannot be stored');
     return commitParts(options, [{ ...part, outputs: [] }], signal);
   }

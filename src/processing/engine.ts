@@ -190,20 +190,20 @@ function fallBehind(state: State, holding: Holding): void {
 }
 
 function acquire(state: State, taken: readonly Holding[]): void {
-  for (const { hold } of taken) for (const processor of state.processors) processor.acquire(hold);
+  for (const { owned } of taken) for (const processor of state.processors) processor.acquire(owned);
   void follow(state, taken);
 }
 
 /** Brings them up to the live feed, however often the history breaks. */
 async function follow(state: State, given: readonly Holding[]): Promise<void> {
-  const isBehind = ({ isLive, hold }: Holding): boolean => !isLive && !hold.lost.aborted;
+  const isBehind = ({ isLive, owned }: Holding): boolean => !isLive && !owned.lost.aborted;
   for (let failures = 0; given.some(isBehind); failures++) {
     try {
       while (areFull(given.filter(isBehind), state.holdings)) await wait(LIMITS.historyWaitMs, null, { ref: false });
       await catchUp(catchUpParts(state), given.filter(isBehind));
     } catch (error) {
       state.log.warn({ err: error, failures }, 'failed to read the history of partitions; retrying');
-      await wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.awayPauseMaxMs), null, { ref: false });
+      await wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs), null, { ref: false });
     }
   }
 }
@@ -238,14 +238,14 @@ function idlePosition({ done }: State, { isLive, tasks, isCommitting, position, 
 }
 
 function dropHolding(holdings: Map<number, Holding>, holding: Holding): void {
-  if (holdings.get(holding.hold.index) === holding) holdings.delete(holding.hold.index);
+  if (holdings.get(holding.owned.index) === holding) holdings.delete(holding.owned.index);
   holding.lose();
 }
 
 /** No task is added any more; what is being committed, or sent, ends first. */
 async function leave(state: State, left: readonly Holding[]): Promise<void> {
-  for (const holding of left) state.holdings.delete(holding.hold.index);
+  for (const holding of left) state.holdings.delete(holding.owned.index);
   await state.committer.idle(left);
-  await Promise.all(left.flatMap(({ hold }) => state.processors.map((processor) => processor.leave(hold))));
+  await Promise.all(left.flatMap(({ owned }) => state.processors.map((processor) => processor.leave(owned))));
   for (const holding of left) holding.lose();
 }

@@ -3,7 +3,7 @@
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
 import type { StoredPartition } from './partitions.js';
-import type { Hold, Task } from './processor.js';
+import type { OwnedPartition, Task } from './processor.js';
 
 /** A task, and the processor that planned it. */
 export interface PlannedTask {
@@ -12,7 +12,7 @@ export interface PlannedTask {
 }
 
 export interface Holding {
-  readonly hold: Hold;
+  readonly owned: OwnedPartition;
   readonly epoch: number;
   /** By the monotonic clock. */
   heldUntilMs: number;
@@ -34,13 +34,13 @@ export interface Holding {
 
 export function createHolding({ index, epoch, position, commits, lastNumber }: StoredPartition): Holding {
   const lost = new AbortController();
-  const hold: Hold = {
+  const owned: OwnedPartition = {
     index,
-    isHeld: () => !lost.signal.aborted && performance.now() < holding.heldUntilMs,
+    isOwned: () => !lost.signal.aborted && performance.now() < holding.heldUntilMs,
     lost: lost.signal,
   };
   const holding: Holding = {
-    hold,
+    owned,
     epoch,
     position,
     planned: position,
@@ -80,7 +80,7 @@ export function areFull(wanted: Iterable<Holding>, holdings: ReadonlyMap<number,
   let bytes = 0;
   for (const holding of holdings.values()) bytes += holding.bytes;
   if (bytes >= LIMITS.taskBytes) return true;
-  for (const holding of wanted) if (isFull(holding) && holdings.get(holding.hold.index) === holding) return true;
+  for (const holding of wanted) if (isFull(holding) && holdings.get(holding.owned.index) === holding) return true;
   return false;
 }
 

@@ -54,7 +54,7 @@ export function startLeases(options: LeaseOptions): Leases {
       stopping.abort();
       await running;
       try {
-        await giveBack(options, options.holdings.size);
+        await handOver(options, options.holdings.size);
         await removeInstance(options.database, options.owner);
       } catch (error) {
         options.log.warn({ err: error }, 'failed to release partitions; their leases expire');
@@ -64,8 +64,8 @@ export function startLeases(options: LeaseOptions): Leases {
 }
 
 /** The partition with everything up to the position done. */
-const toRenewal = ({ hold, epoch, commits }: Holding, position: string | null): Renewal => ({
-  index: hold.index,
+const toRenewal = ({ owned, epoch, commits }: Holding, position: string | null): Renewal => ({
+  index: owned.index,
   epoch,
   commits,
   position,
@@ -81,7 +81,7 @@ async function tick(options: LeaseOptions, signal: AbortSignal): Promise<void> {
   for (const { holding, position } of idle) noteRenewed(options, membership, { holding, position, askedMs });
   options.onRenewed();
   const { take, give } = findBalance(owner, membership);
-  if (give > 0) await giveBack(options, give);
+  if (give > 0) await handOver(options, give);
   if (take.length > 0 && !signal.aborted) await takeFree(options, take);
 }
 
@@ -90,7 +90,7 @@ function noteRenewed(
   { partitions }: Membership,
   { holding, position, askedMs }: { holding: Holding; position: string | null; askedMs: number },
 ): void {
-  const { index } = holding.hold;
+  const { index } = holding.owned;
   if (holdings.get(index) !== holding) return;
   const stored = partitions.find((one) => one.index === index);
   if (stored?.owner !== owner || stored.epoch !== holding.epoch) {
@@ -110,14 +110,14 @@ async function takeFree({ database, owner, holdings, onTaken }: LeaseOptions, ta
   const taken = stored.map(createHolding);
   for (const holding of taken) {
     holding.heldUntilMs = askedMs + leaseMs - LIMITS.partitionMarginMs;
-    holdings.set(holding.hold.index, holding);
+    holdings.set(holding.owned.index, holding);
   }
   if (taken.length > 0) onTaken(taken);
   const failed = found.find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-async function giveBack(options: LeaseOptions, count: number): Promise<void> {
+async function handOver(options: LeaseOptions, count: number): Promise<void> {
   const given = count > 0 ? [...options.holdings.values()].slice(-count) : [];
   // Before they leave the feed: this instance processes no later change of them.
   const renewals = given.map((holding) => toRenewal(holding, options.idlePosition(holding)));

@@ -24,11 +24,11 @@ export interface Part {
 /** The partitions whose tasks can be committed, from the first one whose turn it is. */
 export function findWaiting(holdings: ReadonlyMap<number, Holding>, first: number): readonly Holding[] {
   const waiting = [...holdings.values()]
-    .filter(({ tasks, hold }) => tasks.length > 0 && hold.isHeld())
-    .sort((a, b) => a.hold.index - b.hold.index);
+    .filter(({ tasks, owned }) => tasks.length > 0 && owned.isOwned())
+    .sort((a, b) => a.owned.index - b.owned.index);
   const start = Math.max(
     0,
-    waiting.findIndex(({ hold }) => hold.index >= first),
+    waiting.findIndex(({ owned }) => owned.index >= first),
   );
   return [...waiting.slice(start), ...waiting.slice(0, start)];
 }
@@ -45,7 +45,7 @@ export async function prepareParts(
   for (const [nth, holding] of waiting.entries()) {
     if (tasks <= 0 || bytes <= 0) break;
     // It may have been lost, or given back, since.
-    if (options.holdings.get(holding.hold.index) !== holding) continue;
+    if (options.holdings.get(holding.owned.index) !== holding) continue;
     // What those before it left of their shares is shared by the rest.
     const sharing = waiting.length - nth;
     const taken = takeTasks(holding, { tasks: Math.ceil(tasks / sharing), bytes: bytes / sharing });
@@ -55,7 +55,7 @@ export async function prepareParts(
       bytes -= taken.reduce((sum, { task }) => sum + task.bytes, 0);
     } catch (error) {
       hasFailed = true;
-      options.log.error({ err: error, partition: holding.hold.index }, 'failed to prepare outputs; retrying');
+      options.log.error({ err: error, partition: holding.owned.index }, 'failed to prepare outputs; retrying');
       returnTasks(holding, taken);
       holding.isCommitting = false;
     }
@@ -76,7 +76,7 @@ export async function preparePart(
   const outputs: Outputs[] = [];
   for (const [index, processor] of processors.entries()) {
     const own = taken.filter((one) => one.processor === index).map(({ task }) => task);
-    if (own.length > 0) outputs.push(await processor.prepare(holding.hold, own, nextNumber));
+    if (own.length > 0) outputs.push(await processor.prepare(holding.owned, own, nextNumber));
   }
   const isDone = ({ task }: PlannedTask): boolean => task.position !== null && task.position !== next?.task.position;
   const position = taken.findLast(isDone)?.task.position ?? holding.position;
@@ -86,6 +86,6 @@ export async function preparePart(
     taken,
     next,
     outputs,
-    advance: { index: holding.hold.index, epoch, commits, position, lastNumber },
+    advance: { index: holding.owned.index, epoch, commits, position, lastNumber },
   };
 }

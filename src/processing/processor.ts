@@ -4,10 +4,10 @@ import type { Change } from '../core/change.js';
 import type { OutputWrite } from './commit.js';
 
 /** A partition that this instance owns. */
-export interface Hold {
+export interface OwnedPartition {
   readonly index: number;
   /** Whether this instance still owns it, by the monotonic clock. */
-  isHeld(): boolean;
+  isOwned(): boolean;
   /** Aborted when another instance owns it. */
   readonly lost: AbortSignal;
 }
@@ -33,13 +33,13 @@ export interface Processor<T extends Task = Task> {
   /** The tasks of a change. Called for every change: must return `NO_TASKS` fast if there are none. */
   plan(change: Change, isWanted: (partition: number) => boolean): readonly T[] | Promise<readonly T[]>;
   /** The outputs of tasks, also again of some of them. `nextNumber` returns numbers that increase within the partition, across owners. */
-  prepare(hold: Hold, tasks: readonly T[], nextNumber: () => number): Outputs | Promise<Outputs>;
+  prepare(owned: OwnedPartition, tasks: readonly T[], nextNumber: () => number): Outputs | Promise<Outputs>;
   /** Which task it is, for the log. */
   describe(task: T): object;
   /** This instance owns the partition from now on. */
-  acquire(hold: Hold): void;
+  acquire(owned: OwnedPartition): void;
   /** Called before the partition is released: resolves when no work of it is in progress. */
-  leave(hold: Hold): Promise<void>;
+  leave(owned: OwnedPartition): Promise<void>;
   /** The history since `fromMs` is gone: yields tasks of these partitions made from stored data, up to `toMs`. */
   refill(partitions: readonly number[], interval: { fromMs: number; toMs: number }): AsyncIterable<readonly T[]>;
 }

@@ -1,7 +1,7 @@
 /** All queues of this instance: of each partition that it owns one for each webhook that has something to send. */
 
 import { LIMITS } from '../core/limits.js';
-import type { Hold } from '../processing/processor.js';
+import type { OwnedPartition } from '../processing/processor.js';
 import { type Delivery, loadBacklog, takePoked } from './deliveries.js';
 import { type DeliveryParts, deliver, UNTRIED_WAIT_MS } from './delivery.js';
 import { block, closeQueue, createQueue, offer, pump, type Queue, recheck, unblock } from './queue.js';
@@ -15,11 +15,11 @@ export interface DispatcherOptions extends DeliveryParts {
 }
 
 export interface Dispatcher {
-  acquire(hold: Hold): void;
-  leave(hold: Hold): Promise<void>;
-  offer(hold: Hold, deliveries: readonly Delivery[]): void;
+  acquire(owned: OwnedPartition): void;
+  leave(owned: OwnedPartition): Promise<void>;
+  offer(owned: OwnedPartition, deliveries: readonly Delivery[]): void;
   /** There may be messages of these handlers that memory does not have. */
-  recheck(hold: Hold, deliveries: readonly Pick<Delivery, 'handlerId'>[]): void;
+  recheck(owned: OwnedPartition, deliveries: readonly Pick<Delivery, 'handlerId'>[]): void;
   /** The webhook is another than it was. */
   refresh(handlerId: string): void;
   stats(): { readonly running: number; readonly open: number; readonly bufferedBytes: number };
@@ -27,7 +27,7 @@ export interface Dispatcher {
 }
 
 interface Outlet {
-  readonly hold: Hold;
+  readonly owned: OwnedPartition;
   readonly ending: AbortController;
   readonly queues: Map<string, Queue>;
   /** Whether it is known what waited when the partition became ours. */
@@ -47,16 +47,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const state: State = { ...options, outlets, receivers, bufferedBytes: 0 };
   const timer = setInterval(() => tick(state), LIMITS.partitionTickMs).unref();
   return {
-    acquire: (hold) => acquire(state, hold),
-    leave: (hold) => leave(state, hold),
-    offer(hold, deliveries) {
-      const outlet = state.outlets.get(hold.index);
-      if (outlet?.hold !== hold) return;
+    acquire: (owned) => acquire(state, owned),
+    leave: (owned) => leave(state, owned),
+    offer(owned, deliveries) {
+      const outlet = state.outlets.get(owned.index);
+      if (outlet?.owned !== owned) return;
       for (const [handlerId, own] of groupByHandler(deliveries)) offer(queueOf(state, outlet, handlerId), own);
     },
-    recheck(hold, deliveries) {
-      const outlet = state.outlets.get(hold.index);
-      if (outlet?.hold !== hold) return;
+    recheck(owned, deliveries) {
+      const outlet = state.outlets.get(owned.index);
+      if (outlet?.owned !== owned) return;
       for (const handlerId of new Set(deliveries.map((one) => one.handlerId)))
         recheck(queueOf(state, outlet, handlerId));
     },
@@ -79,23 +79,23 @@ function groupByHandler(deliveries: readonly Delivery[]): Map<string, Delivery[]
   return groups;
 }
 
-function acquire(state: State, hold: Hold): void {
+function acquire(state: State, owned: OwnedPartition): void {
   const outlet: Outlet = {
-    hold,
+    owned,
     ending: new AbortController(),
     queues: new Map(),
     isLoaded: false,
     running: new Set(),
   };
-  state.outlets.set(hold.index, outlet);
-  hold.lost.addEventListener('abort', () => close(state, outlet), { once: true });
+  state.outlets.set(owned.index, outlet);
+  owned.lost.addEventListener('abort', () => close(state, outlet), { once: true });
   void loadOutlet(state, outlet);
 }
 
 /** What waited before; until that is known nothing is sent, or it would be sent too late. */
 async function loadOutlet(state: State, outlet: Outlet): Promise<void> {
   try {
-    const { handlerIds, retries } = await loadBacklog(state.database, outlet.hold.index);
+    const { handlerIds, retries } = await loadBacklog(state.database, outlet.owned.index);
     for (const handlerId of handlerIds) queueOf(state, outlet, handlerId);
     for (const { handlerId, objectId, nextMs } of retries) {
       const isBatch = state.registry.find(handlerId)?.settings.mode === 'batch';
@@ -119,7 +119,7 @@ function queueOf(state: State, outlet: Outlet, handlerId: string): Queue {
   const queue = createQueue(
     {
       database: state.database,
-      hold: outlet.hold,
+      owned: outlet.owned,
       handlerId,
       log: state.log,
       isBatch,
@@ -205,12 +205,12 @@ function tick(state: State): void {
 }
 
 async function serveAskedFor(state: State): Promise<void> {
-  const held = [...state.outlets.values()].filter(({ isLoaded, hold }) => isLoaded && hold.isHeld());
+  const held = [...state.outlets.values()].filter(({ isLoaded, owned }) => isLoaded && owned.isOwned());
   if (held.length === 0) return;
   try {
     const poked = await takePoked(
       state.database,
-      held.map(({ hold }) => hold.index),
+      held.map(({ owned }) => owned.index),
     );
     const resumed = new Set(poked.filter(({ isReplayed }) => !isReplayed).map(({ handlerId }) => handlerId));
     for (const { partition, handlerId, objectId, isReplayed } of poked) {
@@ -239,9 +239,9 @@ function refresh(state: State, handlerId: string): void {
 }
 
 /** Begins nothing more, and waits a little for what is under way. */
-async function leave(state: State, hold: Hold): Promise<void> {
-  const outlet = state.outlets.get(hold.index);
-  if (outlet?.hold !== hold) return;
+async function leave(state: State, owned: OwnedPartition): Promise<void> {
+  const outlet = state.outlets.get(owned.index);
+  if (outlet?.owned !== owned) return;
   outlet.isLoaded = false;
   const timer = setTimeout(() => outlet.ending.abort(), LIMITS.webhookStopMs);
   await Promise.all(outlet.running);
@@ -252,5 +252,5 @@ async function leave(state: State, hold: Hold): Promise<void> {
 function close(state: State, outlet: Outlet): void {
   outlet.ending.abort();
   for (const queue of outlet.queues.values()) closeQueue(queue);
-  if (state.outlets.get(outlet.hold.index) === outlet) state.outlets.delete(outlet.hold.index);
+  if (state.outlets.get(outlet.owned.index) === outlet) state.outlets.delete(outlet.owned.index);
 }

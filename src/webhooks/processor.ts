@@ -3,7 +3,7 @@
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
-import { type Hold, NO_TASKS, type Outputs, type Processor, type Task } from '../processing/processor.js';
+import { NO_TASKS, type Outputs, type OwnedPartition, type Processor, type Task } from '../processing/processor.js';
 import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from './deliveries.js';
 import { type EventMessage, toBody } from './message.js';
 import { type ObjectFacts, toFacts } from './object-facts.js';
@@ -23,11 +23,11 @@ export interface ProcessorOptions {
   readonly findAudience: (objectId: string) => readonly string[] | null | Promise<readonly string[] | null>;
   readonly findFacts: (objectId: string) => ObjectFacts | null | Promise<ObjectFacts | null>;
   /** Told of rows that were stored. */
-  readonly onStored: (hold: Hold, deliveries: readonly Delivery[]) => void;
+  readonly onStored: (owned: OwnedPartition, deliveries: readonly Delivery[]) => void;
   /** Told of rows that are stored now, or were before. */
-  readonly onRefilled: (hold: Hold, deliveries: readonly Delivery[]) => void;
-  readonly acquire: (hold: Hold) => void;
-  readonly leave: (hold: Hold) => Promise<void>;
+  readonly onRefilled: (owned: OwnedPartition, deliveries: readonly Delivery[]) => void;
+  readonly acquire: (owned: OwnedPartition) => void;
+  readonly leave: (owned: OwnedPartition) => Promise<void>;
   readonly refill: Processor<MessageTask>['refill'];
   readonly now: () => number;
 }
@@ -36,7 +36,7 @@ export function createProcessor(options: ProcessorOptions): Processor<MessageTas
   return {
     name: 'webhooks',
     plan: (change, isWanted) => plan(options, change, isWanted),
-    prepare: (hold, tasks, nextNumber) => prepare(options, hold, tasks, nextNumber),
+    prepare: (owned, tasks, nextNumber) => prepare(options, owned, tasks, nextNumber),
     describe: ({ delivery: { handlerId, objectId, event } }) => ({ handler: handlerId, object: objectId, event }),
     acquire: options.acquire,
     leave: options.leave,
@@ -144,7 +144,7 @@ export function createBodies(message: Omit<EventMessage, 'type'>): MakeBody {
 /** When it happened, as far as that is stored with it. */
 export function timeOf({ store, after }: Change): number | null {
   const time = store === 'objects' ? (after?._at ?? after?.time) : after?.time;
-  return typeof time === 'number' && Math.abs(time) < LIMITS.pastFarMs ? time : null;
+  return typeof time === 'number' && Math.abs(time) < LIMITS.timeMaxMs ? time : null;
 }
 
 /** The task of storing a message; it has no change where it was made of what is stored. */
@@ -175,7 +175,7 @@ export function toTask(
 
 function prepare(
   { onStored, onRefilled }: ProcessorOptions,
-  hold: Hold,
+  owned: OwnedPartition,
   tasks: readonly MessageTask[],
   nextNumber: () => number,
 ): Outputs {
@@ -189,8 +189,8 @@ function prepare(
     ...(refilled.length > 0 ? [toOnceInserts(refilled)] : []),
   ];
   const committed = (): void => {
-    if (fresh.length > 0) onStored(hold, fresh);
-    if (refilled.length > 0) onRefilled(hold, refilled);
+    if (fresh.length > 0) onStored(owned, fresh);
+    if (refilled.length > 0) onRefilled(owned, refilled);
   };
   return { writes, committed };
 }

@@ -5,12 +5,12 @@
 
 import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { Hold } from '../processing/processor.js';
+import type { OwnedPartition } from '../processing/processor.js';
 import { type Delivery, loadPending } from './deliveries.js';
 
 export interface QueueParts {
   readonly database: Database;
-  readonly hold: Hold;
+  readonly owned: OwnedPartition;
   readonly handlerId: string;
   /** How many messages are sent at the same time: of one object each, or one batch of any objects. */
   readonly atOnce: () => number;
@@ -95,8 +95,8 @@ export function pump(queue: Queue): void {
   }
 }
 
-const canStart = ({ hold, inFlight, blocked, atOnce, mayStart }: Queue): boolean =>
-  hold.isHeld() && inFlight.size < atOnce() && !blocked.has(EVERYTHING) && mayStart();
+const canStart = ({ owned, inFlight, blocked, atOnce, mayStart }: Queue): boolean =>
+  owned.isOwned() && inFlight.size < atOnce() && !blocked.has(EVERYTHING) && mayStart();
 
 function takeNext(queue: Queue): readonly Delivery[] | null {
   if (queue.isBatch()) return takeBatch(queue);
@@ -183,7 +183,7 @@ async function load(queue: Queue): Promise<void> {
   const limit = Math.max(LIMITS.webhookWindow, LIMITS.webhookBatch) + queue.known.size;
   const exceptObjects = [...queue.blocked.keys(), ...busy].filter((key) => key !== EVERYTHING);
   try {
-    const named = { handlerId: queue.handlerId, partition: queue.hold.index };
+    const named = { handlerId: queue.handlerId, partition: queue.owned.index };
     const found = await loadPending(queue.database, named, { exceptObjects, limit });
     if (found.length >= limit || busy.length > 0) queue.hasMore = true;
     addFound(queue, found);

@@ -91,7 +91,7 @@ export function toPacketMessages(
 }
 
 function bodiesOf({ timeMs, stampUs, json }: PastPacket): MakeBody {
-  const shownMs = Math.abs(timeMs) < LIMITS.pastFarMs ? timeMs : stampUs / 1_000;
+  const shownMs = Math.abs(timeMs) < LIMITS.timeMaxMs ? timeMs : stampUs / 1_000;
   return createBodies({ timeMs: shownMs, position: null, data: json });
 }
 

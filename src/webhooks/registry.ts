@@ -77,8 +77,8 @@ export function createRegistry(options: RegistryOptions): Registry {
     apply(change) {
       // Most changes.
       if (change.store === 'packets') return undefined;
-      const isMeant = state.waiting > 0 || change.store === 'handlers' || findAffected(state, change).size > 0;
-      return isMeant ? inTurn(state, () => apply(state, change)) : undefined;
+      const isAffected = state.waiting > 0 || change.store === 'handlers' || findAffected(state, change).size > 0;
+      return isAffected ? inTurn(state, () => apply(state, change)) : undefined;
     },
   };
 }
@@ -114,11 +114,11 @@ export const isMatchedBy = (webhook: Webhook, event: MatchedEvent): boolean =>
 
 function isMatch(webhook: Webhook, { objectId, audience, limits }: MatchedEvent): boolean {
   if (webhook.groupAddress !== null && !audience.includes(webhook.groupAddress)) return false;
-  return maySend(webhook, objectId, audience) && (limits === null || isMeant(webhook, limits));
+  return maySend(webhook, objectId, audience) && (limits === null || isInAudience(webhook, limits));
 }
 
 /** As for a client: its owner is none of those who are left out, and one of each of the others. */
-function isMeant({ rights }: Webhook, { except, within }: Limits): boolean {
+function isInAudience({ rights }: Webhook, { except, within }: Limits): boolean {
   const own = rights?.addresses[0] ?? [];
   const isIn = (addresses: readonly string[]): boolean => own.some((address) => addresses.includes(address));
   return !isIn(except) && within.every(isIn);

@@ -51,7 +51,7 @@ export function createResults({
           return log.warn(details, 'failed to store results of webhooks; their messages may be sent again');
         }
         log.warn(details, 'failed to store results of webhooks; retrying');
-        await wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.awayPauseMaxMs));
+        await wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs));
       }
     }
   };

@@ -103,7 +103,7 @@ function createReport({ log, now, onOutcome, onOverflow }: UpkeepOptions) {
     onOutcome('overflowed', dead, null);
     const last = reported.get(handlerId);
     const counts = { dead: dead + (last?.dead ?? 0), removed: removed + (last?.removed ?? 0) };
-    if (last !== undefined && now() - last.atMs < LIMITS.webhookQueueToldMs) {
+    if (last !== undefined && now() - last.atMs < LIMITS.webhookQueueReportPauseMs) {
       Object.assign(last, counts);
       return;
     }

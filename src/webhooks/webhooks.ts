@@ -79,13 +79,13 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     findAudience: options.findAudience,
     findFacts: facts.find,
     now: options.now,
-    onStored(hold, deliveries) {
+    onStored(owned, deliveries) {
       upkeep?.add(deliveries);
-      dispatcher.offer(hold, deliveries);
+      dispatcher.offer(owned, deliveries);
     },
-    onRefilled(hold, deliveries) {
+    onRefilled(owned, deliveries) {
       upkeep?.add(deliveries);
-      dispatcher.recheck(hold, deliveries);
+      dispatcher.recheck(owned, deliveries);
     },
     acquire: dispatcher.acquire,
     leave: dispatcher.leave,
@@ -124,7 +124,7 @@ async function loadUntilRead({ log }: WebhooksOptions, registry: Registry, stopp
       return await registry.load();
     } catch (error) {
       log.warn({ err: error }, 'failed to read webhooks; retrying');
-      await wait(backoffMs(failures + 1, LIMITS.partitionTickMs, LIMITS.awayPauseMaxMs));
+      await wait(backoffMs(failures + 1, LIMITS.partitionTickMs, LIMITS.databaseRetryPauseMaxMs));
     }
   }
 }

@@ -177,9 +177,9 @@ describe('the expiry of a token', () => {
       expect(await shown()).toBeUndefined();
       for (const [offsetMs, uses, notedMs] of [
         [0, [call, call, callThere], 0],
-        [LIMITS.tokenUseNotedMs - 1, [callThere, call, call], 0],
-        [LIMITS.tokenUseNotedMs, [call, callThere, call], LIMITS.tokenUseNotedMs],
-        [3 * LIMITS.tokenUseNotedMs, [callThere, call], 3 * LIMITS.tokenUseNotedMs],
+        [LIMITS.tokenLastUsedDelayMs - 1, [callThere, call, call], 0],
+        [LIMITS.tokenLastUsedDelayMs, [call, callThere, call], LIMITS.tokenLastUsedDelayMs],
+        [3 * LIMITS.tokenLastUsedDelayMs, [callThere, call], 3 * LIMITS.tokenLastUsedDelayMs],
       ] as const) {
         nowMs = startMs + offsetMs;
         for (const use of uses) {

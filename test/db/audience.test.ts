@@ -58,7 +58,7 @@ test('caches that an object does not exist, until one with this id is created', 
 });
 
 test('keeps the audiences of a batch however many objects were cached before', async () => {
-  for (let nth = 0; nth < LIMITS.cachedReaders; nth++) {
+  for (let nth = 0; nth < LIMITS.cachedAudiences; nth++) {
     const change = { store: 'objects', kind: 'created', id: `${nth}`, accessFields: NOBODYS, changed: null };
     readers.apply(change as unknown as Change);
   }

@@ -60,9 +60,9 @@ test('sends events from the oplog and from memory while other clients read slowl
 }, 120_000);
 
 test('sends every event once to a client that resumes after times without any client', async () => {
-  const { recentUnheardMs } = LIMITS;
-  Object.assign(LIMITS, { recentUnheardMs: 0 });
-  endings.push(() => Object.assign(LIMITS, { recentUnheardMs }));
+  const { replayBufferIdleMs } = LIMITS;
+  Object.assign(LIMITS, { replayBufferIdleMs: 0 });
+  endings.push(() => Object.assign(LIMITS, { replayBufferIdleMs }));
   const listen = async (since: string | null) => {
     const listener = await openListener(service.url, token, { ...(since !== null && { since }), objects: 'car' });
     endings.push(listener.close);
@@ -93,9 +93,9 @@ test('sends every event once to a client that resumes after times without any cl
 });
 
 test('sends events to a client that resumes while it waits for the future positions of others, and then a gap to those', async () => {
-  const { historyAheadMs } = LIMITS;
-  endings.push(() => Object.assign(LIMITS, { historyAheadMs }));
-  Object.assign(LIMITS, { historyAheadMs: 600_000 });
+  const { backfillAheadMs } = LIMITS;
+  endings.push(() => Object.assign(LIMITS, { backfillAheadMs }));
+  Object.assign(LIMITS, { backfillAheadMs: 600_000 });
   const since = await positionNow();
   await post('car', { n: 1 });
   await service.settled();
@@ -113,7 +113,7 @@ test('sends events to a client that resumes while it waits for the future positi
   await until(() => back.received().length > 0, 'the event');
   expect(waiting.flatMap(({ received }) => received())).toEqual([]);
   for (const { close } of waiting) close();
-  Object.assign(LIMITS, { historyAheadMs: 100 });
+  Object.assign(LIMITS, { backfillAheadMs: 100 });
   const given = await openAhead();
   await until(() => given.every(({ received }) => received().length > 0), 'a gap for each unknown position');
   for (const { take } of given) {

@@ -8,7 +8,7 @@ import { until } from '../support/until.js';
 const PER_ADDRESS = 3;
 const ALL = 5;
 // Those that take all places keep them for longer than the tests last.
-Object.assign(LIMITS, { socketsUnprovenPerAddress: PER_ADDRESS, socketsUnproven: ALL, socketProofMs: 3_600_000 });
+Object.assign(LIMITS, { socketsUnprovenPerAddress: PER_ADDRESS, socketsUnproven: ALL, socketAuthMs: 3_600_000 });
 
 const service = useService({ env: { TRUST_PROXY: '1' } });
 const raws: Raw[] = [];
@@ -84,9 +84,9 @@ test('stops counting a socket that authenticates after the handshake', async () 
 });
 
 test('closes unauthenticated and refused sockets after a timeout', async () => {
-  const { socketProofMs } = LIMITS;
-  endings.push(() => Object.assign(LIMITS, { socketProofMs }));
-  Object.assign(LIMITS, { socketProofMs: 3_000 });
+  const { socketAuthMs } = LIMITS;
+  endings.push(() => Object.assign(LIMITS, { socketAuthMs }));
+  Object.assign(LIMITS, { socketAuthMs: 3_000 });
   const { url } = await startSecond(service, endings);
   const silent = await open('192.0.2.10', {}, 'EIO=4', url);
   const refused = await open('192.0.2.10', {}, 'EIO=4', url);

@@ -7,7 +7,7 @@ import { useService } from '../support/fixture.js';
 const service = useService({ env: { OPS_PORT: '0' } });
 
 const WORDS = new Set(
-  'sum by le rate increase time histogram_quantile topk max count and instance status method route door event up job'.split(
+  'sum by le rate increase time histogram_quantile topk max count and instance status method route transport event up job'.split(
     ' ',
   ),
 );

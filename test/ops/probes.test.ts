@@ -80,7 +80,7 @@ test('counts requests, packets, events, sockets and commands', async () => {
   expect(after['{method="GET",route="/api/v1/openapi.json",status="200"}']).toBe(1);
   const times = await valuesOf('vigil_http_request_duration_seconds_count');
   expect(times['{method="POST",route="/api/v1/objects/:id/packets"}']).toBe(after[label]);
-  expect(await valuesOf('vigil_packets_stored_total')).toEqual({ '{door="http"}': 4 });
+  expect(await valuesOf('vigil_packets_stored_total')).toEqual({ '{transport="http"}': 4 });
   expect(await valuesOf('vigil_events_total')).toMatchObject({ '{event="object-packet"}': 4 });
   expect(await valuesOf('vigil_commands_total')).toMatchObject({ '{status="queued"}': 1 });
   expect(await valuesOf('vigil_sockets')).toEqual({ '': 1 });

@@ -16,7 +16,7 @@ export function holdAll(...indexes: readonly number[]): Map<number, Holding> {
   const stored = { owner: 'a', epoch: 1, position: positionOf(0), commits: 0, lastNumber: 0, isFree: false };
   const holdings = indexes.map((index) => createHolding({ index, ...stored }));
   for (const holding of holdings) holding.heldUntilMs = Number.POSITIVE_INFINITY;
-  return new Map(holdings.map((holding) => [holding.hold.index, holding]));
+  return new Map(holdings.map((holding) => [holding.owned.index, holding]));
 }
 
 export const planned = (partition: number, n: number | null, bytes = 1): PlannedTask => ({

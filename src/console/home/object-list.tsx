@@ -11,8 +11,8 @@ import { toAddress } from '../state/location.js';
 import { may } from '../state/session.js';
 import { formatAge, formatNumber, t, tn } from '../text/language.js';
 import { useShow } from './address.js';
+import { ListFilters } from './list-filters.js';
 import { mainValueOf } from './main-value.js';
-import { Narrow } from './narrow.js';
 import { counts, FILTERS, filter, presenceOf, search, selectedId, visible } from './selection.js';
 
 const ROW_PX = 60;
@@ -57,7 +57,7 @@ function ListHead() {
     <div class="side-head">
       <Search />
       <Filters />
-      <Narrow />
+      <ListFilters />
       <p class="side-count">
         <span>
           {countText(visible.value.length)}

@@ -39,7 +39,7 @@ export interface PositionSearch {
   /** To be called when the positions that were found are known. */
   readonly finish: () => void;
   /** To be called when the server did not answer: they are searched for again later. */
-  readonly giveBack: () => void;
+  readonly putBack: () => void;
 }
 
 /** Takes the objects without a position that ever sent a packet; those of models whose other objects have one come first. */
@@ -75,8 +75,8 @@ export function createPositionPlan(objects: Iterable<Searched>, isMissing: (id: 
           found.inVain += missing.length;
           leftInVain -= missing.length;
         };
-        const giveBack = (): void => void from.unshift(...ids);
-        return { ids, names: isFirst ? [...names] : PLACE_NAMES, finish, giveBack };
+        const putBack = (): void => void from.unshift(...ids);
+        return { ids, names: isFirst ? [...names] : PLACE_NAMES, finish, putBack };
       }
       return null;
     },

@@ -26,8 +26,8 @@ const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 export async function searchSelected(id: string): Promise<void> {
   if (!isMissing(id) || selectedBefore.has(id)) return;
   selectedBefore.add(id);
-  const giveBack = (): void => void selectedBefore.delete(id);
-  await search({ ids: [id], names: PLACE_NAMES, finish: () => undefined, giveBack });
+  const putBack = (): void => void selectedBefore.delete(id);
+  await search({ ids: [id], names: PLACE_NAMES, finish: () => undefined, putBack });
 }
 
 /** Pauses for as long as each request took, so that the server has time for others. */
@@ -44,7 +44,7 @@ export async function searchFleet(stop: AbortSignal): Promise<void> {
 }
 
 /** Returns whether the server answered. */
-function search({ ids, names, finish, giveBack }: PositionSearch): Promise<boolean> {
+function search({ ids, names, finish, putBack }: PositionSearch): Promise<boolean> {
   const mine = lastSearch.then(async () => {
     try {
       await findPlaces(ids, names);
@@ -52,7 +52,7 @@ function search({ ids, names, finish, giveBack }: PositionSearch): Promise<boole
       return true;
     } catch (error) {
       if (!(error instanceof VigilError)) throw error;
-      giveBack();
+      putBack();
       return false;
     }
   });

@@ -17,9 +17,9 @@ import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
 import { fetchNewestPackets } from './history-packets.js';
 import { Interval, type IntervalMs, intervalOf, toQuery } from './interval.js';
-import type { Moments } from './moments.js';
 import { isWorthChart, numberPathsOf } from './numbers.js';
 import { ParameterChips } from './parameter-chips.js';
+import type { RouteReplay } from './route-replay.js';
 import { fetchSeries } from './series.js';
 
 const MAX_CHARTS = 4;
@@ -69,7 +69,7 @@ export function HistoryTab({ object }: { object: FleetObject }) {
           {isCut && <p class="hint">{t('history.cut', { count: formatNumber(packets.length) })}</p>}
           <Charts {...{ object, packets, interval, hasPlaces }} onZoom={zoom} />
           {/* Older packets may have places, too. */}
-          {(hasPlaces || isCut) && <Way {...{ object, packets, interval, isCut }} />}
+          {(hasPlaces || isCut) && <RouteSection {...{ object, packets, interval, isCut }} />}
         </>
       )}
     </>
@@ -213,11 +213,11 @@ function Exports({
 }
 
 /** The way of the object and its replay, which only objects that have one need. */
-function Way(props: ComponentProps<typeof Moments>) {
-  const part = useSignal<typeof Moments | null>(null);
+function RouteSection(props: ComponentProps<typeof RouteReplay>) {
+  const part = useSignal<typeof RouteReplay | null>(null);
   useEffect(() => {
-    void loadPart(() => import('./moments.js')).then((loaded) => {
-      part.value = loaded.Moments;
+    void loadPart(() => import('./route-replay.js')).then((loaded) => {
+      part.value = loaded.RouteReplay;
     });
   }, []);
   const Loaded = part.value;

@@ -50,7 +50,7 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   return (
     <>
       <Values values={values} position={place} positionMs={oldTimeOf(place?.timeMs, object.state.time)} isLarge />
-      {packets !== null && <Since packets={packets} />}
+      {packets !== null && <OnlineSince packets={packets} />}
       <Problem error={error} />
       {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} model={model} />}
       {packets !== null && <LastPackets packets={packets} values={values} />}
@@ -58,7 +58,7 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
   );
 }
 
-function Since({ packets }: { packets: readonly Packet[] }) {
+function OnlineSince({ packets }: { packets: readonly Packet[] }) {
   const presence = findPresence(packets, packets.length < LAST_PACKETS);
   if (presence === null) return null;
   const { isOnline, sinceMs, isAtLeast } = presence;

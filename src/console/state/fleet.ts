@@ -69,7 +69,7 @@ export async function loadFirstObjects(): Promise<void> {
 
 let run = 0;
 /** What came live of objects while they are loaded, by `_id`: their new fields, or null if they were removed. */
-let news: Map<string, Json | null> | null = null;
+let liveChanges: Map<string, Json | null> | null = null;
 /** The states of objects whose page has not come. */
 const states = new Map<string, Packet>();
 
@@ -84,7 +84,7 @@ export async function loadFleet(): Promise<void> {
   const mine = ++run;
   const seen = new Set<string>();
   const meanwhile = new Map<string, Json | null>();
-  news = meanwhile;
+  liveChanges = meanwhile;
   if (loading.value !== 'complete') loading.value = 'loading';
   loadError.value = null;
   try {
@@ -119,7 +119,7 @@ export async function loadFleet(): Promise<void> {
     });
   } finally {
     if (mine === run) {
-      news = null;
+      liveChanges = null;
       states.clear();
     }
   }
@@ -139,7 +139,7 @@ function put(object: FleetObject): void {
 
 export function addObject(object: FleetObject): void {
   const { state: _state, ...fields } = object;
-  news?.set(object._id, fields);
+  liveChanges?.set(object._id, fields);
   put(object);
   objectRevision.value++;
 }
@@ -158,7 +158,7 @@ export function loadObject(id: string, by = request): Promise<void> {
 }
 
 export function removeObject(id: string): void {
-  news?.set(id, null);
+  liveChanges?.set(id, null);
   if (forget(id)) objectRevision.value++;
 }
 
@@ -175,7 +175,7 @@ export function applyPacket(packet: Packet & { _oid: string }): void {
   if (object !== undefined) {
     object.state = nextState(object.state, packet);
     changed.add(packet._oid);
-  } else if (news !== null) states.set(packet._oid, nextState(states.get(packet._oid), packet));
+  } else if (liveChanges !== null) states.set(packet._oid, nextState(states.get(packet._oid), packet));
   for (const listener of packetListeners) listener(packet);
   startTimer();
 }
@@ -197,7 +197,7 @@ const OWN_FIELDS: ReadonlySet<string> = new Set(PRESENCE_FIELDS);
 const isPresence = (packet: Packet): boolean => Object.keys(packet).every((name) => OWN_FIELDS.has(name));
 
 export function applyUpdate({ id, after }: { id: string; after: Json }): void {
-  news?.set(id, { ...news.get(id), ...after });
+  liveChanges?.set(id, { ...liveChanges.get(id), ...after });
   const object = objects.get(id);
   if (object === undefined) return;
   const updated = { ...object, ...after } as FleetObject;

@@ -13,7 +13,7 @@ export const isAskingLogin = signal(false);
 const WHO_AM_I = 'GET /api/v1/auth';
 
 // The cookie cannot be read by scripts. Without this mark nobody was logged in, and the server need not be asked.
-const MARK = 'vigil.session';
+const SESSION_KEY = 'vigil.session';
 let waiting: { resolve: () => void; reject: (error: unknown) => void }[] = [];
 
 onSessionEnd(
@@ -24,7 +24,7 @@ onSessionEnd(
     }),
 );
 
-export const mayHaveSession = (): boolean => localStorage.getItem(MARK) !== null;
+export const mayHaveSession = (): boolean => localStorage.getItem(SESSION_KEY) !== null;
 
 export async function restoreSession(): Promise<void> {
   if (!mayHaveSession()) {
@@ -41,7 +41,7 @@ export async function restoreSession(): Promise<void> {
 
 export async function logIn(login: string, password: string): Promise<void> {
   await requestWithoutLogin('POST /api/v1/auth', { body: { login, password } });
-  localStorage.setItem(MARK, '1');
+  localStorage.setItem(SESSION_KEY, '1');
   const found = await requestWithoutLogin(WHO_AM_I, {});
   const before = user.value;
   // Another person must not go on with what the first one sees.
@@ -69,7 +69,7 @@ export function leaveSession(): void {
 
 export async function logOut(): Promise<void> {
   await requestWithoutLogin('DELETE /api/v1/auth', {}).catch(() => undefined);
-  localStorage.removeItem(MARK);
+  localStorage.removeItem(SESSION_KEY);
   location.assign(toAddress('/'));
 }
 
@@ -78,7 +78,7 @@ export async function reloadUser(): Promise<void> {
 }
 
 function forget(): void {
-  localStorage.removeItem(MARK);
+  localStorage.removeItem(SESSION_KEY);
   user.value = null;
 }
 

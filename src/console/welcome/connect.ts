@@ -23,20 +23,20 @@ const SAMPLE = '{"lat": 48.137, "lon": 11.575, "speed": 42}';
 /** Text between single quotes of a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-export type Way = 'curl' | 'mosquitto' | 'node' | 'arduino';
+export type ClientKind = 'curl' | 'mosquitto' | 'node' | 'arduino';
 
-export function waysOf({ mqtt }: Connection): Way[] {
+export function clientKindsOf({ mqtt }: Connection): ClientKind[] {
   return mqtt === null ? ['curl'] : ['curl', 'mosquitto', 'node', 'arduino'];
 }
 
-export const WAY_NAMES: Readonly<Record<Way, string>> = {
+export const CLIENT_KIND_NAMES: Readonly<Record<ClientKind, string>> = {
   curl: 'curl',
   mosquitto: 'mosquitto_pub',
   node: 'Node.js',
   arduino: 'Arduino',
 };
 
-export function textOf(way: Way, connection: Connection): string {
+export function textOf(way: ClientKind, connection: Connection): string {
   return { curl: toCurl, mosquitto: toMosquitto, node: toNode, arduino: toArduino }[way](connection);
 }
 

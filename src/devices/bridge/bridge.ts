@@ -43,7 +43,7 @@ export interface BridgeDeps extends ReceiveDeps {
 export interface Bridge {
   apply(change: Change): void;
   /** For a gap in the change stream. */
-  applyAny(): void;
+  reset(): void;
   stop(): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export function startBridge(deps: BridgeDeps): Bridge {
       if (change.store !== 'commands' || change.after?.status !== 'queued' || change.objectId === null) return;
       sendSoon(deps, state, change.objectId);
     },
-    applyAny() {
+    reset() {
       state.devices.clear();
       void sendWaiting(deps, state);
     },

@@ -30,7 +30,7 @@ export interface OfflineTimeouts {
   start(): void;
   apply(change: Change): void;
   /** For a gap in the change stream. */
-  applyAny(): void;
+  reset(): void;
   stop(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export function createOfflineTimeouts(deps: OfflineTimeoutDeps): OfflineTimeouts
       const known = state.watched.get(objectId);
       if (known !== undefined) known.lastPacketAtMs = change.isOffline ? null : performance.now();
     },
-    applyAny() {
+    reset() {
       state.isStale = true;
     },
     async stop() {
@@ -183,7 +183,7 @@ async function storeBatch(
     if (outcome.status === 'rejected') errors.push(outcome.reason);
     // Otherwise a packet has arrived meanwhile.
     else if (known.lastPacketAtMs === lastPacketAtMs) {
-      known.lastPacketAtMs = outcome.value ? lastPacketAtMs + Math.min(known.afterMs, LIMITS.presenceAgainMs) : null;
+      known.lastPacketAtMs = outcome.value ? lastPacketAtMs + Math.min(known.afterMs, LIMITS.presenceRecheckMs) : null;
     }
   }
   return errors.length === 0 ? null : { err: errors[0], devices: errors.length };

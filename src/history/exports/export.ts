@@ -174,14 +174,14 @@ function createText(listing: ListRequest | undefined) {
     const refusal = isFirst ? budget.take(caller.userId, bytes) : budget.add(caller.userId, bytes);
     if (refusal) throw refusal;
     isFirst = false;
-    return () => budget.giveBack(caller.userId, bytes);
+    return () => budget.release(caller.userId, bytes);
   };
   const piece = (packets: number, error: ApiError | null, isLast: boolean): ExportPiece => {
-    const giveBack = hold(writer.length);
+    const releaseBytes = hold(writer.length);
     const body = writer.take();
     const release = (): void => {
       PIECES.release(Buffer.from(body.buffer));
-      giveBack();
+      releaseBytes();
     };
     return { body, packets, isLast, error, release };
   };

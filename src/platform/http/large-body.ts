@@ -31,7 +31,7 @@ export function reserveBody(budget: Budget, caller: string): BodyReservation {
       reservedBytes = bytes;
     },
     release() {
-      if (reservedBytes > 0) budget.giveBack(caller, reservedBytes);
+      if (reservedBytes > 0) budget.release(caller, reservedBytes);
       reservedBytes = 0;
     },
   };

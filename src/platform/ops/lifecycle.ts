@@ -60,7 +60,7 @@ export async function retryUntilAvailable<T>(
     } catch (error) {
       if (toApiError(error).status !== 503 || signal.aborted) throw error;
       onUnavailable(error);
-      await wait(backoffMs(failures, LIMITS.retryPauseMs, LIMITS.awayPauseMaxMs), undefined, { signal });
+      await wait(backoffMs(failures, LIMITS.retryPauseMs, LIMITS.databaseRetryPauseMaxMs), undefined, { signal });
     }
   }
 }

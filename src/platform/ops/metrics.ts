@@ -69,14 +69,14 @@ export function createMetrics(gauges: () => Gauges | null, isReady: () => boolea
   register.removeSingleMetric('nodejs_version_info');
   addGauges(register, gauges, isReady);
   addUtilization(register);
-  const packets = addCounter(register, 'packets_stored_total', 'Packets stored, by transport', ['door']);
+  const packets = addCounter(register, 'packets_stored_total', 'Packets stored, by transport', ['transport']);
   const events = addCounter(register, 'events_total', 'Live events published, by name', ['event']);
   const refused = addCounter(register, 'messages_refused_total', 'Messages of devices that cannot be stored', []);
   const commands = addCounter(register, 'commands_total', 'Commands that entered a status', ['status']);
   return {
     requestEnded: createRequestMetrics(register),
     counted(entry, ingest) {
-      const count = packets.labels({ door: entry });
+      const count = packets.labels({ transport: entry });
       return async (...args) => {
         const stored = await ingest(...args);
         count.inc(stored.packets.length);

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { LIMITS } from '../../core/limits.js';
 
 /** Checks of the components that have to work. */
-export interface Vitals {
+export interface HealthChecks {
   /** Pings the primary. */
   ping(): Promise<unknown>;
   /** Whether the change stream delivers. */
@@ -12,7 +12,7 @@ export interface Vitals {
 
 export interface Readiness {
   /** Called when the service accepts requests. */
-  opened(vitals: Vitals): void;
+  opened(healthChecks: HealthChecks): void;
   /** Called before the service stops. */
   drain(): void;
   /** Whether all components work, as far as is known without a ping. */
@@ -22,11 +22,11 @@ export interface Readiness {
 }
 
 export function createReadiness(): Readiness {
-  let vitals: Vitals | null = null;
+  let healthChecks: HealthChecks | null = null;
   let draining = false;
   let pending: Promise<boolean> | null = null;
   // Concurrent calls share one ping.
-  const pings = ({ ping }: Vitals): Promise<boolean> => {
+  const pings = ({ ping }: HealthChecks): Promise<boolean> => {
     pending ??= answersInTime(ping).finally(() => {
       pending = null;
     });
@@ -34,18 +34,18 @@ export function createReadiness(): Readiness {
   };
   return {
     opened(deps) {
-      vitals = deps;
+      healthChecks = deps;
     },
     drain() {
       draining = true;
     },
-    isOpen: () => !draining && vitals?.isLive() === true,
+    isOpen: () => !draining && healthChecks?.isLive() === true,
     async findObstacles() {
       if (draining) return ['the service is stopping'];
-      if (vitals === null) return ['the service is starting: it waits for the database'];
+      if (healthChecks === null) return ['the service is starting: it waits for the database'];
       const reasons: string[] = [];
-      if (!(await pings(vitals))) reasons.push('the database does not answer');
-      if (!vitals.isLive()) reasons.push('changes of the database do not arrive');
+      if (!(await pings(healthChecks))) reasons.push('the database does not answer');
+      if (!healthChecks.isLive()) reasons.push('changes of the database do not arrive');
       return reasons;
     },
   };

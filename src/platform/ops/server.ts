@@ -2,7 +2,7 @@
 import { createLoad, type Load } from './load.js';
 import { createMetrics, type Gauges, type Metrics, NO_METRICS } from './metrics.js';
 import { startProbes } from './probes.js';
-import { createReadiness, type Vitals } from './readiness.js';
+import { createReadiness, type HealthChecks } from './readiness.js';
 
 export interface OpsServer {
   /** Null without a configured port. */
@@ -10,7 +10,7 @@ export interface OpsServer {
   readonly metrics: Metrics;
   readonly load: Load;
   /** Called when the service accepts requests. */
-  opened(deps: Vitals & Gauges): void;
+  opened(deps: HealthChecks & Gauges): void;
   /** Makes /ready answer 503, so that balancers send no more requests. */
   drain(): void;
   stop(): Promise<void>;
@@ -24,7 +24,7 @@ export async function startOpsServer(
   const load = createLoad(limits);
   const readiness = createReadiness();
   let gauges: Gauges | null = null;
-  const opened = (deps: Vitals & Gauges): void => {
+  const opened = (deps: HealthChecks & Gauges): void => {
     gauges = deps;
     readiness.opened(deps);
   };

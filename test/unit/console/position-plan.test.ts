@@ -36,7 +36,7 @@ test('searches every object that has no position but sent a packet', () => {
 test('searches again for the objects of a search that the server did not answer', () => {
   const plan = createPositionPlan([...sensors(12)], all);
   const first = plan.next();
-  first?.giveBack();
+  first?.putBack();
   expect(plan.next()?.ids).toEqual(first?.ids);
 });
 

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../src/core/limits.js';
 import { createBufferPool } from '../../../src/platform/mongo/bson/buffer-pool.js';
 
 const pool = createBufferPool();
-const { memoryStepBytes: step, memoriesKept, memoryKeptBytes } = LIMITS;
+const { memoryStepBytes: step, spareBuffers, spareBufferBytes } = LIMITS;
 
 test('lends a released buffer again, to one borrower at a time', () => {
   const first = pool.acquire(step + 1);
@@ -17,11 +17,11 @@ test('lends a released buffer again, to one borrower at a time', () => {
 });
 
 test('keeps a bounded number of buffers of a bounded size', () => {
-  const lent = Array.from({ length: 2 * memoriesKept }, () => pool.acquire(3 * step));
+  const lent = Array.from({ length: 2 * spareBuffers }, () => pool.acquire(3 * step));
   for (const one of lent) pool.release(one);
-  const again = Array.from({ length: 2 * memoriesKept }, () => pool.acquire(3 * step));
-  expect(again.filter((one) => lent.includes(one)).length).toBeLessThanOrEqual(memoriesKept);
-  const large = pool.acquire(memoryKeptBytes + 1);
+  const again = Array.from({ length: 2 * spareBuffers }, () => pool.acquire(3 * step));
+  expect(again.filter((one) => lent.includes(one)).length).toBeLessThanOrEqual(spareBuffers);
+  const large = pool.acquire(spareBufferBytes + 1);
   pool.release(large);
-  expect(pool.acquire(memoryKeptBytes + 1)).not.toBe(large);
+  expect(pool.acquire(spareBufferBytes + 1)).not.toBe(large);
 });

@@ -3,14 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../../src/core/limits.js';
 import { createBudget } from '../../../src/platform/budget.js';
 
-const LIMIT = { perCaller: 60, inAll: 100, little: 10, reserve: 20 };
+const LIMIT = { perCaller: 60, inAll: 100, reservePerCaller: 10, reserve: 20 };
 
 describe('a budget', () => {
   test('refuses bytes beyond the bound of a caller with 429 until some are released', () => {
     const budget = createBudget('answers', LIMIT);
     expect(budget.take('a', 60)).toBeNull();
     expect(budget.take('a', 1)).toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
-    budget.giveBack('a', 1);
+    budget.release('a', 1);
     expect(budget.take('a', 1)).toBeNull();
     expect(budget.of('a')).toBe(60);
   });
@@ -20,7 +20,7 @@ describe('a budget', () => {
     budget.take('a', 50);
     budget.take('b', 50);
     expect(budget.take('c', 11)).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
-    budget.giveBack('b', 20);
+    budget.release('b', 20);
     expect(budget.take('c', 11)).toBeNull();
   });
 
@@ -44,7 +44,7 @@ describe('a budget', () => {
     const budget = createBudget('answers', LIMIT, () => calls++);
     budget.take('a', 5);
     expect(calls).toBe(0);
-    budget.giveBack('a', 5);
+    budget.release('a', 5);
     expect(calls).toBe(1);
   });
 
@@ -53,7 +53,7 @@ describe('a budget', () => {
     budget.take('a', 60);
     for (let nth = 0; nth < 3 * LIMITS.idleCallers; nth++) {
       budget.take(`caller ${nth}`, 1);
-      budget.giveBack(`caller ${nth}`, 1);
+      budget.release(`caller ${nth}`, 1);
     }
     expect(budget.take('a', 1)).toMatchObject({ status: 429 });
   });

@@ -166,7 +166,7 @@ describe('toEvents: an object appears and disappears', () => {
     of !== null && audienceOf(of).some((reader) => at.includes(reader));
   const eventsFor = (at: readonly string[], events: readonly LiveEvent[]): string[] => {
     const rooms = new Set(roomsOf(at, NO_FILTER));
-    return events.filter((event) => createAudienceTest(event)({ rooms, gate: null })).map(({ name }) => name);
+    return events.filter((event) => createAudienceTest(event)({ rooms, permitted: null })).map(({ name }) => name);
   };
   const changeOf = (before: AccessFields | null, after: AccessFields | null): Change =>
     change({
@@ -313,9 +313,9 @@ describe('rooms', () => {
           const at = addressesOf(scopeOf(who));
           const rooms = new Set(roomsOf(at, { ...wanted, objects: asked }));
           const audience = audienceOf(entity);
-          const event = { name, objectId, audience, sight: audience, limits: null, position: 'p', encoded: {} };
-          const isMeant = createAudienceTest({ ...event, toJson: () => Buffer.of() });
-          const receives = isMeant({ rooms, gate: wanted.groups && new Set(at) });
+          const event = { name, objectId, audience, viewers: audience, limits: null, position: 'p', encoded: {} };
+          const isInAudience = createAudienceTest({ ...event, toJson: () => Buffer.of() });
+          const receives = isInAudience({ rooms, permitted: wanted.groups && new Set(at) });
           if (receives) agreed++;
           expect(receives).toBe(sees && wants);
         },

@@ -11,7 +11,7 @@ const ROOMS = new Set([`${READER}|*|*`]);
 
 const createEvent = (nth: number): LiveEvent => ({
   limits: null,
-  sight: [],
+  viewers: [],
   name: 'object-packet',
   objectId: 'o',
   audience: [READER],
@@ -38,7 +38,7 @@ test('writes events of a long round to all members in the next one, encoded once
   for (const to of received)
     fanOut.setRooms(
       createMember((batch) => write(to, batch)),
-      { rooms: ROOMS, gate: null },
+      { rooms: ROOMS, permitted: null },
     );
   for (let nth = 0; nth < events; nth++) {
     fanOut.publish(createEvent(nth));
@@ -64,7 +64,7 @@ test('sends later events without duplicates to a member that joins or is flushed
       const untilMs = performance.now() + 1;
       while (performance.now() < untilMs);
     });
-    fanOut.setRooms(member, { rooms: ROOMS, gate: null });
+    fanOut.setRooms(member, { rooms: ROOMS, permitted: null });
     return member;
   };
   const early = Array.from({ length: 30 }, enter);

@@ -41,7 +41,7 @@ function createTried(
     commits: inMemory,
     processors: [{ ...processor, prepare }],
     holdings,
-    onLost: ({ hold }) => void holdings.delete(hold.index),
+    onLost: ({ owned }) => void holdings.delete(owned.index),
     log: { warn: () => undefined, error: (details) => void errors.push(details) },
   });
   const add = (partition: number, from: number, to: number, bytes = 1): void => {
@@ -114,9 +114,9 @@ test('is idle for a partition that leaves while tasks of others keep coming', as
 test('retries where outputs cannot be prepared, and commits the others meanwhile', async () => {
   let failures = 0;
   const { add, storedOf, holdings, errors } = createTried([0, 1], {
-    prepare(hold, tasks, nextNumber) {
-      if (hold.index === 0 && failures++ < 2) throw new Error('not now');
-      return processor.prepare(hold, tasks, nextNumber);
+    prepare(owned, tasks, nextNumber) {
+      if (owned.index === 0 && failures++ < 2) throw new Error('not now');
+      return processor.prepare(owned, tasks, nextNumber);
     },
   });
   add(0, 1, 4);

@@ -91,7 +91,7 @@ export async function drainAcceptQueue(server: Server): Promise<void> {
     quietTurns = 0;
   };
   server.on('connection', onConnection);
-  const untilMs = performance.now() + LIMITS.stopLetInMs;
+  const untilMs = performance.now() + LIMITS.acceptQueueDrainMs;
   while (quietTurns++ < LIMITS.stopQuietTurns && performance.now() < untilMs) await setImmediate();
   server.off('connection', onConnection);
 }

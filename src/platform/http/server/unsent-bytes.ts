@@ -20,7 +20,7 @@ export function countUnsentBytes(res: Response, bytes: number): ApiError | null 
     // A completed change is always reported, even above the limit.
     budget.add(caller, bytes);
   }
-  res.once('close', () => budget.giveBack(caller, bytes));
+  res.once('close', () => budget.release(caller, bytes));
   return null;
 }
 

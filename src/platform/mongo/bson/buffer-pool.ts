@@ -26,8 +26,8 @@ export function createBufferPool(): BufferPool {
     },
     release(buffer) {
       const { length } = buffer;
-      if (length < LIMITS.memoryStepBytes || length > LIMITS.memoryKeptBytes) return;
-      if (kept.length < LIMITS.memoriesKept) kept.push(buffer);
+      if (length < LIMITS.memoryStepBytes || length > LIMITS.spareBufferBytes) return;
+      if (kept.length < LIMITS.spareBuffers) kept.push(buffer);
     },
   };
 }

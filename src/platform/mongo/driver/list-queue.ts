@@ -75,7 +75,7 @@ export function holdBytes({ listing }: Database): HeldBytes {
       held = bytes;
     },
     release() {
-      if (held > 0) listing?.budget.giveBack(listing.caller.userId, held);
+      if (held > 0) listing?.budget.release(listing.caller.userId, held);
       held = 0;
     },
   };

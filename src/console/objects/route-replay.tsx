@@ -32,7 +32,7 @@ interface MomentsProps {
   readonly isCut: boolean;
 }
 
-export function Moments({ object, packets, interval, isCut }: MomentsProps) {
+export function RouteReplay({ object, packets, interval, isCut }: MomentsProps) {
   const momentMs = useSignal<number | null>(null);
   const { route, isWhole } = useRoute({ object, packets, interval, isCut });
   const isBefore = momentMs.value !== null && isCut && momentMs.value < (packets[0]?.time ?? 0);

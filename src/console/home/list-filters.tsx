@@ -31,7 +31,7 @@ function optionsOf(name: keyof Narrowed): Options {
 const NAMES = ['group', 'model', 'label'] as const;
 
 /** Only choices that make a difference are offered. */
-export function Narrow() {
+export function ListFilters() {
   const show = useShow();
   const choices = NAMES.map((name) => ({ name, chosen: narrowed.value[name], options: optionsOf(name) })).filter(
     ({ name, chosen, options }) => chosen !== null || options.length > (name === 'label' ? 0 : 1),
