@@ -264,7 +264,7 @@ test('stores concurrent packets over HTTP beside an invalid one', async () => {
   await service.admin('POST', 'objects', { id: 'many', name: 'Many' });
   const post = (body: object): Promise<Answer> => service.admin('POST', 'objects/many/packets', body);
   const good = Array.from({ length: 100 }, (_, n) => post({ n }));
-  const bad = [post({ online: 1, n: -1 }), post({ time: 'never', n: -2 }), post({ _id: 'x', n: -3 })];
+  const bad = [post({ time: 'never', n: -1 }), post({ time: {}, n: -2 }), post([{ time: [], n: -3 }])];
   expect((await Promise.all(bad)).map(({ status }) => status)).toEqual([400, 400, 400]);
   const answers = await Promise.all(good);
   expect(answers.map(({ status, body }) => [status, body.n])).toEqual(answers.map((_, n) => [200, n]));

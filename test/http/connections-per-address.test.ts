@@ -127,6 +127,17 @@ test.each(['127.0.0.0/8', '1', 'loopback'])('are counted by the client of a trus
   await until(async () => (await ask('198.51.100.7')).status === 200, 'a place for another request of the client');
 });
 
+test('are not counted for a trusted proxy that carries the long polling of many clients', async () => {
+  const service = await start({ TRUST_PROXY: '1' });
+  const proxy = '127.0.0.20';
+  for (let at = 0; at < 3 * MAX; at++) {
+    const poll = `GET /socket.io/?EIO=4&transport=polling HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.${at}\r\n\r\n`;
+    const [answer] = await once(await openFrom(proxy, service.url, poll), 'data');
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /);
+  }
+  expect(await isServed(proxy, service.url)).toBe(true);
+});
+
 test('are bounded for a trusted proxy whose connections send nothing', async () => {
   const service = await start({ TRUST_PROXY: '1' });
   for (let at = 0; at < MAX; at++) await openFrom('127.0.0.20', service.url);

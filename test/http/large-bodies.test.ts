@@ -40,7 +40,9 @@ function post(text: string | Buffer, isChunked = false, object = 'car'): Promise
   });
 }
 
-const packetsOf = (count: number, pad: string) => Array.from({ length: count }, (_, nth) => ({ time: nth, nth, pad }));
+const FIRST_MS = Date.UTC(2026, 0);
+const packetsOf = (count: number, pad: string) =>
+  Array.from({ length: count }, (_, nth) => ({ time: FIRST_MS + nth, nth, pad }));
 
 describe.each([
   ['with its length', false],

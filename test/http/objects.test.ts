@@ -62,10 +62,9 @@ describe('an object', () => {
   });
 
   test('accepts any text as its id, except characters with a meaning in paths and topics', async () => {
-    for (const id of ['a b', 'машина', '%41', 'a.b', 'a?b=c&d', '"', '🚗', 'packets', 'a+b', '..', '.']) {
+    for (const id of ['a b', 'машина', '%41', 'a.b', 'a?b=c&d', '"', '🚗', 'packets', 'a+b', '...']) {
       const object = entityOf(await service.admin('POST', 'objects', { id, name: 'n' }));
-      // `.` and `..` are eaten by every client that normalises addresses.
-      if (!/^\.+$/.test(id)) expect(await read(encodeURIComponent(id))).toEqual(object);
+      expect(await read(encodeURIComponent(id))).toEqual(object);
       expect(await read(object._id)).toEqual(object);
     }
     for (const id of [

@@ -174,12 +174,18 @@ const PLAIN_ROUTES: readonly (readonly [
   ['PUT', 'labels', {}, 405, 'none'],
 ];
 
-function expectedOf(route: Route, caller: CallerKind, at: Place): number {
+function expectedOf(route: Route, store: string, caller: CallerKind, at: Place): number {
   if (caller === 'anonymous') return 401;
   if (!ADMINS.includes(caller) && !route.may.includes(caller)) return 403;
   if (route.known === false) return 405;
-  return sees(caller, at) ? 200 : 404;
+  if (sees(caller, at)) return 200;
+  if (!isReadable(store, caller, at)) return 404;
+  return route.method === 'GET' ? 200 : 403;
 }
+
+/** Labels and geofences of the groups above the objects of a caller can be read, and not changed. */
+const isReadable = (store: string, caller: CallerKind, at: Place): boolean =>
+  sees(caller, at) || (at === 'above' && ['labels', 'geofences'].includes(store));
 
 const besideOf = (id: string): ObjectId => new ObjectId(id.replace(/^.{8}/, 'cafecafe'));
 
@@ -240,13 +246,16 @@ async function judge(store: string, route: Route, caller: CallerKind): Promise<v
     }),
   );
   const seen = PLACES.map((at, index) => [at, answers[index]?.status]);
-  const expected = PLACES.map((at) => [at, expectedOf(route, caller, at)]);
+  const expected = PLACES.map((at) => [at, expectedOf(route, store, caller, at)]);
   expect([route.method, route.path, seen]).toEqual([route.method, route.path, expected]);
   const missing = bare(answers.at(-1) as Answer);
-  for (const answer of answers) {
+  for (const [index, answer] of answers.entries()) {
     if (answer.status === 404) expect(bare(answer)).toEqual(missing);
     if ([401, 403, 404].includes(answer.status) && route.method !== 'HEAD') {
-      expect(answer.body).toEqual(refusal(answer.status));
+      const mayRead =
+        answer.status === 403 && route.known !== false && isReadable(store, caller, PLACES[index] as Place);
+      const isReadOnly = mayRead && ADMINS.includes(caller);
+      expect(answer.body).toEqual(refusal(answer.status, isReadOnly ? 'you may read it' : undefined));
     }
   }
   if (answers.every(({ status }) => status !== 200)) expect(await stored()).toEqual(before);
@@ -312,7 +321,7 @@ describe.each(CALLERS)('%s', (caller) => {
       const status = caller === 'anonymous' ? 401 : [...ADMINS, ...may].includes(caller) ? 200 : 403;
       expect([store, list.status, meta.status]).toEqual([store, status, status]);
       if (status !== 200) continue;
-      const ids = PLACES.filter((at) => sees(caller, at)).map((at) => placed[at]);
+      const ids = PLACES.filter((at) => isReadable(store, caller, at)).map((at) => placed[at]);
       expect(list.body.map(({ _id }: { _id: string }) => _id)).toEqual(ids);
       expect([meta.body.count, meta.body.first?._id, meta.body.last?._id]).toEqual([ids.length, ids[0], ids.at(-1)]);
     }

@@ -137,7 +137,7 @@ test('publishes nothing for a refused request', async () => {
     await patch({ id: other.id }),
     await patch({ model: 'f'.repeat(24) }),
     await patch({ 'a.b': 1 }),
-    await service.admin('POST', path('/packets'), [{ speed: 1 }, { online: 'yes' }]),
+    await service.admin('POST', path('/packets'), [{ speed: 1, time: 'never' }, 1]),
     await service.admin('POST', path('/packets'), '{'),
     await service.as(null)('PATCH', path(), { status: 'x' }),
   ];

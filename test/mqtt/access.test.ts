@@ -63,7 +63,7 @@ describe('authentication', () => {
       [bare, {}, 4],
       [bare, { username: '', password: '' }, 4],
       ['missing', {}, 4],
-      [`${id} `, {}, 4],
+      [`${id}x`, {}, 4],
       [id.toUpperCase(), {}, 4],
     ];
     const codes = [];
