@@ -24,7 +24,7 @@ import { changeOne, queueCheck, removeOne, type Writer } from './entity-writes.j
 import { EXAMPLES } from './examples.js';
 import { getReferencedId, type StoreHooks, toNewEntity } from './hooks.js';
 import { findPlace } from './place.js';
-import { getEntity, listEntities, readChanged, readEntity, summarizeEntities } from './read.js';
+import { listEntities, readChanged, readEntity, summarizeEntities } from './read.js';
 import { titleOf } from './title.js';
 import { getChangeable, shareEntity } from './write.js';
 
@@ -144,7 +144,7 @@ async function shareWith(deps: EntityDeps, res: Response, key: string, userId: s
   const scope = scopeIn(res);
   const { afterShare, shareMarks } = deps.hooks.get(store.name) ?? {};
   if (!shared) {
-    const present = await getEntity(deps.database, store, scope, key);
+    const present = await getChangeable(deps.database, store, scope, key);
     if (!present.access.includes(userId)) {
       // An earlier request may have stopped between the change and its hook.
       await afterShare?.(present);

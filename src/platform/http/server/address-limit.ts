@@ -14,6 +14,12 @@ export interface AddressLimit {
   limitRequests(listener: RequestListener): RequestListener;
   /** Ends connections beyond the limit as soon as they are accepted. */
   limitConnections(server: Server): void;
+  /**
+   * Counts connections of proxies no longer once they carry a request of Socket.IO, which has limits of its own per client address
+   * (live/) and takes its requests from the server before all others. Called after it has: while nobody answers upgrades, Node would
+   * hand them to this listener and leave them without an answer.
+   */
+  followSockets(server: Server): void;
 }
 
 const RETRY_S = 1;
@@ -45,7 +51,9 @@ export function createAddressLimit(facts: Pick<ClientFacts, 'addressOf' | 'isPro
         socket.once('close', release);
         if (facts.isProxy(socket.remoteAddress)) unused.set(socket, release);
       });
-      // WebSockets have limits of their own per client address (live/).
+    },
+    followSockets(server) {
+      server.prependListener('request', noteUse);
       server.on('upgrade', noteUse);
     },
   };

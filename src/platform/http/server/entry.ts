@@ -45,6 +45,7 @@ export function createEntry(options: EntryOptions): Entry {
     server,
     open(app) {
       classes.follow(app);
+      limit.followSockets(server);
       listener = createFastPath(app);
       return startListening();
     },
