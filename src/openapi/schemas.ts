@@ -180,7 +180,7 @@ const PACKETS: Record<string, Part> = {
       _id: {
         type: ['string', 'number', 'null'],
         description:
-          'Lets the device send the packet again safely: 24 hexadecimal digits; other text or a number is kept as `messageId`',
+          'Lets the device send the packet again safely: 24 hexadecimal digits; other text or a number is kept as `messageId`, and only the same packet is one that is sent again',
       },
       time: {
         type: ['number', 'string', 'null'],

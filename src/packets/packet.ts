@@ -9,7 +9,7 @@ import { type Declarations, toBoolean } from '../core/model.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import type { Clock } from '../platform/mongo/driver/client.js';
 import { judgeTime } from './device-time.js';
-import { parseParameters } from './parameters.js';
+import { isTooDeep, parseParameters } from './parameters.js';
 
 /** A checked message of a device. */
 export interface Message {
@@ -101,7 +101,7 @@ function parseMessage(body: unknown, declared: Declarations, nowMs: number, inde
   const { timeMs, deviceTimeMs } = judgeTime(sentMs, nowMs, declared.aheadMs);
   const { kept: parameters, dropped } = parseParameters(body, declared);
   const online = parseOnline(body.online ?? true, dropped);
-  const id = parseId(body._id ?? null, sentMs, { parameters, dropped });
+  const id = parseId(body, { parameters, dropped });
   if (dropped.length > 0 && Object.keys(parameters).length === 0) throw badRequest(dropped.join('; '));
   const why = dropped.length === 0 ? undefined : dropped;
   return { id, timeMs, deviceTimeMs, online, parameters, index, dropped: why };
@@ -114,14 +114,14 @@ function parseOnline(given: Json, dropped: string[]): boolean {
 }
 
 /**
- * The `_id` of a packet that a device identifies. An identifier of another form is kept as `messageId`; it and the time of the
- * device, if any, identify the packet: counters begin anew when a device restarts.
+ * The `_id` of a packet that a device identifies. An identifier of another form is kept as `messageId`. Counters begin anew when a
+ * device restarts, so that only the whole packet tells whether it is sent again.
  */
 function parseId(
-  given: Json,
-  sentMs: number | null,
+  body: JsonObject,
   { parameters, dropped }: { readonly parameters: JsonObject; readonly dropped: string[] },
 ): string | null {
+  const { _id: given = null } = body;
   if (given === null) return null;
   if (isId(given)) return given.toLowerCase();
   if (!isMessageId(given)) {
@@ -131,7 +131,14 @@ function parseId(
   // A packet without parameters reports presence.
   const isData = Object.keys(parameters).length > 0;
   if (isData && !Object.hasOwn(parameters, 'messageId')) parameters.messageId = given;
-  return hash('sha256', JSON.stringify([given, sentMs]), 'hex').slice(0, ID_DIGITS);
+  return digestOf(body);
+}
+
+/** Of the packet as it was sent: what the model makes of it may change. */
+function digestOf(body: JsonObject): string {
+  // A value that is nested too deep is never stored, and JSON.stringify may throw for it.
+  const fields = Object.entries(body).map(([name, value]) => (isTooDeep(value, 1) ? [name] : [name, value]));
+  return hash('sha256', JSON.stringify(fields), 'hex').slice(0, ID_DIGITS);
 }
 
 const ID_DIGITS = 24;

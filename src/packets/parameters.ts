@@ -88,7 +88,8 @@ function hasDots(value: Json, depth: number): boolean {
   return Object.keys(value).some((key) => key.includes('.') || hasDots(value[key] as Json, depth + 1));
 }
 
-function isTooDeep(value: Json, depth: number): boolean {
+/** Whether a value at this depth contains one that is nested deeper than any that is stored. */
+export function isTooDeep(value: Json, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return depth >= LIMITS.jsonDepth || Object.values(value).some((member) => isTooDeep(member, depth + 1));
 }

@@ -87,7 +87,7 @@ describe.each(WAYS)('%s', (_, open) => {
     listener.take();
     for (const _id of ['2b021f63', 7, '2b021f63', 7, '7']) await send({ _id, lat: 45, lon: 9 });
     await send([
-      { _id: '2b021f63', lat: 1 },
+      { _id: '2b021f63', lat: 45, lon: 9 },
       { _id: 'next', lat: 46 },
     ]);
     const expected = ['2b021f63', 7, '7', 'next'];
@@ -96,6 +96,28 @@ describe.each(WAYS)('%s', (_, open) => {
     const events = eventsOf(listener.take()) as { payload: { id: string; messageId: unknown } }[];
     const own = events.filter(({ payload }) => payload.id === id && payload.messageId !== undefined);
     expect(own.map(({ payload }) => payload.messageId)).toEqual(expected);
+  });
+
+  test('stores what a counter that began anew identifies, and only repeats once', async () => {
+    const id = await create();
+    const send = await open(id);
+    await service.settled();
+    listener.take();
+    const sent = [
+      { _id: 1, bolt: 'open' },
+      { _id: 2, bolt: 'open', time: 1_700_000_000 },
+      { _id: 1, bolt: 'closed' },
+      { _id: 2, bolt: 'closed', time: 1_700_000_000 },
+    ];
+    for (const one of sent) await send(one);
+    for (const one of sent) await send(one);
+    await send([...sent, { _id: 1, bolt: 'ajar' }]);
+    const expected = [...sent.map(({ bolt }) => bolt), 'ajar'];
+    expect((await parametersOf(id)).map((one) => (one as { bolt: unknown }).bolt)).toEqual(expected);
+    await service.settled();
+    const events = eventsOf(listener.take()) as { payload: { id: string; bolt: unknown } }[];
+    const own = events.filter(({ payload }) => payload.id === id && payload.bolt !== undefined);
+    expect(own.map(({ payload }) => payload.bolt)).toEqual(expected);
   });
 
   test('tells at the object which fields it left out', async () => {

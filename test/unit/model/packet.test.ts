@@ -352,26 +352,3 @@ describe('the parameters of a message', () => {
     expect(parseBatch({ online: on, n: 1 }, declared, NOW).messages[0]?.online).toBe(value);
   });
 });
-
-describe('an identifier of another form', () => {
-  const idOf = (body: object) => parseBatch(body, NONE, NOW).messages[0]?.id;
-
-  test.each<[_id: unknown]>([['2b021f63'], ['x'.repeat(128)], [5], [0], [-1.5], ['é 1'], [`${ID}0`]])(
-    'is kept as messageId, and identifies the packet: %j',
-    (_id) => {
-      const [message] = parseMessages({ _id, n: 1 }, NONE, NOW);
-      expect(message?.parameters).toEqual({ n: 1, messageId: _id });
-      expect(message?.id).toMatch(/^[0-9a-f]{24}$/);
-      expect(idOf({ _id, n: 2 })).toBe(message?.id);
-      expect(idOf({ _id: `x${_id}`.slice(0, 100), n: 1 })).not.toBe(message?.id);
-      expect(idOf({ _id, n: 1, time: NOW })).not.toBe(message?.id);
-      expect(idOf({ _id, n: 1, time: NOW })).toBe(idOf({ _id, n: 3, time: NOW }));
-    },
-  );
-
-  test('tells text from a number, keeps a messageId of the device, and adds none to a report of presence', () => {
-    expect(idOf({ _id: '5', n: 1 })).not.toBe(idOf({ _id: 5, n: 1 }));
-    expect(parseMessages({ _id: 'a', messageId: 'b' }, NONE, NOW)[0]?.parameters).toEqual({ messageId: 'b' });
-    expect(parseMessages({ _id: 'a', online: false }, NONE, NOW)[0]?.parameters).toEqual({});
-  });
-});
