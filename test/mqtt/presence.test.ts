@@ -1,5 +1,6 @@
 /** Presence: `state.online` follows the connections of a device, on all instances, and its `offlineAfter`. */
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { Long } from 'mongodb';
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
@@ -212,6 +213,22 @@ test('reports once that a device is online again, although many of its packets c
   );
   expect((await onlinesOf(id)).slice(-2)).toEqual([false, true]);
   expect(await onlinesOf(id)).toHaveLength(23);
+});
+
+test.each<[what: string, timeMs: (nowMs: number, offlineMs: number) => number]>([
+  ['older packets', (nowMs) => nowMs - 1_000],
+  ['packets of the same time', (_nowMs, offlineMs) => offlineMs],
+])('sets a device online that an instance with a clock ahead reported offline, with %s', async (_what, timeOf) => {
+  const id = await create();
+  const nowMs = Date.now();
+  const offlineMs = nowMs + 120_000;
+  await service.admin('POST', `objects/${id}/packets`, { time: offlineMs, online: false });
+  const packets = service.client.db().collection('packets');
+  // As the other instance stores it, whose clock is a minute ahead.
+  await packets.updateOne({ id, online: false }, { $set: { _ts: Long.fromNumber((nowMs + 60_000) * 1_000) } });
+  await service.settled();
+  await service.admin('POST', `objects/${id}/packets`, { time: timeOf(nowMs, offlineMs), speed: 1 });
+  expect(await onlineOf(id)).toBe(true);
 });
 
 test('leaves a device offline that says so, with late packets before', async () => {

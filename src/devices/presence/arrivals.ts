@@ -61,11 +61,12 @@ export function createArrivals({ database, ingest, digest, isLive, log }: Arriva
       if (messages.at(-1)?.online !== true) return storePresence(source, messages, options);
       const [stored, offline] = await Promise.all([ingest(source, messages, options), findOffline(objectId)]);
       if (offline === null) return stored;
-      if (stored.packets.some(({ online, time }) => online && time >= offline.timeMs)) {
+      if (stored.packets.some(({ online, time }) => online && time > offline.timeMs)) {
         known.invalidate(objectId);
         return stored;
       }
-      const timeMs = Math.max(database.clock.now(), offline.timeMs);
+      // Of packets of one time, the one with the greater `_ts` counts, and the clocks of instances differ.
+      const timeMs = Math.max(database.clock.now(), offline.timeMs + 1);
       // Equal for all who find the object offline at the same time.
       const id = packetIdOf(offline.timeMs, digest(Buffer.from(`${objectId}\n${offline.packetId}\nsends`)));
       await storePresence(source, [{ id, timeMs, online: true, parameters: {} }]);
