@@ -27,11 +27,22 @@ export async function isReadableThroughObjects(
   scope: Scope,
   id: string,
 ): Promise<boolean> {
+  if (store.throughObjects === 'model' && scope.groupId !== ROOT_GROUP_ID) return isModelOfSeen(database, scope, id);
   const through = await throughObjects(database, store, scope);
   if (through === null) return false;
   const filter = { $and: [{ _id: new ObjectId(id) }, through] };
   const find = () => collectionOf(database, store).findOne(filter, { projection: { _id: 1 } });
   return (await mapDriverErrors(find)) !== null;
+}
+
+/** Whether the scope sees an object of this model: one look-up by an index, however many models its objects have. */
+async function isModelOfSeen(database: Database, scope: Scope, id: string): Promise<boolean> {
+  const { ofGroup, others } = await findSeenBy(database, scope);
+  const objects = collectionOf(database, builtInStore('objects'));
+  const findFirst = (filter: Filter<Document>) =>
+    objects.findOne({ ...filter, model: new ObjectId(id) }, { projection: { _id: 1 } });
+  const found = await mapDriverErrors(() => Promise.all([...ofGroup, ...others].map(findFirst)));
+  return found.some((object) => object !== null);
 }
 
 /** The filter for what the scope sees because of objects; null where there is nothing. */
@@ -106,5 +117,5 @@ async function distinctIn(
     () => Promise.all(filters.map((filter) => objects.distinct(field, { [field]: ANY_ID, ...filter }, options))),
     LIMITS.databaseOperationMs,
   );
-  return found.flat() as ObjectId[];
+  return [...new Map(found.flat().map((id: ObjectId) => [id.toHexString(), id])).values()];
 }
