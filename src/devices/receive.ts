@@ -72,8 +72,8 @@ function keepMessage(messages: readonly Message[], { topic, payload }: Received)
 }
 
 /**
- * Stores a resent message once, and returns what is too large. Its packets are identified by the device's own `_id`, by time and content, or by packet identifier
- * and content. The database refuses a duplicate `_id`, also from another instance.
+ * Stores a resent message once, and returns what is too large. Each of its packets is identified by the device's own `_id`, by time
+ * and content, or by packet identifier and content. The database refuses a duplicate `_id`, also from another instance.
  */
 async function store(
   deps: ReceiveDeps,
@@ -81,38 +81,42 @@ async function store(
   messages: readonly Message[],
   received: Received,
 ): Promise<readonly Refusal[]> {
-  const { messageId, signal } = received;
-  const isNamed = messages.every(({ id, timeMs }) => id !== null || timeMs !== null);
-  const digest = deps.digest(contentOf(source, received, isNamed ? null : messageId));
-  const withIds = createIdAssigner(digest, messages, messageId);
+  const { messageId, signal, maybeDuplicate } = received;
   const hourMs = Math.floor(deps.now() / BUCKET_MS) * BUCKET_MS;
-  if (isNamed || messageId === null) {
-    return (await deps.ingest(source, withIds(hourMs), { signal })).refused;
-  }
-  const unnamed = messages.find(({ id, timeMs }) => id === null && timeMs === null);
-  const sample = digest + BigInt(unnamed?.index ?? 0);
-  const storedMs = received.maybeDuplicate ? await findBucket(deps.database, source, sample, hourMs) : null;
+  const timed = messages.some(isTimed)
+    ? assignIds(messages, isTimed, digestOf(deps, source, received, null))
+    : messages;
+  const unnamed = messageId === null ? undefined : timed.find(isUnnamed);
+  if (unnamed === undefined) return (await deps.ingest(source, timed, { signal })).refused;
+  const digest = digestOf(deps, source, received, messageId);
+  const sample = digest + BigInt(unnamed.index ?? 0);
+  const storedMs = maybeDuplicate ? await findBucket(deps.database, source, sample, hourMs) : null;
   // Of several packets, an interrupted write may have stored only a part.
   if (storedMs !== null && messages.length === 1) return [];
-  const { repeated, refused } = await deps.ingest(source, withIds(storedMs ?? hourMs), { signal });
+  const named = assignIds(timed, isUnnamed, digest, storedMs ?? hourMs);
+  const { repeated, refused } = await deps.ingest(source, named, { signal });
+  if (maybeDuplicate) return refused;
   // A device may reuse a packet identifier for a new message with the same content.
-  if (repeated > 0 && !received.maybeDuplicate) await deps.ingest(source, messages, { signal });
+  const reused = timed.filter((message, at) => isUnnamed(message) && repeated.has(named[at]?.id ?? ''));
+  await deps.ingest(source, reused, { signal });
   return refused;
 }
 
-/** Returns a function that assigns `_id`s to the messages, given the hour for messages without a time. */
-function createIdAssigner(
-  digest: bigint,
+const isTimed = ({ id, timeMs }: Message): boolean => id === null && timeMs !== null;
+const isUnnamed = ({ id, timeMs }: Message): boolean => id === null && timeMs === null;
+
+/** Assigns the `_id`s of some messages; those without a time get the `_id` of this one. */
+function assignIds(
   messages: readonly Message[],
-  messageId: number | null,
-): (hourMs: number) => Message[] {
-  return (hourMs) =>
-    messages.map((message) => {
-      const { id, timeMs, index } = message;
-      if (id !== null || (timeMs === null && messageId === null)) return message;
-      // By the place in the message: what of it can be stored may be more when it is sent again.
-      return { ...message, id: packetIdOf(timeMs ?? hourMs, digest + BigInt(index ?? 0)) };
-    });
+  applies: (message: Message) => boolean,
+  digest: bigint,
+  untimedMs = 0,
+): readonly Message[] {
+  return messages.map((message) => {
+    if (!applies(message)) return message;
+    // By the place in the message: what of it can be stored may be more when it is sent again.
+    return { ...message, id: packetIdOf(message.timeMs ?? untimedMs, digest + BigInt(message.index ?? 0)) };
+  });
 }
 
 /** Finds the hour in which a packet was stored, within the time in which devices resend; null if it was not stored. */
@@ -128,6 +132,11 @@ async function findBucket(
   return found === null ? null : Number.parseInt(found.slice(0, 8), 16) * 1_000;
 }
 
-function contentOf(source: PacketSource, { topic, payload }: Received, messageId: number | null): Buffer {
-  return Buffer.concat([Buffer.from(`${source.objectId}\n${messageId ?? ''}\n${topic}\n`), payload]);
+function digestOf(
+  { digest }: ReceiveDeps,
+  { objectId }: PacketSource,
+  { topic, payload }: Received,
+  messageId: number | null,
+): bigint {
+  return digest(Buffer.concat([Buffer.from(`${objectId}\n${messageId ?? ''}\n${topic}\n`), payload]));
 }

@@ -14,8 +14,8 @@ import { type PacketWrites, toPacketWrites } from './stored-packets.js';
 
 export interface Ingested {
   readonly packets: readonly Packet[];
-  /** The number of packets that were stored before: sent again with the same `_id`. */
-  readonly repeated: number;
+  /** The `_id`s of packets that were stored before. */
+  readonly repeated: ReadonlySet<string>;
   /** Packets of an array that are too large. */
   readonly refused: readonly Refusal[];
 }
@@ -57,13 +57,13 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   const order = createInsertOrder();
   const write = createWriter(database);
   return async (source, messages, { signal = null, isAtomic = false } = {}) => {
-    if (messages.length === 0) return { packets: [], repeated: 0, refused: [] };
+    if (messages.length === 0) return { packets: [], repeated: NO_IDS, refused: [] };
     const { objectId } = source;
     const reservation = pending.add(source.groupId, messages.length);
     const enqueue = (converted: PacketWrites): Promise<Ingested> => {
       const { packets, refused } = converted;
       if (isAtomic && refused.length > 0) throw refusalError(refused, 0);
-      if (packets.length === 0) return Promise.resolve({ packets, repeated: 0, refused });
+      if (packets.length === 0) return Promise.resolve({ packets, repeated: NO_IDS, refused });
       reservation.grow(countBytes(converted.writes));
       return write(objectId, converted, signal);
     };
@@ -163,6 +163,7 @@ function takeGroup(waiting: readonly Waiting[], running: readonly Group[]): { gr
 }
 
 const NONE: ReadonlyMap<Packet, Packet> = new Map();
+const NO_IDS: ReadonlySet<string> = new Set();
 
 /** The packets that a write did not store. */
 interface Written {
@@ -204,7 +205,7 @@ function settle(one: Waiting, { repeated, refused }: Written): void {
     return;
   }
   if (repeated.size === 0) {
-    one.resolve({ packets: one.packets, repeated: 0, refused: one.refused });
+    one.resolve({ packets: one.packets, repeated: NO_IDS, refused: one.refused });
     return;
   }
   const packets = one.packets.map((packet) => (repeated.has(packet) ? repeated.get(packet) : packet));
@@ -213,7 +214,7 @@ function settle(one: Waiting, { repeated, refused }: Written): void {
   else
     one.resolve({
       packets: packets as Packet[],
-      repeated: one.packets.filter((packet) => repeated.has(packet)).length,
+      repeated: new Set(one.packets.filter((packet) => repeated.has(packet)).map(({ _id }) => _id)),
       refused: one.refused,
     });
 }

@@ -156,6 +156,46 @@ test('stores messages of the same time and content once, with any identifier, an
   expect(await valuesOf(id)).toEqual([1, 2, 3, 3]);
 });
 
+describe('an array in which some packets have no time that can be right', () => {
+  const AT = 1_748_764_800_000;
+  const wrong = '{"time":1000,"n":"wrong"}';
+  const timed = `{"time":${AT},"n":"timed"}`;
+  const own = '{"_id":"own","n":"own"}';
+  const plain = '{"n":"plain"}';
+
+  /** Sends the array twice with DUP 0, and returns how often each of its packets is stored. */
+  async function sendTwice(items: readonly string[], again: 'another identifier' | 'the same identifier') {
+    const id = await createRaw();
+    const raw = await connect(id);
+    const text = `[${items.join(',')}]`;
+    await acknowledged(raw, sent(text, 1));
+    await acknowledged(raw, sent(text, again === 'another identifier' ? 2 : 1));
+    const values = await valuesOf(id);
+    return items.map((item) => values.filter((value) => value === JSON.parse(item).n).length);
+  }
+
+  test.each<[string, readonly string[], readonly number[]]>([
+    ['a wrong time first', [wrong, timed], [2, 1]],
+    ['a wrong time last', [timed, wrong], [1, 2]],
+    ['no time', [timed, plain, own], [1, 2, 1]],
+    ['no time and an identifier', [own, plain], [1, 2]],
+    ['all kinds', [wrong, own, plain, timed], [2, 1, 2, 1]],
+    ['a time in each', [timed, own], [1, 1]],
+  ])('stores the others once when it is published again: %s', async (_, items, counts) => {
+    expect(await sendTwice(items, 'another identifier')).toEqual(counts);
+    expect(await sendTwice(items, 'the same identifier')).toEqual(counts);
+  });
+
+  test('stores all of them once when it is sent again', async () => {
+    const id = await createRaw();
+    const text = `[${[wrong, own, plain, timed].join(',')}]`;
+    const raw = await connect(id);
+    await acknowledged(raw, sent(text, 1), resent(text, 1));
+    await acknowledged(await connect(id), resent(text, 1));
+    expect((await valuesOf(id)).toSorted()).toEqual(['own', 'plain', 'timed', 'wrong']);
+  });
+});
+
 test('stores the missing packets of a message that was stored in part when it is sent again', async () => {
   const id = await createRaw();
   const first = await connect(id);
