@@ -5,6 +5,7 @@ import { parseOutcome } from '../core/command.js';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Declarations } from '../core/model.js';
+import { identifyingMs } from '../packets/device-time.js';
 import type { Ingest } from '../packets/ingest.js';
 import { type Message, type PacketSource, parseBatch, type Refusal, refusalError } from '../packets/packet.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -102,8 +103,8 @@ async function store(
   return refused;
 }
 
-const isTimed = ({ id, timeMs }: Message): boolean => id === null && timeMs !== null;
-const isUnnamed = ({ id, timeMs }: Message): boolean => id === null && timeMs === null;
+const isTimed = (message: Message): boolean => message.id === null && identifyingMs(message) !== null;
+const isUnnamed = (message: Message): boolean => message.id === null && identifyingMs(message) === null;
 
 /** Assigns the `_id`s of some messages; those without a time get the `_id` of this one. */
 function assignIds(
@@ -115,7 +116,7 @@ function assignIds(
   return messages.map((message) => {
     if (!applies(message)) return message;
     // By the place in the message: what of it can be stored may be more when it is sent again.
-    return { ...message, id: packetIdOf(message.timeMs ?? untimedMs, digest + BigInt(message.index ?? 0)) };
+    return { ...message, id: packetIdOf(identifyingMs(message) ?? untimedMs, digest + BigInt(message.index ?? 0)) };
   });
 }
 

@@ -15,3 +15,15 @@ export function judgeTime(timeMs: number | null, nowMs: number, aheadMs: number)
   if (timeMs === null || (timeMs >= FIRST_MS && timeMs <= nowMs + aheadMs)) return { timeMs, deviceTimeMs: undefined };
   return { timeMs: null, deviceTimeMs: timeMs };
 }
+
+/**
+ * The time by which a packet is identified when it comes again. That of a clock that is ahead counts whatever was judged: the
+ * next judgement, with a later `nowMs`, may be another. Null for clocks that were reset, which repeat their times.
+ */
+export function identifyingMs({
+  timeMs,
+  deviceTimeMs,
+}: Pick<MessageTime, 'timeMs'> & Partial<MessageTime>): number | null {
+  if (deviceTimeMs === undefined) return timeMs;
+  return deviceTimeMs >= FIRST_MS ? deviceTimeMs : null;
+}

@@ -1,12 +1,14 @@
 /** Messages that a device sends again are stored once and sent to clients once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { LIMITS } from '../../src/core/limits.js';
 import { createDigest, packetIdOf } from '../../src/devices/dedup-id.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';
 
-const service = useService();
+let laterMs = 0;
+const service = useService({ now: () => Date.now() + laterMs });
 const raws: RawDevice[] = [];
 let count = 0;
 
@@ -193,6 +195,40 @@ describe('an array in which some packets have no time that can be right', () => 
     await acknowledged(raw, sent(text, 1), resent(text, 1));
     await acknowledged(await connect(id), resent(text, 1));
     expect((await valuesOf(id)).toSorted()).toEqual(['own', 'plain', 'timed', 'wrong']);
+  });
+});
+
+describe('a packet of a clock that is slightly more ahead than is permitted', () => {
+  const MINUTE_MS = 60_000;
+  afterEach(() => {
+    laterMs = 0;
+  });
+
+  test.each<[string, (ms: number) => string]>([
+    ['with ms', (ms) => `{"time":${ms},"n":1}`],
+    ['with seconds as text', (ms) => `{"time":"${Math.floor(ms / 1_000)}","n":1}`],
+    ['with text', (ms) => `{"time":"${new Date(ms).toISOString()}","n":1}`],
+    ['in an array', (ms) => `[{"time":${ms},"n":1}]`],
+  ])('is stored once when it is published again at a moment at which its time is right: %s', async (_, textOf) => {
+    const id = await createRaw();
+    const raw = await connect(id);
+    const text = textOf(Date.now() + LIMITS.packetAheadMs + MINUTE_MS);
+    await acknowledged(raw, sent(text, 1), sent(text, 2));
+    laterMs = 3 * MINUTE_MS;
+    await acknowledged(raw, sent(text, 3));
+    await acknowledged(await connect(id), sent(text, 1));
+    expect(await valuesOf(id)).toEqual([1]);
+  });
+
+  test('is stored beside the right ones of its array', async () => {
+    const id = await createRaw();
+    const nowMs = Date.now();
+    const text = `[{"time":${nowMs + LIMITS.packetAheadMs + MINUTE_MS},"n":"ahead"},{"time":${nowMs},"n":"right"},{"n":"none"}]`;
+    const raw = await connect(id);
+    await acknowledged(raw, sent(text, 1));
+    laterMs = 3 * MINUTE_MS;
+    await acknowledged(raw, sent(text, 2));
+    expect((await valuesOf(id)).toSorted()).toEqual(['ahead', 'none', 'none', 'right']);
   });
 });
 
