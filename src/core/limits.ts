@@ -34,6 +34,7 @@ export const LIMITS = {
   // Packets that could not be stored, with the reasons.
   refusedPerObject: 100,
   refusedReasonCharacters: 500,
+  reasonsPerPacket: 5,
   refusedInAudit: 10,
   refusedKeptMs: 30 * DAY_MS,
   refusedPending: 10_000,

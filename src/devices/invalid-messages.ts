@@ -5,6 +5,7 @@ import { cacheSize } from '../core/cache-size.js';
 import { type ApiError, toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { refusalsIn } from '../packets/packet.js';
+import { cutReason } from '../packets/reasons.js';
 import type { RefusedPackets } from '../packets/refused-packets.js';
 import type { DeviceRecord } from './devices.js';
 
@@ -38,7 +39,8 @@ export function createInvalidMessageReporter(deps: ReportDeps): ReportInvalidMes
     }
     reports.set(record.objectId, { atMs: now(), since: 0 });
     const shortTopic = topic.slice(0, LIMITS.nameCharacters);
-    const { status, message: reason, cause } = error;
+    const { status, message, cause } = error;
+    const reason = cutReason(message);
     const details = { object: record.objectId, topic: shortTopic, reason, unreported: last?.since ?? 0 };
     if (status === 500) log.error({ ...details, err: cause }, 'message rejected: internal error');
     else log.warn(details, 'message rejected');
@@ -68,5 +70,5 @@ function keep({ refusedPackets, now }: ReportDeps, { objectId }: DeviceRecord, t
 /** Of the message, or of its first packets that were refused. */
 function reasonsOf(error: ApiError): string[] {
   const refused = refusalsIn(error)?.slice(0, LIMITS.refusedInAudit);
-  return refused?.map(({ index, reason }) => `[${index}]: ${reason}`) ?? [error.message];
+  return refused?.map(({ index, reason }) => `[${index}]: ${reason}`) ?? [cutReason(error.message)];
 }

@@ -10,6 +10,7 @@ import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import type { Clock } from '../platform/mongo/driver/client.js';
 import { judgeTime } from './device-time.js';
 import { isTooDeep, parseParameters } from './parameters.js';
+import { cutReason, joinReasons } from './reasons.js';
 
 /** A checked message of a device. */
 export interface Message {
@@ -24,7 +25,7 @@ export interface Message {
   /** Its place in the array that was sent; undefined for a single packet. */
   readonly index?: number | undefined;
   /** Why some of its fields are left out; undefined if none are. */
-  readonly dropped?: readonly string[] | undefined;
+  readonly dropped?: string | undefined;
 }
 
 /** A packet of an array that cannot be stored. */
@@ -74,7 +75,7 @@ export function parseItem(item: unknown, index: number, declared: Declarations, 
   try {
     return parseMessage(item, declared, nowMs, index);
   } catch (error) {
-    if (error instanceof ApiError) return { index, reason: error.message };
+    if (error instanceof ApiError) return { index, reason: cutReason(error.message) };
     throw error;
   }
 }
@@ -88,7 +89,7 @@ export function toBatch(items: readonly (Message | Refusal)[]): Batch {
     if ('reason' in item) refused.push(item);
     else {
       messages.push(item);
-      if (item.dropped !== undefined) incomplete.push({ index: item.index ?? 0, reason: item.dropped.join('; ') });
+      if (item.dropped !== undefined) incomplete.push({ index: item.index ?? 0, reason: item.dropped });
     }
   }
   return { messages, refused, incomplete };
@@ -102,8 +103,8 @@ function parseMessage(body: unknown, declared: Declarations, nowMs: number, inde
   const { kept: parameters, dropped } = parseParameters(body, declared);
   const online = parseOnline(body.online ?? true, dropped);
   const id = parseId(body, { parameters, dropped });
-  if (dropped.length > 0 && Object.keys(parameters).length === 0) throw badRequest(dropped.join('; '));
-  const why = dropped.length === 0 ? undefined : dropped;
+  const why = dropped.length === 0 ? undefined : joinReasons(dropped);
+  if (why !== undefined && Object.keys(parameters).length === 0) throw badRequest(why);
   return { id, timeMs, deviceTimeMs, online, parameters, index, dropped: why };
 }
 

@@ -6,6 +6,7 @@ import { ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { cutReason } from './reasons.js';
 
 /** A packet or a message that could not be stored. */
 export interface RefusedPacket {
@@ -86,7 +87,7 @@ export function createRefusedPackets({ database, log, now }: RefusedPacketsOptio
 const shorten = (refused: RefusedPacket): RefusedPacket => ({
   ...refused,
   topic: refused.topic?.slice(0, LIMITS.nameCharacters) ?? null,
-  reason: refused.reason.slice(0, LIMITS.refusedReasonCharacters),
+  reason: cutReason(refused.reason),
 });
 
 async function store(

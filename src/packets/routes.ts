@@ -39,6 +39,7 @@ import {
   toBatch,
 } from './packet.js';
 import { listPackets, readPacket, summarizePackets } from './packets.js';
+import { othersStored } from './reasons.js';
 import type { RefusedPackets } from './refused-packets.js';
 import { REMOVED, type RemovalDeps, removePacketsOf } from './removal-routes.js';
 import { getSource, type Source } from './source.js';
@@ -129,7 +130,7 @@ const list = defineRoute({
 const REFUSAL = z
   .object({
     index: z.int().min(0).describe('The place in the array'),
-    reason: z.string().describe('The field, and what was expected'),
+    reason: z.string().max(LIMITS.refusedReasonCharacters).describe('The first fields, and what was expected'),
   })
   .meta({ id: 'Refusal' });
 
@@ -239,7 +240,7 @@ function recordIncomplete(
     last.map(({ index, reason }) => ({
       ...common,
       index: isList ? index : null,
-      reason: `${reason}; the other fields are stored`,
+      reason: othersStored(reason),
     })),
   );
 }

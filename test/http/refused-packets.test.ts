@@ -107,6 +107,22 @@ test('stores the good ones of ten thousand, and names the others in their order'
   expect(refused.map(({ index }: { index: number }) => index)).toEqual(indexes.slice(-100));
 });
 
+test('answers many packets with many faults each in bounded length', async () => {
+  const object = await create();
+  const faults = Object.fromEntries(Array.from({ length: 499 }, (_, n) => [`$${n}`, 1]));
+  const many = Array.from({ length: 400 }, (_, n) => (n % 2 === 0 ? faults : { ...faults, speed: n }));
+  const { status, body, text } = await post(object.id, many);
+  expect([status, body.count, body.refused.length, body.incomplete.length]).toEqual([200, 200, 200, 200]);
+  for (const { reason } of body.refused.concat(body.incomplete)) {
+    expect(reason.length).toBeLessThanOrEqual(LIMITS.refusedReasonCharacters);
+    expect(reason).toMatch(/^"\$0": .*; and 494 more$/);
+  }
+  expect(text.length).toBeLessThan(400 * (LIMITS.refusedReasonCharacters + 100));
+  const kept = (await refusedOf(object.id)).map(({ reason }: { reason: string }) => reason);
+  expect(kept).toHaveLength(LIMITS.refusedPerObject);
+  for (const reason of kept) expect(reason).toMatch(/; and 494 more(; the other fields are stored)?$/);
+});
+
 test('says how many are refused if all are', async () => {
   const object = await create();
   const answer = await post(object.id, [{ speed: 'x' }, 5, { time: 'x' }]);

@@ -211,6 +211,20 @@ describe.each(WAYS)('%s', (_, connect) => {
     expect((await noticesOf(objectId))[0]?.fields).toEqual([reason]);
   });
 
+  test('bounds the reasons of packets with many faults, at the object and in the audit', async () => {
+    const id = `faulty-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    const faults = Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`$${n}`, 1]));
+    await send('base/state', JSON.stringify([faults, faults]));
+    await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
+    const { body } = await service.admin('GET', `objects/${id}/refused`);
+    const told = body.map(({ index, reason }: Document) => `[${index}]: ${reason}`);
+    expect(told).toHaveLength(2);
+    for (const text of told) expect(text).toMatch(/^\[[01]\]: "\$0": .{1,480}; and 395 more$/);
+    expect((await noticesOf(objectId))[0]?.fields).toEqual(told);
+  });
+
   test('stores or refuses any JSON for any type, and stores the next message', async () => {
     const id = `any-${++count}`;
     const objectId = await createTyped(id);
