@@ -22,7 +22,8 @@ export function parseParameters(body: JsonObject, declared: Declarations): Param
   const kept: JsonObject = {};
   const dropped: string[] = [];
   // Usual packets have no fault and no dotted name: their fields need no further check.
-  if (explainFault(body, '', 0) === null) {
+  const fault = explainFault(body, '', 0);
+  if (fault === null) {
     for (const name of Object.keys(body)) {
       if (isServiceName(name)) continue;
       const given = body[name] as Json;
@@ -31,15 +32,14 @@ export function parseParameters(body: JsonObject, declared: Declarations): Param
       if (value === undefined) dropped.push(`${name}: ${explainType(given, type)}`);
       else kept[name] = value;
     }
-  } else parseEach(body, declared, { kept, dropped });
+  } else if (Object.keys(body).length > LIMITS.jsonKeys) throw badRequest(fault);
+  else parseEach(body, declared, { kept, dropped });
   if (declared.members.length > 0) addMembers(kept, declared);
   return { kept, dropped };
 }
 
 function parseEach(body: JsonObject, declared: Declarations, { kept, dropped }: Parameters): void {
-  const names = Object.keys(body);
-  if (names.length > LIMITS.jsonKeys) throw badRequest(`a packet has at most ${LIMITS.jsonKeys} fields`);
-  for (const name of names) {
+  for (const name of Object.keys(body)) {
     const path = name.split('.');
     const fault = path.length === 1 ? explainPlainName(name) : explainPath(name, path);
     if (fault !== null) dropped.push(fault);

@@ -191,7 +191,7 @@ describe.each(WAYS)('%s', (_, connect) => {
     [
       'base/state',
       JSON.stringify(Object.fromEntries(Array.from({ length: 512 }, (_, n) => [`p${n}`, n]))),
-      'a packet has at most 500 fields',
+      'the body: more than 500 fields; the first one too many is "p500"',
     ],
     [
       'base/state',

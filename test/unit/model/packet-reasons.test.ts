@@ -43,3 +43,15 @@ test('name each of a few', () => {
   const { incomplete } = parseBatch({ n: 1, ...badOf(5, (n) => `$${n}`) }, DECLARED, NOW);
   for (const n of [0, 1, 2, 3, 4]) expect(incomplete[0]?.reason).toContain(`"$${n}": `);
 });
+
+test.each([
+  ['plain names', ''],
+  ['dotted names', 'a.'],
+  ['names that cannot be stored', '$'],
+])('name the first field too many: %s', (_, prefix) => {
+  const names = Array.from({ length: 512 }, (_, n) => `${prefix}p${n}`);
+  const body = Object.fromEntries(names.map((name, n) => [name, n]));
+  const reason = `the body: more than 500 fields; the first one too many is "${prefix}p500"`;
+  expect(() => parseBatch(body, DECLARED, NOW)).toThrow(expect.objectContaining({ status: 400, message: reason }));
+  expect(parseBatch([body], DECLARED, NOW).refused).toEqual([{ index: 0, reason }]);
+});
