@@ -14,7 +14,7 @@ import { findField, hasOthers, readObjectId } from '../platform/mongo/bson/reade
 import type { Database } from '../platform/mongo/driver/client.js';
 import { projectionOf, toEntity } from '../platform/mongo/schema/mapping.js';
 import { type BoundedObjects, type Bounds, findBounds, groupByBound, NO_BOUNDS } from './ahead.js';
-import { FOUND, lookBack } from './look-back.js';
+import { FOUND, holdsData, lookBack } from './look-back.js';
 import type { Packet } from './packet.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
@@ -138,14 +138,6 @@ async function withData(
   }
   return packets;
 }
-
-/** An expression: whether a packet has more than the fields of every packet. */
-const holdsData = (packet: string): Document => ({
-  $ne: [
-    { $setDifference: [{ $map: { input: { $objectToArray: packet }, in: '$$this.k' } }, [...PRESENCE_FIELDS]] },
-    [],
-  ],
-});
 
 /** How many packets the first query searches. */
 const FIRST_SEARCH = 8;

@@ -1,10 +1,19 @@
 /** Commands that find the last packet of each object among those that a search meets, from the latest one back. */
 import { type Document, ObjectId } from 'mongodb';
+import { PRESENCE_FIELDS } from '../core/packet-fields.js';
 import type { BoundedObjects } from './ahead.js';
 import { PACKETS } from './packets.js';
 
 /** The member of each result that holds the packet; `_id` is that of its object. No object has a member of this name. */
 export const FOUND = '_found';
+
+/** An expression: whether a packet has more than the fields of a report of presence. */
+export const holdsData = (packet: string): Document => ({
+  $ne: [
+    { $setDifference: [{ $map: { input: { $objectToArray: packet }, in: '$$this.k' } }, [...PRESENCE_FIELDS]] },
+    [],
+  ],
+});
 
 /** `search`: the stages that choose at most one packet of the object's packets in descending order. */
 export function lookBack({ ids, boundMs }: BoundedObjects, search: readonly Document[]): Document {

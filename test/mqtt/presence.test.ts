@@ -9,6 +9,7 @@ import { until } from '../support/until.js';
 
 /** A device whose connection was closed is set offline after this time. */
 const GRACE_MS = 500;
+const HOUR_MS = 3_600_000;
 Object.assign(LIMITS, { presenceGraceMs: GRACE_MS });
 const service = useService();
 const endings: (() => unknown)[] = [];
@@ -132,6 +133,24 @@ test('sets a device offline once each time it has been silent for its offlineAft
   expect(await onlinesOf(id)).toEqual([true, false, true, false]);
 });
 
+test('finds a device silent whose offlineAfter is over at the start, but not one whose packets are of the past', async () => {
+  const agoMs = 2 * HOUR_MS;
+  const store = async (parameters: object): Promise<string> => {
+    const id = await create({ config: { offlineAfter: '1 minute' } });
+    await service.admin('POST', `objects/${id}/packets`, { time: Date.now() - agoMs, online: true, ...parameters });
+    const _ts = Long.fromNumber((Date.now() - agoMs) * 1_000);
+    await service.client.db().collection('packets').updateMany({ id }, { $set: { _ts } });
+    return id;
+  };
+  // A device with a clock in 2007, which was reported online, and sends: nothing is later than that report.
+  const sending = await store({});
+  const silent = await store({ speed: 1 });
+  await service.admin('POST', `objects/${sending}/packets`, { time: Date.UTC(2007), speed: 2 });
+  await startOther();
+  await until(async () => (await onlineOf(silent)) === false, 'silent to be offline');
+  expect(await onlinesOf(sending)).toEqual([true, true]);
+});
+
 test('keeps a device with offlineAfter online after it disconnected, until that time is over', async () => {
   const id = await create({
     config: { auth: { username: 'truck', password: 'a key of the machine' }, offlineAfter: 1_500 },
@@ -159,7 +178,6 @@ const TRANSPORTS: readonly (readonly [string, (id: string, body: object) => Prom
   ],
 ];
 const devices = new Map<string, MqttClient>();
-const HOUR_MS = 3_600_000;
 const AGO: readonly (readonly [string, readonly number[]])[] = [
   ['a second old', [1_000]],
   ['an hour old', [HOUR_MS, HOUR_MS - 1, HOUR_MS - 2]],

@@ -90,10 +90,10 @@ async function load({ database, now }: OfflineTimeoutDeps, state: State, signal:
         batch.map(([objectId]) => objectId),
       );
       for (const [objectId, afterMs] of batch) {
-        // The time of storage, also if it is long ago: a device whose timeout has passed is marked offline at the next check.
-        const last = lastPackets.get(objectId);
-        const agoMs = last?.isOnline ? Math.max(0, now() - last.storedAtMs) : null;
-        const lastPacketAtMs = agoMs === null ? null : performance.now() - agoMs;
+        const storedAtMs = arrivalOf(lastPackets.get(objectId), now());
+        // What arrived before a gap, or during this load, may have an older time than the packet that was read.
+        const seenAtMs = state.watched.get(objectId)?.lastPacketAtMs ?? null;
+        const lastPacketAtMs = seenAtMs === null ? storedAtMs : Math.max(seenAtMs, storedAtMs ?? seenAtMs);
         if (!changed.has(objectId)) state.watched.set(objectId, { afterMs, lastPacketAtMs });
       }
     }
@@ -103,6 +103,17 @@ async function load({ database, now }: OfflineTimeoutDeps, state: State, signal:
   } finally {
     state.changed = null;
   }
+}
+
+/**
+ * When the last packet of a device arrived, by the monotonic clock; null if it is offline. This may be long ago: a device whose timeout has
+ * passed is marked offline at the next check. After a report of presence, packets with older times may have arrived: then its
+ * silence counts from now.
+ */
+function arrivalOf(last: LastPacketTime | undefined, nowMs: number): number | null {
+  if (last === undefined || !last.isOnline) return null;
+  const agoMs = last.hasData ? Math.max(0, nowMs - last.storedAtMs) : 0;
+  return performance.now() - agoMs;
 }
 
 function applyObject({ watched, changed }: State, { id, after }: Change): void {
