@@ -151,6 +151,15 @@ test('finds a device silent whose offlineAfter is over at the start, but not one
   expect(await onlinesOf(sending)).toEqual([true, true]);
 });
 
+test('sets a device offline that was silent since an older packet that reports it offline', async () => {
+  const id = await create({ config: { offlineAfter: '1s' } });
+  const nowMs = Date.now();
+  await service.admin('POST', `objects/${id}/packets`, { time: nowMs, speed: 1 });
+  await service.admin('POST', `objects/${id}/packets`, { time: nowMs - 10_000, online: false });
+  expect(await onlineOf(id)).toBe(true);
+  await until(async () => (await onlineOf(id)) === false, 'id to be offline');
+});
+
 test('keeps a device with offlineAfter online after it disconnected, until that time is over', async () => {
   const id = await create({
     config: { auth: { username: 'truck', password: 'a key of the machine' }, offlineAfter: 1_500 },

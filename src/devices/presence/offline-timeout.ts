@@ -36,7 +36,7 @@ export interface OfflineTimeouts {
 
 interface WatchedDevice {
   readonly afterMs: number;
-  /** When its last packet arrived, by the monotonic clock; null once the device was marked offline. */
+  /** When its last packet arrived, by the monotonic clock; null once the device was found or marked offline. */
   lastPacketAtMs: number | null;
 }
 
@@ -64,7 +64,7 @@ export function createOfflineTimeouts(deps: OfflineTimeoutDeps): OfflineTimeouts
       const objectId = change.objectId as string;
       if (change.isOffline) deps.reportedOffline(objectId);
       const known = state.watched.get(objectId);
-      if (known !== undefined) known.lastPacketAtMs = change.isOffline ? null : performance.now();
+      if (known !== undefined) known.lastPacketAtMs = performance.now();
     },
     reset() {
       state.isStale = true;
