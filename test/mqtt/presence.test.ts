@@ -258,6 +258,24 @@ test.each<[what: string, timeMs: (nowMs: number, offlineMs: number) => number]>(
   expect(await onlineOf(id)).toBe(true);
 });
 
+test('answers that packets are stored if only the report that their device is online fails', async () => {
+  const id = await create();
+  const nowMs = Date.now();
+  await service.admin('POST', `objects/${id}/packets`, { time: nowMs, online: false });
+  const db = service.client.db();
+  const restore = () => db.command({ collMod: 'packets', validator: {} });
+  endings.push(restore);
+  // The database refuses the report, and nothing else.
+  const isReport = { id, online: true, speed: { $exists: false } };
+  await db.command({ collMod: 'packets', validator: { $nor: [isReport] } });
+  const answer = await service.admin('POST', `objects/${id}/packets`, { time: nowMs - 1_000, speed: 1 });
+  expect([answer.status, await onlinesOf(id)]).toEqual([200, [true, false]]);
+  expect(service.logLines.join('')).toContain('failed to report that a device that sends is online');
+  await restore();
+  await service.admin('POST', `objects/${id}/packets`, { time: nowMs - 500, speed: 2 });
+  expect(await onlineOf(id)).toBe(true);
+});
+
 test('leaves a device offline that says so, with late packets before', async () => {
   const id = await create();
   const nowMs = Date.now();

@@ -69,7 +69,14 @@ export function createArrivals({ database, ingest, digest, isLive, log }: Arriva
       const timeMs = Math.max(database.clock.now(), offline.timeMs + 1);
       // Equal for all who find the object offline at the same time.
       const id = packetIdOf(offline.timeMs, digest(Buffer.from(`${objectId}\n${offline.packetId}\nsends`)));
-      await storePresence(source, [{ id, timeMs, online: true, parameters: {} }]);
+      try {
+        await ingest(source, [{ id, timeMs, online: true, parameters: {} }]);
+      } catch (err) {
+        // The packets are stored. The next one of the device reports it online again.
+        log.warn({ err, object: objectId }, 'failed to report that a device that sends is online');
+      } finally {
+        known.invalidate(objectId);
+      }
       return stored;
     },
     reportedOffline: known.invalidate,
