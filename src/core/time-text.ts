@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './units.js';
 
 const TEXT_CHARACTERS = 128;
 /** .NET, Go and others write 0001-01-01 for "no time", which a zone may shift by a day. */
-const EARLIEST_MS = Date.parse('0001-01-02T00:00:00Z');
+export const EARLIEST_MS = Date.parse('0001-01-02T00:00:00Z');
 
 const CLOCK = String.raw`(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?`;
 // Form decoding makes a blank of a plus.

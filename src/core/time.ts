@@ -2,15 +2,19 @@
  * Parses times to milliseconds (docs/reference/times.md). There are two rules: devices send numbers in several units; who asks or
  * removes gives milliseconds. Digits that could be something else are no time.
  */
-import { isDayText, parseTimeText } from './time-text.js';
+import { EARLIEST_MS, isDayText, parseTimeText } from './time-text.js';
 import { DAY_MS } from './units.js';
 
 const DIGITS = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
+/** Devices may also be before 1970. */
+const DEVICE_DIGITS = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?$/;
 const DATE_DIGITS = /^((?:19|20)\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?$/;
 /** By how many digits the numbers of devices are shifted to milliseconds, by the count of their digits: s, ms, µs, ns. */
-const DEVICE_SHIFTS: Readonly<Record<number, number>> = { 9: 3, 10: 3, 12: 0, 13: 0, 16: -3, 19: -6 };
+const DEVICE_SHIFTS: Readonly<Record<number, number>> = { 9: 3, 10: 3, 11: 0, 12: 0, 13: 0, 16: -3, 19: -6 };
 /** A number with fewer digits is before 2000 in every unit: of a clock that was reset. */
 const RESET_DIGITS = 8;
+/** 14 digits of milliseconds reach back to the year 1. */
+const NEGATIVE_DIGITS = 14;
 const NUMBER_UNITS: Readonly<Record<number, string>> = {
   9: 'seconds',
   10: 'seconds',
@@ -28,24 +32,40 @@ export type Edge = 'first' | 'last';
 export function parseDeviceTime(value: unknown): number | null {
   if (typeof value === 'number') {
     const isPlainMs = value >= 1e12 && value < 1e13 && Number.isInteger(value);
-    return isPlainMs ? value : parseDeviceDigits(DIGITS.exec(String(value)));
+    return isPlainMs ? value : parseDeviceDigits(DEVICE_DIGITS.exec(String(value)));
   }
   if (typeof value !== 'string') return null;
   const text = value.trim();
-  const digits = DIGITS.exec(text);
+  const digits = DEVICE_DIGITS.exec(text);
   return digits === null ? parseTimeText(text) : parseDeviceDigits(digits);
 }
 
 /** Shifts digits instead of calculating: a double rounds fractions of seconds. */
 function parseDeviceDigits(digits: RegExpExecArray | null): number | null {
   if (digits === null) return null;
-  const [, whole = '', fraction = ''] = digits;
+  const [, sign, whole = '', fraction = ''] = digits;
+  if (sign === '-') return parseNegative(whole, fraction);
   if (toDateText(whole) !== null) return null;
   if (whole.length <= RESET_DIGITS) return Number(whole);
   const shift = DEVICE_SHIFTS[whole.length];
   if (shift === undefined) return null;
   return Number(shift < 0 ? whole.slice(0, shift) : whole + fraction.padEnd(shift, '0').slice(0, shift));
 }
+
+/**
+ * A time before 1970, of a clock that was reset; in the same units. No times are those of the year 1, also in seconds, and numbers
+ * of more digits, with which programs mark a missing time.
+ */
+function parseNegative(whole: string, fraction: string): number | null {
+  if (whole.length > NEGATIVE_DIGITS || (whole.length === 11 && isInYearOne(Number(whole)))) return null;
+  const shift = whole.length <= RESET_DIGITS ? 0 : (DEVICE_SHIFTS[whole.length] ?? 0);
+  const shifted = whole + fraction.slice(0, shift).padEnd(shift, '0');
+  const timeMs = Math.floor(0 - Number(`${shifted}.${fraction.slice(shift)}`));
+  return timeMs < EARLIEST_MS ? null : timeMs;
+}
+
+/** Whether so many seconds before 1970 are 0001-01-01, in any zone. */
+const isInYearOne = (seconds: number): boolean => Math.abs(seconds * 1_000 + EARLIEST_MS) <= 2 * DAY_MS;
 
 /** What is wrong with the time of a packet, for messages. */
 export function explainDeviceTime(value: unknown): string {
@@ -77,7 +97,7 @@ export function explainQueryTime(given: string): string {
   if (date !== null) return `these digits look like a date: write ${date}`;
   const digits = DIGITS.exec(text);
   const unit = NUMBER_UNITS[digits?.[1]?.length ?? 0];
-  const timeMs = unit === undefined ? null : parseDeviceDigits(digits);
+  const timeMs = unit === undefined ? null : parseDeviceDigits(DEVICE_DIGITS.exec(text));
   if (timeMs !== null) {
     return `these look like ${unit}: write milliseconds, ${timeMs}, or ${new Date(timeMs).toISOString()}`;
   }
