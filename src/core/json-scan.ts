@@ -11,7 +11,7 @@ const ARRAY_BEGIN = 0x5b;
 const ARRAY_END = 0x5d;
 const OBJECT_BEGIN = 0x7b;
 const OBJECT_END = 0x7d;
-/** `jsonDepth` bounds a packet; a list of packets adds a level. */
+/** One more than is accepted, so that the check of the value names its place. */
 const DEPTH = LIMITS.jsonDepth + 1;
 
 /** A slice of a list, without the comma or bracket at either end. */
@@ -75,7 +75,7 @@ export class JsonScan {
   }
 
   #begin(isList: boolean, position: number): string | null {
-    if (++this.#depth > DEPTH) return `nested more than ${LIMITS.jsonDepth} deep`;
+    if (++this.#depth > DEPTH && !this.#isInItem()) return `nested more than ${LIMITS.jsonDepth} deep`;
     if (++this.#containers > LIMITS.bodyContainers) return `more than ${LIMITS.bodyContainers} objects and lists`;
     this.#lists[this.#depth] = isList ? 1 : 0;
     this.#commas[this.#depth] = 0;
@@ -87,11 +87,8 @@ export class JsonScan {
   }
 
   #addComma(position: number): string | null {
-    const commas = (this.#commas[this.#depth] as number) + 1;
-    this.#commas[this.#depth] = commas;
-    if (this.#lists[this.#depth] === 1) {
-      if (commas >= LIMITS.jsonArrayItems) return `a list of more than ${LIMITS.jsonArrayItems} items`;
-    } else if (commas >= LIMITS.jsonKeys && this.#depth > 0) return `an object of more than ${LIMITS.jsonKeys} fields`;
+    const fault = this.#isInItem() ? null : this.#countComma();
+    if (fault !== null) return fault;
     if (++this.#values > LIMITS.bodyValues) return `more than ${LIMITS.bodyValues} values`;
     if (this.#depth > 1 || this.#lists[1] === 0) {
       if (++this.#itemValues > LIMITS.bodyItemValues) return `more than ${LIMITS.bodyItemValues} values in one object`;
@@ -101,6 +98,20 @@ export class JsonScan {
       else this.#pieceItems++;
     }
     return null;
+  }
+
+  #countComma(): string | null {
+    const commas = (this.#commas[this.#depth] as number) + 1;
+    this.#commas[this.#depth] = commas;
+    if (this.#lists[this.#depth] === 1) {
+      return commas < LIMITS.jsonArrayItems ? null : `a list of more than ${LIMITS.jsonArrayItems} items`;
+    }
+    return commas < LIMITS.jsonKeys || this.#depth === 0 ? null : `an object of more than ${LIMITS.jsonKeys} fields`;
+  }
+
+  /** Whether the position is within an item of a list. Each item is checked for itself, so that one costs none of the others. */
+  #isInItem(): boolean {
+    return this.#depth > 1 && this.#lists[1] === 1;
   }
 
   #addPiece(position: number): void {

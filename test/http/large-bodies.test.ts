@@ -92,6 +92,21 @@ describe.each([
     });
   });
 
+  test.each([
+    ['501 fields', Object.fromEntries(Array.from({ length: 501 }, (_, nth) => [`f${nth}`, 1])), 'at most 500 fields'],
+    ['a list of 10,001 items', { a: Array(10_001).fill(1) }, '"a": more than 10000 items'],
+    ['a value that is too deep', { a: JSON.parse('['.repeat(500) + ']'.repeat(500)) }, 'nested more than 20 deep'],
+  ])('stores the other packets beside one with %s', async (_, packet, reason) => {
+    for (const pad of ['', 'x'.repeat(300)]) {
+      const packets: unknown[] = packetsOf(300, pad);
+      packets.splice(123, 0, packet);
+      expect(await post(JSON.stringify(packets), isChunked)).toMatchObject({
+        status: 200,
+        body: { count: 300, refused: [{ index: 123, reason: expect.stringContaining(reason) }] },
+      });
+    }
+  });
+
   test('is refused if it exceeds the limit', async () => {
     expect((await post(Buffer.alloc(MOST + 1, ' '), isChunked)).status).toBe(413);
   });

@@ -16,7 +16,7 @@ function scan(text: string, chunkBytes = 1_000): { fault: string | null; scan: J
 }
 
 const repeated = (item: string, count: number): string => `[${Array(count).fill(item).join(',')}]`;
-const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 const fields = (count: number): string => `{${Array.from({ length: count }, (_, nth) => `"f${nth}":1`).join(',')}}`;
 
 describe('the limits of a JSON text', () => {
@@ -30,7 +30,7 @@ describe('the limits of a JSON text', () => {
   test.each([
     ['a list of many items', repeated('{}', jsonArrayItems), repeated('{}', jsonArrayItems + 1), 'items'],
     ['many fields', fields(jsonKeys), fields(jsonKeys + 1), 'fields'],
-    ['packets as deep as may be', nested(jsonDepth + 1), nested(jsonDepth + 2), 'deep'],
+    ['objects as deep as may be', nested(jsonDepth + 1), nested(jsonDepth + 2), 'deep'],
     [
       'many objects in all',
       repeated(repeated('{}', 9), bodyContainers / 10 - 1),
@@ -38,15 +38,31 @@ describe('the limits of a JSON text', () => {
       'objects and lists',
     ],
     ['many values in all', repeated(long, 90), repeated(long, bodyValues / jsonArrayItems + 1), 'values'],
+    ['deep lists in lists', '['.repeat(bodyContainers), '['.repeat(bodyContainers + 1), 'objects and lists'],
+    [
+      'many values in one item',
+      repeated(repeated('1', bodyItemValues), 2),
+      `[${repeated('1', bodyItemValues + 2)}]`,
+      'in one object',
+    ],
     ['many values in one object', wide(bodyItemValues - 9_000), wide(bodyItemValues + 9_000), 'in one object'],
   ])('allow %s, but not one more', (_, most, more, why) => {
     expect(scan(most).fault).toBeNull();
     expect(scan(more).fault).toContain(why);
   });
 
+  test.each([
+    ['too many fields', fields(jsonKeys + 1)],
+    ['too many items', `{"a":${repeated('1', jsonArrayItems + 1)}}`],
+    ['too deep values', nested(jsonDepth + 5)],
+  ])('leave an item of a list to the check of each item: %s', (_, item) => {
+    expect(scan(`[{"n":1},${item},{"n":2}]`).fault).toBeNull();
+    expect(scan(item).fault).not.toBeNull();
+  });
+
   test('are checked while the text arrives', () => {
     const scanner = new JsonScan();
-    expect(scanner.take(Buffer.from('['.repeat(jsonDepth + 2)))).toContain('deep');
+    expect(scanner.take(Buffer.from('{"a":'.repeat(jsonDepth + 2)))).toContain('deep');
   });
 
   test('ignore the content of strings', () => {
