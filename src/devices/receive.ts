@@ -2,12 +2,21 @@
 import { isUtf8 } from 'node:buffer';
 import { finishCommand } from '../commands/command-store.js';
 import { parseOutcome } from '../core/command.js';
-import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Declarations } from '../core/model.js';
 import { identifyingMs } from '../packets/device-time.js';
 import type { Ingest } from '../packets/ingest.js';
-import { type Message, type PacketSource, parseBatch, type Refusal, refusalError } from '../packets/packet.js';
+import {
+  inOrder,
+  type Message,
+  type PacketSource,
+  parseBatch,
+  type Refusal,
+  refusalError,
+  withoutRefused,
+} from '../packets/packet.js';
+import { othersStored } from '../packets/reasons.js';
+import type { RefusedPackets } from '../packets/refused-packets.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { type Digest, packetIdOf } from './dedup-id.js';
 import { findPacketId } from './devices.js';
@@ -18,6 +27,8 @@ export interface ReceiveDeps {
   readonly ingest: Ingest;
   /** Derives the `_id` of packets without one. */
   readonly digest: Digest;
+  /** Keeps why fields are left out. */
+  readonly refusedPackets: Pick<RefusedPackets, 'record'>;
   readonly now: () => number;
 }
 
@@ -36,7 +47,8 @@ const BUCKET_MS = 3_600_000;
 
 /**
  * Stores a message; resolves when it is durable. Throws 400 for an invalid message, 404 and 409 for a result of a command that
- * expects none, 413, 503. If packets of an array, or fields, cannot be stored, it stores all others, and throws a 400 then.
+ * expects none, 413, 503. If packets of an array cannot be stored, it stores all others, and throws a 400 then.
+ * Fields that cannot be stored are only kept with the refused packets of the object.
  */
 export async function receive(
   deps: ReceiveDeps,
@@ -51,9 +63,15 @@ export async function receive(
     const { messages, refused, incomplete } = parseBatch(parsed.body, declared, nowMs);
     if (declared.keepsLastMessage) keepMessage(messages, received);
     const tooLarge = await store(deps, source, messages, received);
-    if (!Array.isArray(parsed.body) && incomplete[0] !== undefined) throw badRequest(incomplete[0].reason);
-    const all = refused.concat(tooLarge, incomplete);
-    if (all.length > 0) throw refusalError(all, messages.length - tooLarge.length);
+    const partial = withoutRefused(incomplete, tooLarge).map((one) => ({ ...one, reason: othersStored(one.reason) }));
+    const all = inOrder(refused.concat(tooLarge, partial));
+    if (all.length > partial.length) throw refusalError(all, messages.length - tooLarge.length);
+    const common = { time: nowMs, via: 'mqtt', topic: received.topic } as const;
+    const isList = Array.isArray(parsed.body);
+    deps.refusedPackets.record(
+      source.objectId,
+      partial.map(({ index, reason }) => ({ ...common, index: isList ? index : null, reason })),
+    );
     return;
   }
   const outcome = parseOutcome(parsed.body);

@@ -162,6 +162,16 @@ export function refusalError(refused: readonly Refusal[], count: number): ApiErr
   return new ApiError(400, `[${first?.index}]: ${first?.reason}${more}`, { details: { count, refused } });
 }
 
+export const inOrder = (refused: readonly Refusal[]): readonly Refusal[] =>
+  refused.length < 2 ? refused : refused.toSorted((one, other) => one.index - other.index);
+
+/** Those of the incomplete packets that are not refused after all. */
+export function withoutRefused(incomplete: readonly Refusal[], refused: readonly Refusal[]): readonly Refusal[] {
+  if (incomplete.length === 0 || refused.length === 0) return incomplete;
+  const indexes = new Set(refused.map(({ index }) => index));
+  return incomplete.filter(({ index }) => !indexes.has(index));
+}
+
 /** What such an error refuses; null for any other error. */
 export const refusalsIn = ({ details }: ApiError): readonly Refusal[] | null =>
   Array.isArray(details.refused) ? details.refused : null;

@@ -30,6 +30,7 @@ import type { Ingest } from './ingest.js';
 import type { ModelFinder } from './models.js';
 import {
   type Batch,
+  inOrder,
   type Packet,
   parseBatch,
   parseItem,
@@ -37,6 +38,7 @@ import {
   refusalError,
   refusalsIn,
   toBatch,
+  withoutRefused,
 } from './packet.js';
 import { listPackets, readPacket, summarizePackets } from './packets.js';
 import { othersStored } from './reasons.js';
@@ -199,11 +201,11 @@ async function receive(
   if (body === undefined) throw badRequest('the body is empty: expected a packet, or an array of packets');
   const declared = await deps.models.declarationsOf(source.modelId);
   const batch = await parseAll(body, declared, deps.now());
-  const { incomplete } = batch;
   const isList = Array.isArray(body);
   if (isAtomic && isList) refuseAny(batch);
   const { packets, refused } = await deps.ingest(source, batch.messages, { isAtomic });
   const all = inOrder(batch.refused.concat(refused));
+  const incomplete = withoutRefused(batch.incomplete, refused);
   const error = all.length === 0 ? null : refusalError(all, packets.length);
   if (error !== null && packets.length === 0) throw error;
   if (error !== null) recordRefused(deps, source, error);
@@ -219,9 +221,6 @@ function refuseAny({ refused, incomplete }: Batch): void {
   const all = inOrder(refused.concat(incomplete));
   if (all.length > 0) throw refusalError(all, 0);
 }
-
-const inOrder = (refused: readonly Refusal[]): readonly Refusal[] =>
-  refused.length < 2 ? refused : refused.toSorted((one, other) => one.index - other.index);
 
 const orNothing = (refused: readonly Refusal[]): readonly Refusal[] | undefined =>
   refused.length === 0 ? undefined : refused;

@@ -123,6 +123,16 @@ test('answers many packets with many faults each in bounded length', async () =>
   for (const reason of kept) expect(reason).toMatch(/; and 494 more(; the other fields are stored)?$/);
 });
 
+test('names a packet that is too large without its bad field only as refused', async () => {
+  const object = await create();
+  const large = { speed: 1, $x: 1, a: 'x'.repeat(40_000), b: 'x'.repeat(40_000) };
+  const { body } = await post(object.id, [large, { speed: 2 }]);
+  const refused = [{ index: 0, reason: expect.stringContaining('a packet has at most 65536 bytes') }];
+  expect(body).toEqual({ success: true, count: 1, refused });
+  expect(await refusedOf(object.id)).toMatchObject(refused);
+  expect(await refusedOf(object.id)).toHaveLength(1);
+});
+
 test('says how many are refused if all are', async () => {
   const object = await create();
   const answer = await post(object.id, [{ speed: 'x' }, 5, { time: 'x' }]);

@@ -39,7 +39,7 @@ beforeAll(async () => {
     through = uri;
     return new MongoClient(uri);
   });
-  service = await startTestService({ env: { MQTT_URL: broker.url } }, through);
+  service = await startTestService({ env: { MQTT_URL: broker.url, OPS_PORT: '0' } }, through);
   await until(() => broker.clients().length === LIMITS.brokerConnections, 'all connections of the service');
 });
 
@@ -209,6 +209,39 @@ describe.each(WAYS)('%s', (_, connect) => {
     await send(topic, payload);
     await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
     expect((await noticesOf(objectId))[0]?.fields).toEqual([reason]);
+  });
+
+  test('tells only at the object, in their order, which packets it stored without some fields', async () => {
+    const id = `partial-${++count}`;
+    const objectId = await createTyped(id);
+    const send = await connect(id);
+    const refusedMessages = async () => {
+      const metrics = await (await fetch(`${service.service.opsUrl}/metrics`)).text();
+      return Number(/^vigil_messages_refused_total (\d+)/m.exec(metrics)?.[1]);
+    };
+    const before = await refusedMessages();
+    await send('base/state', '{"n":1,"speed":"fast"}');
+    await send('base/state', '[{"n":2,"time":1700000000},{"n":3,"time":1700000001,"on":"maybe","$x":1}]');
+    const stored = 'the other fields are stored';
+    const told = async () =>
+      (await service.admin('GET', `objects/${id}/refused`)).body.map((one: Document) => [one.index, one.reason]);
+    const incomplete = [
+      [null, `speed: expected number, as the object's model declares it; ${stored}`],
+      [1, expect.stringMatching(`^on: expected boolean.*; "\\$x": a field name .*; ${stored}$`)],
+    ];
+    expect(await told()).toEqual(incomplete);
+    expect(await refusedMessages()).toBe(before);
+    await send('base/state', '[{"n":4,"$x":1},{"speed":"fast"},{"n":5,"time":1700000002,"$x":1}]');
+    expect((await valuesOf(id)).toSorted()).toEqual([1, 2, 3, 4, 5]);
+    expect(await told()).toEqual([
+      ...incomplete,
+      [0, expect.stringMatching(stored)],
+      [1, "speed: expected number, as the object's model declares it"],
+      [2, expect.stringMatching(stored)],
+    ]);
+    expect(await refusedMessages()).toBe(before + 1);
+    await until(async () => (await noticesOf(objectId)).length === 1, 'the notice of the refusal');
+    expect((await noticesOf(objectId))[0]?.fields).toHaveLength(3);
   });
 
   test('bounds the reasons of packets with many faults, at the object and in the audit', async () => {
