@@ -24,8 +24,8 @@ interface Feed {
 
 /** The connection over which packets are sent. */
 interface Sender {
-  /** Resolves when the packets are stored, with those that were refused; waits while the service is unavailable. */
-  send(packets: readonly Packet[]): Promise<AddedPackets['refused']>;
+  /** Resolves when the packets are stored, with those that are not stored whole; waits while the service is unavailable. */
+  send(packets: readonly Packet[]): Promise<Pick<AddedPackets, 'refused' | 'incomplete'>>;
   stop(): Promise<void>;
 }
 
@@ -101,8 +101,7 @@ async function openSender(session: Session, objectId: string, address: string | 
   // A device continues after any outage of the service.
   const client = openClient(session, Number.POSITIVE_INFINITY);
   return {
-    send: async (packets) =>
-      (await client.objects.addPackets(objectId, packets as readonly NewPacket[], { signal })).refused,
+    send: (packets) => client.objects.addPackets(objectId, packets as readonly NewPacket[], { signal }),
     stop: async () => undefined,
   };
 }
@@ -129,8 +128,10 @@ async function sendFeed({ output, signal }: Session, { sender, feed, batch }: Se
     const packets = Array.from({ length: end - first }, (_, index) => feed.packetAt(first + index));
     const startedMs = performance.now();
     try {
-      for (const { index, reason } of await sender.send(packets))
-        output.say(`Packet ${first + index + 1} is not stored: ${reason}`);
+      const { refused, incomplete } = await sender.send(packets);
+      for (const { index, reason } of refused) output.say(`Packet ${first + index + 1} is not stored: ${reason}`);
+      for (const { index, reason } of incomplete)
+        output.say(`Packet ${first + index + 1} is stored without some fields: ${reason}`);
     } catch (error) {
       if (signal.aborted) break;
       throw new PlainError(`Packets ${first + 1} to ${end}: ${(error as Error).message}`);

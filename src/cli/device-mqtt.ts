@@ -16,7 +16,7 @@ export interface MqttOptions {
 
 export interface MqttDevice {
   /** Resolves when the packets are acknowledged, which waits while the service is unavailable. */
-  send(packets: readonly object[]): Promise<[]>;
+  send(packets: readonly object[]): Promise<{ refused: []; incomplete: [] }>;
   stop(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export async function connectMqtt({ address, objectId, token, output, signal }: 
       const payload = JSON.stringify(packets.length === 1 ? packets[0] : packets);
       await Promise.race([device.publishAsync('base/state', payload, { qos: 1 }), stopped]);
       // A broker acknowledges a message whatever becomes of its packets.
-      return [];
+      return { refused: [], incomplete: [] };
     },
     stop: () => device.endAsync(signal.aborted).catch(() => undefined),
   };

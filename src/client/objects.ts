@@ -24,6 +24,8 @@ export interface AddedPackets {
   readonly count: number;
   /** Those that cannot be stored, by their place among those sent. */
   readonly refused: readonly Refusal[];
+  /** Those that are stored without some of their fields. */
+  readonly incomplete: readonly Refusal[];
 }
 
 export interface CommandQuery extends ListQuery {
@@ -78,8 +80,8 @@ export function createObjectsClient(send: Send): ObjectsClient {
       const isRepeatable = packets.every(({ _id }) => typeof _id === 'string');
       const path = pathOf(id, 'packets') + toQueryString({ atomic });
       const { body } = await send({ method: 'POST', path, body: packets, isRepeatable, signal });
-      const { count, refused = [] } = body as { count: number; refused?: readonly Refusal[] };
-      return { count, refused };
+      const { count, refused = [], incomplete = [] } = body as Partial<AddedPackets> & { count: number };
+      return { count, refused, incomplete };
     },
     refusedPackets: async (id, { signal } = {}) => read(pathOf(id, 'refused'), signal),
     async send(id, command, params = {}, { ttl, signal } = {}) {

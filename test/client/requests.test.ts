@@ -39,10 +39,20 @@ test('finds an object by its own id, whatever characters it has', async () => {
   await expect(vigil.objects.get('..')).rejects.toThrow(TypeError);
 });
 
+test('tells which packets are refused, and which are stored without some fields', async () => {
+  await vigil.objects.create({ id: 'partial', name: 'Partial' });
+  expect(await vigil.objects.addPackets('partial', [{ n: 1 }, { n: 2, $x: 1 }, { $x: 1 }])).toEqual({
+    count: 2,
+    refused: [{ index: 2, reason: expect.stringContaining('"$x"') }],
+    incomplete: [{ index: 1, reason: expect.stringContaining('"$x"') }],
+  });
+  expect((await vigil.objects.packets('partial').all()).map(({ n }) => n)).toEqual([1, 2]);
+});
+
 test('stores packets, and lists them page by page until there are no more', async () => {
   await vigil.objects.create({ id: 'truck', name: 'Truck' });
   const packets = Array.from({ length: 25 }, (_, n) => ({ time: 1_700_000_000_000 + n, n }));
-  expect(await vigil.objects.addPackets('truck', packets)).toEqual({ count: 25, refused: [] });
+  expect(await vigil.objects.addPackets('truck', packets)).toEqual({ count: 25, refused: [], incomplete: [] });
   const sizes: number[] = [];
   for await (const page of vigil.objects.packets('truck', { pageSize: 10 }).pages()) sizes.push(page.length);
   expect(sizes).toEqual([10, 10, 5]);

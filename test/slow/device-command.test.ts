@@ -50,6 +50,16 @@ test.each([
   expect(await storedNumbers(object)).toEqual(allNumbers);
 });
 
+test('says which packets of a recording are not stored, or without some fields', async () => {
+  const faulty = join(folder, 'faulty.csv');
+  await writeFile(faulty, `time,n,$x\n${FIRST_MS},1,\n${FIRST_MS + 1_000},2,5\n${FIRST_MS + 2_000},,5\n`);
+  const device = await start(['faulty', '--file', faulty, '--speed', 'max']);
+  expect(await device.ended).toBe(0);
+  expect(device.output()).toContain('Packet 2 is stored without some fields: "$x": a field name');
+  expect(device.output()).toContain('Packet 3 is not stored: "$x": a field name');
+  expect(await storedNumbers('faulty')).toEqual([1, 2]);
+});
+
 test('continues an interrupted recording', async () => {
   const device = await start(['interrupted', '--file', file, '--speed', '20', '--batch', '10']);
   await until(async () => (await storedNumbers('interrupted')).length > 10, 'the first packets', WAIT_MS);
