@@ -228,7 +228,7 @@ describe('an invalid packet', () => {
     ['with a time that is none', { time: 'soon' }, 'time: expected'],
     ['with a date in digits', { time: 20_240_229 }, 'time: these digits look like a date: write "2024-02-29"'],
     ['with the minimum date of .NET', { time: '0001-01-01T00:00:00' }, 'time: expected'],
-    ['with digits of no unit', { time: 17_000_000_000 }, 'time: expected'],
+    ['with digits of no unit', { time: 170_000_000_000_000 }, 'time: expected'],
     ['with a day that is not', { time: '2023-02-29' }, 'time: expected'],
     ['that is online by word', { online: 'yes' }, 'online: expected a boolean'],
   ])('is neither stored nor published: %s', async (_, body, mention) => {
