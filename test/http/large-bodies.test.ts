@@ -93,7 +93,7 @@ describe.each([
   });
 
   test.each([
-    ['501 fields', Object.fromEntries(Array.from({ length: 501 }, (_, nth) => [`f${nth}`, 1])), 'at most 500 fields'],
+    ['501 fields', Object.fromEntries(Array.from({ length: 501 }, (_, nth) => [`f${nth}`, 1])), 'more than 500 fields'],
     ['a list of 10,001 items', { a: Array(10_001).fill(1) }, '"a": more than 10000 items'],
     ['a value that is too deep', { a: JSON.parse('['.repeat(500) + ']'.repeat(500)) }, 'nested more than 20 deep'],
   ])('stores the other packets beside one with %s', async (_, packet, reason) => {

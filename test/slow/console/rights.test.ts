@@ -95,7 +95,8 @@ test('offers the commands that the role permits, and no others', async () => {
 
 test('says in the journal who sent a command, as far as the reader may know', async () => {
   const { body: object } = await service.admin('POST', 'objects', { id: 'commanded', name: 'Commanded' });
-  const operator = await createUser(service, 'operator');
+  // Its role permits no users, so no name of another one.
+  const operator = await createUserWith(['GET /objects/*', 'GET /models/*', 'POST /objects/:id/commands/*']);
   await service.admin('POST', 'objects/commanded/commands/start', {});
   const page = await browser.openAs(`/objects/${object._id}/commands`, operator);
   await page.locator('.command', { hasText: 'start' }).getByText('by another user').waitFor();
