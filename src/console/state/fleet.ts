@@ -1,8 +1,8 @@
 /** All objects that the user sees, with their states, kept current by live events. */
 import { batch, signal } from '@preact/signals';
-import { PRESENCE_FIELDS } from '../../core/packet-fields.js';
 import { type Entity, type Json, list, listPages, request, VigilError } from './api.js';
 import { learnFromPacket } from './clock.js';
+import { isParameter, keepOnlineTime, mergeState } from './merge-state.js';
 import { forgetPlace, keepPlace } from './places.js';
 import { may } from './session.js';
 
@@ -130,6 +130,7 @@ function put(object: FleetObject): void {
   const known = objects.get(object._id);
   const loaded = object.state;
   if (known?.state && (!object.state || object.state.time < known.state.time)) object.state = known.state;
+  else if (known?.state && object.state) keepOnlineTime(object.state, known.state);
   const newer = states.get(object._id);
   if (newer !== undefined) object.state = mergeState(object.state, newer);
   if (object.state !== undefined) keepPlace(object._id, object.state, known?.state, loaded);
@@ -186,16 +187,6 @@ function nextState(before: Packet | undefined, packet: Packet & { _oid: string }
   return state;
 }
 
-/** A late packet does not replace a newer state, and presence alone changes only `online`. */
-function mergeState(state: Packet | undefined, packet: Packet): Packet {
-  if (state === undefined) return packet;
-  if (packet.time < state.time) return state;
-  return isPresence(packet) ? { ...state, online: packet.online } : packet;
-}
-
-const OWN_FIELDS: ReadonlySet<string> = new Set(PRESENCE_FIELDS);
-const isPresence = (packet: Packet): boolean => Object.keys(packet).every((name) => OWN_FIELDS.has(name));
-
 export function applyUpdate({ id, after }: { id: string; after: Json }): void {
   liveChanges?.set(id, { ...liveChanges.get(id), ...after });
   const object = objects.get(id);
@@ -236,5 +227,5 @@ function startTimer(): void {
 
 /** The parameters of a packet that its device sent. */
 export function parametersOf(packet: Packet): [string, unknown][] {
-  return Object.entries(packet).filter(([name]) => !OWN_FIELDS.has(name));
+  return Object.entries(packet).filter(([name]) => isParameter(name));
 }
