@@ -15,7 +15,7 @@ const cacheGb = 1;
 const oplogMb = 2_048;
 const startMs = 60_000;
 const linesKept = 100;
-const snapshotsS = 10;
+const snapshotsS = 30;
 
 const quiet = { info() {}, warn() {} };
 
