@@ -15,7 +15,7 @@ const cacheGb = 1;
 const oplogMb = 2_048;
 const startMs = 60_000;
 const linesKept = 100;
-const snapshotsS = 30;
+const snapshotsS = 10;
 
 const quiet = { info() {}, warn() {} };
 
@@ -60,8 +60,6 @@ export default async function startMongod() {
         // Files of removed databases stay open for this time: for the default of 300 s, those of a whole run are more than 20,000.
         '--setParameter',
         `minSnapshotHistoryWindowInSeconds=${snapshotsS}`,
-        '--syncdelay',
-        String(snapshotsS),
       ],
       spawn: libraryEnvironment(mongod.libraryFolder),
     },
