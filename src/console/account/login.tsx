@@ -49,13 +49,18 @@ function LoginForm({ login: known }: { login: string }) {
         label={t('login.login')}
         value={login.value}
         onInput={write(login)}
-        {...{ autocomplete: 'username', required: true, autofocus: known === '' }}
+        autocomplete="username"
+        required
+        autofocus={known === ''}
       />
       <Field
         label={t('login.password')}
         value={password.value}
         onInput={write(password)}
-        {...{ type: 'password', autocomplete: 'current-password', required: true, autofocus: known !== '' }}
+        type="password"
+        autocomplete="current-password"
+        required
+        autofocus={known !== ''}
       />
     </Form>
   );

@@ -86,8 +86,12 @@ function TokenForm({ onMade, onClose }: { onMade: (made: Made) => void; onClose:
   return (
     <Form work={work} submit={t('tokens.make')} onSubmit={submit} onCancel={onClose}>
       <Field
-        {...{ name: 'name', label: t('tokens.name'), hint: t('tokens.nameHint'), value: name.value }}
-        {...{ required: true, autofocus: true }}
+        name="name"
+        label={t('tokens.name')}
+        hint={t('tokens.nameHint')}
+        value={name.value}
+        required
+        autofocus
         onInput={write(name)}
       />
       <Presets
@@ -100,7 +104,11 @@ function TokenForm({ onMade, onClose }: { onMade: (made: Made) => void; onClose:
       {preset.value === 'device' && <ObjectField label={t('tokens.object')} onChoose={write(objectId)} />}
       {preset.value === 'custom' && (
         <Field
-          {...{ name: 'scopes', label: t('tokens.scopes'), hint: t('tokens.scopesHint'), value: custom.value, rows: 4 }}
+          name="scopes"
+          label={t('tokens.scopes')}
+          hint={t('tokens.scopesHint')}
+          value={custom.value}
+          rows={4}
           onInput={write(custom)}
         />
       )}

@@ -30,7 +30,8 @@ export function ObjectField({ label, onChoose }: ObjectFieldProps) {
     <div class="field">
       <label for={id}>{label}</label>
       <input
-        {...{ id, ref: element }}
+        id={id}
+        ref={element}
         list={`${id}-list`}
         value={text.value}
         placeholder={t('list.search')}

@@ -41,12 +41,13 @@ function Details() {
     <Section title={t('profile.details')}>
       <Form work={work} submit={t('action.save')} onSubmit={save}>
         <Field label={t('login.login')} value={user.value?.login ?? ''} onInput={() => undefined} readOnly />
+        <Field name="name" label={t('profile.name')} value={name.value} autocomplete="name" onInput={write(name)} />
         <Field
-          {...{ name: 'name', label: t('profile.name'), value: name.value, autocomplete: 'name' }}
-          onInput={write(name)}
-        />
-        <Field
-          {...{ name: 'email', label: t('profile.email'), value: email.value, type: 'email', autocomplete: 'email' }}
+          name="email"
+          label={t('profile.email')}
+          value={email.value}
+          type="email"
+          autocomplete="email"
           onInput={write(email)}
         />
       </Form>
@@ -85,13 +86,21 @@ function Password() {
     <Section title={t('login.password')} about={t('profile.passwordAbout')}>
       <Form work={work} submit={t('profile.changePassword')} onSubmit={submit}>
         <Field
-          {...{ name: 'oldPassword', label: t('profile.oldPassword'), value: oldPassword.value, required: true }}
-          {...{ type: 'password', autocomplete: 'current-password' }}
+          name="oldPassword"
+          label={t('profile.oldPassword')}
+          value={oldPassword.value}
+          required
+          type="password"
+          autocomplete="current-password"
           onInput={write(oldPassword)}
         />
         <Field
-          {...{ name: 'password', label: t('profile.newPassword'), value: password.value, required: true }}
-          {...{ type: 'password', autocomplete: 'new-password' }}
+          name="password"
+          label={t('profile.newPassword')}
+          value={password.value}
+          required
+          type="password"
+          autocomplete="new-password"
           onInput={write(password)}
         />
       </Form>

@@ -45,7 +45,9 @@ export function Sessions() {
       </ul>
       {isAsking.value && (
         <Confirm
-          {...{ title: t('sessions.endOthers'), text: t('sessions.endOthersAbout'), action: t('sessions.endOthers') }}
+          title={t('sessions.endOthers')}
+          text={t('sessions.endOthersAbout')}
+          action={t('sessions.endOthers')}
           onConfirm={async () => {
             await request('DELETE /api/v1/account/sessions', {});
             await reload();

@@ -41,10 +41,7 @@ export function RightsPage() {
             options={METHODS.map((one) => [one, t(`rights.${one}` as TextKey)])}
             onChange={write(method)}
           />
-          <Field
-            {...{ label: t('entity.path'), hint: t('rights.pathHint'), value: path.value }}
-            onInput={write(path)}
-          />
+          <Field label={t('entity.path')} hint={t('rights.pathHint')} value={path.value} onInput={write(path)} />
         </Form>
       </Section>
       {query.user && <Answer user={query.user} method={query.method} path={query.path} />}

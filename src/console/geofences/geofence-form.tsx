@@ -45,10 +45,7 @@ export function GeofenceForm({ drawing, onSaved }: FormProps) {
     <Section title={t(geofence === null ? 'geofences.draw' : 'entity.edit')}>
       <Modes drawing={drawing} />
       <Form work={work} submit={t('action.save')} onSubmit={save} onCancel={drawing.stop}>
-        <Field
-          {...{ name: 'name', label: t('entity.name'), value: name.value, required: true }}
-          onInput={write(name)}
-        />
+        <Field name="name" label={t('entity.name')} value={name.value} required onInput={write(name)} />
         {shape.value?.radius !== undefined && <Radius drawing={drawing} />}
       </Form>
     </Section>
@@ -80,7 +77,10 @@ function Radius({ drawing: { shape, setShape } }: { drawing: Drawing }) {
   };
   return (
     <Field
-      {...{ name: 'radius', label: t('geofences.radius'), type: 'number', value: String(shape.value?.radius ?? '') }}
+      name="radius"
+      label={t('geofences.radius')}
+      type="number"
+      value={String(shape.value?.radius ?? '')}
       onInput={change}
     />
   );

@@ -45,8 +45,11 @@ function ListAndMap() {
       <div class="split">
         {edited.value === null ? (
           <GeofenceList
-            {...{ error: error.value, onShow: drawing.showOnMap, onEdit: drawing.edit }}
-            {...{ onRemove: write(removed), onJson: write(asJson) }}
+            error={error.value}
+            onShow={drawing.showOnMap}
+            onEdit={drawing.edit}
+            onRemove={write(removed)}
+            onJson={write(asJson)}
           />
         ) : (
           <GeofenceForm key={edited.value === 'new' ? 'new' : edited.value._id} drawing={drawing} onSaved={reload} />

@@ -89,7 +89,9 @@ export function Log() {
       {pages.value.objects && shown.length === 0 && <Empty icon="activity" title={t('log.empty')} />}
       {shown.length > 0 && (
         <VirtualList
-          {...{ count: shown.length, rowPx: ROW_PX, label: t('nav.log') }}
+          count={shown.length}
+          rowPx={ROW_PX}
+          label={t('nav.log')}
           renderRow={(index) => <LogRow key={shown[index]?.key} line={shown[index] as Line} />}
         />
       )}

@@ -75,12 +75,9 @@ function ModelForm({ model }: { model: Model }) {
     <Form work={work} submit={t('action.save')} onSubmit={submit} disabled={!canSave || problem.value !== null}>
       <fieldset class="bare" disabled={!canSave}>
         <Section title={t('profile.details')} about={canSave ? '' : t('models.readOnly')}>
-          <Field
-            {...{ name: 'name', label: t('entity.name'), value: name.value, required: true }}
-            onInput={write(name)}
-          />
+          <Field name="name" label={t('entity.name')} value={name.value} required onInput={write(name)} />
         </Section>
-        <ModelEditor {...{ tree, selected, problem }} onMove={() => write(work.error)(null)} />
+        <ModelEditor tree={tree} selected={selected} problem={problem} onMove={() => write(work.error)(null)} />
       </fieldset>
     </Form>
   );

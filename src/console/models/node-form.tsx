@@ -26,7 +26,9 @@ export function NodeForm({ node, prefix, isAdded, onChange }: NodeFormProps) {
   const types = known.some(([value]) => value === type) ? known : [...known, [type, type || '–'] as const];
   const text = (name: string, label: TextKey, hint?: TextKey) => (
     <Field
-      {...{ label: t(label), hint: hint && t(hint), value: textOf(node[name]) }}
+      label={t(label)}
+      hint={hint && t(hint)}
+      value={textOf(node[name])}
       name={prefix + name}
       autofocus={isAdded && name === 'id'}
       onInput={(value) => onChange(setField(node, name, value === '' ? undefined : value))}

@@ -57,7 +57,7 @@ export function CommandsTab({ object }: { object: FleetObject }) {
 function SendPart({ object, model, onSent }: Parameters<typeof SendCommand>[0]) {
   if (isModelLoading(object.model)) return <Skeleton rows={2} />;
   if (!maySendAny(object._id, model)) return <p class="hint">{t('commands.notPermitted')}</p>;
-  return <SendCommand {...{ object, model, onSent }} />;
+  return <SendCommand object={object} model={model} onSent={onSent} />;
 }
 
 /** Whether any command that the model declares is permitted; without a declaration, whether every name is. */

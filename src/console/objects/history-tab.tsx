@@ -63,13 +63,15 @@ export function HistoryTab({ object }: { object: FleetObject }) {
           </div>
         </Empty>
       )}
-      {packets?.length === 0 && <Charts {...{ object, packets: named, interval, hasPlaces }} onZoom={zoom} />}
+      {packets?.length === 0 && (
+        <Charts object={object} packets={named} interval={interval} hasPlaces={hasPlaces} onZoom={zoom} />
+      )}
       {packets !== null && packets.length > 0 && (
         <>
           {isCut && <p class="hint">{t('history.cut', { count: formatNumber(packets.length) })}</p>}
-          <Charts {...{ object, packets, interval, hasPlaces }} onZoom={zoom} />
+          <Charts object={object} packets={packets} interval={interval} hasPlaces={hasPlaces} onZoom={zoom} />
           {/* Older packets may have places, too. */}
-          {(hasPlaces || isCut) && <RouteSection {...{ object, packets, interval, isCut }} />}
+          {(hasPlaces || isCut) && <RouteSection object={object} packets={packets} interval={interval} isCut={isCut} />}
         </>
       )}
     </>
@@ -143,7 +145,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     <Section
       title={t('history.charts')}
       about={names.length === 0 ? t('history.noNumbers') : <span class="drag-hint">{t('history.zoomHint')}</span>}
-      action={<Exports {...{ object, interval, hasPlaces }} />}
+      action={<Exports object={object} interval={interval} hasPlaces={hasPlaces} />}
     >
       <ParameterChips parameters={parameters} chosen={shown} onToggle={toggle} />
       <Problem error={error.value} />
@@ -173,7 +175,13 @@ function HistoryChart({ about: { label, unit }, data, onZoom }: HistoryChartProp
       {data === undefined ? (
         <div class="chart" />
       ) : (
-        <Chart {...{ label, unit, data, readout }} onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })} />
+        <Chart
+          label={label}
+          unit={unit}
+          data={data}
+          readout={readout}
+          onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })}
+        />
       )}
     </figure>
   );

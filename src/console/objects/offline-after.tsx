@@ -18,8 +18,11 @@ interface FieldProps {
 
 export const OfflineAfterField = (props: FieldProps) => (
   <Field
-    {...{ name: 'config.offlineAfter', label: t('settings.offlineAfter') }}
-    {...{ hint: t('settings.offlineAfterHint'), autocomplete: 'off', ...props }}
+    name="config.offlineAfter"
+    label={t('settings.offlineAfter')}
+    hint={t('settings.offlineAfterHint')}
+    autocomplete="off"
+    {...props}
   />
 );
 

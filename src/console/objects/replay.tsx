@@ -56,7 +56,10 @@ export function Replay({ route, onMoment }: ReplayProps) {
         </button>
         <input
           type="range"
-          {...{ min: first, max: last, step: 1_000, value: timeMs.value }}
+          min={first}
+          max={last}
+          step={1_000}
+          value={timeMs.value}
           aria-label={t('replay.moment')}
           aria-valuetext={formatDateTime(timeMs.value)}
           onInput={(event) => seek(Number(event.currentTarget.value))}

@@ -41,7 +41,13 @@ export function SendCommand({ object, model, onSent }: SendProps) {
         <FreeCommand isDeclared={model !== undefined} onWant={write(wanted)} />
       )}
       {wanted.value && (
-        <ConfirmCommand {...{ object, model, onSent }} wanted={wanted.value} onClose={() => write(wanted)(null)} />
+        <ConfirmCommand
+          object={object}
+          model={model}
+          onSent={onSent}
+          wanted={wanted.value}
+          onClose={() => write(wanted)(null)}
+        />
       )}
     </Section>
   );
@@ -116,14 +122,13 @@ function FreeCommand({ isDeclared, onWant }: FreeCommandProps) {
   return (
     <Form work={work} submit={t('commands.next')} onSubmit={submit}>
       <Field
-        {...{ label: t('commands.command'), hint: isDeclared ? t('commands.hint') : undefined }}
-        {...{ value: command.value, required: true }}
+        label={t('commands.command')}
+        hint={isDeclared ? t('commands.hint') : undefined}
+        value={command.value}
+        required
         onInput={write(command)}
       />
-      <Field
-        {...{ name: 'params', label: t('commands.params'), value: params.value, rows: 2 }}
-        onInput={write(params)}
-      />
+      <Field name="params" label={t('commands.params')} value={params.value} rows={2} onInput={write(params)} />
     </Form>
   );
 }

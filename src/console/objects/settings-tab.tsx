@@ -77,8 +77,8 @@ function Fields({ object }: { object: FleetObject }) {
   return (
     <Section title={t('settings.fields')}>
       <Form work={work} submit={t('action.save')} onSubmit={save}>
-        <Text {...{ name: 'name', label: t('welcome.name'), text: name, required: true }} />
-        <Text {...{ name: 'id', label: t('welcome.id'), hint: t('settings.idHint'), text: id, required: true }} />
+        <Text name="name" label={t('welcome.name')} text={name} required />
+        <Text name="id" label={t('welcome.id')} hint={t('settings.idHint')} text={id} required />
         {models.length > 0 && (
           <Select
             label={t('settings.model')}
@@ -87,9 +87,9 @@ function Fields({ object }: { object: FleetObject }) {
             onChange={write(model)}
           />
         )}
-        <Text {...{ name: 'status', label: t('settings.status'), text: status }} />
-        <Text {...{ name: 'labels', label: t('settings.labels'), hint: t('settings.labelsHint'), text: labels }} />
-        <Text {...{ name: 'description', label: t('settings.description'), text: description, rows: 2 }} />
+        <Text name="status" label={t('settings.status')} text={status} />
+        <Text name="labels" label={t('settings.labels')} hint={t('settings.labelsHint')} text={labels} />
+        <Text name="description" label={t('settings.description')} text={description} rows={2} />
         <label class="check">
           <input
             type="checkbox"

@@ -104,7 +104,8 @@ export function Select({ value, options, onChange, ...rest }: SelectProps) {
   const { shared, clear, around } = useField<HTMLSelectElement>(rest);
   return around(
     <select
-      {...{ ...shared, value }}
+      {...shared}
+      value={value}
       onChange={(event) => {
         clear();
         onChange(event.currentTarget.value);

@@ -114,12 +114,13 @@ function NewObject({ onMade }: { onMade: (made: Made) => void }) {
   return (
     <Section title={t('welcome.create')} about={t('welcome.createAbout')}>
       <Form work={work} submit={t('welcome.createAction')} onSubmit={create}>
+        <Field name="name" label={t('welcome.name')} value={name.value} autofocus onInput={write(name)} />
         <Field
-          {...{ name: 'name', label: t('welcome.name'), value: name.value, autofocus: true }}
-          onInput={write(name)}
-        />
-        <Field
-          {...{ name: 'id', label: t('welcome.id'), hint: t('welcome.idHint'), value: id.value, required: true }}
+          name="id"
+          label={t('welcome.id')}
+          hint={t('welcome.idHint')}
+          value={id.value}
+          required
           onInput={write(id)}
         />
         <OfflineAfterField value={offlineAfter.value} onInput={write(offlineAfter)} />
