@@ -186,7 +186,8 @@ const PACKETS: Record<string, Part> = {
         type: ['number', 'string', 'null'],
         description:
           'A number, or text of digits: seconds (9 or 10 digits), milliseconds (12 or 13), microseconds (16) or nanoseconds (19) since ' +
-          'the epoch, also with a fraction; or text such as ISO 8601, RFC 3339 or RFC 1123, UTC without a zone. ' +
+          'the epoch, also with a fraction; 1 to 8 and 11 digits and negative numbers are of a clock that was reset; ' +
+          'or text such as ISO 8601, RFC 3339 or RFC 1123, UTC without a zone. ' +
           'A time before 2000, or further ahead than `PACKET_TIME_AHEAD` and the model permit, is kept as `deviceTime`, and the packet has the time of Vigil',
       },
       online: { type: ['boolean', 'number', 'string', 'null'], default: true, description: 'Also 1, 0, "ON" or "off"' },
