@@ -39,24 +39,28 @@ export function searchPattern(text: string): string | null {
   const folded = Array.from(fold(text));
   if (folded.length === 0) return null;
   unfolded ??= findUnfolded();
+  const maxChain = folded.length <= SHORT_TEXT ? 6 : 3;
   let pattern = '';
   for (let index = 0; index < folded.length; ) {
-    const end = chainEnd(folded, index);
+    const end = chainEnd(folded, index, maxChain);
     pattern += waysOf(folded, index, end);
     index = end;
   }
   return pattern;
 }
 
-/** The most letters in a row of which each pair may be one character, such as `sss` or `sth`, that are written out in all ways. */
-const MAX_CHAIN = 3;
+/**
+ * Letters in a row of which each pair may be one character, such as `sss` or `sth`, are written out in all ways: six of them up to
+ * this many letters, and three in a longer text, which would have too large a pattern.
+ */
+const SHORT_TEXT = 64;
 
 const pairAt = (folded: readonly string[], index: number): readonly number[] | undefined =>
   index + 1 < folded.length ? unfolded?.get(`${folded[index]}${folded[index + 1]}`) : undefined;
 
-function chainEnd(folded: readonly string[], index: number): number {
+function chainEnd(folded: readonly string[], index: number, maxChain: number): number {
   let end = index + 1;
-  while (end - index < MAX_CHAIN && pairAt(folded, end - 1) !== undefined) end++;
+  while (end - index < maxChain && pairAt(folded, end - 1) !== undefined) end++;
   return end;
 }
 
