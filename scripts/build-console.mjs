@@ -21,7 +21,7 @@ const TOWN_PEOPLE = 100_000;
 const WORLD_GRID = 40_000;
 const TYPES = { js: 'text/javascript', css: 'text/css', json: 'application/json', svg: 'image/svg+xml' };
 
-const common = {
+const common = /** @satisfies {import('esbuild').BuildOptions} */ ({
   bundle: true,
   minify: true,
   write: false,
@@ -32,7 +32,7 @@ const common = {
   outdir: out,
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',
-};
+});
 
 /** The files by their names in dist/console. */
 const files = new Map();
@@ -161,7 +161,8 @@ async function bundle() {
 /** The file of a part, and those that it needs to run. */
 function partFiles(metafile, path) {
   const entryPoint = `part:${path}`;
-  const [own] = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entryPoint);
+  const own = Object.keys(metafile.outputs).find((file) => metafile.outputs[file].entryPoint === entryPoint);
+  if (own === undefined) throw new Error(`${path} is in no file of the bundle`);
   return [PUBLIC_PATH + basename(own), ...filesOf(metafile, entryPoint)];
 }
 

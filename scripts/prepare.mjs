@@ -20,7 +20,8 @@ import { basename, join, relative, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const oldestNode = [20, 19];
+const oldestMajor = 20;
+const oldestMinor = 19;
 const lockBeatMs = 1_000;
 const lockStaleMs = 10_000;
 const lockPollMs = 100;
@@ -38,9 +39,8 @@ function say(message) {
 
 function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const [oldestMajor, oldestMinor] = oldestNode;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
-  throw fail(`Node ${oldestNode.join('.')} or newer is needed; this is Node ${process.versions.node}.`);
+  throw fail(`Node ${oldestMajor}.${oldestMinor} or newer is needed; this is Node ${process.versions.node}.`);
 }
 
 function readText(file) {
@@ -151,8 +151,14 @@ async function printClientTypes() {
   const { build } = await import('esbuild');
   const program = path('dist', 'print-types.mjs');
   const source = path('scripts', 'types', 'main.ts');
-  const options = { platform: 'node', format: 'esm', packages: 'external' };
-  await build({ entryPoints: [source], outfile: program, bundle: true, ...options });
+  await build({
+    entryPoints: [source],
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+  });
   await run(process.execPath, [program, clientTypes]);
   rmSync(program);
 }
@@ -162,9 +168,15 @@ async function buildClient() {
   const { build } = await import('esbuild');
   const source = path('src', 'client', 'client.ts');
   const folder = path('dist', 'client');
-  const options = { platform: 'neutral', target: 'es2022', sourcemap: true };
   await Promise.all([
-    build({ entryPoints: [source], outfile: join(folder, 'client.js'), bundle: true, ...options }),
+    build({
+      entryPoints: [source],
+      outfile: join(folder, 'client.js'),
+      bundle: true,
+      platform: 'neutral',
+      target: 'es2022',
+      sourcemap: true,
+    }),
     compile('tsconfig.client.json'),
   ]);
   const { version, license } = JSON.parse(readText(path('package.json')));
@@ -210,6 +222,7 @@ async function buildConsole() {
 
 // --- running things, one at a time ---
 
+/** @returns {Promise<void>} */
 function run(program, args, options = {}) {
   return new Promise((resolve, reject) => {
     let said = '';

@@ -34,6 +34,7 @@ function ageMs() {
   return newest === undefined ? Infinity : Date.now() - statSync(join(folder, newest, 'manifest.json')).mtimeMs;
 }
 
+/** @returns {Promise<void>} */
 function makeBackup() {
   return new Promise((resolve, reject) => {
     const args = [process.env.BACKUP_SCRIPT || 'dist/scripts/backup.js', '--to', join(folder, '{time}')];

@@ -47,28 +47,26 @@ export function makeSecrets(folder, given, own = (file, owner) => chownSync(file
     // Grafana does not start without this file. An operator stores a token in it.
     keep('grafana', 'vigil-token', () => 'none');
   }
-  for (const name of NAMES) {
+  for (const name of ['key.pem', 'cert.pem']) {
     if (certificate === null) rmSync(place('proxy', name), { force: true });
     else write('proxy', name, certificate[name]);
   }
 }
 
-const NAMES = ['key.pem', 'cert.pem'];
-const WORDS = { 'cert.pem': ['TLS_CERT', 'the certificate'], 'key.pem': ['TLS_KEY', 'the key'] };
-
 /** The given certificate and its key, or null. Throws if they do not belong together. */
 function readCertificate(given) {
-  const texts = Object.fromEntries(NAMES.map((name) => [name, readGiven(join(given, name), WORDS[name][0])]));
-  const missing = NAMES.filter((name) => texts[name] === null);
-  if (missing.length === 2) return null;
-  if (missing.length === 1) throw new Error(`TLS_CERT and TLS_KEY: ${WORDS[missing[0]][1]} is missing`);
-  const certificate = parse('TLS_CERT: no certificate in PEM form', () => new X509Certificate(texts['cert.pem']));
-  const key = parse('TLS_KEY: no key in PEM form without a password', () => createPrivateKey(texts['key.pem']));
+  const certificateText = readGiven(join(given, 'cert.pem'), 'TLS_CERT');
+  const keyText = readGiven(join(given, 'key.pem'), 'TLS_KEY');
+  if (certificateText === null && keyText === null) return null;
+  if (certificateText === null) throw new Error('TLS_CERT and TLS_KEY: the certificate is missing');
+  if (keyText === null) throw new Error('TLS_CERT and TLS_KEY: the key is missing');
+  const certificate = parse('TLS_CERT: no certificate in PEM form', () => new X509Certificate(certificateText));
+  const key = parse('TLS_KEY: no key in PEM form without a password', () => createPrivateKey(keyText));
   if (!certificate.checkPrivateKey(key))
     throw new Error('TLS_CERT and TLS_KEY: the key belongs to another certificate');
   const until = new Date(certificate.validTo);
   if (until < new Date()) process.stderr.write(`TLS_CERT: the certificate expired on ${until.toISOString()}\n`);
-  return texts;
+  return { 'cert.pem': certificateText, 'key.pem': keyText };
 }
 
 /** The content of a file; null if none was given, which appears as /dev/null. */
