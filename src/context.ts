@@ -25,11 +25,12 @@ import { createIngest, type Ingest } from './packets/ingest.js';
 import { createStampClock } from './packets/packet.js';
 import { createRefusedPackets, type RefusedPackets } from './packets/refused-packets.js';
 import { createWrongClocks } from './packets/wrong-clocks.js';
+import { clock } from './platform/clock.js';
 import { createCheckTurns, createFairness, createSubscriptionQueue } from './platform/fairness.js';
 import { createClientFacts } from './platform/http/client-ip.js';
 import type { Entry } from './platform/http/server/entry.js';
 import { createHistory } from './platform/mongo/changes/history.js';
-import { type Clock, connectListDatabase, type Database } from './platform/mongo/driver/client.js';
+import { connectListDatabase, type Database, type ServiceClock } from './platform/mongo/driver/client.js';
 import { poolStateOf } from './platform/mongo/driver/pool-stats.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
 import type { OpsServer } from './platform/ops/server.js';
@@ -121,7 +122,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   return { app, mqttUrl, healthChecks };
 }
 
-const clockOf = ({ config, now }: ContextDeps): Clock => ({ now, aheadMs: config.packetAheadMs });
+const clockOf = ({ config, now }: ContextDeps): ServiceClock => ({ now, aheadMs: config.packetAheadMs });
 
 const findListDatabase = (deps: ContextDeps, signal: AbortSignal): Promise<Database> =>
   retryUntilAvailable(() => connectListDatabase(deps.uri, clockOf(deps)), {
@@ -187,7 +188,7 @@ async function createDeviceServices(
   },
 ): Promise<DeviceServices> {
   const { database, audit, now, config, ops } = deps;
-  const stampClock = createStampClock(now, () => performance.now());
+  const stampClock = createStampClock(now, () => clock.steadyMs());
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
   const digest = createDigest(await findKey(database, 'packet key'));
   const mqttLog = deps.log.child({ module: 'mqtt' });

@@ -4,7 +4,7 @@ import { settleMoves } from './accounts/group-moves.js';
 import { type FirstUser, prepareInstallation } from './accounts/seed.js';
 import { LIMITS } from './core/limits.js';
 import { sweepStores } from './entities/custom-stores.js';
-import type { Clock, Database } from './platform/mongo/driver/client.js';
+import type { Database, ServiceClock } from './platform/mongo/driver/client.js';
 import { toDatabaseError } from './platform/mongo/driver/errors.js';
 import { connectDatabase } from './platform/mongo/schema/connect.js';
 import { migrate } from './platform/mongo/schema/migrations.js';
@@ -13,7 +13,7 @@ import { migrate } from './platform/mongo/schema/migrations.js';
 export async function openDatabase(
   uri: string,
   firstUser: FirstUser & { readonly onCreated: () => void },
-  clock: Clock,
+  clock: ServiceClock,
 ): Promise<Database> {
   const database = await connectDatabase(uri, clock);
   const nowMs = clock.now();

@@ -1,8 +1,10 @@
 /** Records security events (logins, refusals, changes of permissions), each as a log line and as an entity. */
+
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../core/builtin.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
+import { clock, type Timer } from '../platform/clock.js';
 import { DOCUMENT_BYTES, toBson } from '../platform/mongo/bson/writer.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isDuplicate, isTransientError, mapDriverErrors } from '../platform/mongo/driver/errors.js';
@@ -52,10 +54,10 @@ type StoreDeps = AuditOptions & { readonly budget: AuditBudget };
 export function createAudit(options: AuditOptions): Audit {
   const pending = createPending(options.now);
   const deps = { ...options, budget: createAuditBudget(options.now) };
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let storing = Promise.resolve();
   const flush = (): Promise<void> => {
-    clearTimeout(timer);
+    clock.clearTimer(timer);
     timer = undefined;
     const taken = pending.take();
     storing = storing.then(() => storeAll(deps, taken));
@@ -70,7 +72,7 @@ export function createAudit(options: AuditOptions): Audit {
   return {
     record(given) {
       pending.add(logged(given));
-      timer ??= setTimeout(() => void flush(), LIMITS.auditDelayMs);
+      timer ??= clock.setTimeout(() => void flush(), LIMITS.auditDelayMs);
     },
     recordOnce: (_id, given) => storeOnce(options, _id, logged(given)),
     flush,

@@ -8,6 +8,7 @@ import { type HookDeps, parseReference, type StoreHooks, toNewEntity } from '../
 import { findPlace } from '../entities/place.js';
 import { getEntity } from '../entities/read.js';
 import { createEntity } from '../entities/write.js';
+import { clock, type Timer } from '../platform/clock.js';
 import { countContents, moveGroup, settleBranches } from './group-moves.js';
 
 export function groupHooks(deps: HookDeps): StoreHooks {
@@ -57,9 +58,9 @@ interface BranchSettler {
  */
 function createBranchSettler({ database, inBackground }: HookDeps): BranchSettler {
   let dueMsByGroup = new Map<string, number>();
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const settleDue = async (): Promise<void> => {
-    const nowMs = performance.now();
+    const nowMs = clock.steadyMs();
     const due = [...dueMsByGroup].filter(([, ms]) => ms <= nowMs).map(([groupId]) => groupId);
     dueMsByGroup = new Map([...dueMsByGroup].filter(([, ms]) => ms > nowMs));
     try {
@@ -71,12 +72,12 @@ function createBranchSettler({ database, inBackground }: HookDeps): BranchSettle
   };
   const startTimer = (): void => {
     if (dueMsByGroup.size === 0 || timer !== undefined) return;
-    const waitMs = Math.min(...dueMsByGroup.values()) - performance.now();
-    timer = setTimeout(() => inBackground(settleDue()), Math.max(1, Math.ceil(waitMs))).unref();
+    const waitMs = Math.min(...dueMsByGroup.values()) - clock.steadyMs();
+    timer = clock.setTimeout(() => inBackground(settleDue()), Math.max(1, Math.ceil(waitMs))).unref();
   };
   return {
     schedule(groupId) {
-      dueMsByGroup.set(groupId, performance.now() + LIMITS.groupMoveSettleMs);
+      dueMsByGroup.set(groupId, clock.steadyMs() + LIMITS.groupMoveSettleMs);
       startTimer();
     },
   };

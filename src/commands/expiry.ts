@@ -1,6 +1,7 @@
 /** Expires overdue commands every few seconds. All instances do; the writes are idempotent. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { expireCommands } from './command-store.js';
 
@@ -29,6 +30,6 @@ async function run({ database, log, now }: ExpiryOptions, signal: AbortSignal): 
     } catch (error) {
       log.warn({ err: error }, 'failed to expire commands; retrying');
     }
-    await wait(LIMITS.expiryCheckMs, undefined, { signal }).catch(() => undefined);
+    await clock.wait(LIMITS.expiryCheckMs, { signal }).catch(() => undefined);
   }
 }

@@ -1,4 +1,5 @@
 /** Routes: send commands to objects, list them or wait for them, and report their results. */
+
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { authorize } from '../accounts/authenticate.js';
@@ -11,6 +12,7 @@ import { builtInStore } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
 import { createEntity } from '../entities/write.js';
 import type { ModelFinder } from '../packets/models.js';
+import { clock } from '../platform/clock.js';
 import type { BodyDeps } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
@@ -209,13 +211,13 @@ async function awaitPage(
   res: Response,
   { objectId, waitMs, read }: { objectId: string; waitMs: number; read: () => Promise<JsonPage> },
 ): Promise<JsonPage> {
-  const untilMs = performance.now() + waitMs;
+  const untilMs = clock.steadyMs() + waitMs;
   const waiter = deps.commandWaiters.add(objectId, callerOf(res).userId);
   res.once('close', onClientDisconnect(req, waiter.end));
   try {
     for (;;) {
       const page = await read();
-      if (page.count > 0 || !(await waiter.next(untilMs - performance.now()))) return page;
+      if (page.count > 0 || !(await waiter.next(untilMs - clock.steadyMs()))) return page;
       // The caller may have lost permissions while the request was waiting.
       await authorize(deps.identify, req, res);
       await getObject(deps, req, res);

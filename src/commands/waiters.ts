@@ -3,6 +3,7 @@
 import type { Change } from '../core/change.js';
 import { tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 
 export interface Waiter {
   /** Resolves with true at the first change since the last call, with false after the timeout or `end`. */
@@ -90,9 +91,9 @@ function createWaiter(caller: string, onEnd: () => void): PendingWaiter {
     async next(timeoutMs) {
       if (!hasChanged && !ended) {
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, timeoutMs);
+          const timer = clock.setTimeout(resolve, timeoutMs);
           resume = () => {
-            clearTimeout(timer);
+            clock.clearTimer(timer);
             resolve();
           };
         });

@@ -2,6 +2,7 @@
  * Delivers commands to devices that are connected to this instance, one at a time. Each command is claimed in the database before
  * it is sent, so that only one connection sends it, and marked as delivered when the device confirms it.
  */
+
 import {
   claimCommand,
   confirmDelivery,
@@ -11,6 +12,7 @@ import {
 } from '../commands/command-store.js';
 import { toDelivery } from '../core/command.js';
 import { LIMITS } from '../core/limits.js';
+import { clock, type Timer } from '../platform/clock.js';
 import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Connection } from './mqtt/connection.js';
@@ -63,7 +65,7 @@ export function createDeliverer(deps: DeliveryDeps): Deliverer {
     sendAll(deps, connection, state)
       .catch((error) => {
         deps.log.warn({ err: error }, 'failed to send commands; retrying');
-        setTimeout(() => wake(connection), LIMITS.commandRetryMs).unref();
+        clock.setTimeout(() => wake(connection), LIMITS.commandRetryMs).unref();
       })
       .finally(() => {
         state.isBusy = false;
@@ -133,11 +135,11 @@ async function send(connection: Connection, state: DeliveryState, command: Store
   const qos = filters.get(topic) ?? ([...filters.values()].includes(1) ? 1 : 0);
   state.lastId = (state.lastId % 65_535) + 1;
   const { lastId: messageId } = state;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const confirmed = new Promise<boolean>((resolve) => {
     state.onConfirm = resolve;
     // A device that never confirms still receives the next command.
-    timer = setTimeout(() => resolve(false), LIMITS.commandConfirmMs);
+    timer = clock.setTimeout(() => resolve(false), LIMITS.commandConfirmMs);
   });
   connection.sending = messageId;
   const message = { topic, payload: own.payload, qos, retain: false, dup: false };
@@ -145,7 +147,7 @@ async function send(connection: Connection, state: DeliveryState, command: Store
     connection.client.publish({ cmd: 'publish', ...message, messageId } as never, (error) => resolve(!error));
   });
   const isConfirmed = await (qos === 0 ? Promise.race([written, confirmed]) : confirmed);
-  clearTimeout(timer);
+  clock.clearTimer(timer);
   state.onConfirm = null;
   connection.sending = null;
   return isConfirmed && (qos > 0 || !state.isEnded);

@@ -1,4 +1,5 @@
 /** Changes or removes the entities that a list would contain: each by itself, with its own permission, checks and events. */
+
 import type { Request, RequestHandler, Response } from 'express';
 import { mayCall, scopeOf } from '../core/access.js';
 import { parsePatch } from '../core/entity.js';
@@ -6,6 +7,7 @@ import { badRequest, errorBody, forbidden, toApiError, unavailable } from '../co
 import { LIMITS } from '../core/limits.js';
 import type { Page } from '../core/list.js';
 import type { Store } from '../core/stores.js';
+import { clock } from '../platform/clock.js';
 import { callerOf } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseDryRun, parseListQuery } from '../platform/http/query-params.js';
@@ -91,7 +93,7 @@ async function handleMany(deps: BulkDeps, req: Request, res: Response, write: (i
   const database = listDatabaseFor(deps, req, res);
   const leaving = database.listing?.caller.disconnectSignal() ?? null;
   const work = async (): Promise<void> => {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     const found = await findIds(database, writerOf(res), { ...page, limit: page.limit + 1 });
     const ids = found.slice(0, page.limit);
     const summary = { count: ids.length, more: found.length > ids.length, last: ids.at(-1) ?? null };
@@ -99,7 +101,7 @@ async function handleMany(deps: BulkDeps, req: Request, res: Response, write: (i
     const name = String(req.params.store).toLowerCase();
     const permitted = (id: string) => mayCall(caller, req.method, [name, id]);
     const failed = isDryRun ? [] : await writeAll(ids, permitted, write, leaving);
-    consumeForMs(res, performance.now() - startMs);
+    consumeForMs(res, clock.steadyMs() - startMs);
     sendJson(
       res,
       JSON.stringify({ success: true, ...summary, done: isDryRun ? 0 : ids.length - failed.length, failed }),

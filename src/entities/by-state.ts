@@ -2,6 +2,7 @@
  * Lists objects by the `online` and `time` of their state. The state is not stored with the object, so the latest packets of all
  * objects that match the other conditions are read in batches, and the page is selected from them.
  */
+
 import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
 import type { Scope } from '../core/access.js';
 import { badRequest, unavailable } from '../core/errors.js';
@@ -11,6 +12,7 @@ import { builtInStore, type Store } from '../core/stores.js';
 import { findLastPacketTimes } from '../packets/last-packet-times.js';
 import { findStates } from '../packets/latest.js';
 import { projected, stateOf } from '../packets/object-state.js';
+import { clock } from '../platform/clock.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
@@ -86,11 +88,11 @@ type Rows = Selection & Pick<Page, 'after' | 'sort'>;
 /** The objects that meet all conditions, in their stored order; reads batches until there are `enough` of them. */
 async function findRows(database: Database, scope: Scope, query: Rows, enough: number): Promise<Row[]> {
   const paths = [...new Set(pathsIn(query))];
-  const untilMs = performance.now() + LIMITS.stateListMs;
+  const untilMs = clock.steadyMs() + LIMITS.stateListMs;
   const rows: Row[] = [];
   for (const batch of inBatches(await findIds(database, scope, query), LIMITS.stateListBatch)) {
     if (rows.length >= enough) break;
-    if (performance.now() > untilMs) throw unavailable('the states of so many objects could not be read in time');
+    if (clock.steadyMs() > untilMs) throw unavailable('the states of so many objects could not be read in time');
     const values = await findValues(database, batch, paths);
     for (const id of batch) {
       const row = { id, values: values.get(id) ?? {} };

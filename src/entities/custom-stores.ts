@@ -16,6 +16,7 @@ import { LIMITS } from '../core/limits.js';
 import { compileSchema, type Schema } from '../core/schema/schema.js';
 import { builtInStore, customStore, STORES, type Store } from '../core/stores.js';
 import { createReadThroughCache } from '../platform/cache.js';
+import { clock } from '../platform/clock.js';
 import type { FairQueue } from '../platform/fair-queue.js';
 import { readObjectId, readObjectIds } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -90,7 +91,7 @@ function createCompiler(checkTurns: FairQueue): Compile {
     const text = JSON.stringify(given ?? {});
     const present = compiled.get(_id);
     const schema =
-      present?.text === text ? present.schema : compileSchema((given ?? {}) as JsonObject, () => performance.now());
+      present?.text === text ? present.schema : compileSchema((given ?? {}) as JsonObject, () => clock.steadyMs());
     compiled.set(_id, { text, schema });
     // The users of a tenant share its turns in stores of the tenant; in a store of the root group, each user has turns.
     const [, tenant] = branch;

@@ -1,7 +1,9 @@
 /** Who saw objects at their removal: that decides what may still be sent about them, such as messages of webhooks that wait. */
+
 import { type Document, type Filter, ObjectId, type WithId } from 'mongodb';
 import { type AccessFields, audienceOf } from '../core/access.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
@@ -16,7 +18,7 @@ export function removeObject(database: Database, filter: Filter<Document>): Prom
         const removed = await database.db.collection('objects').findOneAndDelete(filter, { session });
         if (removed === null) return null;
         const { _id, owner, branch, access } = removed;
-        const expires = new Date(Date.now() + LIMITS.removedObjectKeptMs);
+        const expires = new Date(clock.now() + LIMITS.removedObjectKeptMs);
         await removedIn(database).replaceOne({ _id }, { owner, branch, access, expires }, { upsert: true, session });
         return removed;
       }),

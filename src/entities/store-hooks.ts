@@ -8,6 +8,7 @@ import type { JsonObject } from '../core/json.js';
 import { compileSchema } from '../core/schema/schema.js';
 import type { Store } from '../core/stores.js';
 import { builtInStore, STORES } from '../core/stores.js';
+import { clock } from '../platform/clock.js';
 import { addStore, assertEmptyStore, removeStore } from './custom-stores.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from './hooks.js';
 import { findPlace } from './place.js';
@@ -43,7 +44,7 @@ export function storeHooks({ database, findStore, now }: StoreHookDeps): StoreHo
 }
 
 function checkSchema({ schema }: JsonObject): void {
-  if (schema !== undefined) compileSchema(schema as JsonObject, () => performance.now());
+  if (schema !== undefined) compileSchema(schema as JsonObject, () => clock.steadyMs());
 }
 
 function checkShared({ shared }: JsonObject, group: string): void {

@@ -1,6 +1,8 @@
 /** Reads changes of objects in an interval from the oplog, as far back as it reaches. */
+
 import { MongoServerError } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { StreamChange } from '../platform/mongo/changes/decoder.js';
 import {
   closeStream,
@@ -28,7 +30,7 @@ export async function readPastUpdates(
   isWanted: (change: StreamChange) => boolean,
   timeOf: (change: StreamChange) => number,
 ): Promise<PastUpdates> {
-  const untilMs = performance.now() + LIMITS.pastUpdatesMs;
+  const untilMs = clock.steadyMs() + LIMITS.pastUpdatesMs;
   const opened = await openWithin(client, fromMs, toMs);
   const changes: StreamChange[] = [];
   if (opened === null) return { changes, readToMs: null };
@@ -43,7 +45,7 @@ export async function readPastUpdates(
       if (readToMs > toMs) return { changes, readToMs: null };
       // A page never ends within one millisecond: the next page would repeat the changes of that millisecond.
       const isEnough = changes.length >= limit && readToMs > timeOf(changes[limit - 1] as StreamChange);
-      const isLate = performance.now() > untilMs && readToMs > fromMs;
+      const isLate = clock.steadyMs() > untilMs && readToMs > fromMs;
       if (isEnough || isLate) return { changes, readToMs };
       batch = await next(opened.stream);
     }
@@ -60,7 +62,7 @@ type Client = Database['client'];
 /** Opens the oplog at `fromMs`, or at its beginning, found by bisection; null when it begins after `toMs`. */
 async function openWithin(client: Client, fromMs: number, toMs: number) {
   let lostMs = fromMs;
-  let earliestMs = Math.min(toMs, Date.now());
+  let earliestMs = Math.min(toMs, clock.now());
   if (earliestMs < fromMs) return null;
   let opened = await tryOpenStream(client, Math.max(fromMs, 0));
   for (let tries = 0; opened === null && earliestMs - lostMs > LIMITS.pastStepMs && tries < LIMITS.pastTries; tries++) {

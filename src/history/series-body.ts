@@ -1,6 +1,7 @@
 /** Writes series as JSON in slices: a million numbers would block the event loop. */
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { SeriesQuery } from './series/query.js';
 import type { ObjectSeries, Series } from './series.js';
 
@@ -62,7 +63,7 @@ async function addObject(writer: SliceWriter, { paths }: SeriesQuery, object: Ob
 class SliceWriter {
   readonly #pieces: Buffer[] = [];
   #text = '';
-  #sinceMs = performance.now();
+  #sinceMs = clock.steadyMs();
 
   add(text: string): void {
     this.#text += text;
@@ -76,9 +77,9 @@ class SliceWriter {
       this.#text += (from === 0 ? '' : ',') + texts.join(',');
       this.#pieces.push(Buffer.from(this.#text));
       this.#text = '';
-      if (performance.now() - this.#sinceMs < LIMITS.turnMs) continue;
-      await yieldToEventLoop();
-      this.#sinceMs = performance.now();
+      if (clock.steadyMs() - this.#sinceMs < LIMITS.turnMs) continue;
+      await clock.nextTurn();
+      this.#sinceMs = clock.steadyMs();
     }
     this.#text += ']';
   }

@@ -1,7 +1,8 @@
 /** Passes the parameters of packets to the columns of a series, and yields to the event loop in between. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+
 import { LIMITS } from '../core/limits.js';
 import type { PacketBatch } from '../packets/packet-stream.js';
+import { clock } from '../platform/clock.js';
 import { FieldFinder } from '../platform/mongo/bson/fields.js';
 import { numberAt } from '../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, int32 } from '../platform/mongo/bson/reader.js';
@@ -30,7 +31,7 @@ export class ColumnFeed {
 
   /** Takes packets in ascending order of time. */
   async take({ memory, starts }: PacketBatch): Promise<void> {
-    this.#sinceMs = performance.now();
+    this.#sinceMs = clock.steadyMs();
     for (let index = 0; index < starts.length; index++) {
       if (index % SLICE === SLICE - 1) await this.#yield();
       const timeMs = this.#read(memory, starts[index] as number);
@@ -52,7 +53,7 @@ export class ColumnFeed {
   }
 
   async finish(): Promise<void> {
-    this.#sinceMs = performance.now();
+    this.#sinceMs = clock.steadyMs();
     for (const column of this.#columns) {
       column.finish();
       await this.#yield();
@@ -92,8 +93,8 @@ export class ColumnFeed {
   }
 
   async #yield(): Promise<void> {
-    if (performance.now() - this.#sinceMs < LIMITS.turnMs) return;
-    await nextIteration();
-    this.#sinceMs = performance.now();
+    if (clock.steadyMs() - this.#sinceMs < LIMITS.turnMs) return;
+    await clock.nextTurn();
+    this.#sinceMs = clock.steadyMs();
   }
 }

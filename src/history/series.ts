@@ -1,10 +1,11 @@
 /** Computes exact series of objects' parameters from their packets. Only the results stay in memory. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+
 import { ObjectId } from 'mongodb';
 import { badRequest, tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { completeInterval, type Interval } from '../packets/default-interval.js';
 import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createWorkClock, type WorkClock } from '../platform/mongo/driver/work-clock.js';
 import { bucketStarts } from './series/calendar.js';
@@ -67,15 +68,15 @@ async function createBuckets(
     };
   }
   const starts: number[] = [];
-  let sinceMs = performance.now();
+  let sinceMs = clock.steadyMs();
   for (const start of bucketStarts(every, zone, fromMs)) {
     if (start > toMs) break;
     if (starts.push(start) > LIMITS.seriesPointsMax) {
       throw badRequest(`every: the interval has more than ${LIMITS.seriesPointsMax} of them`);
     }
-    if (performance.now() - sinceMs < LIMITS.turnMs) continue;
-    await nextIteration();
-    sinceMs = performance.now();
+    if (clock.steadyMs() - sinceMs < LIMITS.turnMs) continue;
+    await clock.nextTurn();
+    sinceMs = clock.steadyMs();
   }
   return { fromMs, starts: Float64Array.from(starts), endMs: toMs + 1 };
 }

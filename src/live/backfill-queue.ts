@@ -2,6 +2,7 @@
  * A fair queue of users whose clients resume. The clients of a user are served as one group; afterwards the user pauses for the time
  * that the group kept the process busy. So no user waits for all clients of another one, however often these reconnect.
  */
+import { clock, type Timer } from '../platform/clock.js';
 
 export interface BackfillQueue<Client> {
   add(client: Client): void;
@@ -28,7 +29,7 @@ class Queue<Client> implements BackfillQueue<Client> {
   readonly #notBefore = new Map<string, number>();
   #groups = 0;
   #isAwaited = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   constructor(options: BackfillQueueOptions<Client>) {
     this.#options = options;
@@ -42,14 +43,14 @@ class Queue<Client> implements BackfillQueue<Client> {
     if (this.#isAwaited) return;
     this.#isAwaited = true;
     // In the next turn, so that clients that arrive together form one group.
-    setImmediate(() => {
+    clock.setImmediate(() => {
       this.#isAwaited = false;
       this.#startNext();
     });
   }
 
   isWaitedFor(): boolean {
-    return this.#readyUsers(performance.now()).length > 0;
+    return this.#readyUsers(clock.steadyMs()).length > 0;
   }
 
   #readyUsers(nowMs: number): string[] {
@@ -59,7 +60,7 @@ class Queue<Client> implements BackfillQueue<Client> {
   #startNext(): void {
     const { groupsAtOnce, isShared } = this.#options;
     // Read once: a pause that ended between two readings would be over, and its user neither ready nor waited for.
-    const nowMs = performance.now();
+    const nowMs = clock.steadyMs();
     while (this.#groups < groupsAtOnce) {
       const users = this.#readyUsers(nowMs);
       if (users.length === 0) break;
@@ -67,11 +68,11 @@ class Queue<Client> implements BackfillQueue<Client> {
     }
     removeEnded(this.#notBefore, nowMs);
     // Wakes when the next waiting user's pause ends.
-    clearTimeout(this.#timer);
+    clock.clearTimer(this.#timer);
     const ends = [...this.#waiting.keys()].flatMap((user) => this.#notBefore.get(user) ?? []);
     const nextMs = Math.min(...ends) - nowMs;
     if (this.#groups === groupsAtOnce || !Number.isFinite(nextMs)) return;
-    this.#timer = setTimeout(() => this.#startNext(), Math.max(nextMs, 1)).unref();
+    this.#timer = clock.setTimeout(() => this.#startNext(), Math.max(nextMs, 1)).unref();
   }
 
   async #run(users: readonly string[]): Promise<void> {
@@ -83,7 +84,7 @@ class Queue<Client> implements BackfillQueue<Client> {
     this.#groups++;
     const busyMs = await this.#options.serve(group);
     this.#groups--;
-    const untilMs = performance.now() + busyMs / users.length;
+    const untilMs = clock.steadyMs() + busyMs / users.length;
     for (const user of users) this.#notBefore.set(user, untilMs);
     this.#startNext();
   }

@@ -3,11 +3,12 @@
  * sends their events in order, until it reaches the last position that the feed has published; then the clients join the feed.
  * There is no gap and no overlap: the feed publishes exactly the events that were not sent here.
  */
-import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
+
 import type { Change, OpenHistory } from '../core/change.js';
 import type { Gap } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter, isPosition, secondsBetween } from '../core/position.js';
+import { clock } from '../platform/clock.js';
 import { createBackfillQueue } from './backfill-queue.js';
 import { type LiveEvent, objectsOf, toPastEvents } from './events.js';
 import { createAudienceTest, type Membership } from './rooms.js';
@@ -79,7 +80,7 @@ export function createBackfill(options: BackfillOptions): Resume {
     userOf,
     serve: (group) => serve({ ...deps, mustLeave: isOverTime }, options.openHistory, group),
   });
-  const isOverTime = (clock: TurnClock): boolean => clock.elapsedMs() > LIMITS.historyTurnMs && far.isWaitedFor();
+  const isOverTime = (turn: TurnClock): boolean => turn.elapsedMs() > LIMITS.historyTurnMs && far.isWaitedFor();
   const fromLog: Resume = (client) => (isLongAgo(client.since, options.lastPosition()) ? far : near).add(client);
   const fromMemory = createBackfillQueue<ResumingClient>({
     groupsAtOnce: 1,
@@ -99,7 +100,7 @@ interface BackfillDeps extends BackfillOptions {
   /** Queues a client again, which continues from its position. */
   readonly resume: Resume;
   /** Whether other users have waited long enough: the current group is then queued again. */
-  readonly mustLeave: (clock: TurnClock) => boolean;
+  readonly mustLeave: (turn: TurnClock) => boolean;
 }
 
 /**
@@ -110,10 +111,10 @@ function createAheadQueue({ lastPosition, resume }: BackfillDeps): Resume {
   const untilMs = new Map<ResumingClient, number>();
   const check = async (): Promise<void> => {
     while (untilMs.size > 0) {
-      await wait(LIMITS.historyWaitMs);
+      await clock.wait(LIMITS.historyWaitMs);
       for (const [client, latestMs] of untilMs) {
         const isAhead = isAfter(client.since, lastPosition());
-        const isOver = performance.now() > latestMs;
+        const isOver = clock.steadyMs() > latestMs;
         if (isAhead && !isOver && !client.isGone()) continue;
         untilMs.delete(client);
         if (isAhead) leave(client, 'unknown position');
@@ -122,7 +123,7 @@ function createAheadQueue({ lastPosition, resume }: BackfillDeps): Resume {
     }
   };
   return (client) => {
-    untilMs.set(client, performance.now() + LIMITS.backfillAheadMs);
+    untilMs.set(client, clock.steadyMs() + LIMITS.backfillAheadMs);
     if (untilMs.size === 1) void check();
   };
 }
@@ -137,12 +138,12 @@ function leave(client: ResumingClient, reason: Gap['reason']): void {
 async function serve(deps: BackfillDeps, open: OpenHistory, group: readonly ResumingClient[]): Promise<number> {
   const clients = new Set(group.filter((client) => !client.isGone()));
   if (clients.size === 0) return 0;
-  const clock = startTurnClock();
+  const turn = startTurnClock();
   try {
     const first = [...clients].map(({ since }) => since).reduce((a, b) => (isAfter(a, b) ? b : a));
     const history = await open(first);
-    clock.resume();
-    if (history !== null) await follow(deps, { clients, history, clock });
+    turn.resume();
+    if (history !== null) await follow(deps, { clients, history, turn });
     // One invalid position must not prevent the other clients from resuming.
     else if (group.length > 1) for (const client of group) await serve(deps, open, [client]);
     else for (const client of group) leave(client, 'history gone');
@@ -150,34 +151,34 @@ async function serve(deps: BackfillDeps, open: OpenHistory, group: readonly Resu
     deps.log.warn({ err: error }, 'failed to send missed events: clients have to reconnect');
     for (const client of clients) client.end();
   }
-  return clock.busyMs();
+  return turn.busyMs();
 }
 
 interface Reading {
   readonly clients: Set<ResumingClient>;
   readonly history: NonNullable<Awaited<ReturnType<OpenHistory>>>;
-  readonly clock: TurnClock;
+  readonly turn: TurnClock;
 }
 
-async function follow(deps: BackfillDeps, { clients, history, clock }: Reading): Promise<void> {
+async function follow(deps: BackfillDeps, { clients, history, turn }: Reading): Promise<void> {
   for await (const { changes, upTo } of history) {
     await deps.prepareAudiences(objectsOf(changes));
-    clock.resume();
+    turn.resume();
     for (const change of changes) {
       // The feed will publish what it has not published yet.
       if (isAfter(change.position, deps.lastPosition())) joinAll(clients);
       if (clients.size === 0) return;
       await sendChange(deps, clients, change);
       // Live subscribers must not wait for resuming ones.
-      await clock.yieldIfLong();
+      await turn.yieldIfLong();
     }
     for (const client of clients) if (isAfter(upTo, client.since)) client.passed(upTo);
     // Before any wait: the feed publishes all the time.
     if (!isAfter(deps.lastPosition(), upTo)) joinAll(clients);
-    clock.pause();
-    await yieldTurn();
+    turn.pause();
+    await clock.nextTurn();
     await leaveSlow(deps, clients);
-    if (deps.mustLeave(clock)) for (const client of takeAll(clients)) deps.resume(client);
+    if (deps.mustLeave(turn)) for (const client of takeAll(clients)) deps.resume(client);
     if (clients.size === 0) return;
   }
 }
@@ -197,7 +198,7 @@ async function leaveSlow({ resume }: BackfillDeps, clients: Set<ResumingClient>)
     else if (!stays) clients.delete(client);
   });
   const inTime = new AbortController();
-  const patience = wait(LIMITS.backfillWaitMs, undefined, { signal: inTime.signal }).catch(() => undefined);
+  const patience = clock.wait(LIMITS.backfillWaitMs, { signal: inTime.signal }).catch(() => undefined);
   await Promise.race([Promise.all(taking), patience]);
   inTime.abort();
   for (const client of slow) clients.delete(client);

@@ -2,8 +2,10 @@
  * The connections below Socket.IO. Writes frames directly, and closes connections that are silent, send too much or do not read.
  * Uses private parts of Engine.IO and ws.
  */
+
 import type { Server, Socket } from 'socket.io';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 
 export type LiveConnection = Socket['conn'];
 
@@ -65,8 +67,8 @@ export function limitConnections(io: Server): () => void {
     limitInbound(connection);
     expectHeartbeats(connection);
   });
-  const timer = setInterval(() => endSlow(backlogs), LIMITS.slowCheckMs).unref();
-  return () => clearInterval(timer);
+  const timer = clock.setInterval(() => endSlow(backlogs), LIMITS.slowCheckMs).unref();
+  return () => clock.clearTimer(timer);
 }
 
 interface Packet {
@@ -75,7 +77,7 @@ interface Packet {
 }
 
 function measure(connection: LiveConnection): Backlog {
-  const backlog = { queued: 0, sent: 0, taken: 0, takenMs: performance.now() };
+  const backlog = { queued: 0, sent: 0, taken: 0, takenMs: clock.steadyMs() };
   connection.on('packetCreate', ({ data, options }: Packet) => {
     backlog.queued += options?.wsPreEncodedFrame?.[0]?.length ?? (typeof data === 'string' ? data.length : 1);
   });
@@ -83,13 +85,13 @@ function measure(connection: LiveConnection): Backlog {
   connection.on('flush', () => {
     backlog.sent = backlog.queued;
     backlog.queued = 0;
-    backlog.takenMs = performance.now();
+    backlog.takenMs = clock.steadyMs();
   });
   return backlog;
 }
 
 function endSlow(backlogs: ReadonlyMap<LiveConnection, Backlog>): void {
-  const nowMs = performance.now();
+  const nowMs = clock.steadyMs();
   for (const [connection, backlog] of backlogs) {
     const bytes = backlog.queued + bytesSent(connection, backlog, nowMs);
     if (bytes === 0) backlog.takenMs = nowMs;
@@ -111,9 +113,9 @@ function bytesSent(connection: LiveConnection, backlog: Backlog, nowMs: number):
 /** Engine.IO loses its heartbeat timeout when a client upgrades from polling to a WebSocket. */
 function expectHeartbeats(connection: LiveConnection): void {
   connection.once('upgrade', () => {
-    const timer = setTimeout(() => connection.close(true), LIMITS.pingIntervalMs + LIMITS.pingTimeoutMs);
+    const timer = clock.setTimeout(() => connection.close(true), LIMITS.pingIntervalMs + LIMITS.pingTimeoutMs);
     connection.on('heartbeat', () => timer.refresh());
-    connection.once('close', () => clearTimeout(timer));
+    connection.once('close', () => clock.clearTimer(timer));
   });
 }
 
@@ -121,7 +123,7 @@ function limitInbound(connection: LiveConnection): void {
   let second = 0;
   let packets = 0;
   connection.on('packet', () => {
-    const now = Math.floor(performance.now() / 1_000);
+    const now = Math.floor(clock.steadyMs() / 1_000);
     packets = now === second ? packets + 1 : 1;
     second = now;
     if (packets > LIMITS.inboundPerSecond) connection.close(true);

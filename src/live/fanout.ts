@@ -2,9 +2,10 @@
  * Distributes events to members of rooms. Events within a short time are written to a member together, and members with the same
  * events share the encoded bytes: the cost depends on the count of writes, not of events.
  */
-import { setImmediate as yieldTurn } from 'node:timers/promises';
+
 import type { Encoding, EventBatch } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
+import { clock, type Timer } from '../platform/clock.js';
 import { encode } from './encoding.js';
 import type { LiveEvent } from './events.js';
 import { createAudienceTest, type Membership, roomsFor } from './rooms.js';
@@ -105,7 +106,7 @@ function createGatherer(onRound: () => void) {
   let waiting: Member[] = [];
   let isUnderWay = false;
   let readyMs = 0;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const takeAll = (): readonly Member[] => {
     // A member that was flushed meanwhile may be listed twice.
     const members = waiting.filter(({ pending }) => pending !== null);
@@ -115,18 +116,18 @@ function createGatherer(onRound: () => void) {
     return members;
   };
   const round = async (): Promise<void> => {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     let turnMs = startMs;
     let spentMs = 0;
     for (const member of takeAll()) {
       writeOutgoing(member);
-      const passedMs = performance.now() - turnMs;
+      const passedMs = clock.steadyMs() - turnMs;
       if (passedMs < LIMITS.turnMs) continue;
       spentMs += passedMs;
-      await yieldTurn();
-      turnMs = performance.now();
+      await clock.nextTurn();
+      turnMs = clock.steadyMs();
     }
-    const endMs = performance.now();
+    const endMs = clock.steadyMs();
     // Unused writing time of the last moments may be used now.
     const fromMs = Math.max(readyMs, startMs - LIMITS.gatherAheadMs);
     readyMs = Math.min(fromMs + 3 * (spentMs + endMs - turnMs), endMs + LIMITS.gatherMs);
@@ -136,9 +137,9 @@ function createGatherer(onRound: () => void) {
   const schedule = (): void => {
     if (isUnderWay) return;
     isUnderWay = true;
-    const pauseMs = readyMs - performance.now();
-    if (pauseMs < 1) setImmediate(() => void round());
-    else timer = setTimeout(() => void round(), pauseMs);
+    const pauseMs = readyMs - clock.steadyMs();
+    if (pauseMs < 1) clock.setImmediate(() => void round());
+    else timer = clock.setTimeout(() => void round(), pauseMs);
   };
   return {
     add(member: Member): void {
@@ -146,7 +147,7 @@ function createGatherer(onRound: () => void) {
       schedule();
     },
     stop(): void {
-      clearTimeout(timer);
+      clock.clearTimer(timer);
       takeAll().forEach(writeOutgoing);
     },
   };

@@ -1,9 +1,10 @@
 /** The live feed: receives changes in order and publishes their events to subscribers of every transport. */
-import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
+
 import type { Change } from '../core/change.js';
 import { tooManyRequests } from '../core/errors.js';
 import type { Listen } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import { type BackfillOptions, createBackfill, isLongAgo, type ResumingClient } from './backfill.js';
 import { isOfObject, type LiveEvent, objectsOf, toEvents } from './events.js';
 import { createFanOut, type FanOut } from './fanout.js';
@@ -80,18 +81,18 @@ function createYielder(): () => Promise<void> | undefined {
   };
   return () => {
     if (sinceMs === null) {
-      sinceMs = performance.now();
-      setImmediate(reset);
+      sinceMs = clock.steadyMs();
+      clock.setImmediate(reset);
     }
-    return performance.now() - sinceMs > LIMITS.turnMs ? yieldTurn() : undefined;
+    return clock.steadyMs() - sinceMs > LIMITS.turnMs ? clock.nextTurn() : undefined;
   };
 }
 
 /** Whether there are subscribers, or were recently, so that they may reconnect. */
 function createListenerCheck(count: () => number): () => boolean {
-  let lastMs = performance.now();
+  let lastMs = clock.steadyMs();
   return () => {
-    const nowMs = performance.now();
+    const nowMs = clock.steadyMs();
     if (count() > 0) lastMs = nowMs;
     return nowMs - lastMs <= LIMITS.replayBufferIdleMs;
   };
@@ -157,10 +158,10 @@ function toResumingClient(deps: ListenDeps, listener: Subscriber, since: string)
     },
     async drained() {
       fanOut.flush(listener.member);
-      const untilMs = performance.now() + LIMITS.slowMs;
+      const untilMs = clock.steadyMs() + LIMITS.slowMs;
       while (!listener.gone && !listener.sink.isDrained()) {
-        if (performance.now() > untilMs) listeners.end(listener);
-        else await wait(LIMITS.historyWaitMs);
+        if (clock.steadyMs() > untilMs) listeners.end(listener);
+        else await clock.wait(LIMITS.historyWaitMs);
       }
       return !listener.gone;
     },

@@ -2,6 +2,7 @@
  * Live events without Socket.IO: as server-sent events, or as pages for polling. Permissions, order and positions are those of the
  * feed.
  */
+
 import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -26,6 +27,7 @@ import {
   type PastEventDeps,
   sendPastEvents,
 } from '../history/past-event-routes.js';
+import { clock, type Timer } from '../platform/clock.js';
 import { callerOf } from '../platform/http/caller.js';
 import { EXAMPLE_ID, ID, INTERVAL_QUERY } from '../platform/http/parameters.js';
 import { parseCount, parseText } from '../platform/http/query-params.js';
@@ -141,7 +143,7 @@ function parseWaitMs(req: Request): number {
 /** WHATWG HTML, "Server-sent events": the `id` of each event is its position; comments keep idle connections alive. */
 async function stream({ listen }: EventDeps, request: EventRequest, req: Request, res: Response): Promise<void> {
   let listening: Listening | undefined;
-  let takenMs = performance.now();
+  let takenMs = clock.steadyMs();
   const sink: Sink = {
     write: (batch) => void res.write(batch.bytes('sse')),
     isDrained: () => res.writableLength === 0,
@@ -152,12 +154,12 @@ async function stream({ listen }: EventDeps, request: EventRequest, req: Request
   };
   listening = await listen({ ...request, sink });
   const stop = (): void => {
-    timers.forEach(clearInterval);
+    timers.forEach(clock.clearTimer);
     listening.close();
   };
   const cut = (): void => {
-    if (res.writableLength === 0) takenMs = performance.now();
-    const isStuck = performance.now() - takenMs > LIMITS.slowMs;
+    if (res.writableLength === 0) takenMs = clock.steadyMs();
+    const isStuck = clock.steadyMs() - takenMs > LIMITS.slowMs;
     if (!isStuck && res.writableLength <= LIMITS.waitingBytes) return;
     stop();
     res.destroy();
@@ -166,7 +168,7 @@ async function stream({ listen }: EventDeps, request: EventRequest, req: Request
     listening.flush();
     res.write(`: alive\nid: ${listening.position()}\n\n`);
   };
-  const timers = [setInterval(cut, LIMITS.slowCheckMs), setInterval(sendHeartbeat, LIMITS.pingIntervalMs)];
+  const timers = [clock.setInterval(cut, LIMITS.slowCheckMs), clock.setInterval(sendHeartbeat, LIMITS.pingIntervalMs)];
   const removeListener = onClientDisconnect(req, stop);
   res.once('close', () => {
     removeListener();
@@ -181,22 +183,22 @@ async function stream({ listen }: EventDeps, request: EventRequest, req: Request
 /** Sends one page: the events after `since`, or else the first events within the wait. */
 async function poll({ listen }: EventDeps, request: EventRequest, req: Request, res: Response): Promise<void> {
   const page = createPage();
-  const untilMs = performance.now() + parseWaitMs(req);
+  const untilMs = clock.steadyMs() + parseWaitMs(req);
   let listening: Listening | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let isDone: boolean = false;
   const finish = (): void => {
     if (isDone) return;
     isDone = true;
-    clearTimeout(timer);
+    clock.clearTimer(timer);
     listening?.flush();
     const position = page.position ?? listening?.position() ?? '';
     listening?.close();
     if (!res.destroyed) sendJson(res, page.toJson(position));
   };
   const finishIn = (ms: number): void => {
-    clearTimeout(timer);
-    timer = setTimeout(finish, ms).unref();
+    clock.clearTimer(timer);
+    timer = clock.setTimeout(finish, ms).unref();
   };
   const sink: Sink = {
     write(batch) {
@@ -209,7 +211,7 @@ async function poll({ listen }: EventDeps, request: EventRequest, req: Request, 
     joined(position) {
       page.isLive = true;
       page.passed(position);
-      if (page.isEmpty()) finishIn(untilMs - performance.now());
+      if (page.isEmpty()) finishIn(untilMs - clock.steadyMs());
       else finish();
     },
     end: finish,

@@ -1,6 +1,6 @@
 /** Socket.IO as a transport of the feed: authenticates sockets, sends them events, and handles their subscriptions. */
+
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Server, type Socket } from 'socket.io';
@@ -18,6 +18,7 @@ import {
 } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
+import { clock } from '../platform/clock.js';
 import { isDrained, type LiveConnection, limitConnections, takesFrames, writeFrames } from './connections.js';
 import { escapeText } from './encoding.js';
 import { createUnauthenticatedLimit, type UnauthenticatedLimit } from './unauthenticated.js';
@@ -67,7 +68,7 @@ export function createSocketServer(httpServer: HttpServer, options: SocketOption
       // In groups, so that the clients do not all reconnect to the other instances at the same time.
       const groupSize = Math.max(LIMITS.disconnectGroupMin, Math.ceil(all.length / LIMITS.disconnectGroups));
       for (let start = 0; start < all.length; start += groupSize) {
-        if (start > 0) await wait(LIMITS.disconnectPauseMs * (0.5 + Math.random()));
+        if (start > 0) await clock.wait(LIMITS.disconnectPauseMs * (0.5 + clock.random()));
         // Closes the connection without a disconnect packet, after which clients do not reconnect.
         for (const socket of all.slice(start, start + groupSize)) socket.conn.close();
       }

@@ -1,4 +1,5 @@
 /** Subscribers of the feed: authenticates them, assigns them to rooms by permissions and filter, and ends them with their credentials. */
+
 import type { Logger } from 'pino';
 import type { Identify } from '../accounts/identify.js';
 import { addressesOf, type Caller, permittedObjects, type Scope, scopeOf } from '../core/access.js';
@@ -7,6 +8,7 @@ import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../co
 import type { EventFilter, ListenRequest, Sink } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
+import { clock, type Timer } from '../platform/clock.js';
 import { type Counts, createCounts } from './counts.js';
 import { createMember, type FanOut, type Member } from './fanout.js';
 import { restrictFilter, roomsOf } from './rooms.js';
@@ -43,7 +45,7 @@ export interface Subscriber {
   /** The count of unacknowledged changes of its filter. */
   pendingFilters: number;
   gone: boolean;
-  expiry: NodeJS.Timeout | undefined;
+  expiry: Timer | undefined;
   /** The last change of its rooms: changes run one after the other. */
   lastChange: Promise<unknown>;
 }
@@ -165,7 +167,7 @@ function start(state: State, listener: Subscriber): void {
   const { session, token } = listener.caller;
   const leftMs = (session ?? token ?? { expiresAtMs: Number.POSITIVE_INFINITY }).expiresAtMs - state.options.now();
   if (leftMs <= 0) end(state, listener, false);
-  else listener.expiry = setTimeout(() => start(state, listener), Math.min(leftMs, LIMITS.timerMs)).unref();
+  else listener.expiry = clock.setTimeout(() => start(state, listener), Math.min(leftMs, LIMITS.timerMs)).unref();
 }
 
 function join({ fanOut }: State, listener: Subscriber): void {
@@ -204,7 +206,7 @@ function end(state: State, listener: Subscriber, mayReturn: boolean): void {
 function remove({ fanOut, all, users, networks }: State, listener: Subscriber): void {
   if (listener.gone) return;
   listener.gone = true;
-  clearTimeout(listener.expiry);
+  clock.clearTimer(listener.expiry);
   fanOut.setRooms(listener.member, { rooms: new Set(), permitted: null });
   all.delete(listener);
   users.subtract(listener.caller.userId);

@@ -1,6 +1,7 @@
 /** Measures how long work keeps the process busy, and yields to the event loop in between. */
-import { setImmediate as yieldTurn } from 'node:timers/promises';
+
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 
 export interface TurnClock {
   /** Yields if the current turn was long. */
@@ -16,26 +17,26 @@ export interface TurnClock {
 }
 
 export function startTurnClock(): TurnClock {
-  const startMs = performance.now();
+  const startMs = clock.steadyMs();
   let sinceMs: number | null = startMs;
   let busyMs: number = 0;
   const pause = (): void => {
-    if (sinceMs !== null) busyMs += performance.now() - sinceMs;
+    if (sinceMs !== null) busyMs += clock.steadyMs() - sinceMs;
     sinceMs = null;
   };
   const resume = (): void => {
-    sinceMs = performance.now();
+    sinceMs = clock.steadyMs();
   };
   const yieldNow = async (): Promise<void> => {
     pause();
-    await yieldTurn();
+    await clock.nextTurn();
     resume();
   };
   return {
     pause,
     resume,
-    yieldIfLong: () => (sinceMs !== null && performance.now() - sinceMs > LIMITS.turnMs ? yieldNow() : undefined),
-    busyMs: () => busyMs + (sinceMs === null ? 0 : performance.now() - sinceMs),
-    elapsedMs: () => performance.now() - startMs,
+    yieldIfLong: () => (sinceMs !== null && clock.steadyMs() - sinceMs > LIMITS.turnMs ? yieldNow() : undefined),
+    busyMs: () => busyMs + (sinceMs === null ? 0 : clock.steadyMs() - sinceMs),
+    elapsedMs: () => clock.steadyMs() - startMs,
   };
 }

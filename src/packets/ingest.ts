@@ -1,7 +1,8 @@
 /** Stores incoming packets: durable before they are acknowledged, and written in groups. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+
 import { unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isDuplicate, toDatabaseError, withTimeout } from '../platform/mongo/driver/errors.js';
 import { insertTogether, type Write } from '../platform/mongo/driver/retryable-write.js';
@@ -99,7 +100,7 @@ function createWriter(database: Database) {
   const beginSoon = (): void => {
     if (isScheduled || !mayBegin(running)) return;
     isScheduled = true;
-    setImmediate(() => {
+    clock.setImmediate(() => {
       isScheduled = false;
       begin();
     });
@@ -108,14 +109,14 @@ function createWriter(database: Database) {
     running = running.concat(group);
     await writeGroup(database, group.requests);
     // Answered clients often send again within this iteration: their packets join the next group.
-    await nextIteration();
+    await clock.nextTurn();
     running = running.filter((one) => one !== group);
     begin();
   };
 
   return (objectId: string, converted: PacketWrites, signal: AbortSignal | null) =>
     new Promise<Ingested>((resolve, reject) => {
-      const sinceMs = performance.now();
+      const sinceMs = clock.steadyMs();
       waiting.push({ objectId, ...converted, sinceMs, signal, resolve, reject });
       if (!isBusy(running, objectId)) beginSoon();
     });
@@ -176,7 +177,7 @@ interface Written {
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
   try {
     // The time limit counts from the arrival of the oldest request.
-    const leftMs = LIMITS.databaseAnswerMs - (performance.now() - (group[0]?.sinceMs ?? 0));
+    const leftMs = LIMITS.databaseAnswerMs - (clock.steadyMs() - (group[0]?.sinceMs ?? 0));
     if (leftMs <= 0) throw unavailable('the database is slow; none of these packets was stored');
     const written = await withTimeout(() => writeAll(database, group), leftMs);
     for (const one of group) settle(one, written);

@@ -2,11 +2,12 @@
  * Streams the packets of an object as BSON batches, ordered by `time`, then `_ts`. Memory is bounded by one batch. A stream
  * survives an election: it continues after the last packet that it has yielded.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Document, Filter } from 'mongodb';
 import { ApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { distinctPaths } from '../core/list.js';
+import { clock } from '../platform/clock.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, findValue, PACKET_KEY } from '../platform/mongo/bson/reader.js';
@@ -62,9 +63,9 @@ export async function* streamPackets(database: Database, reading: PacketReading)
       return;
     } catch (error) {
       if (!isRetryable(error)) throw error;
-      failingSinceMs ??= performance.now();
+      failingSinceMs ??= clock.steadyMs();
       if (leftMs(failingSinceMs) <= LIMITS.databaseRetryMs) throw error;
-      await wait(LIMITS.databaseRetryMs);
+      await clock.wait(LIMITS.databaseRetryMs);
     }
   }
 }
@@ -73,7 +74,7 @@ export async function* streamPackets(database: Database, reading: PacketReading)
 const isRetryable = (error: unknown): boolean =>
   isTransientError(error) && !(error instanceof ApiError && error.cause === undefined);
 
-const leftMs = (failingSinceMs: number): number => LIMITS.streamPatienceMs - (performance.now() - failingSinceMs);
+const leftMs = (failingSinceMs: number): number => LIMITS.streamPatienceMs - (clock.steadyMs() - failingSinceMs);
 
 async function* batchesAfter(
   database: Database,

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { type Declarations, toBoolean } from '../core/model.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
-import type { Clock } from '../platform/mongo/driver/client.js';
+import type { ServiceClock } from '../platform/mongo/driver/client.js';
 import { judgeTime } from './device-time.js';
 import { isTooDeep, parseParameters } from './parameters.js';
 import { cutReason, joinReasons } from './reasons.js';
@@ -196,7 +196,7 @@ export function toPacket(message: Message, id: string, source: PacketSource, sta
  * The server's time of a stamp. Stamps also increase where the clock steps back, so that packets stay in order. After a step of
  * more than `aheadMs` the stamps would be no times any more for as long.
  */
-export function toServerMs(stampUs: number, { now, aheadMs }: Clock): number {
+export function toServerMs(stampUs: number, { now, aheadMs }: ServiceClock): number {
   const stampMs = Math.floor(stampUs / 1_000);
   const nowMs = now();
   return stampMs > nowMs + aheadMs ? nowMs : stampMs;

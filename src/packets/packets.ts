@@ -1,10 +1,11 @@
 /** Reads packets of objects, by interval or one by one, and removes them. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { type Document, type Filter, ObjectId } from 'mongodb';
 import { isId } from '../core/entity.js';
 import { notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
+import { clock } from '../platform/clock.js';
 import { createBufferPool } from '../platform/mongo/bson/buffer-pool.js';
 import { toPacketKey } from '../platform/mongo/bson/packet-key.js';
 import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
@@ -160,7 +161,7 @@ export async function removePacketsWhere(
   const options = { projection: { time: 1 }, limit: LIMITS.packetsPerRemoval };
   const found = { ...filter, _oid: new ObjectId(objectId) };
   for (let removed = 0; ; ) {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     const some = await mapDriverErrors(() => packets.find(found, options).toArray());
     if (some.length === 0) return removed;
     const these = { _id: { $in: some.map(({ _id }) => _id) } };
@@ -172,6 +173,6 @@ export async function removePacketsWhere(
     if (keepsPlaces) await keepPlaces(database, PACKETS, these);
     removed += (await mapDriverErrors(() => packets.deleteMany(these))).deletedCount;
     if (some.length < options.limit || signal?.aborted) return removed;
-    await wait(performance.now() - startMs, undefined, { signal }).catch(() => undefined);
+    await clock.wait(clock.steadyMs() - startMs, { signal }).catch(() => undefined);
   }
 }

@@ -2,8 +2,10 @@
  * The last packets and messages of each object that could not be stored, and why: devices seldom look at answers, and a
  * message over MQTT has none. They are written together, at most once within a moment.
  */
+
 import { ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
+import { clock, type Timer } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { cutReason } from './reasons.js';
@@ -45,7 +47,7 @@ const storedIn = ({ db }: Database) => db.collection<Stored>('refusedPackets');
 export function createRefusedPackets({ database, log, now }: RefusedPacketsOptions): RefusedPackets {
   let pending = new Map<string, RefusedPacket[]>();
   let count = 0;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let storing = Promise.resolve();
   const storePending = async (): Promise<void> => {
     const taken = pending;
@@ -59,7 +61,7 @@ export function createRefusedPackets({ database, log, now }: RefusedPacketsOptio
     }
   };
   const flush = (): Promise<void> => {
-    clearTimeout(timer);
+    clock.clearTimer(timer);
     timer = undefined;
     storing = storing.then(storePending);
     return storing;
@@ -73,7 +75,7 @@ export function createRefusedPackets({ database, log, now }: RefusedPacketsOptio
       if (last.length === 0 || count + more > LIMITS.refusedPending) return;
       count += more;
       pending.set(objectId, last);
-      timer ??= setTimeout(() => void flush(), LIMITS.refusedDelayMs);
+      timer ??= clock.setTimeout(() => void flush(), LIMITS.refusedDelayMs);
     },
     async list(objectId) {
       await flush();

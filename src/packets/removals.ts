@@ -2,10 +2,11 @@
  * Removes the packets of an interval on request. A request is stored before it is answered. One instance at a time processes the
  * requests round-robin, so that a long one blocks no other, and continues those of an instance that stopped.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { type Document, type Filter, ObjectId } from 'mongodb';
 import { tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
@@ -122,7 +123,7 @@ async function run(options: RemovalOptions, signal: AbortSignal, nextWaking: () 
       if (!signal.aborted) options.log.warn({ err: error }, 'failed to remove packets as requested; retrying');
     }
     const either = AbortSignal.any([signal, waking]);
-    await wait(LIMITS.removalCheckMs, undefined, { signal: either }).catch(() => undefined);
+    await clock.wait(LIMITS.removalCheckMs, { signal: either }).catch(() => undefined);
   }
 }
 

@@ -3,10 +3,11 @@
  * One instance at a time checks all objects, with pauses that keep the database load low. The latest packet of an object and
  * the packet of its state are kept whatever their age.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { DAY_MS } from '../core/units.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
@@ -47,7 +48,7 @@ export function startSweeper(options: SweeperOptions): { stop(): Promise<void> }
 
 async function run({ database, log }: SweeperOptions, sweeper: Sweeper, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     try {
       const lease = await acquireLease(database, 'sweep', LIMITS.leaseMs);
       if (lease !== null) {
@@ -57,8 +58,8 @@ async function run({ database, log }: SweeperOptions, sweeper: Sweeper, signal: 
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, 'failed to remove old packets; retrying');
     }
-    const pauseMs = Math.max(LIMITS.sweepPauseMs, (performance.now() - startMs) * LIMITS.sweepPauseRatio);
-    await wait(Math.min(pauseMs, LIMITS.timerMs), undefined, { signal }).catch(() => undefined);
+    const pauseMs = Math.max(LIMITS.sweepPauseMs, (clock.steadyMs() - startMs) * LIMITS.sweepPauseRatio);
+    await clock.wait(Math.min(pauseMs, LIMITS.timerMs), { signal }).catch(() => undefined);
   }
 }
 

@@ -4,7 +4,7 @@ import { tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { NewPacketKey } from '../platform/mongo/bson/packet-key.js';
 import { toBson } from '../platform/mongo/bson/writer.js';
-import type { Clock } from '../platform/mongo/driver/client.js';
+import type { ServiceClock } from '../platform/mongo/driver/client.js';
 import type { Write } from '../platform/mongo/driver/retryable-write.js';
 import { mapInSlices } from '../platform/slices.js';
 import { type Message, type Packet, type PacketSource, type Refusal, toPacket, toServerMs } from './packet.js';
@@ -21,7 +21,7 @@ interface Conversion {
   readonly source: PacketSource;
   readonly messages: readonly Message[];
   readonly stampUs: () => number;
-  readonly clock: Clock;
+  readonly clock: ServiceClock;
 }
 
 /** Converts messages in order; asynchronous for many of them. Throws 413 for a single packet. */

@@ -2,11 +2,12 @@
  * Says at objects that the clock of their device is wrong: since when, and in how many packets. The field is written when that begins
  * and ends, and in between now and then, because each change of an object is an event.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { type AnyBulkWriteOperation, ObjectId } from 'mongodb';
 import { type Change, mayHaveChanged } from '../core/change.js';
 import { isObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import { inBatches } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
@@ -53,7 +54,7 @@ export function createWrongClocks({ database, log }: WrongClockDeps): WrongClock
       } catch (err) {
         if (!stopping.signal.aborted) log.warn({ err }, 'failed to write that clocks are wrong; retrying');
       }
-      await wait(LIMITS.wrongClockCheckMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await clock.wait(LIMITS.wrongClockCheckMs, { signal: stopping.signal }).catch(() => undefined);
     }
   };
   return {
@@ -65,7 +66,7 @@ export function createWrongClocks({ database, log }: WrongClockDeps): WrongClock
     apply(change) {
       if (change.store !== 'objects' || !mayHaveChanged(change, ['wrongClock'])) return;
       if (!isObject(change.after?.wrongClock)) state.wrong.delete(change.id);
-      else if (!state.wrong.has(change.id)) state.wrong.set(change.id, performance.now());
+      else if (!state.wrong.has(change.id)) state.wrong.set(change.id, clock.steadyMs());
     },
     reset() {
       state.isStale = true;
@@ -117,7 +118,7 @@ async function load({ db }: Database, state: State): Promise<void> {
 }
 
 async function writeDue({ db }: Database, { noted, wrong }: State): Promise<void> {
-  const nowMs = performance.now();
+  const nowMs = clock.steadyMs();
   const isDue = ([id, { wrong: found }]: readonly [string, Noted]): boolean =>
     found === null || nowMs - (wrong.get(id) ?? Number.NEGATIVE_INFINITY) >= LIMITS.wrongClockWrittenMs;
   for (const batch of inBatches([...noted].filter(isDue), LIMITS.presenceBatch)) {

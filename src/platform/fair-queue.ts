@@ -2,9 +2,10 @@
  * A queue with bounded concurrency that serves callers round-robin, so that none waits for all work of another. Callers of one tenant
  * take turns as one, however many they are.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import { type ApiError, tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from './clock.js';
 
 export interface QueueLimits {
   /** Running work, in total and per caller. */
@@ -94,13 +95,13 @@ class Queue {
     if (account.waiting.length === 0 && this.#canStart(account)) this.#begin(account);
     else await this.#wait(account, signal);
     const { rests = 0 } = this.limits;
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     try {
       return await work();
     } finally {
-      const tookMs = rests > 0 ? performance.now() - startMs : 0;
+      const tookMs = rests > 0 ? clock.steadyMs() - startMs : 0;
       // The event loop serves others before the next work starts. Only the work counts towards the rest.
-      if (tookMs >= BRIEF_MS) await nextTurn();
+      if (tookMs >= BRIEF_MS) await clock.nextTurn();
       this.#running--;
       account.running--;
       account.tenant.running--;
@@ -134,18 +135,18 @@ class Queue {
   #restFor(account: Account, tookMs: number): void {
     const { rests = 0 } = this.limits;
     if (tookMs < BRIEF_MS) return;
-    account.restsUntilMs = performance.now() + rests * tookMs;
+    account.restsUntilMs = clock.steadyMs() + rests * tookMs;
     this.#wake(account);
   }
 
   /** Timers count from the start of the event loop's iteration, so they may fire early. */
   #wake(account: Account): void {
-    const leftMs = account.restsUntilMs - performance.now();
+    const leftMs = account.restsUntilMs - clock.steadyMs();
     if (leftMs <= 0) this.startNext();
-    else setTimeout(() => this.#wake(account), Math.ceil(leftMs)).unref();
+    else clock.setTimeout(() => this.#wake(account), Math.ceil(leftMs)).unref();
   }
 
-  #isRested = ({ restsUntilMs }: Account): boolean => restsUntilMs === 0 || performance.now() >= restsUntilMs;
+  #isRested = ({ restsUntilMs }: Account): boolean => restsUntilMs === 0 || clock.steadyMs() >= restsUntilMs;
 
   #begin(account: Account): void {
     this.#running++;
@@ -167,7 +168,7 @@ class Queue {
     if (this.#waiting >= waiting) throw this.#queueBusy();
     return new Promise((resolve, reject) => {
       const end = (): void => {
-        clearTimeout(timer);
+        clock.clearTimer(timer);
         signal?.removeEventListener('abort', leave);
       };
       const start = (): void => {
@@ -181,7 +182,7 @@ class Queue {
         reject(reason);
       };
       const leave = (): void => giveUp(signal?.reason);
-      const timer = setTimeout(
+      const timer = clock.setTimeout(
         () => giveUp(this.#isCallerBusy(account) ? this.#callerBusy() : this.#queueBusy()),
         waitMs,
       );

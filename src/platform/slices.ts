@@ -1,6 +1,7 @@
 /** Splits long synchronous work into slices and yields to the event loop between them. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+
 import { LIMITS } from '../core/limits.js';
+import { clock } from './clock.js';
 
 /** Like `items.map(convert)`, without blocking the event loop. */
 export async function mapInSlices<Item, Result>(
@@ -8,12 +9,12 @@ export async function mapInSlices<Item, Result>(
   convert: (item: Item, index: number) => Result,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  let sinceMs = performance.now();
+  let sinceMs = clock.steadyMs();
   for (let index = 0; index < items.length; index++) {
     results.push(convert(items[index] as Item, index));
-    if (performance.now() - sinceMs < LIMITS.turnMs) continue;
-    await nextIteration();
-    sinceMs = performance.now();
+    if (clock.steadyMs() - sinceMs < LIMITS.turnMs) continue;
+    await clock.nextTurn();
+    sinceMs = clock.steadyMs();
   }
   return results;
 }

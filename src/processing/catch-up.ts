@@ -1,8 +1,9 @@
 /** Brings partitions from their positions up to the live feed: from the history, or if that is gone, from stored data. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter, secondsOf } from '../core/position.js';
+import { clock } from '../platform/clock.js';
 import type { Holding } from './holding.js';
 import type { Processor, Task } from './processor.js';
 
@@ -51,7 +52,7 @@ export async function catchUp(parts: CatchUpParts, given: readonly Holding[]): P
 async function waitForRoom({ isFull }: CatchUpParts, wanted: Map<number, Holding>): Promise<void> {
   forgetLost(wanted);
   while (wanted.size > 0 && isFull(wanted)) {
-    await wait(LIMITS.historyWaitMs);
+    await clock.wait(LIMITS.historyWaitMs);
     forgetLost(wanted);
   }
 }

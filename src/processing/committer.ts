@@ -1,8 +1,9 @@
 /** Turns the tasks of all held partitions into outputs, and commits them together: one transaction at a time. */
-import { setTimeout as wait, setImmediate as yieldTurn } from 'node:timers/promises';
+
 import { backoffMs } from '../core/backoff.js';
 import { toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import { type Commits, FencedError, type OutputWrite } from './commit.js';
 import type { Holding } from './holding.js';
 import { findWaiting, type Part, type PartOptions, preparePart, prepareParts } from './parts.js';
@@ -34,7 +35,7 @@ export function createCommitter(options: CommitterOptions): Committer {
     for (let failures = 0; isWoken && !signal.aborted; ) {
       isWoken = false;
       // Tasks of one turn of the event loop are committed together.
-      await yieldTurn();
+      await clock.nextTurn();
       for (let waiting = findWaiting(options.holdings, first); waiting.length > 0 && !signal.aborted; ) {
         // Another partition begins next time.
         first = (waiting[0] as Holding).owned.index + 1;
@@ -62,9 +63,9 @@ export function createCommitter(options: CommitterOptions): Committer {
 }
 
 const pause = (failures: number, signal: AbortSignal): Promise<unknown> =>
-  wait(backoffMs(failures, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs), undefined, { signal }).catch(
-    () => undefined,
-  );
+  clock
+    .wait(backoffMs(failures, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs, clock.random()), { signal })
+    .catch(() => undefined);
 
 interface Round {
   /** Whether tasks could not be prepared: they wait on. */

@@ -3,12 +3,12 @@
  * those it has a lease of. What comes of a change and the partition's new position are stored in one transaction, so that
  * whoever takes over goes on where the last owner stopped.
  */
-import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { backoffMs } from '../core/backoff.js';
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { catchUp } from './catch-up.js';
 import { createCommits } from './commit.js';
@@ -66,7 +66,7 @@ interface State extends EngineOptions {
 
 export function createEngine(options: EngineOptions): Engine {
   const holdings = new Map<number, Holding>();
-  const owner = randomUUID();
+  const owner = clock.randomId();
   const onLost = (holding: Holding): void => dropHolding(holdings, holding);
   const commits = createCommits(options.database, owner);
   const committer = createCommitter({ ...options, commits, holdings, onLost });
@@ -199,11 +199,13 @@ async function follow(state: State, given: readonly Holding[]): Promise<void> {
   const isBehind = ({ isLive, owned }: Holding): boolean => !isLive && !owned.lost.aborted;
   for (let failures = 0; given.some(isBehind); failures++) {
     try {
-      while (areFull(given.filter(isBehind), state.holdings)) await wait(LIMITS.historyWaitMs, null, { ref: false });
+      while (areFull(given.filter(isBehind), state.holdings)) await clock.wait(LIMITS.historyWaitMs, { ref: false });
       await catchUp(catchUpParts(state), given.filter(isBehind));
     } catch (error) {
       state.log.warn({ err: error, failures }, 'failed to read the history of partitions; retrying');
-      await wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs), null, { ref: false });
+      await clock.wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs, clock.random()), {
+        ref: false,
+      });
     }
   }
 }

@@ -2,6 +2,7 @@
 
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
+import { clock } from '../platform/clock.js';
 import type { StoredPartition } from './partitions.js';
 import type { OwnedPartition, Task } from './processor.js';
 
@@ -36,7 +37,7 @@ export function createHolding({ index, epoch, position, commits, lastNumber }: S
   const lost = new AbortController();
   const owned: OwnedPartition = {
     index,
-    isOwned: () => !lost.signal.aborted && performance.now() < holding.heldUntilMs,
+    isOwned: () => !lost.signal.aborted && clock.steadyMs() < holding.heldUntilMs,
     lost: lost.signal,
   };
   const holding: Holding = {

@@ -1,6 +1,7 @@
 /** Keeps the leases of an instance: renews them, takes partitions that are free, and gives some back when an instance joins. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBalance } from './balance.js';
 import type { Commits } from './commit.js';
@@ -45,7 +46,7 @@ export function startLeases(options: LeaseOptions): Leases {
       } catch (error) {
         options.log.warn({ err: error }, 'failed to renew leases; retrying');
       }
-      await wait(LIMITS.partitionTickMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await clock.wait(LIMITS.partitionTickMs, { signal: stopping.signal }).catch(() => undefined);
     }
   };
   const running = run();
@@ -73,7 +74,7 @@ const toRenewal = ({ owned, epoch, commits }: Holding, position: string | null):
 
 async function tick(options: LeaseOptions, signal: AbortSignal): Promise<void> {
   const { database, owner, holdings } = options;
-  const askedMs = performance.now();
+  const askedMs = clock.steadyMs();
   const idle = [...holdings.values()].map((holding) => ({ holding, position: options.idlePosition(holding) }));
   const renewals = idle.map(({ holding, position }) => toRenewal(holding, position));
   const renewed = { renewals, sessions: options.sessions(), leaseMs: LIMITS.partitionLeaseMs };
@@ -102,7 +103,7 @@ function noteRenewed(
 }
 
 async function takeFree({ database, owner, holdings, onTaken }: LeaseOptions, take: readonly number[]): Promise<void> {
-  const askedMs = performance.now();
+  const askedMs = clock.steadyMs();
   const leaseMs = LIMITS.partitionLeaseMs;
   const asked = take.map((index) => takePartition(database, owner, { index, leaseMs }));
   const found = await Promise.allSettled(asked);

@@ -1,8 +1,9 @@
 /** Finds the addresses of receivers, and refuses those that webhooks may not be sent to. */
+
 import { isIP, type LookupFunction } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import { isAllowedAddress, type Network } from './address-policy.js';
 import type { FoundAddress, Resolve } from './names.js';
 
@@ -61,7 +62,7 @@ export function checkLiteral(hostname: string, allowed: readonly Network[]): voi
  * known later.
  */
 export async function checkReceiver(url: string, allowed: readonly Network[], resolve: Resolve): Promise<void> {
-  const late = wait(LIMITS.webhookResolveMs, null, { ref: false });
+  const late = clock.wait(LIMITS.webhookResolveMs, { ref: false });
   try {
     await Promise.race([findAddresses(new URL(url).hostname, allowed, resolve), late]);
   } catch (error) {

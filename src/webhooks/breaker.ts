@@ -1,5 +1,7 @@
 /** Pauses a receiver that fails: after some failures in a row it receives only single probes, less and less often. */
+
 import { LIMITS } from '../core/limits.js';
+import { clock, type Timer } from '../platform/clock.js';
 
 /** One attempt to send. It ends in one of three ways. */
 export interface BreakerAttempt {
@@ -25,12 +27,12 @@ export function createBreaker(onFree: () => void): Breaker {
   let probeMs = 0;
   let closedUntilMs = 0;
   let probe: BreakerAttempt | null = null;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const isOpen = (): boolean => failures >= LIMITS.webhookBreakerFailures;
   const rest = (ms: number): void => {
-    closedUntilMs = Math.max(closedUntilMs, performance.now() + ms);
-    clearTimeout(timer);
-    timer = setTimeout(onFree, Math.ceil(closedUntilMs - performance.now()) + 1).unref();
+    closedUntilMs = Math.max(closedUntilMs, clock.steadyMs() + ms);
+    clock.clearTimer(timer);
+    timer = clock.setTimeout(onFree, Math.ceil(closedUntilMs - clock.steadyMs()) + 1).unref();
   };
   const start = (): BreakerAttempt => {
     const attempt: BreakerAttempt = {
@@ -48,7 +50,7 @@ export function createBreaker(onFree: () => void): Breaker {
         // A request that was sent before the receiver failed says nothing of the probe that is under way.
         if (isOpen() && (wasProbe || probeMs === 0)) {
           probeMs = Math.min(LIMITS.webhookProbeMaxMs, probeMs === 0 ? LIMITS.webhookProbeMs : 2 * probeMs);
-          rest(probeMs * (0.8 + 0.4 * Math.random()));
+          rest(probeMs * (0.8 + 0.4 * clock.random()));
         }
         if (retryAfterMs !== null) rest(retryAfterMs);
       },
@@ -60,14 +62,14 @@ export function createBreaker(onFree: () => void): Breaker {
     return attempt;
   };
   return {
-    mayStart: () => performance.now() >= closedUntilMs && !(isOpen() && probe !== null),
+    mayStart: () => clock.steadyMs() >= closedUntilMs && !(isOpen() && probe !== null),
     start,
     isOpen,
     reset() {
-      clearTimeout(timer);
+      clock.clearTimer(timer);
       [failures, probeMs, closedUntilMs, probe] = [0, 0, 0, null];
       onFree();
     },
-    stop: () => clearTimeout(timer),
+    stop: () => clock.clearTimer(timer),
   };
 }

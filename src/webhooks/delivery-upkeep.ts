@@ -1,7 +1,8 @@
 /** Keeps the outbox bounded: counts queues, gives up their oldest messages, and removes what nobody needs. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { type Document, type Filter, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { DELIVERIES, expiryOf, HANDED_OVER } from './deliveries.js';
@@ -168,7 +169,7 @@ async function inSteps(
 ): Promise<number> {
   const options = { projection: { _id: 1 }, limit: LIMITS.webhookSweepBatch };
   for (let done = 0; ; ) {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     const found = await mapDriverErrors(
       () => deliveriesOf(database).find(filter, options).toArray(),
       LIMITS.databaseOperationMs,
@@ -176,6 +177,6 @@ async function inSteps(
     if (found.length === 0) return done;
     done += await work({ _id: { $in: found.map(({ _id }) => _id) } });
     if (found.length < options.limit) return done;
-    await wait(performance.now() - startMs);
+    await clock.wait(clock.steadyMs() - startMs);
   }
 }

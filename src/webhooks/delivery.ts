@@ -2,6 +2,7 @@
 
 import { LIMITS } from '../core/limits.js';
 import { findFormerAudience } from '../entities/removed-objects.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { BreakerAttempt } from './breaker.js';
 import { assignBatch, type Delivery, type DeliveryResult, HANDED_OVER, newDeliveryId } from './deliveries.js';
@@ -140,7 +141,7 @@ function fail(
   if (dead.length > 0) onOutcome('dead', dead.length, ms);
   if (dead.length === sent.length) return null;
   onOutcome('failed', sent.length - dead.length, ms);
-  return findRetryDelay({ attempts: (sent[0] as Delivery).attempts + 1, retryAfterMs }, Math.random());
+  return findRetryDelay({ attempts: (sent[0] as Delivery).attempts + 1, retryAfterMs }, clock.random());
 }
 
 function toResult(

@@ -1,6 +1,7 @@
 /** All queues of this instance: of each partition that it owns one for each webhook that has something to send. */
 
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { OwnedPartition } from '../processing/processor.js';
 import { type Delivery, loadBacklog, takePoked } from './deliveries.js';
 import { type DeliveryParts, deliver, UNTRIED_WAIT_MS } from './delivery.js';
@@ -45,7 +46,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const outlets = new Map<number, Outlet>();
   const receivers = createReceivers(options.createSender, (handlerId) => pumpAll(outlets, handlerId));
   const state: State = { ...options, outlets, receivers, bufferedBytes: 0 };
-  const timer = setInterval(() => tick(state), LIMITS.partitionTickMs).unref();
+  const timer = clock.setInterval(() => tick(state), LIMITS.partitionTickMs).unref();
   return {
     acquire: (owned) => acquire(state, owned),
     leave: (owned) => leave(state, owned),
@@ -63,7 +64,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     refresh: (handlerId) => refresh(state, handlerId),
     stats: () => ({ ...receivers.stats(), bufferedBytes: state.bufferedBytes }),
     stop() {
-      clearInterval(timer);
+      clock.clearTimer(timer);
       receivers.drop(() => false);
     },
   };
@@ -106,7 +107,7 @@ async function loadOutlet(state: State, outlet: Outlet): Promise<void> {
     for (const queue of outlet.queues.values()) recheck(queue);
   } catch (error) {
     state.log.warn({ err: error }, 'failed to read waiting webhook messages; retrying');
-    if (!outlet.ending.signal.aborted) setTimeout(() => void loadOutlet(state, outlet), UNTRIED_WAIT_MS).unref();
+    if (!outlet.ending.signal.aborted) clock.setTimeout(() => void loadOutlet(state, outlet), UNTRIED_WAIT_MS).unref();
   }
 }
 
@@ -243,9 +244,9 @@ async function leave(state: State, owned: OwnedPartition): Promise<void> {
   const outlet = state.outlets.get(owned.index);
   if (outlet?.owned !== owned) return;
   outlet.isLoaded = false;
-  const timer = setTimeout(() => outlet.ending.abort(), LIMITS.webhookStopMs);
+  const timer = clock.setTimeout(() => outlet.ending.abort(), LIMITS.webhookStopMs);
   await Promise.all(outlet.running);
-  clearTimeout(timer);
+  clock.clearTimer(timer);
   close(state, outlet);
 }
 

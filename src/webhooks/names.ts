@@ -1,7 +1,8 @@
 /** Looks up host names. A name server that keeps silent delays neither other names nor the rest of the process. */
+
 import { promises as dns, TIMEOUT } from 'node:dns';
-import { setTimeout as wait } from 'node:timers/promises';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 
 export interface FoundAddress {
   readonly address: string;
@@ -49,7 +50,7 @@ async function askServers(
   const answers = [resolver.resolve4(hostname), resolver.resolve6(hostname)];
   try {
     await Promise.any(answers);
-    await Promise.race([Promise.allSettled(answers), wait(LIMITS.webhookOtherFamilyMs)]);
+    await Promise.race([Promise.allSettled(answers), clock.wait(LIMITS.webhookOtherFamilyMs)]);
   } catch (error) {
     const late = (error as AggregateError).errors.find(({ code }) => code === TIMEOUT);
     if (late !== undefined) throw late;
@@ -66,10 +67,10 @@ async function askServers(
 function createSystemLookup(): (hostname: string) => Promise<FoundAddress[]> {
   let last: Promise<unknown> = Promise.resolve();
   return (hostname) => {
-    const askedMs = performance.now();
+    const askedMs = clock.steadyMs();
     const found = last.then(() => {
       // The request has ended: no thread is occupied for it.
-      if (performance.now() - askedMs > LIMITS.webhookAnswerMs) throw new Error('the name was not looked up in time');
+      if (clock.steadyMs() - askedMs > LIMITS.webhookAnswerMs) throw new Error('the name was not looked up in time');
       return dns.lookup(hostname, { all: true });
     });
     last = found.catch(() => undefined);

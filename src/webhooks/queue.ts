@@ -4,6 +4,7 @@
  */
 
 import { LIMITS } from '../core/limits.js';
+import { clock, type Timer } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { OwnedPartition } from '../processing/processor.js';
 import { type Delivery, loadPending } from './deliveries.js';
@@ -28,7 +29,7 @@ export interface Queue extends QueueParts {
   /** Messages in the window, being sent, or whose result is not stored yet. */
   readonly known: Set<string>;
   /** Objects that wait after a failure. */
-  readonly blocked: Map<string, NodeJS.Timeout | undefined>;
+  readonly blocked: Map<string, Timer | undefined>;
   readonly inFlight: Set<string>;
   /** Whether there are messages that are not in memory, beside those of blocked objects. */
   hasMore: boolean;
@@ -154,11 +155,11 @@ async function run(queue: Queue, group: readonly Delivery[]): Promise<void> {
 export function block(queue: Queue, key: string, waitMs: number): void {
   close(queue, key);
   const free = (): void => unblock(queue, key);
-  queue.blocked.set(key, setTimeout(free, Math.min(waitMs, LIMITS.timerMs)).unref());
+  queue.blocked.set(key, clock.setTimeout(free, Math.min(waitMs, LIMITS.timerMs)).unref());
 }
 
 function close(queue: Queue, key: string): void {
-  clearTimeout(queue.blocked.get(key));
+  clock.clearTimer(queue.blocked.get(key));
   queue.blocked.set(key, undefined);
   if (key !== EVERYTHING) return;
   for (const delivery of queue.window.splice(0)) dropFromMemory(queue, delivery);
@@ -168,7 +169,7 @@ function close(queue: Queue, key: string): void {
 /** Ends the pause of the object. */
 export function unblock(queue: Queue, objectId: string): void {
   for (const key of [objectId, EVERYTHING]) {
-    clearTimeout(queue.blocked.get(key));
+    clock.clearTimer(queue.blocked.get(key));
     queue.blocked.delete(key);
   }
   recheck(queue);
@@ -214,7 +215,7 @@ function addFound(queue: Queue, found: readonly Delivery[]): void {
 
 /** Stops the queue. */
 export function closeQueue(queue: Queue): void {
-  for (const timer of queue.blocked.values()) clearTimeout(timer);
+  for (const timer of queue.blocked.values()) clock.clearTimer(timer);
   queue.blocked.clear();
   for (const delivery of queue.window.splice(0)) dropFromMemory(queue, delivery);
 }

@@ -4,6 +4,7 @@ import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
 import { isPublishable, toPastEvents } from '../live/events.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Delivery } from './deliveries.js';
 import { toBody } from './message.js';
@@ -72,8 +73,8 @@ function toDelivery(
 type Read = (parts: ReplayParts, webhook: Webhook, replay: Replay, to: Message[]) => Promise<ReplayPart['place']>;
 
 const createIsEnough = (messages: readonly Message[]): (() => boolean) => {
-  const untilMs = performance.now() + LIMITS.webhookReplayTurnMs;
-  return () => messages.length >= LIMITS.webhookReplayAhead || performance.now() > untilMs;
+  const untilMs = clock.steadyMs() + LIMITS.webhookReplayTurnMs;
+  return () => messages.length >= LIMITS.webhookReplayAhead || clock.steadyMs() > untilMs;
 };
 
 const readHistory: Read = async (parts, webhook, { range, until, place }, to) => {

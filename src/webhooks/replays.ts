@@ -2,10 +2,11 @@
  * Replays: events of the past, for one handler. They are read in turns, by one instance at a time, and no faster than the
  * receiver takes them, so that a long one delays neither others nor what happens meanwhile.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import type { OpenHistory } from '../core/change.js';
 import { badRequest, conflict } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { HANDED_OVER, insertReplayed } from './deliveries.js';
@@ -75,7 +76,7 @@ async function run(options: ReplayOptions, signal: AbortSignal): Promise<void> {
   }
 }
 
-const rest = (ms: number, signal: AbortSignal): Promise<void> => wait(ms, undefined, { signal }).catch(() => undefined);
+const rest = (ms: number, signal: AbortSignal): Promise<void> => clock.wait(ms, { signal }).catch(() => undefined);
 
 /** One instance at a time, until none is left. */
 async function workInTurn(options: ReplayOptions, signal: AbortSignal): Promise<void> {
@@ -84,7 +85,7 @@ async function workInTurn(options: ReplayOptions, signal: AbortSignal): Promise<
   const until = AbortSignal.any([signal, lease.lost]);
   try {
     while (!until.aborted) {
-      const startMs = performance.now();
+      const startMs = clock.steadyMs();
       const replays = await loadReplays(options.database);
       if (replays.length === 0) return;
       let isIdle = true;
@@ -93,7 +94,7 @@ async function workInTurn(options: ReplayOptions, signal: AbortSignal): Promise<
         if (await takeStep(options, replay)) isIdle = false;
       }
       // As long as it worked, or until receivers may have taken what waits.
-      await rest(isIdle ? LIMITS.webhookReplayCheckMs : performance.now() - startMs, until);
+      await rest(isIdle ? LIMITS.webhookReplayCheckMs : clock.steadyMs() - startMs, until);
     }
   } finally {
     await lease.release();

@@ -1,7 +1,9 @@
 /** One request to a receiver: to an address that is allowed, with an end, and with what it answered. */
+
 import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as sendHttp } from 'node:http';
 import { Agent as HttpsAgent, request as sendHttps } from 'node:https';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Network } from './address-policy.js';
 import { checkLiteral, createLookup } from './addresses.js';
 import type { Resolve } from './names.js';
@@ -47,19 +49,19 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) };
   return {
     async send({ url, headers, body, signal }) {
-      const startMs = performance.now();
+      const startMs = clock.steadyMs();
       const end = (part: Partial<RequestOutcome>): RequestOutcome => ({
         status: null,
         error: null,
         answer: '',
         retryAfterMs: null,
-        ms: Math.round(performance.now() - startMs),
+        ms: Math.round(clock.steadyMs() - startMs),
         ...part,
       });
       const ending = new AbortController();
       const abort = (): void => ending.abort();
       let isLate = false;
-      const timer = setTimeout(() => {
+      const timer = clock.setTimeout(() => {
         isLate = true;
         abort();
       }, LIMITS.webhookAnswerMs);
@@ -79,7 +81,7 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
       } catch (error) {
         return end({ error: isLate ? `no answer within ${LIMITS.webhookAnswerMs / 1_000} s` : reasonOf(error) });
       } finally {
-        clearTimeout(timer);
+        clock.clearTimer(timer);
         signal.removeEventListener('abort', abort);
       }
     },
@@ -120,7 +122,7 @@ async function readAnswer(response: IncomingMessage): Promise<{ answer: string }
 function retryAfterOf({ headers }: IncomingMessage): number | null {
   const text = headers['retry-after'];
   if (text === undefined) return null;
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now();
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LIMITS.webhookRetryAfterMaxMs) : null;
 }
 

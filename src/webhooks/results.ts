@@ -1,8 +1,9 @@
 /** Stores how attempts ended, those of one moment together. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { backoffMs } from '../core/backoff.js';
 import { toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { type DeliveryResult, storeResults } from './deliveries.js';
 
@@ -32,7 +33,7 @@ export function createResults({
   const run = async (): Promise<void> => {
     isRunning = true;
     while (pending.length > 0) {
-      await wait(LIMITS.webhookAckDelayMs);
+      await clock.wait(LIMITS.webhookAckDelayMs);
       const taken = pending;
       pending = [];
       await storeAll(taken.map(({ result }) => result));
@@ -51,7 +52,7 @@ export function createResults({
           return log.warn(details, 'failed to store results of webhooks; their messages may be sent again');
         }
         log.warn(details, 'failed to store results of webhooks; retrying');
-        await wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs));
+        await clock.wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs, clock.random()));
       }
     }
   };

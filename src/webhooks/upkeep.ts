@@ -1,6 +1,7 @@
 /** Keeps the outbox bounded while the service runs: queues that are too long, messages that are too old, handlers that are gone. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { LIMITS } from '../core/limits.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { countWaiting, findDeliveryHandlers, giveUpLate, removeDeliveries, trimDead } from './delivery-upkeep.js';
@@ -55,10 +56,10 @@ async function repeat(
   work: () => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     await work().catch((error) => log.warn({ err: error }, 'failed to limit webhook queues; retrying'));
-    const restMs = Math.min(Math.max(pauseMs, performance.now() - startMs), LIMITS.timerMs);
-    await wait(restMs, undefined, { signal }).catch(() => undefined);
+    const restMs = Math.min(Math.max(pauseMs, clock.steadyMs() - startMs), LIMITS.timerMs);
+    await clock.wait(restMs, { signal }).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Webhooks: the handlers, what is to be sent to them, and how it is sent. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Account } from '../accounts/accounts.js';
 import type { Scope } from '../core/access.js';
 import { backoffMs } from '../core/backoff.js';
@@ -7,6 +7,7 @@ import type { Change } from '../core/change.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { parseWebhook } from '../core/webhook.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Processor } from '../processing/processor.js';
 import type { Network } from './address-policy.js';
@@ -124,7 +125,7 @@ async function loadUntilRead({ log }: WebhooksOptions, registry: Registry, stopp
       return await registry.load();
     } catch (error) {
       log.warn({ err: error }, 'failed to read webhooks; retrying');
-      await wait(backoffMs(failures + 1, LIMITS.partitionTickMs, LIMITS.databaseRetryPauseMaxMs));
+      await clock.wait(backoffMs(failures + 1, LIMITS.partitionTickMs, LIMITS.databaseRetryPauseMaxMs, clock.random()));
     }
   }
 }

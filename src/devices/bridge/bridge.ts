@@ -3,7 +3,6 @@
  * topic after `objects/<id>/` has the same meaning as on a direct connection.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
 import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../../commands/command-store.js';
@@ -14,6 +13,7 @@ import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { isValidOwnId } from '../../core/own-id.js';
 import type { ModelFinder } from '../../packets/models.js';
+import { clock } from '../../platform/clock.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../bridge-devices.js';
 import { type DeviceRecord, findDevice } from '../devices.js';
@@ -137,7 +137,7 @@ async function sendWaiting(deps: BridgeDeps, state: State): Promise<void> {
       if (after === null) return;
     } catch (error) {
       deps.log.warn({ err: error }, 'failed to send the commands that wait; retrying');
-      await wait(LIMITS.commandRetryMs, undefined, { ref: false });
+      await clock.wait(LIMITS.commandRetryMs, { ref: false });
     }
   }
 }
@@ -145,7 +145,7 @@ async function sendWaiting(deps: BridgeDeps, state: State): Promise<void> {
 /** Disconnects cleanly, but waits only a limited time for the broker to acknowledge. */
 async function disconnect(client: MqttClient): Promise<void> {
   const ended = new AbortController();
-  const timeout = wait(LIMITS.brokerLeaveMs, undefined, { signal: ended.signal });
+  const timeout = clock.wait(LIMITS.brokerLeaveMs, { signal: ended.signal });
   await Promise.race([client.endAsync(), timeout]).catch(() => undefined);
   ended.abort();
   client.stream.destroy();
@@ -168,7 +168,7 @@ async function receiveMessage(deps: BridgeDeps, state: State, packet: IPublishPa
         return;
       }
       deps.log.warn({ err: error }, 'failed to store a message of the broker; retrying');
-      await wait(LIMITS.commandRetryMs);
+      await clock.wait(LIMITS.commandRetryMs);
     }
   }
   // Without an acknowledgement the broker sends the message to another subscriber, or again to this one.

@@ -1,11 +1,12 @@
 /** Authenticates connecting devices, limits how often they connect, and ends connections whose credentials become invalid. */
-import { randomUUID } from 'node:crypto';
+
 import type { Client } from 'aedes';
 import { LRUCache } from 'lru-cache';
 import { cacheSize } from '../../core/cache-size.js';
 import type { Change } from '../../core/change.js';
 import { toApiError, tooManyRequests } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
+import { clock, type Timer } from '../../platform/clock.js';
 import type { Presence } from '../presence/presence.js';
 import { createConnectFailures } from './connect-failures.js';
 import type { Connection } from './connection.js';
@@ -58,7 +59,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
   const connects = new LRUCache<string, { fromMs: number; count: number }>(cacheSize(LIMITS.mqttDevicesRemembered));
   const sessions = createSessions();
   const checkDeps = { ...deps, failures: createConnectFailures(deps.now) };
-  const timers = new WeakMap<Connection, NodeJS.Timeout>();
+  const timers = new WeakMap<Connection, Timer>();
   const watchToken = (connection: Connection): void => {
     const { token } = connection.device;
     if (token === null) return;
@@ -69,7 +70,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     }
     timers.set(
       connection,
-      setTimeout(() => watchToken(connection), Math.min(leftMs, LIMITS.timerMs)),
+      clock.setTimeout(() => watchToken(connection), Math.min(leftMs, LIMITS.timerMs)),
     );
   };
   return {
@@ -78,7 +79,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
         const device = await checkCredentials(checkDeps, credentials);
         const { objectId } = device.record;
         countConnect(connects, objectId, deps.now());
-        const id = randomUUID();
+        const id = clock.randomId();
         const arrival = await deps.presence.arrive(device.record, id).catch((error) => {
           // The device may have been marked online despite the error.
           deps.presence.leave(objectId, id);
@@ -98,7 +99,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
       }
     },
     disconnect(connection) {
-      clearTimeout(timers.get(connection));
+      clock.clearTimer(timers.get(connection));
       connection.session.hasDisconnected = connection.limiter.hasDisconnected();
     },
   };

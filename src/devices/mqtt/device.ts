@@ -1,5 +1,5 @@
 /** Authenticates devices by the password of their object or by a token. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import type { DevicePasswords } from '../../accounts/device-passwords.js';
 import type { Identify } from '../../accounts/identify.js';
 import { mayCall, objectNamed, scopeOf } from '../../core/access.js';
@@ -10,6 +10,7 @@ import { isValidOwnId } from '../../core/own-id.js';
 import { builtInStore } from '../../core/stores.js';
 import { getEntity } from '../../entities/read.js';
 import type { ModelFinder } from '../../packets/models.js';
+import { clock } from '../../platform/clock.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import type { DeviceRecord } from '../devices.js';
 import { REPLACEMENT } from '../topics.js';
@@ -58,7 +59,7 @@ export async function checkCredentials(
   const device = await findAuthenticated(deps, credentials);
   if (device !== null) return device;
   if (!deps.failures.add(credentials.clientId, credentials.address)) throw unauthorized();
-  await wait(LIMITS.mqttRefusalDelayMs);
+  await clock.wait(LIMITS.mqttRefusalDelayMs);
   throw tooManyRequests(LIMITS.loginFailureWindowMs / 1_000, 'too many failed logins');
 }
 

@@ -3,9 +3,11 @@
  * connection at another packet that is too large or out of order before it is buffered, and limits the messages that are being
  * stored.
  */
+
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { LIMITS } from '../../core/limits.js';
+import { clock, type Timer } from '../../platform/clock.js';
 import { type OversizedMessage, OversizedReader } from './oversized-message.js';
 
 const CONNECT = 1;
@@ -50,7 +52,7 @@ export function limitPackets(
   const budget = createBudget(now);
   let isOpen = false;
   let held: Buffer | null = null;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
 
   const stream = createStream(socket, () => held === null);
   const pass = (chunk: Buffer): void => {
@@ -65,12 +67,12 @@ export function limitPackets(
     for (const message of result.oversized) onOversized(message);
     if (held !== null || !isWanted) socket.pause();
     // If too many messages are being stored, `release` continues; if the packet rate is too high, the timer does.
-    if (held !== null && isOpen && !budget.isFull()) timer = setTimeout(resume, LIMITS.mqttThrottleMs);
+    if (held !== null && isOpen && !budget.isFull()) timer = clock.setTimeout(resume, LIMITS.mqttThrottleMs);
   };
   const resume = (): void => {
     if (held === null || stream.destroyed) return;
     const rest = held;
-    clearTimeout(timer);
+    clock.clearTimer(timer);
     pass(rest);
     if (held === null) socket.resume();
   };
@@ -78,7 +80,7 @@ export function limitPackets(
   socket.on('end', () => stream.push(null));
   socket.on('error', (error) => stream.destroy(error));
   socket.on('close', () => {
-    clearTimeout(timer);
+    clock.clearTimer(timer);
     stream.destroy();
   });
   return {

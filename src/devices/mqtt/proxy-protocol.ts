@@ -2,8 +2,10 @@
  * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.0/doc/proxy-protocol.txt): a TCP load balancer sends the address of
  * the client before the client's bytes. Pure except for `readProxyHeader`.
  */
+
 import { isIPv4, isIPv6, type Socket } from 'node:net';
 import { LIMITS } from '../../core/limits.js';
+import { clock } from '../../platform/clock.js';
 
 /** `address` is null for connections of the load balancer itself, such as health checks, and for unknown clients. */
 export interface ProxyHeader {
@@ -73,7 +75,7 @@ export function readProxyHeader(socket: Socket): Promise<string | null> {
   return new Promise((resolve, reject) => {
     let read = Buffer.alloc(0);
     const end = (finish: () => void): void => {
-      clearTimeout(timer);
+      clock.clearTimer(timer);
       socket.off('data', onData).off('close', onClose).pause();
       finish();
     };
@@ -92,7 +94,7 @@ export function readProxyHeader(socket: Socket): Promise<string | null> {
     };
     const onClose = (): void => end(() => reject(new Error('closed before its header')));
     const onTimeout = (): void => end(() => reject(new Error('no header of the PROXY protocol in time')));
-    const timer = setTimeout(onTimeout, LIMITS.mqttConnectMs);
+    const timer = clock.setTimeout(onTimeout, LIMITS.mqttConnectMs);
     socket.on('data', onData).once('close', onClose);
   });
 }

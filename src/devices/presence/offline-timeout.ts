@@ -2,13 +2,14 @@
  * Marks devices offline after a silence of `config.offlineAfter`, whichever transport they use. Every instance sees all packets and
  * detects the same silence; the offline packet has the same `_id` on every instance, so it is stored once.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { backoffMs } from '../../core/backoff.js';
 import { type Change, mayHaveChanged } from '../../core/change.js';
 import { isObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Ingest } from '../../packets/ingest.js';
 import { findLastPacketTimes, type LastPacketTime } from '../../packets/last-packet-times.js';
+import { clock } from '../../platform/clock.js';
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
@@ -64,7 +65,7 @@ export function createOfflineTimeouts(deps: OfflineTimeoutDeps): OfflineTimeouts
       const objectId = change.objectId as string;
       if (change.isOffline) deps.reportedOffline(objectId);
       const known = state.watched.get(objectId);
-      if (known !== undefined) known.lastPacketAtMs = performance.now();
+      if (known !== undefined) known.lastPacketAtMs = clock.steadyMs();
     },
     reset() {
       state.isStale = true;
@@ -113,7 +114,7 @@ async function load({ database, now }: OfflineTimeoutDeps, state: State, signal:
 function arrivalOf(last: LastPacketTime | undefined, nowMs: number): number | null {
   if (last === undefined || !last.isOnline) return null;
   const agoMs = last.hasData ? Math.max(0, nowMs - last.storedAtMs) : 0;
-  return performance.now() - agoMs;
+  return clock.steadyMs() - agoMs;
 }
 
 function applyObject({ watched, changed }: State, { id, after }: Change): void {
@@ -122,7 +123,7 @@ function applyObject({ watched, changed }: State, { id, after }: Change): void {
   const afterMs = parseOfflineAfter(config.offlineAfter);
   if (afterMs === null) watched.delete(id);
   else if (watched.get(id)?.afterMs !== afterMs) {
-    watched.set(id, { afterMs, lastPacketAtMs: watched.get(id)?.lastPacketAtMs ?? performance.now() });
+    watched.set(id, { afterMs, lastPacketAtMs: watched.get(id)?.lastPacketAtMs ?? clock.steadyMs() });
   }
 }
 
@@ -132,8 +133,8 @@ async function watch(deps: OfflineTimeoutDeps, state: State, signal: AbortSignal
     failures = failed === null ? 0 : failures + 1;
     if (failed !== null) deps.log.warn(failed, 'failed to mark silent devices offline; retrying');
     const { presenceRenewMs: firstMs, presenceRetryMaxMs: maxMs } = LIMITS;
-    const pauseMs = failed === null ? firstMs : backoffMs(failures, firstMs, maxMs);
-    await wait(pauseMs, undefined, { signal }).catch(() => undefined);
+    const pauseMs = failed === null ? firstMs : backoffMs(failures, firstMs, maxMs, clock.random());
+    await clock.wait(pauseMs, { signal }).catch(() => undefined);
   }
 }
 
@@ -159,7 +160,7 @@ async function storeOverdue(
   signal: AbortSignal,
 ): Promise<Failed | null> {
   // The system clock may be set while devices are watched.
-  const nowMs = performance.now();
+  const nowMs = clock.steadyMs();
   const overdue: [string, WatchedDevice][] = [];
   for (const entry of watched) {
     const { lastPacketAtMs, afterMs } = entry[1];

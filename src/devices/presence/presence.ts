@@ -2,13 +2,13 @@
  * Stores the presence of devices as packets with `online`: when they connect, when they have disconnected for longer than a grace
  * period, and when their instance has failed. The offline packet of a connection has a fixed `_id`, so several instances store it once.
  */
-import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { unavailable } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Ingest } from '../../packets/ingest.js';
 import { findLastPacketTimes, type LastPacketTime, readLastPacketTimes } from '../../packets/last-packet-times.js';
 import type { PacketSource } from '../../packets/packet.js';
+import { clock } from '../../platform/clock.js';
 import { createBulkQueue } from '../../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
@@ -68,7 +68,7 @@ export const DEVICE_GROUPS = {
 };
 
 export function createPresence(deps: PresenceDeps): Presence {
-  const instance = randomUUID();
+  const instance = clock.randomId();
   const stopping = new AbortController();
   const toHeld = (objectId: string, id: string): HeldDevice => ({ objectId, instance, id });
   const storeOwnEnds = createSerialRunner(() => storeEnds(deps, instance));
@@ -160,19 +160,19 @@ async function storeEnd(
 /** Renews the heartbeat and looks for failed instances, but only if this instance's own heartbeat was not interrupted. */
 async function watch(deps: PresenceDeps, instance: string, signal: AbortSignal): Promise<void> {
   const sweepOthers = createSerialRunner(() => sweep(deps));
-  let steadySinceMs = performance.now();
+  let steadySinceMs = clock.steadyMs();
   let sweeping = Promise.resolve();
   const onFailure = (error: unknown): void => {
-    steadySinceMs = performance.now();
+    steadySinceMs = clock.steadyMs();
     if (!signal.aborted) deps.log.warn({ err: error }, 'failed to update presence: the database is not available');
   };
   while (!signal.aborted) {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     await renewInstance(deps.database, instance).catch(onFailure);
-    if (performance.now() - startMs > LIMITS.presenceSilentMs / 2) steadySinceMs = performance.now();
+    if (clock.steadyMs() - startMs > LIMITS.presenceSilentMs / 2) steadySinceMs = clock.steadyMs();
     // Not awaited: the heartbeat must not wait for it.
-    if (performance.now() - steadySinceMs > LIMITS.presenceSilentMs) sweeping = sweepOthers().catch(onFailure);
-    await wait(LIMITS.presenceRenewMs, undefined, { signal }).catch(() => undefined);
+    if (clock.steadyMs() - steadySinceMs > LIMITS.presenceSilentMs) sweeping = sweepOthers().catch(onFailure);
+    await clock.wait(LIMITS.presenceRenewMs, { signal }).catch(() => undefined);
   }
   await sweeping;
 }

@@ -1,7 +1,8 @@
 /** Runs work for many devices in batches, and retries failed items with exponential backoff until they succeed. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { backoffMs } from '../../core/backoff.js';
 import { LIMITS } from '../../core/limits.js';
+import { clock } from '../../platform/clock.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { createSerialRunner } from './serial-runner.js';
 
@@ -35,12 +36,12 @@ export function createRetryQueue<Item>(deps: RetryQueueDeps<Item>): RetryQueue<I
   const { signal } = stopping;
   let waiting: Entry<Item>[] = [];
   let running: Promise<void> | undefined;
-  const pause = (ms: number): Promise<void> => wait(ms, undefined, { signal }).catch(() => undefined);
+  const pause = (ms: number): Promise<void> => clock.wait(ms, { signal }).catch(() => undefined);
   const runAll = async (): Promise<void> => {
     for (let failures = 0; !signal.aborted; ) {
       const [first] = waiting;
       if (first === undefined) return;
-      const nowMs = performance.now();
+      const nowMs = clock.steadyMs();
       if (first.dueMs > nowMs) {
         await pause(first.dueMs - nowMs);
         continue;
@@ -52,14 +53,14 @@ export function createRetryQueue<Item>(deps: RetryQueueDeps<Item>): RetryQueue<I
       const remaining = new Set(failed.items);
       waiting = batch.filter(({ item }) => remaining.has(item)).concat(waiting);
       deps.onFailure({ err: failed.error, devices: remaining.size, waiting: waiting.length });
-      await pause(backoffMs(failures, LIMITS.presenceRenewMs, LIMITS.presenceRetryMaxMs));
+      await pause(backoffMs(failures, LIMITS.presenceRenewMs, LIMITS.presenceRetryMaxMs, clock.random()));
     }
   };
   const start = createSerialRunner(runAll);
   return {
     add(item, afterMs = 0) {
       if (signal.aborted) return;
-      waiting.push({ item, dueMs: performance.now() + afterMs });
+      waiting.push({ item, dueMs: clock.steadyMs() + afterMs });
       running = start();
     },
     async stop() {

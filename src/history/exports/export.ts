@@ -2,13 +2,14 @@
  * Exports the packets of an object as one text of any length, in pieces. Memory is bounded by one batch: the next batch is read
  * after the previous piece has been sent.
  */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+
 import { ApiError, conflict, errorBody, toApiError } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Page } from '../../core/list.js';
 import { type PacketBatch, streamPackets } from '../../packets/packet-stream.js';
 import { findPageConditions } from '../../packets/packets.js';
 import { type RemovedInterval, watchRemovals } from '../../packets/removal-marks.js';
+import { clock } from '../../platform/clock.js';
 import { createBufferPool } from '../../platform/mongo/bson/buffer-pool.js';
 import { JsonWriter } from '../../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../../platform/mongo/bson/numbers.js';
@@ -151,12 +152,12 @@ function createProgress({ limit, offset }: ExportSelection) {
 async function encodeInSlices(writer: JsonWriter, encoder: Encoder, { memory, starts }: PacketBatch): Promise<void> {
   await acquireConversion();
   try {
-    let sinceMs = performance.now();
+    let sinceMs = clock.steadyMs();
     for (let index = 0; index < starts.length; index++) {
       encoder.packet(writer, memory, starts[index] as number);
-      if (index % CLOCK_CHECK_PACKETS !== 0 || performance.now() - sinceMs < LIMITS.exportSliceMs) continue;
-      await nextIteration();
-      sinceMs = performance.now();
+      if (index % CLOCK_CHECK_PACKETS !== 0 || clock.steadyMs() - sinceMs < LIMITS.exportSliceMs) continue;
+      await clock.nextTurn();
+      sinceMs = clock.steadyMs();
     }
   } finally {
     releaseConversion();

@@ -1,11 +1,12 @@
 /** Computes the track of an object from its packets, in bounded memory: a simplified line, its length, stops and trips. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+
 import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Selection } from '../../core/list.js';
 import { streamPackets } from '../../packets/packet-stream.js';
 import { findPageConditions } from '../../packets/packets.js';
 import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
+import { clock } from '../../platform/clock.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { type Fix, JumpFilter, type Step, toSpeed } from '../jumps.js';
 import { TrackLine, type TrackPoint } from '../track-line.js';
@@ -67,7 +68,7 @@ class TrackReading {
   #distanceM = 0;
   #movingMs = 0;
   #maxSpeed: number | null = null;
-  #sinceMs = performance.now();
+  #sinceMs = clock.steadyMs();
 
   constructor(query: TrackQuery) {
     this.#query = query;
@@ -77,7 +78,7 @@ class TrackReading {
   }
 
   async take(memory: Buffer, starts: readonly number[]): Promise<void> {
-    this.#sinceMs = performance.now();
+    this.#sinceMs = clock.steadyMs();
     for (let index = 0; index < starts.length; index++) {
       if (this.#position.read(memory, starts[index] as number)) this.#add();
       if (this.#line.isFull()) await this.#reduce(this.#line.capacity / 2);
@@ -131,9 +132,9 @@ class TrackReading {
   }
 
   async #giveTurn(): Promise<void> {
-    if (performance.now() - this.#sinceMs < LIMITS.exportSliceMs) return;
-    await nextIteration();
-    this.#sinceMs = performance.now();
+    if (clock.steadyMs() - this.#sinceMs < LIMITS.exportSliceMs) return;
+    await clock.nextTurn();
+    this.#sinceMs = clock.steadyMs();
   }
 
   #onStop = (stop: Stop): void => this.#addResult(this.#stops, stop);

@@ -1,8 +1,9 @@
 /** Shuts components down once, in reverse order of their start, and retries operations until the database is available. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { backoffMs } from '../../core/backoff.js';
 import { toApiError } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
+import { clock } from '../clock.js';
 
 type ShutdownStep = () => unknown;
 
@@ -60,7 +61,9 @@ export async function retryUntilAvailable<T>(
     } catch (error) {
       if (toApiError(error).status !== 503 || signal.aborted) throw error;
       onUnavailable(error);
-      await wait(backoffMs(failures, LIMITS.retryPauseMs, LIMITS.databaseRetryPauseMaxMs), undefined, { signal });
+      await clock.wait(backoffMs(failures, LIMITS.retryPauseMs, LIMITS.databaseRetryPauseMaxMs, clock.random()), {
+        signal,
+      });
     }
   }
 }

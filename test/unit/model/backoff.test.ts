@@ -9,7 +9,7 @@ test('doubles the pause with each failure, up to the maximum', () => {
 test('reduces the pause at random to at least half', () => {
   expect(backoffMs(2, 100, 500, 0)).toBe(100);
   for (let nth = 0; nth < 1_000; nth++) {
-    const pauseMs = backoffMs(2, 100, 500);
+    const pauseMs = backoffMs(2, 100, 500, Math.random());
     expect(pauseMs).toBeGreaterThanOrEqual(100);
     expect(pauseMs).toBeLessThan(200);
   }

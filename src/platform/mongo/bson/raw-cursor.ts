@@ -1,7 +1,8 @@
 /** Raw reads: converts documents from BSON bytes to JSON bytes without building objects. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+
 import { BSON, type Document } from 'mongodb';
 import { LIMITS } from '../../../core/limits.js';
+import { clock } from '../../clock.js';
 import type { Database } from '../driver/client.js';
 import { type HeldBytes, holdBytes } from '../driver/list-queue.js';
 import { type BufferPool, FRESH } from './buffer-pool.js';
@@ -110,7 +111,7 @@ async function writePage(
         writeDocument(writer, batch.memory, start, extra);
         last = start;
         if (++count % SLICE !== 0 && writer.length < sliceEnd) continue;
-        await nextIteration();
+        await clock.nextTurn();
         sliceEnd = writer.length + SLICE_BYTES;
       }
       if (last !== -1) lastId = idOf(documentAt(batch.memory, last));

@@ -1,10 +1,11 @@
 /** Reads one change stream over the database, passes its changes on in order, and resumes it after errors. */
-import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Document, MongoClient } from 'mongodb';
 import { backoffMs } from '../../../core/backoff.js';
 import type { Change } from '../../../core/change.js';
 import { toApiError } from '../../../core/errors.js';
 import { LIMITS } from '../../../core/limits.js';
+import { clock } from '../../clock.js';
 import { isTransientError, withTimeout } from '../driver/errors.js';
 import { toPosition } from './decoder.js';
 import { closeStream, dropStream, killCursor, openStream, readStream, type Stream } from './stream.js';
@@ -176,6 +177,6 @@ async function recover(options: WatcherOptions, state: State, error: unknown): P
     options.log.warn({ err: error, failures: state.failures }, 'change stream failed: resuming it');
     state.stats.restarts++;
   }
-  const pauseMs = backoffMs(state.failures, LIMITS.retryPauseMs, LIMITS.watcherPauseMaxMs);
-  await wait(pauseMs, undefined, { signal: state.stopping.signal }).catch(() => undefined);
+  const pauseMs = backoffMs(state.failures, LIMITS.retryPauseMs, LIMITS.watcherPauseMaxMs, clock.random());
+  await clock.wait(pauseMs, { signal: state.stopping.signal }).catch(() => undefined);
 }

@@ -1,5 +1,7 @@
 /** Batches operations that are requested within one iteration of the event loop. */
+
 import { LIMITS } from '../../../core/limits.js';
+import { clock } from '../../clock.js';
 import { isTransientError } from './errors.js';
 
 /**
@@ -24,7 +26,7 @@ export function createBatcher(): Batch {
     const items: unknown[] = [];
     const current = batches;
     const result = new Promise((resolve) => {
-      setImmediate(() => {
+      clock.setImmediate(() => {
         // Each iteration has its own map, instead of deleting entries: docs/development.md says why.
         if (batches === current) batches = new Map();
         // A synchronous exception of `run` rejects the promise too.

@@ -1,5 +1,5 @@
 /** Processes many items in groups. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { clock, type Timer } from '../../clock.js';
 
 /** Yields the items in batches of at most `size`, in order. */
 export function* inBatches<Item>(items: readonly Item[], size: number): Generator<Item[]> {
@@ -33,12 +33,12 @@ export function createBulkQueue<Item, Result>(
   const waiting: Group<Item, Result>[] = [];
   let running = 0;
   let nextMs = 0;
-  let timer: NodeJS.Timeout | null = null;
+  let timer: Timer | null = null;
   const beginNext = (): void => {
     while (running < atOnce && timer === null) {
-      const pauseMs = nextMs - performance.now();
+      const pauseMs = nextMs - clock.steadyMs();
       if (pauseMs > 0 && waiting.length > 0) {
-        timer = setTimeout(() => {
+        timer = clock.setTimeout(() => {
           timer = null;
           beginNext();
         }, pauseMs);
@@ -47,7 +47,7 @@ export function createBulkQueue<Item, Result>(
       const group = waiting.shift();
       if (group === undefined) return;
       running++;
-      nextMs = performance.now() + apartMs;
+      nextMs = clock.steadyMs() + apartMs;
       group.begin();
     }
   };
@@ -71,7 +71,7 @@ export function createBulkQueue<Item, Result>(
     const last = waiting.at(-1);
     const group = last !== undefined && last.items.length < maxItems ? last : open();
     group.items.push(item);
-    if (group.items.length === 1) void nextIteration().then(beginNext);
+    if (group.items.length === 1) void clock.nextTurn().then(beginNext);
     return group.result;
   };
 }

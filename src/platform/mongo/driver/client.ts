@@ -1,18 +1,20 @@
 /** Clients of MongoDB, with a bound on every wait. */
+
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { LIMITS } from '../../../core/limits.js';
+import { clock } from '../../clock.js';
 import { type Batch, createBatcher } from './batcher.js';
 import { mapDriverErrors } from './errors.js';
 import type { ListRequest } from './list-caller.js';
 import { countPool } from './pool-stats.js';
 
 /** The clock of the service, and how far the clocks of others may be ahead of it. */
-export interface Clock {
+export interface ServiceClock {
   readonly now: () => number;
   readonly aheadMs: number;
 }
 
-const SYSTEM_CLOCK: Clock = { now: Date.now, aheadMs: LIMITS.packetAheadMs };
+const SYSTEM_CLOCK: ServiceClock = { now: clock.now, aheadMs: LIMITS.packetAheadMs };
 
 export interface Database {
   readonly client: MongoClient;
@@ -20,7 +22,7 @@ export interface Database {
   /** For commands over several collections. */
   readonly admin: Db;
   readonly batch: Batch;
-  readonly clock: Clock;
+  readonly clock: ServiceClock;
   /** The caller of a list and its queues; absent for reads of the service itself. */
   readonly listing?: ListRequest;
   /** Aborted when no caller waits for the result any more. */
@@ -63,7 +65,7 @@ export function createWatcherClient(uri: string): MongoClient {
  * The database for lists: its own pool keeps slow lists from taking all connections. It connects at once, because a client whose
  * first command fails never recovers. Throws 503 while the database is unavailable.
  */
-export async function connectListDatabase(uri: string, clock: Clock): Promise<Database> {
+export async function connectListDatabase(uri: string, clock: ServiceClock): Promise<Database> {
   const listsAtOnce = LIMITS.quickListsAtOnce + LIMITS.pagesAtOnce + LIMITS.scansAtOnce + LIMITS.pastsAtOnce;
   const atOnce = listsAtOnce + LIMITS.streamBatchesAtOnce;
   const maxPoolSize = atOnce + LIMITS.listConnectionsMore;
@@ -78,6 +80,6 @@ export async function connectListDatabase(uri: string, clock: Clock): Promise<Da
 }
 
 /** The database that the client's URI names. */
-export function databaseOf(client: MongoClient, clock: Clock = SYSTEM_CLOCK): Database {
+export function databaseOf(client: MongoClient, clock: ServiceClock = SYSTEM_CLOCK): Database {
   return { client, clock, db: client.db(), admin: client.db('admin'), batch: createBatcher() };
 }

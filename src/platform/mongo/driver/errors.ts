@@ -1,4 +1,5 @@
 /** Maps errors of the driver to ApiError, and bounds the duration of operations. */
+
 import {
   MongoBulkWriteError,
   MongoError,
@@ -8,6 +9,7 @@ import {
 } from 'mongodb';
 import { ApiError, conflict, tooLarge, unavailable } from '../../../core/errors.js';
 import { LIMITS } from '../../../core/limits.js';
+import { clock, type Timer } from '../../clock.js';
 
 const DUPLICATE = 11_000;
 const TOO_LARGE: ReadonlySet<unknown> = new Set([10_334, 17_419, 17_420]);
@@ -90,13 +92,13 @@ export async function mapDriverErrors<T>(
 
 /** Throws 503 after `withinMs`. The operation then continues, but its result is dropped. */
 export async function withTimeout<T>(operation: () => Promise<T>, withinMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const timedOut = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(transientError(new Error(`no answer within ${withinMs} ms`))), withinMs);
+    timer = clock.setTimeout(() => reject(transientError(new Error(`no answer within ${withinMs} ms`))), withinMs);
   });
   try {
     return await Promise.race([operation(), timedOut]);
   } finally {
-    clearTimeout(timer);
+    clock.clearTimer(timer);
   }
 }

@@ -1,5 +1,5 @@
 /** Leases for work of one instance at a time: stored in the database, by the database's clock, renewed while held. */
-import { randomUUID } from 'node:crypto';
+import { clock } from '../../clock.js';
 import type { Database } from './client.js';
 import { mapDriverErrors } from './errors.js';
 
@@ -14,7 +14,7 @@ type LeaseDocument = { _id: string; holder: string | null; until: Date };
 /** Returns null while another instance holds the lease. The lease of a killed instance expires after `leaseMs`. */
 export async function acquireLease(database: Database, name: string, leaseMs: number): Promise<Lease | null> {
   const leases = database.db.collection<LeaseDocument>('installation');
-  const holder = randomUUID();
+  const holder = clock.randomId();
   const _id = `lease: ${name}`;
   const until = { $add: ['$$NOW', leaseMs] };
   const none = { holder: null, until: new Date(0) };
@@ -23,18 +23,18 @@ export async function acquireLease(database: Database, name: string, leaseMs: nu
   const { modifiedCount } = await mapDriverErrors(() => leases.updateOne(free, [{ $set: { holder, until } }]));
   if (modifiedCount === 0) return null;
   const lost = new AbortController();
-  let heldUntilMs = performance.now() + leaseMs;
+  let heldUntilMs = clock.steadyMs() + leaseMs;
   const renew = async (): Promise<void> => {
-    const sentMs = performance.now();
+    const sentMs = clock.steadyMs();
     const renewed = await leases.updateOne({ _id, holder }, [{ $set: { until } }]).catch(() => null);
     if (renewed?.matchedCount === 1) heldUntilMs = sentMs + leaseMs;
-    if (renewed?.matchedCount === 0 || performance.now() > heldUntilMs) lost.abort();
+    if (renewed?.matchedCount === 0 || clock.steadyMs() > heldUntilMs) lost.abort();
   };
-  const timer = setInterval(() => void renew(), leaseMs / 3).unref();
+  const timer = clock.setInterval(() => void renew(), leaseMs / 3).unref();
   return {
     lost: lost.signal,
     async release() {
-      clearInterval(timer);
+      clock.clearTimer(timer);
       await mapDriverErrors(() => leases.updateOne({ _id, holder }, { $set: none }));
     },
   };

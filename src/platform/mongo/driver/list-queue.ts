@@ -1,6 +1,8 @@
 /** Queues lists fairly per caller, and cancels a list that no caller waits for. */
+
 import { LIMITS } from '../../../core/limits.js';
 import type { ListCost } from '../../../core/list.js';
+import { clock } from '../../clock.js';
 import type { Database } from './client.js';
 import type { ListRequest } from './list-caller.js';
 
@@ -27,11 +29,11 @@ export async function runList<T>(
   // A quick list ends sooner than it could be cancelled.
   const stop = cost === 'quick' ? null : abortWithAll(callers);
   const work = async (): Promise<T> => {
-    const startMs = performance.now();
+    const startMs = clock.steadyMs();
     try {
       return await read(stop === null ? first : { ...first, stop });
     } finally {
-      listing.caller.consumeForMs(performance.now() - startMs);
+      listing.caller.consumeForMs(clock.steadyMs() - startMs);
     }
   };
   return listing.queues[cost].run(listing.caller, work, stop);

@@ -2,7 +2,7 @@
  * Retryable writes for groups of writes: applied once, however often they are tried. The driver's own bulk writes cost twice as
  * much of the process' time.
  */
-import { setTimeout } from 'node:timers/promises';
+
 import {
   BSON,
   type ClientSession,
@@ -14,6 +14,7 @@ import {
   MongoServerSelectionError,
 } from 'mongodb';
 import { LIMITS } from '../../../core/limits.js';
+import { clock } from '../../clock.js';
 import { isTransientError } from './errors.js';
 import { runRawCommand, sequenceOf } from './raw-command.js';
 
@@ -40,15 +41,15 @@ export async function runWrite(db: Db, command: Document): Promise<Document> {
 }
 
 async function retry<T>(session: ClientSession, operation: () => Promise<T>): Promise<T> {
-  const lastMs = performance.now() + LIMITS.databaseAnswerMs - LIMITS.databaseRetryMs;
+  const lastMs = clock.steadyMs() + LIMITS.databaseAnswerMs - LIMITS.databaseRetryMs;
   for (;;) {
     try {
       return await operation();
     } catch (error) {
       // Server selection has timed out, or the client is closed.
       const isFinal = NOT_RETRYABLE.some((kind) => error instanceof kind) || session.hasEnded;
-      if (isFinal || !isTransientError(error) || performance.now() > lastMs) throw error;
-      await setTimeout(LIMITS.databaseRetryMs);
+      if (isFinal || !isTransientError(error) || clock.steadyMs() > lastMs) throw error;
+      await clock.wait(LIMITS.databaseRetryMs);
     }
   }
 }

@@ -1,5 +1,7 @@
 /** Bounds the time that the database and the process work on one request. */
+
 import type { ApiError } from '../../../core/errors.js';
+import { clock } from '../../clock.js';
 import type { Database } from './client.js';
 import type { ListCaller } from './list-caller.js';
 
@@ -29,11 +31,11 @@ export function createWorkClock(database: Database, limitMs: number, refusal: ()
     database: counted,
     async count(work) {
       if (spentMs > limitMs) throw refusal();
-      const startMs = performance.now();
+      const startMs = clock.steadyMs();
       try {
         return await work();
       } finally {
-        spentMs += performance.now() - startMs;
+        spentMs += clock.steadyMs() - startMs;
       }
     },
   };

@@ -1,7 +1,7 @@
 /** Connects to MongoDB, checks that the server is usable, and creates missing collections. */
 import { type Db, MongoCompatibilityError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { ApiError } from '../../../core/errors.js';
-import { type Clock, createClient, type Database, databaseOf } from '../driver/client.js';
+import { createClient, type Database, databaseOf, type ServiceClock } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { prepareCollections } from './collections.js';
 
@@ -9,7 +9,7 @@ const OLDEST_MONGODB = 8;
 const NEEDED = `The MongoDB of MONGODB_URI is too old, ${OLDEST_MONGODB}.0 or newer is needed`;
 
 /** Connects, and creates missing collections and indexes. */
-export async function connectDatabase(uri: string, clock?: Clock): Promise<Database> {
+export async function connectDatabase(uri: string, clock?: ServiceClock): Promise<Database> {
   const client = createClient(uri);
   const database = databaseOf(client, clock);
   try {
