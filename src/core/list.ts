@@ -46,10 +46,18 @@ export type ListQuery = Page | Summary;
  */
 export type ListCost = 'quick' | 'page' | 'scan' | 'history' | 'batch' | 'export' | 'past' | 'bulk';
 
+/** Whether a list has bounds of time. */
+const hasInterval = ({ fromMs, toMs }: Selection): boolean => fromMs !== null || toMs !== null;
+
+/** Whether a list has a filter that no index provides. */
+const hasFilter = ({ filters, search }: Selection): boolean => filters.length > 0 || search !== null;
+
+/** Whether a list leaves anything out, apart from the bounds of its page. */
+export const isSelective = (selection: Selection): boolean => hasInterval(selection) || hasFilter(selection);
+
 /** `indexed` names the orders that an index provides. */
 export function costOf(query: ListQuery, indexed: { readonly sort: string; readonly time: boolean }): ListCost {
-  if (query.kind === 'summary' || query.filters.length > 0 || query.search !== null) return 'scan';
-  if (!indexed.time && (query.fromMs !== null || query.toMs !== null)) return 'scan';
+  if (query.kind === 'summary' || hasFilter(query) || (hasInterval(query) && !indexed.time)) return 'scan';
   if (query.sort !== null && query.sort.path !== indexed.sort) return 'scan';
   if (query.offset > LIMITS.listEntities) return 'scan';
   return query.offset + query.limit > LIMITS.quickEntities ? 'page' : 'quick';

@@ -5,12 +5,14 @@ import { mayCall, scopeOf } from '../core/access.js';
 import { parsePatch } from '../core/entity.js';
 import { badRequest, errorBody, forbidden, toApiError, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import type { Page } from '../core/list.js';
+import { isSelective, type Page } from '../core/list.js';
 import type { Store } from '../core/stores.js';
 import { clock } from '../platform/clock.js';
 import { callerOf } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
-import { parseDryRun, parseListQuery } from '../platform/http/query-params.js';
+import { FILTER_QUERY, PAGE_QUERY, parseListQuery } from '../platform/http/list-params.js';
+import { DRY_RUN_QUERY } from '../platform/http/parameters.js';
+import { parseDryRun } from '../platform/http/query-params.js';
 import { consumeForMs } from '../platform/http/rate-limit.js';
 import { sendJson } from '../platform/http/responses.js';
 import type { Part } from '../platform/http/schema.js';
@@ -41,7 +43,10 @@ export const BULK_RESULT: Part = {
   additionalProperties: false,
 };
 
-const KNOWN = /^(?:where[._].+|search|from|to|begin|end|after|sortBy|offset|limit|dryRun)$/;
+/** The parameters of bulk requests. */
+export const BULK_QUERY = { ...FILTER_QUERY, ...PAGE_QUERY, ...DRY_RUN_QUERY };
+
+const isKnown = (name: string): boolean => Object.hasOwn(BULK_QUERY, name) || /^where[._]./.test(name);
 
 export const changeMany =
   (deps: BulkDeps): RequestHandler =>
@@ -63,14 +68,11 @@ const writerOf = (res: Response): Writer => ({ store: res.locals.store as Store,
 
 /** The list that is meant. A filter that is missing or misspelled must not mean everything. */
 function parseSelection({ query }: Request): Page {
-  const unknown = Object.keys(query).find((name) => !KNOWN.test(name));
+  const unknown = Object.keys(query).find((name) => !isKnown(name));
   if (unknown !== undefined)
     throw badRequest(`${JSON.stringify(unknown.slice(0, 64))}: not a parameter of bulk requests`);
   const page = parseListQuery(query) as Page;
-  const { filters, search, fromMs, toMs } = page;
-  if (filters.length === 0 && search === null && fromMs === null && toMs === null) {
-    throw badRequest('where, search, from or to: at least one filter is required');
-  }
+  if (!isSelective(page)) throw badRequest('where, search, from or to: at least one filter is required');
   return { ...page, limit: Math.min(page.limit, LIMITS.bulkEntities), only: ['_id'] };
 }
 

@@ -12,12 +12,13 @@ import { readState } from '../packets/latest.js';
 import type { BodyDeps } from '../platform/http/body.js';
 import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { listDatabaseFor } from '../platform/http/list-caller.js';
-import { DRY_RUN_QUERY, ENTITY_KEY, ID, INTERVAL_QUERY, LIST_QUERY, ONLY_QUERY } from '../platform/http/parameters.js';
-import { parseFields, parseIsMine, parseListQuery, withStateKind } from '../platform/http/query-params.js';
+import { LIST_QUERY, parseListQuery, withStateKind } from '../platform/http/list-params.js';
+import { ENTITY_KEY, ID, ONLY_QUERY } from '../platform/http/parameters.js';
+import { parseFields, parseIsMine } from '../platform/http/query-params.js';
 import { sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
 import type { Parameter, Route } from '../platform/http/route.js';
 import { allOf, entityOf, named, pageOf, schemaRef } from '../platform/http/schema.js';
-import { BULK_RESULT, type BulkDeps, changeMany, removeMany } from './bulk-routes.js';
+import { BULK_QUERY, BULK_RESULT, type BulkDeps, changeMany, removeMany } from './bulk-routes.js';
 import { isByState, listByState, summarizeByState } from './by-state.js';
 import { createInAddedStore } from './custom-stores.js';
 import { changeOne, queueCheck, removeOne, type Writer } from './entity-writes.js';
@@ -197,17 +198,6 @@ const LATEST_AFTER: Parameter = {
   schema: z.string(),
   example: '',
   description: `With \`state=latest-of-each\`: the parameter after which \`latest\` continues, by name. An object with more than ${LIMITS.latestParameters} parameters says in \`latestNext\` which one this is`,
-};
-
-const BULK_QUERY = {
-  where: LIST_QUERY.where,
-  search: LIST_QUERY.search,
-  ...INTERVAL_QUERY,
-  sortBy: LIST_QUERY.sortBy,
-  offset: LIST_QUERY.offset,
-  limit: LIST_QUERY.limit,
-  after: LIST_QUERY.after,
-  ...DRY_RUN_QUERY,
 };
 
 /** What the routes of one store have in common; the name `:store` means all of them. */

@@ -9,6 +9,7 @@ import type { Declarations } from '../core/model.js';
 import type { BodyDeps } from '../platform/http/body.js';
 import { scopeIn } from '../platform/http/caller.js';
 import { listDatabaseFor } from '../platform/http/list-caller.js';
+import { LIST_QUERY, parseListQuery } from '../platform/http/list-params.js';
 import {
   DRY_RUN_QUERY,
   ENTITY_KEY,
@@ -16,10 +17,9 @@ import {
   FLAG,
   INTERVAL_QUERY,
   idParameter,
-  LIST_QUERY,
   ONLY_QUERY,
 } from '../platform/http/parameters.js';
-import { parseFields, parseFlag, parseListQuery } from '../platform/http/query-params.js';
+import { parseFields, parseFlag } from '../platform/http/query-params.js';
 import { sendArray, sendEntity, sendEntityJson, sendJson, sendPage } from '../platform/http/responses.js';
 import { defineRoute, type Parameter } from '../platform/http/route.js';
 import { ANY_OBJECT, COUNT, entityOf, every, named, pageOf, SUCCESS, TIME } from '../platform/http/schema.js';

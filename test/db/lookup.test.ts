@@ -7,7 +7,7 @@ import { type Scope, scopeOf } from '../../src/core/access.js';
 import type { Page } from '../../src/core/list.js';
 import { builtInStore, type Store } from '../../src/core/stores.js';
 import { getEntity, listEntities, readEntity, withKey } from '../../src/entities/read.js';
-import { parseListQuery } from '../../src/platform/http/query-params.js';
+import { parseListQuery } from '../../src/platform/http/list-params.js';
 import { readObjectId } from '../../src/platform/mongo/bson/reader.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { collectionOf } from '../../src/platform/mongo/schema/collections.js';

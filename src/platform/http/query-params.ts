@@ -1,44 +1,12 @@
 /** Parses query strings. Throws a 400 that names the parameter; ignores unknown parameters. */
 import type { Request } from 'express';
 import { parseDuration } from '../../core/duration.js';
-import { isId } from '../../core/entity.js';
 import { badRequest } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
-import {
-  distinctPaths,
-  type Filter,
-  isPath,
-  type ListQuery,
-  type Page,
-  type Scalar,
-  type Selection,
-  splitList,
-  splitQuoted,
-} from '../../core/list.js';
+import { distinctPaths, isPath, type Selection, splitList } from '../../core/list.js';
 import { type Edge, explainQueryTime, parseQueryTime } from '../../core/time.js';
 
-type Query = Request['query'];
-
-/** Parses the parameters of a list (docs/reference/http-api.md). */
-export function parseListQuery(query: Query): ListQuery {
-  const selection = parseSelection(query);
-  const meta = parseText(query, 'meta');
-  if (meta === null || meta === 'false' || meta === '0') return { ...selection, kind: 'page', ...parsePage(query) };
-  for (const name of ['offset', 'limit']) {
-    if (query[name] !== undefined) throw badRequest(`${name}: cannot be combined with meta`);
-  }
-  return { ...selection, kind: 'summary' };
-}
-
-/** `state=latest-of-each` of a list of objects: each object costs so much that the page is shorter. */
-export function withStateKind(query: Query, asked: ListQuery): ListQuery {
-  const kind = parseText(query, 'state');
-  if (kind === null || kind === '') return asked;
-  if (kind !== 'latest-of-each') throw badRequest('state: expected latest-of-each');
-  if (asked.kind === 'summary') throw badRequest('state: cannot be combined with meta');
-  const latestAfter = parseText(query, 'latestAfter') || null;
-  return { ...asked, isOfEach: true, latestAfter, limit: Math.min(asked.limit, LIMITS.latestObjects) };
-}
+export type Query = Request['query'];
 
 /** The fields of `only`; null for all fields. */
 export function parseFields(query: Query): string[] | null {
@@ -49,30 +17,6 @@ export function parseFields(query: Query): string[] | null {
   const wrong = paths.find((path) => !isPath(path));
   if (wrong !== undefined) throw badRequest(`only: ${JSON.stringify(wrong.slice(0, 64))} is not a field name`);
   return distinctPaths(paths);
-}
-
-function parseSelection(query: Query): Selection {
-  return {
-    ...parseInterval(query),
-    filters: parseFilters(query),
-    search: parseSearch(query),
-    only: parseFields(query),
-  };
-}
-
-function parsePage(query: Query): Pick<Page, 'offset' | 'limit' | 'after' | 'sort'> {
-  const offset = parseCount(query, 'offset') ?? 0;
-  if (offset > LIMITS.listOffset) throw badRequest(`offset: at most ${LIMITS.listOffset}; page with after instead`);
-  const after = parseText(query, 'after');
-  if (after !== null && !isId(after)) throw badRequest('after: expected the _id of the last entity read');
-  const sort = parseSort(query);
-  if (after !== null && sort !== null) throw badRequest('after: goes with the default order, not with sortBy');
-  return {
-    offset,
-    limit: Math.min(parseCount(query, 'limit') ?? LIMITS.listEntities, LIMITS.listEntities),
-    after,
-    sort,
-  };
 }
 
 /** An optional parameter; null if it is absent. Throws a 400 if it is given more than once. */
@@ -143,47 +87,4 @@ function parseMoment(query: Query, name: string, edge: Edge): number | null {
   const timeMs = parseQueryTime(text, edge);
   if (timeMs === null) throw badRequest(`${name}: ${explainQueryTime(text)}`);
   return timeMs;
-}
-
-function parseSort(query: Query): Page['sort'] {
-  const text = parseText(query, 'sortBy');
-  if (text === null || text === '') return null;
-  const descending = text.startsWith('-');
-  const [path = '', ...others] = splitList(descending ? text.slice(1) : text);
-  if (others.length > 0 || !isPath(path))
-    throw badRequest('sortBy: expected a field name, with - in front for descending');
-  return { path, descending };
-}
-
-function parseSearch(query: Query): string | null {
-  const text = parseText(query, 'search');
-  if (text === null || text === '') return null;
-  if (text.length > LIMITS.searchCharacters || !text.isWellFormed()) {
-    throw badRequest(`search: expected at most ${LIMITS.searchCharacters} characters of well-formed text`);
-  }
-  return text;
-}
-
-function parseFilters(query: Query): Filter[] {
-  const names = Object.keys(query).filter((name) => /^where[._]/.test(name));
-  if (names.length > LIMITS.whereFilters) throw badRequest(`where: more than ${LIMITS.whereFilters} filters`);
-  return names.map((name) => {
-    const path = name.slice('where.'.length);
-    if (!isPath(path)) throw badRequest(`${JSON.stringify(name.slice(0, 64))}: not a field name`);
-    return { path, values: parseFilterValues(name, parseText(query, name) ?? '') };
-  });
-}
-
-// Text in double quotes is text whatever it looks like.
-function parseFilterValues(name: string, text: string): Filter['values'] {
-  const items = splitQuoted(text);
-  if (items.length > LIMITS.whereValues) throw badRequest(`${name}: more than ${LIMITS.whereValues} values`);
-  if (!text.isWellFormed()) throw badRequest(`${name}: not well-formed text`);
-  return items.map((item) => ({ value: item.isQuoted ? item.text : toScalar(item.text), text: item.text }));
-}
-
-function toScalar(text: string): Scalar {
-  if (text === 'null') return null;
-  if (text === 'true' || text === 'false') return text === 'true';
-  return /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
 }

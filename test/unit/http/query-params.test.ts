@@ -2,7 +2,8 @@
 import { parse } from 'node:querystring';
 import { describe, expect, test } from '@jest/globals';
 import { distinctPaths, isPath } from '../../../src/core/list.js';
-import { parseFields, parseListQuery } from '../../../src/platform/http/query-params.js';
+import { parseListQuery } from '../../../src/platform/http/list-params.js';
+import { parseFields } from '../../../src/platform/http/query-params.js';
 
 const read = (text: string) => parseListQuery(parse(text) as Parameters<typeof parseListQuery>[0]);
 const SELECTION = { fromMs: null, toMs: null, filters: [], search: null, only: null };

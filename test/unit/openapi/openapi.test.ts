@@ -4,7 +4,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { ERROR_KINDS } from '../../../src/core/errors.js';
 import { SINGLE_ONLY, STORES } from '../../../src/core/stores.js';
 import { createOpenApi } from '../../../src/openapi/openapi.js';
-import { LIST_QUERY } from '../../../src/platform/http/parameters.js';
+import { LIST_QUERY } from '../../../src/platform/http/list-params.js';
 import { routes } from '../../http/routes.js';
 import { readCode, readSection, readTable } from '../../support/docs/markdown.js';
 
