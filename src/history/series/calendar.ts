@@ -1,7 +1,7 @@
 /** Buckets that follow the calendar of a time zone: where each begins. Pure. */
 
 import { DAY_MS } from '../../core/units.js';
-import type { Zone } from './zone.js';
+import type { Zone } from '../../core/zone.js';
 
 /** The first Monday. */
 const WEEK_ORIGIN_MS = 4 * DAY_MS;

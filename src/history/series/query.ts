@@ -4,10 +4,10 @@ import { parseDuration } from '../../core/duration.js';
 import { badRequest, tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { isPath, splitList } from '../../core/list.js';
+import { findZone, type Zone } from '../../core/zone.js';
 import { type Every, parseEvery } from './calendar.js';
 import { COUNTER_BITS } from './counter.js';
 import { FUNCTION_NAMES, parseFunction, type SeriesFunction } from './functions.js';
-import { findZone, type Zone } from './zone.js';
 
 /** The raw parameters; null if absent. */
 export interface SeriesTexts {

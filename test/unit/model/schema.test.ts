@@ -28,7 +28,6 @@ function faultOf(schema: object, entity: object): string | null {
 const ofValue = (schema: unknown, value: unknown): string | null =>
   faultOf({ properties: { a: schema } }, { a: value });
 
-// biome-ignore lint/suspicious/noThenProperty: that is what the keyword is called
 const CONDITION = { if: { type: 'number' }, then: { minimum: 1 }, else: { minLength: 1 } };
 
 describe('a keyword', () => {
@@ -143,7 +142,6 @@ test('accepts and refuses random entities like Ajv', () => {
             oneOf: some,
             not: sub,
             if: sub,
-            // biome-ignore lint/suspicious/noThenProperty: that is what the keyword is called
             then: sub,
             else: sub,
           },

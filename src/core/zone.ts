@@ -1,5 +1,5 @@
 /** Time zones: how far local clocks are ahead of UTC, and which instant a local time is. Pure. */
-import { DAY_MS, HOUR_MS } from '../../core/units.js';
+import { DAY_MS, HOUR_MS } from './units.js';
 
 /** Offsets that are equal at both ends of such a span are equal within it: no zone has changed its clocks twice in a week. */
 const SPAN_MS = 7 * DAY_MS;

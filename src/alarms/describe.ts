@@ -1,0 +1,76 @@
+/** What an alarm says of its cause: the parts of the condition in words, with what each read and since when. Pure. */
+import { isObject, type Json, type JsonObject } from '../core/json.js';
+import type { Operand, SingleCondition } from '../core/rule/condition.js';
+import type { CompiledRule, Reading } from './evaluate.js';
+import { operandOf } from './evaluate.js';
+
+/** A part of the condition. */
+export type Why = JsonObject & {
+  /** Where it is in the rule, such as `when.all[0]`. */
+  place: string;
+  /** In words, such as `temperature > 8`. */
+  condition: string;
+  holds: boolean | null;
+  value: Json;
+  since: number | null;
+};
+
+export function toWhy({ singles, whenCount }: CompiledRule, readings: readonly Reading[], object: JsonObject): Why[] {
+  return singles.slice(0, whenCount).map(({ condition }, index) => {
+    const { truth, value, sinceMs } = readings[index] as Reading;
+    return {
+      place: condition.place,
+      condition: toWords(condition, object),
+      holds: truth,
+      value,
+      since: truth === null ? null : sinceMs,
+    };
+  });
+}
+
+/** What the condition read, by parameter. */
+export function toValues({ singles, whenCount }: CompiledRule, readings: readonly Reading[]): JsonObject {
+  const values: JsonObject = {};
+  for (const [index, { condition }] of singles.slice(0, whenCount).entries()) {
+    const { truth, value } = readings[index] as Reading;
+    if (truth === null) continue;
+    if (condition.kind === 'param') setAt(values, condition.path, value);
+    else if (condition.kind === 'expr') Object.assign(values, value);
+    else values[condition.kind] = value;
+  }
+  return values;
+}
+
+function setAt(values: JsonObject, [name, ...rest]: readonly string[], value: Json): void {
+  if (name === undefined) return;
+  if (rest.length === 0) {
+    values[name] = value;
+    return;
+  }
+  const present = values[name];
+  const inner = isObject(present) ? present : {};
+  values[name] = inner;
+  setAt(inner, rest, value);
+}
+
+export function toWords(condition: SingleCondition, object: JsonObject): string {
+  switch (condition.kind) {
+    case 'param': {
+      const wanted = condition.operands.map((operand) => toText(operand, object)).join(' and ');
+      return `${condition.path.join('.')} ${condition.op}${wanted === '' ? '' : ` ${wanted}`}`;
+    }
+    case 'geofence':
+      return `${condition.test} of ${condition.ids.length === 1 ? 'a geofence' : 'geofences'}`;
+    case 'silent':
+      return `silent for ${condition.afterMs / 1_000} s`;
+    case 'online':
+      return condition.isOnline ? 'online' : 'offline';
+    default:
+      return condition.expression.text;
+  }
+}
+
+function toText(operand: Operand, object: JsonObject): string {
+  const value = JSON.stringify(operandOf(operand, object));
+  return 'config' in operand ? `${value} (config.${operand.config.join('.')})` : value;
+}

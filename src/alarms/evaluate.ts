@@ -1,0 +1,238 @@
+/**
+ * Rules as closures. A condition is true, false, or not known: what a packet does not say leaves each condition as it was, and a
+ * combination follows from its parts (Kleene's logic). Pure.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { isObject, type Json, type JsonObject } from '../core/json.js';
+import {
+  type Condition,
+  type Operand,
+  type ParameterCondition,
+  type SingleCondition,
+  singlesOf,
+} from '../core/rule/condition.js';
+import type { RuleSettings } from '../core/rule/rule.js';
+import type { Fix, Zone } from './geofence.js';
+
+/** Null: not known. */
+export type Truth = boolean | null;
+
+/** What a single condition is, since when, and what it read. */
+export interface Reading {
+  readonly truth: Truth;
+  readonly sinceMs: number;
+  readonly value: Json;
+}
+
+export const UNREAD: Reading = { truth: null, sinceMs: 0, value: null };
+
+/** A packet as conditions read it. */
+export interface PacketInput {
+  readonly packet: JsonObject;
+  /** False for a packet that only reports presence. */
+  readonly isData: boolean;
+  /** Whether no packet of a later time came before it. */
+  readonly isNewest: boolean;
+  readonly fix: Fix | null;
+  readonly previousFix: Fix | null;
+  /** The values of parameters before the packet. */
+  readonly last: JsonObject;
+  readonly object: JsonObject;
+}
+
+/** What a packet says of a condition; null where it says nothing. */
+export interface Finding {
+  readonly truth: boolean;
+  readonly value: Json;
+}
+
+export interface Single {
+  readonly condition: SingleCondition;
+  /** Whether the value decides what the next packet means: it is kept like the result. */
+  readonly hasMemory: boolean;
+  /** A condition on time alone becomes true so long after the last data packet. */
+  readonly silentMs: number | null;
+  find(input: PacketInput, before: Reading): Finding | null;
+}
+
+export interface CompiledRule {
+  readonly settings: RuleSettings;
+  /** Those of `when`, then those of `clear`. */
+  readonly singles: readonly Single[];
+  /** Of these, how many belong to `when`. */
+  readonly whenCount: number;
+  when(readings: readonly Reading[]): Truth;
+  /** Whether a raised alarm ends. */
+  clear(readings: readonly Reading[]): Truth;
+  readonly readsLast: boolean;
+  readonly readsFix: boolean;
+  readonly silentMs: number | null;
+}
+
+/** `zoneOf` gives the zone of geofences. */
+export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly string[]) => Zone): CompiledRule {
+  const whenSingles = singlesOf(settings.when);
+  const clearSingles = settings.clear === null ? [] : singlesOf(settings.clear);
+  const singles = [...whenSingles, ...clearSingles].map((condition) => toSingle(condition, zoneOf));
+  const when = toTruth(settings.when, counter(0));
+  const clear = settings.clear === null ? null : toTruth(settings.clear, counter(whenSingles.length));
+  const silences = singles.flatMap(({ silentMs }) => silentMs ?? []);
+  return {
+    settings,
+    singles,
+    whenCount: whenSingles.length,
+    when,
+    // What still calls is not over.
+    clear:
+      clear === null ? (readings) => not(when(readings)) : (readings) => and(clear(readings), isNot(when(readings))),
+    readsLast: singles.some(({ condition }) => condition.kind === 'expr' && condition.expression.readsLast),
+    readsFix: singles.some(({ condition }) => condition.kind === 'geofence'),
+    silentMs: silences.length === 0 ? null : Math.min(...silences),
+  };
+}
+
+function counter(start: number): () => number {
+  let next = start;
+  return () => next++;
+}
+
+type Evaluate = (readings: readonly Reading[]) => Truth;
+
+function toTruth(condition: Condition, nextIndex: () => number): Evaluate {
+  if (condition.kind === 'not') {
+    const part = toTruth(condition.part, nextIndex);
+    return (readings) => not(part(readings));
+  }
+  if (condition.kind === 'all' || condition.kind === 'any') {
+    const decisive = condition.kind === 'any';
+    const parts = condition.parts.map((part) => toTruth(part, nextIndex));
+    return (readings) => combine(parts, readings, decisive);
+  }
+  const index = nextIndex();
+  return (readings) => (readings[index] as Reading).truth;
+}
+
+function combine(parts: readonly Evaluate[], readings: readonly Reading[], decisive: boolean): Truth {
+  let isKnown = true;
+  for (const part of parts) {
+    const truth = part(readings);
+    if (truth === decisive) return decisive;
+    if (truth === null) isKnown = false;
+  }
+  return isKnown ? !decisive : null;
+}
+
+const not = (truth: Truth): Truth => (truth === null ? null : !truth);
+const and = (truth: Truth, other: boolean): Truth => (other ? truth : false);
+const isNot = (truth: Truth): boolean => truth !== true;
+
+function toSingle(condition: SingleCondition, zoneOf: (ids: readonly string[]) => Zone): Single {
+  const common = { condition, hasMemory: false, silentMs: null };
+  switch (condition.kind) {
+    case 'param':
+      return { ...common, hasMemory: condition.op === 'changed', find: findParameter(condition) };
+    case 'geofence':
+      return { ...common, ...toFence(condition.test, zoneOf(condition.ids)) };
+    case 'silent':
+      return {
+        ...common,
+        silentMs: condition.afterMs,
+        find: ({ isData }) => (isData ? { truth: false, value: null } : null),
+      };
+    case 'online':
+      return { ...common, find: (input) => findOnline(input, condition.isOnline) };
+    default:
+      return { ...common, find: findExpression(condition.expression) };
+  }
+}
+
+const findOnline = ({ packet: { online }, isNewest }: PacketInput, isOnline: boolean): Finding | null =>
+  typeof online === 'boolean' && isNewest ? { truth: online === isOnline, value: online } : null;
+
+/** The value at a path; undefined where there is none. */
+export function valueAt(fields: JsonObject, path: readonly string[]): Json | undefined {
+  let value: Json | undefined = fields;
+  for (const name of path) {
+    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+function findParameter({ path, op, operands }: ParameterCondition): Single['find'] {
+  return ({ packet, object }, before) => {
+    const value = valueAt(packet, path) ?? null;
+    if (value === null) return null;
+    if (op === 'changed') return { truth: before.truth !== null && !isDeepStrictEqual(before.value, value), value };
+    const wanted: Json[] = [];
+    for (const operand of operands) {
+      const one = operandOf(operand, object);
+      if (one === null) return null;
+      wanted.push(one);
+    }
+    const truth = compare(op, value, wanted);
+    return truth === null ? null : { truth, value };
+  };
+}
+
+export function operandOf(operand: Operand, object: JsonObject): Json {
+  if ('value' in operand) return operand.value;
+  const { config } = object;
+  return isObject(config) ? (valueAt(config, operand.config) ?? null) : null;
+}
+
+/** Null where the values cannot be compared. */
+function compare(op: ParameterCondition['op'], value: Json, wanted: readonly Json[]): Truth {
+  const [first = null, second = null] = wanted;
+  if (op === '==') return isDeepStrictEqual(value, first);
+  if (op === '!=') return !isDeepStrictEqual(value, first);
+  if (op === 'in') return Array.isArray(first) ? first.some((one) => isDeepStrictEqual(one, value)) : null;
+  if (op === 'between' && wanted.length === 1) return Array.isArray(first) ? compare(op, value, first) : null;
+  if (typeof value !== 'number' || typeof first !== 'number') return null;
+  if (op === '>') return value > first;
+  if (op === '>=') return value >= first;
+  if (op === '<') return value < first;
+  if (op === '<=') return value <= first;
+  return typeof second === 'number' ? value >= first && value <= second : null;
+}
+
+function toFence(test: 'inside' | 'outside' | 'enter' | 'exit', zone: Zone): Pick<Single, 'hasMemory' | 'find'> {
+  if (test === 'inside' || test === 'outside') {
+    return {
+      hasMemory: false,
+      find({ fix }) {
+        const isInside = fix === null ? null : zone.isInside(fix);
+        return isInside === null ? null : { truth: isInside === (test === 'inside'), value: sideOf(isInside) };
+      },
+    };
+  }
+  return { hasMemory: true, find: (input, before) => findPassing(test, zone, input, before) };
+}
+
+const sideOf = (isInside: boolean): string => (isInside ? 'inside' : 'outside');
+
+/** Entered holds from entering until leaving; left, from leaving until entering. Crossed between two fixes: both, at once. */
+function findPassing(
+  test: 'enter' | 'exit',
+  zone: Zone,
+  { fix, previousFix }: PacketInput,
+  before: Reading,
+): Finding | null {
+  const isInside = fix === null ? null : zone.isInside(fix);
+  if (fix === null || isInside === null) return null;
+  const value = sideOf(isInside);
+  const isThere = isInside === (test === 'enter');
+  if (before.truth === null) return { truth: false, value };
+  if (value !== before.value) return { truth: isThere, value };
+  const isPassed = !isInside && previousFix !== null && zone.isCrossed(previousFix, fix);
+  return { truth: isPassed || (isThere && before.truth), value };
+}
+
+function findExpression(expression: Extract<SingleCondition, { kind: 'expr' }>['expression']): Single['find'] {
+  return ({ packet, last, object }) => {
+    const truth = expression.evaluate({ p: packet, last, object });
+    if (truth === null) return null;
+    const read = expression.params.filter((name) => Object.hasOwn(packet, name));
+    return { truth, value: Object.fromEntries(read.map((name) => [name, packet[name] as Json])) };
+  };
+}

@@ -1,0 +1,32 @@
+/** Limits of rules and alarms. A part of `LIMITS`. */
+import { DAY_MS, HOUR_MS, KIB } from './units.js';
+
+export const RULE_LIMITS = {
+  rulesPerTenant: 1_000,
+  ruleConditions: 50,
+  ruleCharacters: 64 * KIB,
+  ruleObjects: 1_000,
+  ruleLabels: 100,
+  ruleFences: 1_000,
+  ruleValues: 100,
+  ruleActions: 20,
+  ruleSpanMaxMs: 366 * DAY_MS,
+  ruleControlMs: HOUR_MS,
+
+  // A dry run: the packets that it reads, and the alarms that it shows.
+  testedPackets: 100_000,
+  testedAlarms: 1_000,
+  testsAtOnce: 2,
+  testsPerCaller: 1,
+
+  // An expression: its length, its nodes and their depth, the items of a list in it, its macros. Macros have no result for packets of
+  // more values. The size of a pattern, and how many are kept.
+  expressionCharacters: 4 * KIB,
+  expressionNodes: 300,
+  expressionDepth: 32,
+  expressionItems: 100,
+  expressionMacros: 4,
+  expressionValues: 500,
+  expressionPatternSize: 1_000,
+  expressionPatterns: 10_000,
+} as const;

@@ -1,0 +1,225 @@
+/**
+ * Expressions in CEL (https://cel.dev): the only file that knows the library. Their cost is bounded: size and depth, no macro within
+ * another, patterns of RE2 with a budget of steps, and macros only over packets of few values. Pure.
+ */
+import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js';
+import { badRequest } from '../errors.js';
+import type { Json, JsonObject } from '../json.js';
+import { LIMITS } from '../limits.js';
+import { compilePattern, type Pattern, patternSize } from '../schema/pattern.js';
+import { StepBudget } from '../schema/step-budget.js';
+
+/** What an expression can read. */
+export interface ExpressionInput {
+  /** The packet. */
+  readonly p: JsonObject;
+  /** The values of parameters before the packet. */
+  readonly last: JsonObject;
+  readonly object: JsonObject;
+}
+
+export interface Expression {
+  readonly text: string;
+  /** The members of `p` that it reads. */
+  readonly params: readonly string[];
+  /** Whether it reads the values before the packet, or the object. */
+  readonly readsLast: boolean;
+  readonly readsObject: boolean;
+  /** Its result; null where it has none: a member is missing or null, or has another type. */
+  evaluate(input: ExpressionInput): boolean | null;
+}
+
+const VARIABLES = ['p', 'last', 'object'] as const;
+const MACROS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter', 'bind']);
+/** As long as `matches`, so that places in the text stay the same. */
+const RE2_MATCHES = 're2test';
+
+const patterns = new Map<string, Pattern>();
+
+/** Patterns are literals of expressions: each is compiled once. */
+function patternOf(source: string): Pattern {
+  const known = patterns.get(source);
+  if (known !== undefined) return known;
+  const made = compilePattern(source);
+  if (patterns.size >= LIMITS.expressionPatterns) patterns.clear();
+  patterns.set(source, made);
+  return made;
+}
+
+/** Only so many steps: beyond them, the expression has no result. */
+function matches(text: string, source: string): boolean {
+  let asked = 0;
+  return patternOf(source).test(text, new StepBudget(() => (asked++ === 0 ? 0 : Number.POSITIVE_INFINITY)));
+}
+
+const ENVIRONMENT = createEnvironment();
+
+function createEnvironment(): Environment {
+  const environment = new Environment({
+    homogeneousAggregateLiterals: false,
+    limits: {
+      maxAstNodes: LIMITS.expressionNodes,
+      maxDepth: LIMITS.expressionDepth,
+      maxListElements: LIMITS.expressionItems,
+      maxMapEntries: LIMITS.expressionItems,
+      maxCallArguments: 8,
+    },
+  });
+  for (const name of VARIABLES) environment.registerVariable(name, 'map');
+  // Numbers of JSON are doubles, whatever their literals look like.
+  const operators: Readonly<Record<string, (a: number, b: number) => number>> = {
+    '+': (a, b) => a + b,
+    '-': (a, b) => a - b,
+    '*': (a, b) => a * b,
+    '/': (a, b) => a / b,
+    '%': (a, b) => a % b,
+  };
+  for (const [sign, run] of Object.entries(operators)) {
+    environment.registerOperator(`double ${sign} int: double`, (a: number, b: bigint) => run(a, Number(b)));
+    environment.registerOperator(`int ${sign} double: double`, (a: bigint, b: number) => run(Number(a), b));
+  }
+  environment.registerOperator('double % double: double', (a: number, b: number) => a % b);
+  environment.registerFunction(`string.${RE2_MATCHES}(string): bool`, matches);
+  environment.registerFunction('matches(string, string): bool', matches);
+  environment.registerFunction('abs(double): double', Math.abs);
+  environment.registerFunction('abs(int): int', (value: bigint) => (value < 0n ? -value : value));
+  return environment;
+}
+
+/** Parses and checks an expression. Throws a 400 that names line and column. */
+export function parseExpression(given: unknown, place: string): Expression {
+  if (typeof given !== 'string' || given.trim() === '')
+    throw badRequest(`${place}: expected an expression, such as "p.speed > 90"`);
+  if (given.length > LIMITS.expressionCharacters)
+    throw badRequest(`${place}: at most ${LIMITS.expressionCharacters} characters`);
+  const fail = (reason: string, at: number): never => {
+    throw badRequest(`${place}: ${lineAndColumn(given, at)}: ${reason}`);
+  };
+  const run = compileText(given, fail);
+  const nodes = nodesIn(run.ast);
+  const params = new Set(nodes.flatMap((node) => memberOf(node, 'p')));
+  const hasMacro = nodes.some(isMacro);
+  const reads = (name: string): boolean => nodes.some(({ op, args }) => op === 'id' && args === name);
+  return {
+    text: given,
+    params: [...params],
+    readsLast: reads('last'),
+    readsObject: reads('object'),
+    evaluate: (input) => evaluate(run, input, hasMacro),
+  };
+}
+
+type Fail = (reason: string, at: number) => never;
+type Program = ReturnType<Environment['parse']>;
+
+function compileText(text: string, fail: Fail): Program {
+  try {
+    const ast = ENVIRONMENT.parse(text).ast;
+    checkNodes(ast, fail);
+    const program = ENVIRONMENT.parse(withRe2(text, ast, fail));
+    const { valid, type, error } = program.check();
+    if (!valid) return fail(error?.summary ?? 'not valid', error?.range?.start ?? 0);
+    if (type !== 'bool' && type !== 'dyn')
+      return fail(`expected a condition, which is true or false; this is ${type}`, 0);
+    return program;
+  } catch (error) {
+    if (error instanceof ParseError) return fail(error.summary, error.range?.start ?? 0);
+    throw error;
+  }
+}
+
+const lineAndColumn = (text: string, at: number): string => {
+  const before = text.slice(0, at).split('\n');
+  return `line ${before.length}, column ${(before.at(-1) as string).length + 1}`;
+};
+
+function evaluate(run: Program, input: ExpressionInput, hasMacro: boolean): boolean | null {
+  if (
+    hasMacro &&
+    countValues(input.p) + countValues(input.last) + countValues(input.object) > LIMITS.expressionValues
+  ) {
+    return null;
+  }
+  try {
+    const result: unknown = run({ ...input });
+    return typeof result === 'boolean' ? result : null;
+  } catch {
+    return null;
+  }
+}
+
+function countValues(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  let count = 1;
+  for (const one of Array.isArray(value) ? value : Object.values(value)) count += countValues(one);
+  return count;
+}
+
+const isNode = (value: unknown): value is ASTNode =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && 'op' in value;
+
+const childrenOf = ({ args }: ASTNode): ASTNode[] =>
+  (Array.isArray(args) ? (args as unknown[]).flat(2) : [args]).filter(isNode);
+
+function nodesIn(node: ASTNode): ASTNode[] {
+  return [node, ...childrenOf(node).flatMap(nodesIn)];
+}
+
+/** The member of a variable that the node reads: `p.speed`, or `p["speed"]`. */
+function memberOf({ op, args }: ASTNode, variable: string): string[] {
+  if (op !== '.' && op !== '[]') return [];
+  const [of, name] = args as [ASTNode, string | ASTNode];
+  if (of.op !== 'id' || of.args !== variable) return [];
+  if (typeof name === 'string') return [name];
+  return name.op === 'value' && typeof name.args === 'string' ? [name.args] : [];
+}
+
+const isMacro = ({ op, args }: ASTNode): boolean =>
+  op === 'rcall' && MACROS.has(String((args as unknown[])[0])) && ((args as unknown[])[2] as unknown[]).length > 1;
+
+const isMatches = ({ op, args }: ASTNode): boolean =>
+  (op === 'rcall' || op === 'call') && (args as unknown[])[0] === 'matches';
+
+function checkNodes(ast: ASTNode, fail: Fail): void {
+  const nodes = nodesIn(ast);
+  const macros = nodes.filter(isMacro);
+  for (const macro of macros) {
+    const body = (macro.args as unknown as [string, ASTNode, ASTNode[]])[2];
+    const inner = body.flatMap(nodesIn).find(isMacro);
+    if (inner !== undefined) fail('a macro within another is not permitted', inner.range.start);
+  }
+  const tooMany = macros[LIMITS.expressionMacros];
+  if (tooMany !== undefined) fail(`at most ${LIMITS.expressionMacros} macros`, tooMany.range.start);
+  for (const node of nodes.filter(isMatches)) checkPattern(node, fail);
+}
+
+function checkPattern(node: ASTNode, fail: Fail): void {
+  const pattern = ((node.args as unknown[]).at(-1) as ASTNode[]).at(-1);
+  const source = pattern?.op === 'value' ? pattern.args : null;
+  if (typeof source !== 'string') fail('matches: expected a text in quotes as its pattern', node.range.start);
+  else if (patternSize(source) > LIMITS.expressionPatternSize)
+    fail('matches: the pattern is too large', node.range.start);
+  else if (!isPattern(source)) fail('matches: the pattern is not valid (RE2)', node.range.start);
+}
+
+function isPattern(source: string): boolean {
+  try {
+    return patternOf(source) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The same text, with calls of our `matches` in place of those of the library, which uses backtracking. */
+function withRe2(text: string, ast: ASTNode, fail: Fail): string {
+  let changed = text;
+  for (const node of nodesIn(ast)) {
+    if (node.op !== 'rcall' || !isMatches(node)) continue;
+    const [, receiver, [argument]] = node.args as unknown as [string, ASTNode, ASTNode[]];
+    const at = text.lastIndexOf('matches', argument?.range.start);
+    if (argument === undefined || at < receiver.range.end) return fail('matches: not understood', node.range.start);
+    changed = changed.slice(0, at) + RE2_MATCHES + changed.slice(at + RE2_MATCHES.length);
+  }
+  const left = nodesIn(ENVIRONMENT.parse(changed).ast).find((node) => node.op === 'rcall' && isMatches(node));
+  return left === undefined ? changed : fail('matches: not understood', left.range.start);
+}

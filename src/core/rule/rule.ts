@@ -1,0 +1,139 @@
+/** The settings of rules: their parsing, with errors that name the place. Pure. */
+import { badRequest } from '../errors.js';
+import { isObject, type Json, type JsonObject } from '../json.js';
+import { LIMITS } from '../limits.js';
+import { COMMAND_NAME } from '../model.js';
+import { ID } from '../own-id.js';
+import { type Condition, parseCondition, parseSpan, singlesOf } from './condition.js';
+import { parseSchedule, type Schedule } from './schedule.js';
+
+export const SEVERITIES = ['info', 'warning', 'critical'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** The objects of a rule: those that meet every member which is not null. */
+export interface RuleSelection {
+  /** By `_id` or own id. */
+  readonly objects: readonly string[] | null;
+  readonly group: string | null;
+  readonly model: string | null;
+  readonly labels: readonly string[] | null;
+}
+
+export type RuleAction =
+  | { readonly kind: 'webhook'; readonly handlerId: string }
+  | { readonly kind: 'command'; readonly command: string; readonly params: JsonObject };
+
+export interface RuleSettings {
+  readonly name: string;
+  readonly isActive: boolean;
+  readonly severity: Severity;
+  readonly select: RuleSelection;
+  readonly when: Condition;
+  readonly forMs: number;
+  /** Null: the opposite of `when`. */
+  readonly clear: Condition | null;
+  readonly clearForMs: number;
+  /** Packets that came later than this after their own time cause no action. */
+  readonly controlMs: number;
+  readonly schedule: Schedule | null;
+  readonly actions: readonly RuleAction[];
+}
+
+/** What a later version will do: a rule that asks for it now would call nobody. */
+const NOT_YET = ['remind', 'escalate'];
+
+/** Parses the fields of a rule. Throws a 400 that names the place. */
+export function parseRule(fields: JsonObject): RuleSettings {
+  if (JSON.stringify(fields).length > LIMITS.ruleCharacters)
+    throw badRequest(`a rule has at most ${LIMITS.ruleCharacters} characters`);
+  if ((fields.when ?? null) === null) throw badRequest('when: required');
+  for (const name of NOT_YET) {
+    if ((fields[name] ?? null) !== null) throw badRequest(`${name}: not available yet`);
+  }
+  const when = parseCondition(fields.when, 'when');
+  const clear = (fields.clear ?? null) === null ? null : parseCondition(fields.clear, 'clear');
+  const count = singlesOf(when).length + (clear === null ? 0 : singlesOf(clear).length);
+  if (count > LIMITS.ruleConditions) throw badRequest(`when: a rule has at most ${LIMITS.ruleConditions} conditions`);
+  return {
+    name: String(fields.name),
+    isActive: parseActive(fields.active ?? true),
+    severity: parseSeverity(fields.severity ?? 'warning'),
+    select: parseSelection(fields.select ?? null),
+    when,
+    forMs: parseSpan(fields.for ?? 0, 'for'),
+    clear,
+    clearForMs: parseSpan(fields.clearFor ?? 0, 'clearFor'),
+    controlMs: parseSpan(fields.control ?? LIMITS.ruleControlMs, 'control'),
+    schedule: parseSchedule(fields.schedule),
+    actions: parseActions(fields.then ?? null),
+  };
+}
+
+function parseActive(value: Json): boolean {
+  if (typeof value === 'boolean') return value;
+  throw badRequest('active: expected true or false');
+}
+
+function parseSeverity(value: Json): Severity {
+  if ((SEVERITIES as readonly Json[]).includes(value)) return value as Severity;
+  throw badRequest(`severity: expected ${SEVERITIES.join(', ')}`);
+}
+
+const SELECTING = ['objects', 'group', 'model', 'labels'];
+
+function parseSelection(value: Json): RuleSelection {
+  if (value !== null && !isObject(value))
+    throw badRequest(`select: expected an object with some of ${SELECTING.join(', ')}`);
+  const select = value ?? {};
+  const other = Object.keys(select).find((name) => !SELECTING.includes(name));
+  if (other !== undefined) throw badRequest(`select.${other}: not known; expected some of ${SELECTING.join(', ')}`);
+  return {
+    objects: parseTexts('select.objects', select.objects ?? null, LIMITS.ruleObjects),
+    group: parseId('select.group', select.group ?? null),
+    model: parseId('select.model', select.model ?? null),
+    labels: parseTexts('select.labels', select.labels ?? null, LIMITS.ruleLabels),
+  };
+}
+
+function parseTexts(place: string, value: Json, max: number): readonly string[] | null {
+  if (value === null) return null;
+  const isText = (item: Json): item is string => typeof item === 'string' && item !== '' && item.length <= 256;
+  if (Array.isArray(value) && value.length > 0 && value.length <= max && value.every(isText))
+    return [...new Set(value)];
+  throw badRequest(`${place}: expected a list of 1 to ${max} texts`);
+}
+
+function parseId(place: string, value: Json): string | null {
+  if (value === null) return null;
+  if (typeof value === 'string' && ID.test(value)) return value.toLowerCase();
+  throw badRequest(`${place}: expected an _id, 24 hexadecimal digits`);
+}
+
+function parseActions(value: Json): readonly RuleAction[] {
+  if (value === null) return [];
+  if (!Array.isArray(value) || value.length > LIMITS.ruleActions) {
+    throw badRequest(`then: expected a list of at most ${LIMITS.ruleActions} actions`);
+  }
+  return value.map((action, index) => parseAction(action, `then[${index}]`));
+}
+
+function parseAction(value: Json, place: string): RuleAction {
+  const expected = `${place}: expected {"webhook": "<_id of a handler>"} or {"command": "<name>", "params": {…}}`;
+  if (!isObject(value)) throw badRequest(expected);
+  const { webhook = null, command = null, params = null, ...others } = value;
+  if ((others.notify ?? null) !== null) {
+    throw badRequest(`${place}.notify: notifications are not available yet; use a webhook`);
+  }
+  const other = Object.keys(others).find((name) => others[name] !== null);
+  if (other !== undefined) throw badRequest(`${place}.${other}: not known; expected webhook or command`);
+  if ((webhook === null) === (command === null)) throw badRequest(expected);
+  if (webhook !== null) {
+    if (params !== null) throw badRequest(`${place}.params: not known with webhook`);
+    return { kind: 'webhook', handlerId: parseId(`${place}.webhook`, webhook) as string };
+  }
+  if (typeof command !== 'string' || !COMMAND_NAME.test(command)) {
+    throw badRequest(`${place}.command: expected the name of a command`);
+  }
+  if (params !== null && !isObject(params)) throw badRequest(`${place}.params: expected an object`);
+  return { kind: 'command', command, params: params ?? {} };
+}
