@@ -10,22 +10,45 @@ export interface ReadThroughCache<T> {
   invalidateAll(): void;
 }
 
-/** A result that was loaded during an invalidation may be outdated: it is used, but not cached. */
+interface Load<T> {
+  /** Of the cache, when it began. */
+  readonly generation: number;
+  readonly result: Promise<T | null>;
+}
+
+/**
+ * A result that was loaded during an invalidation may be outdated: it is used, but not cached. Callers that look for the same
+ * document at the same time share one load, if nothing was invalidated since it began.
+ */
 export function createReadThroughCache<T extends object>(
   max: number,
   isLive: () => boolean,
   load: (id: string) => Promise<T | null>,
 ): ReadThroughCache<T> {
   const found = new LRUCache<string, T>(cacheSize(max));
+  const loading = new Map<string, Load<T>>();
   let generation = 0;
+
+  async function loadAndKeep(id: string): Promise<T | null> {
+    const before = generation;
+    const loaded = await load(id);
+    if (loaded !== null && before === generation && isLive()) found.set(id, loaded);
+    return loaded;
+  }
+
   return {
     async find(id) {
       const known = isLive() ? found.get(id) : undefined;
       if (known !== undefined) return known;
-      const before = generation;
-      const loaded = await load(id);
-      if (loaded !== null && before === generation && isLive()) found.set(id, loaded);
-      return loaded;
+      const begun = loading.get(id);
+      if (begun?.generation === generation && isLive()) return begun.result;
+      const own: Load<T> = { generation, result: loadAndKeep(id) };
+      loading.set(id, own);
+      try {
+        return await own.result;
+      } finally {
+        if (loading.get(id) === own) loading.delete(id);
+      }
     },
     invalidate(id) {
       generation++;

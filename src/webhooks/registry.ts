@@ -186,7 +186,8 @@ function findAffected({ webhooks, byOwnId }: State, change: Change): ReadonlySet
     return new Set(all.filter(({ stored }) => stored.ownerId === id || stored.editor.userId === id));
   }
   if (store === 'roles') {
-    return new Set(all.filter(({ rights }) => rights === null || rights.roleIds.includes(id)));
+    // Without rights, a user behind it does not exist or is not active: that is no role's to change.
+    return new Set(all.filter(({ rights }) => rights?.roleIds.includes(id)));
   }
   if (store !== 'objects' || byOwnId.size === 0 || !mayHaveChanged(change, NAMING_FIELDS)) return new Set();
   const { kind, before, after } = change;

@@ -1,5 +1,5 @@
 /** What is known of accounts is forgotten where a change made it untrue, and nowhere else. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { type Accounts, createAccounts } from '../../src/accounts/accounts.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
@@ -49,4 +49,45 @@ test.each([
   await readNow();
   accounts.invalidate(change());
   expect(await readNow()).toEqual(stale.map((nth) => users[nth] as string).sort());
+});
+
+describe('those who ask at the same time', () => {
+  const askAll = async (of: Accounts, id: string, times = 3): Promise<void> => {
+    asked.length = 0;
+    await Promise.all(Array.from({ length: times }, () => of.findAccount(id)));
+  };
+
+  test.each([
+    ['a user', () => users[0] as string],
+    ['a user who does not exist', () => String(new ObjectId())],
+  ])('share one read of %s', async (_, idOf) => {
+    const id = idOf();
+    accounts.invalidate({ store: 'users', id });
+    await askAll(accounts, id);
+    expect(asked).toEqual([id]);
+  });
+
+  test('share no read that began before a change', async () => {
+    const id = users[0] as string;
+    accounts.invalidate({ store: 'users', id });
+    asked.length = 0;
+    const early = accounts.findAccount(id);
+    await client
+      .db()
+      .collection('users')
+      .updateOne({ login: 'a' }, { $set: { active: false } });
+    accounts.invalidate({ store: 'users', id });
+    expect(await accounts.findAccount(id)).toBeNull();
+    await early;
+    expect(asked).toEqual([id, id]);
+  });
+
+  test('share no read while changes do not arrive', async () => {
+    const id = users[1] as string;
+    await askAll(
+      createAccounts(databaseOf(client), () => false),
+      id,
+    );
+    expect(asked).toEqual([id, id, id]);
+  });
 });
