@@ -2,6 +2,7 @@
 
 import { type Accounts, createAccounts } from './accounts/accounts.js';
 import type { Change } from './core/change.js';
+import { createSourceFinder, type SourceFinder } from './devices/sources/source-store.js';
 import { createStoreFinder, type StoreFinder } from './entities/custom-stores.js';
 import { type AudienceCache, createAudienceCache } from './live/audience.js';
 import { createModelFinder, type ModelFinder } from './packets/models.js';
@@ -13,6 +14,7 @@ export interface Caches {
   readonly stores: StoreFinder;
   readonly models: ModelFinder;
   readonly audiences: AudienceCache;
+  readonly sources: SourceFinder;
   /** Called after a write of this instance. */
   invalidate(written: Pick<Change, 'store' | 'id'>): void;
   /** Called for each change of the change stream. */
@@ -27,14 +29,16 @@ export function createCaches(database: Database, isLive: () => boolean, checkTur
   const stores = createStoreFinder(database, isLive, checkTurns);
   const models = createModelFinder(database, isLive);
   const audiences = createAudienceCache(database);
+  const sources = createSourceFinder(database, isLive);
   const invalidate = (written: Pick<Change, 'store' | 'id'>): void => {
-    for (const cache of [accounts, stores, models]) cache.invalidate(written);
+    for (const cache of [accounts, stores, models, sources]) cache.invalidate(written);
   };
   return {
     accounts,
     stores,
     models,
     audiences,
+    sources,
     invalidate,
     apply(change) {
       // Most changes are packets, which no cache holds.
@@ -43,7 +47,7 @@ export function createCaches(database: Database, isLive: () => boolean, checkTur
       audiences.apply(change);
     },
     invalidateAll() {
-      for (const cache of [accounts, stores, models, audiences]) cache.invalidateAll();
+      for (const cache of [accounts, stores, models, sources, audiences]) cache.invalidateAll();
     },
   };
 }

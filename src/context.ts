@@ -14,6 +14,10 @@ import type { Change } from './core/change.js';
 import { createDigest } from './devices/dedup-id.js';
 import { createGateway, type Gateway } from './devices/gateway.js';
 import { createArrivals } from './devices/presence/arrivals.js';
+import { createReceive, type Receive } from './devices/sources/entrance.js';
+import { createRefusedPayloads, type RefusedPayloads } from './devices/sources/refused-payloads.js';
+import { createTargets } from './devices/sources/targets.js';
+import { createUnknownDeviceReporter } from './devices/sources/unknown-devices.js';
 import { createApp } from './express.js';
 import { createHooks } from './hooks.js';
 import { type Jobs, startJobs } from './jobs.js';
@@ -91,6 +95,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const devices = await createDeviceServices({ ...deps, database, caches, identity, audit, isLive: () => isLive() });
   const { gateway } = devices;
   lifecycle.onShutdown(() => devices.refusedPackets.stop());
+  lifecycle.onShutdown(() => devices.refusedPayloads.stop());
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome: ops.metrics.webhookEnded });
   const shared = { ...deps, ...jobs, database, caches };
   const opened = { ...shared, commandWaiters, feed, gateway, workers, ending: lifecycle.ending };
@@ -176,6 +181,8 @@ interface DeviceServices {
   readonly attempts: Attempts;
   readonly hashDevicePassword: (password: string) => string;
   readonly gateway: Gateway;
+  readonly refusedPayloads: RefusedPayloads;
+  readonly receiveFromSource: Receive;
 }
 
 async function createDeviceServices(
@@ -220,7 +227,21 @@ async function createDeviceServices(
     refusedPackets,
     log: mqttLog,
   });
-  return { ingest, refusedPackets, attempts, hashDevicePassword: devicePasswords.hash, gateway };
+  const sourceLog = deps.log.child({ module: 'sources' });
+  const refusedPayloads = createRefusedPayloads({ database, log: sourceLog, now });
+  const receiveFromSource = createReceive({
+    targets: createTargets({ database, now }),
+    models: deps.caches.models,
+    ingest: ops.metrics.counted('http', ingest),
+    digest,
+    refusedPackets,
+    refusedPayloads,
+    reportUnknownDevice: createUnknownDeviceReporter({ audit, log: sourceLog, now }),
+    onRefused: ops.metrics.messageRefused,
+    now,
+  });
+  const hashDevicePassword = devicePasswords.hash;
+  return { ingest, refusedPackets, attempts, hashDevicePassword, gateway, refusedPayloads, receiveFromSource };
 }
 
 interface ApiDeps extends Opened, DeviceServices {
@@ -253,6 +274,9 @@ function createApi(deps: ApiDeps) {
     ingest: metrics.counted('http', deps.ingest),
     refusedPackets: deps.refusedPackets,
     attempts: deps.attempts,
+    sources: caches.sources,
+    refusedPayloads: deps.refusedPayloads,
+    receiveFromSource: deps.receiveFromSource,
     commandWaiters,
     audit,
     requestEnded: metrics.requestEnded,

@@ -9,6 +9,7 @@ import type { AuthDeps } from './accounts/auth-routes.js';
 import { authenticate } from './accounts/authenticate.js';
 import { auditRequests } from './accounts/request-audit.js';
 import type { CommandDeps } from './commands/routes.js';
+import type { SourceDeps } from './devices/sources/routes.js';
 import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
 import type { EventDeps } from './live/routes.js';
@@ -39,6 +40,7 @@ export interface AppDeps
     EventDeps,
     RateLimitDeps,
     ConsoleDeps,
+    SourceDeps,
     WebhookDeps {
   readonly audit: Audit;
   readonly log: Logger;

@@ -2,6 +2,7 @@
 import { groupHooks } from './accounts/group-hooks.js';
 import { roleHooks, tokenHooks, type UserHookDeps, userHooks } from './accounts/user-hooks.js';
 import { type ObjectHookDeps, objectHooks } from './devices/object-hooks.js';
+import { sourceHooks } from './devices/sources/source-hooks.js';
 import type { StoreHooks } from './entities/hooks.js';
 import { type StoreHookDeps, storeHooks } from './entities/store-hooks.js';
 import { type HandlerHookDeps, handlerHooks } from './webhooks/handler-hooks.js';
@@ -16,6 +17,7 @@ export function createHooks(deps: AllHookDeps): ReadonlyMap<string, StoreHooks> 
     ['tokens', tokenHooks(deps)],
     ['groups', groupHooks(deps)],
     ['stores', storeHooks(deps)],
+    ['sources', sourceHooks(deps)],
     ['handlers', handlerHooks(deps)],
   ]);
 }

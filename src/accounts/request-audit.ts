@@ -32,7 +32,7 @@ export function auditRequests(audit: Audit): RequestHandler {
       // Permitted reads are no security events, nor are successful requests to objects and their packets.
       if (res.statusCode === 200 && (req.method === 'GET' || EVERYDAY.test(req.originalUrl))) return;
       const segments = segmentsOf(req.originalUrl.split('?', 1)[0] ?? '');
-      const path = segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0);
+      const path = withoutKey(segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0));
       const names = path.map((segment, index) => (index % 2 === 0 ? segment.toLowerCase() : segment));
       const givenAction = res.locals.action as string | undefined;
       const action = givenAction ?? securityAction(req.method, names, res.statusCode);
@@ -41,6 +41,9 @@ export function auditRequests(audit: Audit): RequestHandler {
     next();
   };
 }
+
+/** What follows the id of a source is its key. */
+const withoutKey = (path: string[]): string[] => (path[0]?.toLowerCase() === 'in' ? path.slice(0, 2) : path);
 
 // Decoded as in the router, so that an encoded path is recorded as well.
 function segmentsOf(path: string): string[] {

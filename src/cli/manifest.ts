@@ -22,10 +22,11 @@ const EXTENSIONS = new Set(['.yaml', '.yml', '.json']);
 /** Stores whose entities are identified by a field other than `name`. */
 const KEYS: ReadonlyMap<string, string> = new Map([
   ['objects', 'id'],
+  ['sources', 'id'],
   ['users', 'login'],
 ]);
 /** The order of creation: referenced entities first. */
-const ORDER = ['stores', 'roles', 'groups', 'models', 'users', 'labels', 'geofences', 'objects', 'handlers'];
+const ORDER = ['stores', 'roles', 'groups', 'models', 'users', 'labels', 'geofences', 'objects', 'handlers', 'sources'];
 
 export const keyOf = (store: string): string => KEYS.get(store) ?? 'name';
 
@@ -103,7 +104,7 @@ function toWanted(value: unknown, file: string): Wanted {
     throw new PlainError(`${file}: an entity has no "store", such as store: models`);
   }
   const key = keyOf(store);
-  if (store === 'objects' && typeof fields.id === 'string') fields.id = toOwnId(fields.id);
+  if (KEYS.get(store) === 'id' && typeof fields.id === 'string') fields.id = toOwnId(fields.id);
   const name = fields[key];
   if (typeof name !== 'string' || name === '') throw new PlainError(`${file}: an entity of ${store} has no "${key}"`);
   checkNames(fields, `${file}: ${store}/${name}`);

@@ -84,7 +84,18 @@ export interface VigilClient extends StoreClients {
   ): Promise<Response>;
 }
 
-const STORES = ['models', 'users', 'groups', 'roles', 'tokens', 'geofences', 'labels', 'handlers', 'stores'] as const;
+const STORES = [
+  'models',
+  'users',
+  'groups',
+  'roles',
+  'tokens',
+  'geofences',
+  'labels',
+  'handlers',
+  'sources',
+  'stores',
+] as const;
 
 export function createClient(options: ClientOptions = {}): VigilClient {
   const settings = toSettings(options);

@@ -3,6 +3,7 @@ import { ACCOUNT_LIMITS } from './account-limits.js';
 import { PROCESSING_LIMITS } from './processing-limits.js';
 import { RULE_LIMITS } from './rule-limits.js';
 import { SHARED_LIMITS } from './shared-limits.js';
+import { SOURCE_LIMITS } from './source-limits.js';
 import { STORE_LIMITS } from './store-limits.js';
 import { DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS } from './units.js';
 
@@ -12,6 +13,7 @@ export const LIMITS = {
   ...ACCOUNT_LIMITS,
   ...PROCESSING_LIMITS,
   ...RULE_LIMITS,
+  ...SOURCE_LIMITS,
   // Lists: at most 10000 entities in one response.
   listEntities: 10_000,
   listOffset: 10_000_000,

@@ -10,7 +10,9 @@ import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
 import { isValidOwnId, toOwnId } from './own-id.js';
 import { compileSchema } from './schema/schema.js';
+import { parseSourceMap, SOURCE_KIND_NAMES, type SourceKindName } from './source.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
+import { findZone } from './zone.js';
 
 export interface Store {
   readonly name: string;
@@ -64,7 +66,7 @@ const duration = z
 const timeAhead = z
   .union([z.string(), z.number()], { error: `expected ${TIME_AHEAD}` })
   .refine((value) => parseTimeAhead(value) !== null, `expected ${TIME_AHEAD}`);
-const objectId = z
+const ownId = z
   .string()
   .min(1)
   .max(LIMITS.idCharacters)
@@ -98,7 +100,7 @@ interface Definition {
 const DEFINITIONS: Readonly<Record<string, Definition>> = {
   objects: {
     fields: {
-      id: objectId,
+      id: ownId,
       name,
       model: id.optional(),
       status: text().nullish(),
@@ -189,6 +191,32 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     references: ['_editor.user'],
     checkWhole: parseWebhook,
   },
+  sources: {
+    fields: {
+      id: ownId,
+      name,
+      kind: z.enum(SOURCE_KIND_NAMES, { error: `expected one of ${SOURCE_KIND_NAMES.join(', ')}` }),
+      model: id.optional(),
+      // Whether unknown devices become objects.
+      register: z.boolean().optional(),
+      // Of times without a zone.
+      timezone: z
+        .string()
+        .refine((zone) => findZone(zone) !== null, 'expected a time zone such as Europe/Berlin')
+        .nullish(),
+      map: record.nullish(),
+    },
+    unique: ['id'],
+    hidden: ['_key'],
+    service: ['key'],
+    references: ['model'],
+    texts: ['id', 'name', 'kind'],
+    defaults: { register: false },
+    checkWhole: ({ kind, map }) => parseSourceMap(kind as SourceKindName, map),
+    normalize(fields) {
+      if (typeof fields.id === 'string') fields.id = toOwnId(fields.id);
+    },
+  },
   stores: {
     fields: {
       name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens, at most 64'),
@@ -249,13 +277,16 @@ function toStore(storeName: string, definition: Definition): Store {
 /** Frozen: zod extends a copy, and V8 (Node.js 20) extends the copy of a frozen object without a new shape. */
 const CHECKING = Object.freeze({ reportInput: true, error: explainIssue });
 
+/** What zod says of a required field that is missing. */
+const MISSING: ReadonlySet<string> = new Set(['invalid_type', 'invalid_value']);
+
 function checkAgainst(schema: z.ZodType, fields: JsonObject): void {
   const result = schema.safeParse(fields, CHECKING);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
   const field = issue.path.join('.');
   throw badRequest(
-    issue.input === undefined && issue.code === 'invalid_type' ? `${field}: required` : `${field}: ${issue.message}`,
+    issue.input === undefined && MISSING.has(issue.code) ? `${field}: required` : `${field}: ${issue.message}`,
   );
 }
 

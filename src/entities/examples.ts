@@ -31,6 +31,10 @@ export const EXAMPLES: Readonly<Record<string, { created: Part; changed: Part }>
     created: { name: 'Backend', url: 'https://example.com/vigil' },
     changed: { name: 'Backend of Berlin' },
   },
+  Source: {
+    created: { id: 'phones', name: 'Phones of drivers', kind: 'osmand', register: true },
+    changed: { register: false },
+  },
   Store: { created: { name: 'drivers', schema: SCHEMA }, changed: { shared: true } },
   Entity: { created: { name: 'Ada' }, changed: { name: 'Grace' } },
 };

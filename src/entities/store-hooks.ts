@@ -54,4 +54,13 @@ function checkShared({ shared }: JsonObject, group: string): void {
 }
 
 /** API paths that are not available as names of stores. */
-const RESERVED: ReadonlySet<string> = new Set(['account', 'auth', 'events', 'packets', 'series', 'sessions', 'docs']);
+const RESERVED: ReadonlySet<string> = new Set([
+  'account',
+  'auth',
+  'events',
+  'in',
+  'packets',
+  'series',
+  'sessions',
+  'docs',
+]);

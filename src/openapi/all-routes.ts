@@ -3,6 +3,7 @@ import { ACCOUNT_ROUTES } from '../accounts/account-routes.js';
 import { AUTH_ROUTES } from '../accounts/auth-routes.js';
 import { PERMISSION_ROUTES } from '../accounts/permission-routes.js';
 import { COMMAND_ROUTES } from '../commands/routes.js';
+import { SOURCE_ROUTES } from '../devices/sources/routes.js';
 import { BUILT_IN_STORE_ROUTES, STORE_ROUTES } from '../entities/routes.js';
 import { PAST_EVENT_ROUTES } from '../history/past-event-routes.js';
 import { SERIES_ROUTES } from '../history/series-routes.js';
@@ -23,6 +24,7 @@ export const FEATURE_ROUTES = [
   ...PACKET_ROUTES,
   ...TRACK_ROUTES,
   ...COMMAND_ROUTES,
+  ...SOURCE_ROUTES,
   ...WEBHOOK_ROUTES,
   ...PERMISSION_ROUTES,
 ];

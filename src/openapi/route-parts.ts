@@ -13,12 +13,13 @@ export interface Components {
 export const json = (schema: Part): Part => ({ 'application/json': { schema } });
 
 export function toRequestBody(
-  { schema, isRequired = false, isForm, example }: RouteBody,
+  { schema, isRequired = false, isForm, raw, example }: RouteBody,
   { schemas }: Components,
 ): Part {
   const content = { schema: toSchema(schema, schemas), example };
   const form = isForm ? { 'application/x-www-form-urlencoded': content } : {};
-  return { required: isRequired, content: { 'application/json': content, ...form } };
+  const any = raw === undefined ? {} : { '*/*': { schema: {}, example } };
+  return { required: isRequired, content: { 'application/json': content, ...form, ...any } };
 }
 
 /** Of a successful answer, by media type. */

@@ -11,10 +11,15 @@ import type { PacketSource } from './packet.js';
 /** A source of packets with its model. */
 export type Source = PacketSource & { readonly modelId: string };
 
-/** Decodes only the fields of an object that reading and writing packets need. Throws 404. */
+/** Throws 404. */
 export async function getSource(database: Database, scope: Scope, key: string): Promise<Source> {
   const document = await findByKey(database, builtInStore('objects'), scope, key);
   if (document === null) throw notFound();
+  return toSource(document);
+}
+
+/** Decodes only the fields of an object that reading and writing packets need. */
+export function toSource(document: Uint8Array): Source {
   const reference = (name: string): string => findField(document, name, BSONType.objectId)?.toString('hex') ?? '';
   return {
     objectId: readObjectId(document) ?? '',

@@ -69,6 +69,14 @@ const ROWS: Row[] = [
     patch: { url: 'http://erp.example/' },
   },
   {
+    store: 'sources',
+    body: (n) => ({ id: `source-${n}`, name: 'Phones', kind: 'osmand' }),
+    adds: { register: false, model: MODEL_ID },
+    required: ['id', 'name', 'kind'],
+    unique: 'id',
+    patch: { timezone: 'Europe/Berlin' },
+  },
+  {
     store: 'stores',
     body: (n) => ({ name: `store-${n}` }),
     required: ['name'],
@@ -98,8 +106,8 @@ let trucksId: string;
 const collection = (store: string) =>
   service.client.db().collection(store === 'trucks' ? `custom.trucks.${trucksId}` : store);
 const stored = (store: string, id: string) => collection(store).findOne({ _id: new ObjectId(id) });
-/** What the creation of a token or a webhook alone tells. */
-const shown = ({ token, secret, ...entity }: Record<string, unknown>) => entity;
+/** What the creation of a token, a webhook or a source alone tells. */
+const shown = ({ token, secret, key, ...entity }: Record<string, unknown>) => entity;
 
 beforeAll(async () => {
   listener = await service.listen(await service.tokenOf(ADMIN.login, ADMIN.password));

@@ -32,6 +32,12 @@ const keys = new Map<string, string>();
 
 const bodyOf = ({ requestBody }: Operation): unknown => requestBody?.content['application/json']?.example;
 
+/** The key of the source that was created, which only that answer has. */
+function noteKey({ key }: { key?: string }): void {
+  if (key === undefined) return;
+  for (const name of ['key', 'sourceKey']) Object.assign(components.parameters[name] as Parameter, { example: key });
+}
+
 /** All query parameters at once, as programs send them. */
 function queryOf({ parameters = [] }: Operation): string {
   const query = new URLSearchParams();
@@ -64,6 +70,7 @@ beforeAll(async () => {
     const { status, body } = await send(`/api/v1/${name}`, 'POST');
     expect([name, status, body.helper]).toEqual([name, 200, undefined]);
     keys.set(name, name === 'objects' ? body.id : body._id);
+    noteKey(body);
   }
   keys.set('{store}', (await send('/api/v1/{store}', 'POST')).body._id);
   const { headers } = await send('/api/v1/objects/{id}/commands/{command}', 'POST');
@@ -94,13 +101,14 @@ describe('bodies', () => {
   test.each([...sent].sort((a, b) => order(a) - order(b)).map((one) => [one.method, one.path, one.operation] as const))(
     'is accepted: %s %s',
     async (method, path, operation) => {
-      const search = method === 'PATCH' && queryOf(operation);
+      const search = (method === 'PATCH' || path === '/api/v1/in/{source}') && queryOf(operation);
       const { status, body } = await service.admin(
         method,
         `${filled(path)}${search ? `?${search}` : ''}`,
         bodyOf(operation),
       );
       expect([status, body.helper]).toEqual([200, undefined]);
+      noteKey(body);
     },
   );
 });

@@ -98,6 +98,13 @@ const HANDLER_ROUTES: readonly Route[] = [
   { method: 'DELETE', path: 'handlers/:id/deliveries', may: [], known: false },
 ];
 
+/** What sources have beside. */
+const SOURCE_ROUTES: readonly Route[] = [
+  { method: 'GET', path: 'sources/:id/refused', may: READERS },
+  { method: 'POST', path: 'sources/:id/key', body: {}, may: [] },
+  { method: 'DELETE', path: 'sources/:id/refused', may: [], known: false },
+];
+
 const USER_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'users/:id/permissions', may: READERS },
   { method: 'GET', path: 'users/:id/permissions?method=GET&path=/objects', may: READERS },
@@ -263,7 +270,9 @@ async function judge(store: string, route: Route, caller: CallerKind): Promise<v
 
 function uniqueOf(store: string): object {
   const value = `unique-${new ObjectId()}`;
-  return { objects: { id: value }, users: { login: value }, stores: { name: value } }[store] ?? {};
+  return (
+    { objects: { id: value }, sources: { id: value }, users: { login: value }, stores: { name: value } }[store] ?? {}
+  );
 }
 
 const FIELDS: Readonly<Record<string, object>> = {
@@ -273,6 +282,7 @@ const FIELDS: Readonly<Record<string, object>> = {
   // Of an address to which nothing is sent.
   handlers: { url: 'http://127.0.0.1:9/', objects: [], _secrets: [{ secret: 'whsec_AAAA', until: null }] },
   tokens: { name: 'x', user: new ObjectId(), scopes: null },
+  sources: { name: 'x', kind: 'json', register: false, _key: 'none' },
 };
 
 /** Refusals say the same of what is missing and of what may not be seen: the whole answer, but for its time and number. */
@@ -292,12 +302,17 @@ describe.each(CALLERS)('%s', (caller) => {
     (_, route) => judge('handlers', route, caller),
   );
 
+  test.each(SOURCE_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    'may or may not use %s',
+    (_, route) => judge('sources', route, caller),
+  );
+
   test('explains what a user may do', async () => {
     for (const route of USER_ROUTES) await judge('users', route, caller);
   });
 
   // Every store for one who may and one who may only read; for the others those that decide about rights.
-  const all = ['geofences', 'handlers', 'models', 'groups', 'stores'];
+  const all = ['geofences', 'handlers', 'sources', 'models', 'groups', 'stores'];
   const stores = ['labels', 'users', 'roles', 'tokens', ...(['groupAdmin', 'viewer'].includes(caller) ? all : [])];
   test.each(stores)('checks every method on an entity of %s', async (store) => {
     for (const route of STORE_ROUTES(store)) await judge(store, route, caller);
@@ -350,7 +365,14 @@ describe.each(CALLERS)('%s', (caller) => {
 
 test('covers every route of the service', () => {
   const rows = [
-    ...[...OBJECT_ROUTES, ...HANDLER_ROUTES, ...USER_ROUTES, ...STORE_ROUTES('labels'), ...JOURNAL_ROUTES('audit', [])]
+    ...[
+      ...OBJECT_ROUTES,
+      ...HANDLER_ROUTES,
+      ...SOURCE_ROUTES,
+      ...USER_ROUTES,
+      ...STORE_ROUTES('labels'),
+      ...JOURNAL_ROUTES('audit', []),
+    ]
       .filter(({ known }) => known !== false)
       .map(({ method, path }) => `${method} ${path}`),
     ...PLAIN_ROUTES.filter(([, , , status]) => status !== 404 && status !== 405).map(
@@ -359,6 +381,8 @@ test('covers every route of the service', () => {
     'DELETE auth',
     'DELETE account/tokens/:id',
     'DELETE account/sessions/:id',
+    // Asked with the key of a source, not as a caller (test/sources/entrance.test.ts).
+    ...['GET', 'POST'].flatMap((method) => [`${method} in/:source`, `${method} in/:source/:key`]),
   ].map((row) =>
     row
       .replace(/\?.*/, '')

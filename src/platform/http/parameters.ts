@@ -15,7 +15,7 @@ export const idParameter = (description: string): Parameter => ({ schema: ID, ex
 export const ENTITY_KEY: Parameter = {
   schema: z.string(),
   example: 'truck-7',
-  description: 'The `_id` of the entity; for an object also its own `id`',
+  description: 'The `_id` of the entity; for an object or a source also its own `id`',
 };
 
 /** The parameter that selects fields. */

@@ -2,10 +2,11 @@
  * Routes. Each is declared once, in its feature: the router, the OpenAPI document with the types of the client, and the table of
  * docs/reference/http-api.md come from the declaration.
  */
-import { type RequestHandler, Router } from 'express';
+import { type RequestHandler, type Response, Router } from 'express';
 import type { ErrorStatus } from '../../core/errors.js';
 import { type BodyDeps, jsonBody, readLogin } from './body.js';
 import { allowMethods } from './errors.js';
+import { rawBody } from './raw-body.js';
 import type { Schema } from './schema.js';
 
 /** A parameter of a path or a query. */
@@ -26,6 +27,8 @@ export interface RouteBody {
   readonly isRequired?: boolean;
   /** Whether it may also be a form, as of a login. */
   readonly isForm?: boolean;
+  /** For a body of any type, which the handler gets as bytes: whose bytes they are. */
+  readonly raw?: (res: Response) => string;
 }
 
 export type ResponseHeader = 'Set-Cookie' | 'Link' | 'Location' | 'Content-Disposition' | 'Trailer' | 'X-Interval';
@@ -124,5 +127,6 @@ function addRoutes<Deps extends BodyDeps>(router: Router, path: string, routes: 
 function handlersOf<Deps extends BodyDeps>({ body, handle }: Route<Deps>, deps: Deps): RequestHandler[] {
   const handler = handle(deps);
   if (body === undefined) return [handler];
+  if (body.raw !== undefined) return [rawBody(body.limitBytes, deps, body.raw, handler)];
   return body.isForm ? [...readLogin(), handler] : jsonBody(body.limitBytes, deps, handler);
 }

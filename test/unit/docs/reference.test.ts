@@ -57,6 +57,9 @@ describe('Limits', () => {
     'cachedAccounts',
     'cachedTokens',
     'cachedModels',
+    'cachedSources',
+    'refusedPayloadsPending',
+    'refusedPayloadsDelayMs',
     'cachedAudiences',
     'cachedArrivals',
     'wrongClockCheckMs',
@@ -320,9 +323,9 @@ describe('Interface', () => {
 
 describe('Stores', () => {
   const rows = tableOf(`${REFERENCE}/stores.md`, 'Stores');
-  // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command.
-  const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_objects', '_withoutOwner', '_handover'];
-  const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [] };
+  // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command, the hash of a key.
+  const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_objects', '_withoutOwner', '_handover', '_key'];
+  const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [], kind: 'json' };
 
   test('lists the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));
 

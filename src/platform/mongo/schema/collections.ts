@@ -43,6 +43,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'removals', [{ key: { 'by.userId': 1 } }], { present, options: {} }),
     prepare(db, 'removedPackets', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'refusedPackets', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
+    prepare(db, 'refusedPayloads', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'removalMarks', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'removedObjects', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'presence', [{ key: { instance: 1 } }], { present, options: WITH_IMAGES }),

@@ -1,0 +1,20 @@
+/** Limits of sources. A part of `LIMITS`. */
+import { DAY_MS, HOUR_MS, KIB, SECOND_MS } from './units.js';
+
+export const SOURCE_LIMITS = {
+  // What a source maps, and the text of one path.
+  sourceMapFields: 200,
+  sourcePathCharacters: 256,
+  cachedSources: 1_000,
+  // Objects that one source creates within an hour, and unknown devices of one source that the audit names within an hour.
+  sourceRegistrations: 1_000,
+  sourceRegistrationsMs: HOUR_MS,
+  sourceUnknownDevices: 100,
+  sourceUnknownMs: HOUR_MS,
+  // Payloads that could not be stored, with the beginning of each.
+  refusedPerSource: 100,
+  refusedPayloadBytes: 4 * KIB,
+  refusedPayloadsPending: 1_000,
+  refusedPayloadsKeptMs: 30 * DAY_MS,
+  refusedPayloadsDelayMs: SECOND_MS,
+} as const;

@@ -1,0 +1,231 @@
+/** The entrance of sources: stores what a request contains, each sample at the object of its device, and says what could not be. */
+import { ApiError, badRequest, notFound, toApiError } from '../../core/errors.js';
+import { parseExactJson } from '../../core/exact-json.js';
+import type { JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
+import { identifyingMs } from '../../packets/device-time.js';
+import type { Ingest } from '../../packets/ingest.js';
+import type { ModelFinder } from '../../packets/models.js';
+import { inOrder, type Message, parseItem, type Refusal, refusalError, toBatch } from '../../packets/packet.js';
+import { othersStored } from '../../packets/reasons.js';
+import type { RefusedPackets } from '../../packets/refused-packets.js';
+import type { Source } from '../../packets/source.js';
+import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
+import { mapInSlices } from '../../platform/slices.js';
+import { type Digest, packetIdOf } from '../dedup-id.js';
+import type { Answer, Item, Sample, SourceRequest } from './kind.js';
+import { explainKind, KINDS } from './kinds.js';
+import type { RefusedPayloads } from './refused-payloads.js';
+import type { SourceRecord } from './source-store.js';
+import type { Targets } from './targets.js';
+import type { Origin, ReportUnknownDevice } from './unknown-devices.js';
+
+export interface EntranceDeps {
+  readonly targets: Targets;
+  readonly models: ModelFinder;
+  readonly ingest: Ingest;
+  /** Derives the `_id` of packets, so that what is sent again is stored once. */
+  readonly digest: Digest;
+  readonly refusedPackets: RefusedPackets;
+  readonly refusedPayloads: RefusedPayloads;
+  readonly reportUnknownDevice: ReportUnknownDevice;
+  /** Counts each sample that is not stored. */
+  readonly onRefused: () => void;
+  readonly now: () => number;
+}
+
+/** What a request stored. */
+export interface Outcome {
+  readonly count: number;
+  readonly refused: readonly Refusal[];
+  /** Null for the usual answer. */
+  readonly answer: Answer | null;
+}
+
+/** A refused sample, with the device that it names. */
+interface Refused extends Refusal {
+  readonly device: string | null;
+  /** The answer if all samples are refused like this: what may be stored if it is sent again. */
+  readonly error?: ApiError;
+}
+
+/** Stores a request of a source; resolves when all that can be stored is durable. Throws 400, 404, 413, 429, 503. */
+export type Receive = (source: SourceRecord, request: SourceRequest, origin: Origin) => Promise<Outcome>;
+
+export const createReceive =
+  (deps: EntranceDeps): Receive =>
+  async (source, request, origin) => {
+    const { items, answer, resends } = read(deps, source, request);
+    const { found, missing } = await findTargets(deps, source, items, origin);
+    const stored = await Promise.all(found.map((one) => store(deps, one)));
+    const count = stored.reduce((sum, one) => sum + one.count, 0);
+    const refused = missing
+      .concat(...stored.map((one) => one.refused))
+      .toSorted((one, other) => one.index - other.index);
+    if (refused.length > 0) keep(deps, source, request, refused);
+    const error = count === 0 ? explainAll(refused, { isSingle: items.length === 1, resends }) : null;
+    if (error !== null) throw error;
+    return { count, refused: toRefusals(refused), answer };
+  };
+
+/** The answer where nothing is stored; null where the sender must not send it again. */
+function explainAll(
+  refused: readonly Refused[],
+  { isSingle, resends }: { readonly isSingle: boolean; readonly resends: boolean },
+): ApiError | null {
+  const [first] = refused;
+  if (first === undefined) return null;
+  // A device that somebody adds is stored the next time it sends.
+  if (first.error !== undefined && refused.every(({ error }) => error?.status === first.error?.status))
+    return first.error;
+  if (resends) return null;
+  return isSingle ? badRequest(first.reason) : refusalError(toRefusals(refused), 0);
+}
+
+const toRefusals = (refused: readonly Refused[]): Refusal[] => refused.map(({ index, reason }) => ({ index, reason }));
+
+/** Keeps a payload that cannot be read, and says which kind it looks like. */
+function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest) {
+  try {
+    const readout = KINDS[source.kind].read(request);
+    const { device } = request.query;
+    return device === undefined ? readout : { ...readout, items: readout.items.map((item) => named(item, device)) };
+  } catch (thrown) {
+    const error = toApiError(thrown);
+    if (error.status === 500) throw thrown;
+    const other = explainKind(parseOrNull(request.body), source.kind);
+    const reason = other === null ? error.message : `${error.message}; ${other}`;
+    keep(deps, source, request, [{ index: 0, reason, device: null }]);
+    throw other === null ? error : badRequest(reason);
+  }
+}
+
+/** A URL may name the device: some senders cannot. */
+const named = (item: Item, device: string): Item => ('reason' in item ? item : { ...item, devices: [device] });
+
+function parseOrNull(body: Buffer): unknown {
+  try {
+    return parseExactJson(body.toString());
+  } catch {
+    return null;
+  }
+}
+
+/** The samples of one object. */
+interface Found {
+  readonly target: Source;
+  readonly samples: (Sample & { readonly index: number })[];
+}
+
+/** The samples by object, and those without one. */
+async function findTargets(
+  deps: EntranceDeps,
+  source: SourceRecord,
+  items: readonly Item[],
+  origin: Origin,
+): Promise<{ readonly found: readonly Found[]; readonly missing: readonly Refused[] }> {
+  const found = new Map<string, Found>();
+  const missing: Refused[] = [];
+  const targets = await findAll(deps, source, items);
+  for (const [index, item] of items.entries()) {
+    if ('reason' in item) {
+      missing.push({ index, reason: item.reason, device: null });
+      continue;
+    }
+    const [device = null] = item.devices;
+    const target = device === null ? null : targets.get(nameOf(item));
+    if (target === null) missing.push({ index, reason: 'the packet names no device', device });
+    else if (target === undefined) {
+      missing.push({ index, reason: 'unknown device', device, error: notFound() });
+      if (device !== null) deps.reportUnknownDevice(source, device, origin);
+    } else if (target instanceof ApiError) missing.push({ index, reason: target.message, device, error: target });
+    else {
+      const same = found.get(target.objectId) ?? { target, samples: [] };
+      same.samples.push({ ...item, index });
+      found.set(target.objectId, same);
+    }
+  }
+  return { found: [...found.values()], missing };
+}
+
+const nameOf = ({ devices }: Sample): string => devices.join('\n');
+
+/** The objects of all devices, or why one cannot be created now; nothing for unknown devices. */
+async function findAll(
+  { targets }: EntranceDeps,
+  source: SourceRecord,
+  items: readonly Item[],
+): Promise<ReadonlyMap<string, Source | ApiError>> {
+  const samples = new Map(items.flatMap((item) => ('reason' in item ? [] : [[nameOf(item), item] as const])));
+  const all = new Map<string, Source | ApiError>();
+  const missing: string[] = [];
+  const look = async ([name, { devices }]: readonly [string, Sample]): Promise<void> => {
+    const target = await targets.find(source, devices);
+    if (target !== null) all.set(name, target);
+    else if (devices.length > 0) missing.push(name);
+  };
+  await Promise.all([...samples].map(look));
+  if (!source.registers) return all;
+  for (const some of inBatches(missing, LIMITS.itemsPerTurn)) {
+    const register = async (name: string): Promise<void> => {
+      const made = await targets.register(source, samples.get(name)?.devices[0] ?? '').catch(toLimit);
+      if (made !== null) all.set(name, made);
+    };
+    await Promise.all(some.map(register));
+  }
+  return all;
+}
+
+/** A limit of one source costs only the devices beyond it. */
+function toLimit(error: unknown): ApiError {
+  if (error instanceof ApiError && error.status === 429) return error;
+  throw error;
+}
+
+async function store(
+  deps: EntranceDeps,
+  { target, samples }: Found,
+): Promise<{ readonly count: number; readonly refused: readonly Refused[] }> {
+  const declared = await deps.models.declarationsOf(target.modelId);
+  const nowMs = deps.now();
+  const parse = ({ packet, index }: Found['samples'][number]) => parseItem(packet, index, declared, nowMs);
+  const parsed = samples.length > LIMITS.slicedPackets ? await mapInSlices(samples, parse) : samples.map(parse);
+  const { messages, refused, incomplete } = toBatch(parsed);
+  const packets = new Map(samples.map(({ packet, index }) => [index, packet]));
+  const named = messages.map((message) => withId(deps, target, message, packets.get(message.index ?? 0) ?? {}));
+  const ingested = await deps.ingest(target, named);
+  const all = inOrder(refused.concat(ingested.refused));
+  const common = { time: nowMs, via: 'http', topic: null } as const;
+  const partial = incomplete.map((one) => ({ ...one, reason: othersStored(one.reason) }));
+  deps.refusedPackets.record(
+    target.objectId,
+    inOrder([...all, ...partial])
+      .slice(-LIMITS.refusedPerObject)
+      .map((one) => ({ ...common, ...one })),
+  );
+  const { ownId: device } = target;
+  return { count: ingested.packets.length, refused: all.map((one) => ({ ...one, device })) };
+}
+
+/** What has a time is identified by it and by its content: senders send again what was not answered. */
+function withId({ digest }: EntranceDeps, { objectId }: Source, message: Message, packet: JsonObject): Message {
+  const timeMs = identifyingMs(message);
+  if (message.id !== null || timeMs === null) return message;
+  const content = digest(Buffer.from(`${objectId}\n${JSON.stringify(packet)}`));
+  return { ...message, id: packetIdOf(timeMs, content) };
+}
+
+function keep(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, refused: readonly Refused[]): void {
+  const time = deps.now();
+  const { body, query } = request;
+  const payload =
+    body.length > 0
+      ? body.toString('utf8', 0, LIMITS.refusedPayloadBytes)
+      : new URLSearchParams(query as Record<string, string>).toString();
+  for (const _ of refused) deps.onRefused();
+  const last = refused.slice(-LIMITS.refusedPerSource);
+  deps.refusedPayloads.record(
+    source._id,
+    last.map(({ index, reason, device }) => ({ time, device, index, reason, payload })),
+  );
+}

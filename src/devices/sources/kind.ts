@@ -1,0 +1,154 @@
+/** What every kind of source has: a pure function from a request to samples, each of one device. */
+
+import { isUtf8 } from 'node:buffer';
+import { badRequest } from '../../core/errors.js';
+import { parseExactJson } from '../../core/exact-json.js';
+import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import { JsonScan } from '../../core/json-scan.js';
+import { LIMITS } from '../../core/limits.js';
+import { type SourceMap, scale } from '../../core/source.js';
+import type { Zone } from '../../core/zone.js';
+
+/** A request to the entrance of a source, without its key. */
+export interface SourceRequest {
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Empty for a GET. */
+  readonly body: Buffer;
+  readonly map: SourceMap;
+  /** Of times without a zone; null for UTC. */
+  readonly zone: Zone | null;
+}
+
+/** What one device measured. */
+export interface Sample {
+  /** What may be the own id of its object, the best first; the first one names an object that is registered. */
+  readonly devices: readonly string[];
+  /** In the form of `POST /objects/:id/packets`. */
+  readonly packet: JsonObject;
+}
+
+/** A sample, or why there is none. */
+export type Item = Sample | { readonly reason: string };
+
+/** The body of an answer that is not the usual one. */
+export interface Answer {
+  readonly type: string;
+  readonly body: string;
+}
+
+/** What a request contains. */
+export interface Readout {
+  readonly items: readonly Item[];
+  /** What the sender takes as done; null for `{success, count}`. */
+  readonly answer: Answer | null;
+  /** Whether the sender sends the whole request again until it is done, so that a sample which cannot be stored would block all later ones. */
+  readonly resends: boolean;
+}
+
+export interface SourceKind {
+  /** Throws a 400 for what is not of the kind. */
+  readonly read: (request: SourceRequest) => Readout;
+  /** Whether a parsed body is of this kind. */
+  readonly matches: (body: unknown) => boolean;
+  /** Whether it also answers GET. */
+  readonly isQuery?: boolean;
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Parses the body as JSON. Throws a 400 that names the place. */
+export function parseBody({ body }: Pick<SourceRequest, 'body'>): unknown {
+  if (body.length === 0) throw badRequest('the body is empty: expected JSON');
+  if (!isUtf8(body)) throw badRequest('the body is not UTF-8');
+  const fault = new JsonScan().take(body);
+  if (fault !== null) throw badRequest(`the body: ${fault}`);
+  const text = body.toString().replace(/^\ufeff/, '');
+  try {
+    return parseExactJson(text);
+  } catch {
+    throw badRequest(`the body is not valid JSON${placeOfFault(text)}`);
+  }
+}
+
+function placeOfFault(text: string): string {
+  try {
+    JSON.parse(text);
+    return '';
+  } catch (error) {
+    const at = / at position (\d+)/.exec((error as Error).message)?.[1];
+    return at === undefined ? '' : `: there is something unexpected at character ${at}`;
+  }
+}
+
+/** A list of the items of a body that is one or a list of them. Throws a 400 for too many. */
+export function toList(body: unknown): readonly unknown[] {
+  if (!Array.isArray(body)) return [body];
+  if (body.length > LIMITS.packetsPerRequest)
+    throw badRequest(`the body: more than ${LIMITS.packetsPerRequest} packets`);
+  return body;
+}
+
+/** Reads each of the items; one that cannot be read costs none of the others. */
+export function readEach<T>(items: readonly T[], read: (item: T, index: number) => Item): Item[] {
+  return items.map((item, index) => {
+    try {
+      return read(item, index);
+    } catch (error) {
+      return { reason: (error as Error).message };
+    }
+  });
+}
+
+export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+/** A number, or text of one. */
+export function toNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  if (typeof value !== 'string' || !/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value.trim())) return undefined;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : undefined;
+}
+
+const KNOT = { factor: 1.852, offset: 0 };
+const METRE_PER_SECOND = { factor: 3.6, offset: 0 };
+
+const scaled = (value: unknown, unit: typeof KNOT): number | undefined => {
+  const number = toNumber(value);
+  // Apple's Core Location and others write -1 for an unknown value.
+  return number === undefined || number < 0 ? undefined : scale(number, unit);
+};
+
+/** km/h; undefined for an unknown speed. */
+export const fromKnots = (value: unknown): number | undefined => scaled(value, KNOT);
+export const fromMetresPerSecond = (value: unknown): number | undefined => scaled(value, METRE_PER_SECOND);
+
+/** A value that is not below 0; undefined otherwise: the senders write -1 for an unknown one. */
+export const known = (value: unknown): number | undefined => {
+  const number = toNumber(value);
+  return number === undefined || number < 0 ? undefined : number;
+};
+
+/** Seconds since the epoch, also with a fraction, in ms. */
+export function fromSeconds(value: unknown): number | undefined {
+  const number = toNumber(value);
+  return number === undefined ? undefined : Math.round(number * 1_000);
+}
+
+/** The fields that have a value. */
+export function present(fields: Readonly<Record<string, unknown>>): JsonObject {
+  const kept = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(kept) as JsonObject;
+}
+
+/** All fields but these. */
+export const without = (fields: JsonObject, names: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.has(name)));
+
+/** The texts and numbers among these as identifiers of a device, each once. */
+export function identifiers(...values: readonly (Json | undefined)[]): string[] {
+  const texts = values.flatMap((value) =>
+    (typeof value === 'string' && value.trim() !== '') || typeof value === 'number' ? [String(value).trim()] : [],
+  );
+  return [...new Set(texts)];
+}

@@ -1,0 +1,129 @@
+/**
+ * Traccar Client and OsmAnd. Both send a query or a form (https://www.traccar.org/osmand/): `id`, `lat`, `lon`, `timestamp`, `speed` in
+ * knots. Traccar Client 9 sends the JSON of its location library: `location.coords`, `speed` in m/s.
+ */
+import { badRequest } from '../../core/errors.js';
+import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import { parseDeviceTime } from '../../core/time.js';
+import {
+  asObject,
+  fromKnots,
+  fromMetresPerSecond,
+  identifiers,
+  known,
+  parseBody,
+  present,
+  type Readout,
+  type Sample,
+  type SourceKind,
+  type SourceRequest,
+  toNumber,
+  without,
+} from './kind.js';
+
+const EMPTY = { type: 'text/plain; charset=utf-8', body: '' };
+
+/** What becomes a field of ours, or says nothing. */
+const TAKEN: ReadonlySet<string> = new Set(
+  ['id', 'deviceid', 'lat', 'lon', 'location', 'timestamp', 'speed', 'bearing', 'heading'].concat([
+    'altitude',
+    'accuracy',
+    'batt',
+    'charge',
+    'valid',
+    'driverUniqueId',
+  ]),
+);
+
+function readParameters(given: JsonObject): Sample {
+  const devices = identifiers(given.id, given.deviceid, given.device);
+  if (devices.length === 0) throw badRequest('id: required, the identifier of the device');
+  const [lat, lon] = typeof given.location === 'string' ? given.location.split(',') : [given.lat, given.lon];
+  for (const [name, value, most] of [
+    ['lat', lat, 90],
+    ['lon', lon, 180],
+  ] as const) {
+    const number = toNumber(value);
+    if (value !== undefined && (number === undefined || Math.abs(number) > most)) {
+      throw badRequest(`${name}: expected degrees, from -${most} to ${most}`);
+    }
+  }
+  const packet = {
+    time: timeOf(given.timestamp),
+    lat: toNumber(lat),
+    lon: toNumber(lon),
+    speed: fromKnots(given.speed),
+    angle: known(given.bearing ?? given.heading),
+    height: toNumber(given.altitude),
+    accuracy: known(given.accuracy),
+    battery: known(given.batt),
+    charge: toBoolean(given.charge),
+    valid: toBoolean(given.valid),
+    driver: given.driverUniqueId,
+  };
+  const others = Object.entries(without(given, TAKEN)).map(([name, value]) => [name, typed(value)]);
+  return { devices, packet: { ...Object.fromEntries(others), ...present(packet) } };
+}
+
+function timeOf(timestamp: Json | undefined): Json | undefined {
+  if (timestamp === undefined || timestamp === '') return undefined;
+  const timeMs = parseDeviceTime(timestamp);
+  if (timeMs === null) throw badRequest('timestamp: expected seconds or milliseconds since the epoch, or ISO 8601');
+  return timeMs;
+}
+
+const toBoolean = (value: Json | undefined): Json | undefined => {
+  if (typeof value !== 'string') return value;
+  return /^(?:true|1)$/i.test(value) ? true : /^(?:false|0)$/i.test(value) ? false : value;
+};
+
+/** Sensors are numbers: a form has only text. */
+const typed = (value: Json): Json => {
+  const number = typeof value === 'string' && /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?$/.test(value) ? Number(value) : null;
+  return number ?? toBoolean(value) ?? value;
+};
+
+function readLocation(body: JsonObject): Sample {
+  const devices = identifiers(body.device_id, body.deviceid, body.id);
+  if (devices.length === 0) throw badRequest('device_id: required, the identifier of the device');
+  const location = asObject(body.location);
+  const coords = asObject(location.coords);
+  const battery = asObject(location.battery);
+  const level = known(battery.level);
+  const packet = {
+    time: timeOf(location.timestamp),
+    lat: toNumber(coords.latitude),
+    lon: toNumber(coords.longitude),
+    speed: fromMetresPerSecond(coords.speed),
+    angle: known(coords.heading),
+    height: toNumber(coords.altitude),
+    accuracy: known(coords.accuracy),
+    // From 0 to 1.
+    battery: level === undefined ? undefined : Math.round(level * 10_000) / 100,
+    charge: battery.is_charging,
+    activity: asObject(location.activity).type,
+    odometer: known(location.odometer),
+    motion: location.is_moving,
+    event: location.event,
+    alarm: asObject(location.extras).alarm,
+  };
+  return { devices, packet: present(packet) };
+}
+
+const isLocation = (body: unknown): body is JsonObject =>
+  isObject(body) && isObject(body.location) && isObject(asObject(body.location).coords);
+
+function read(request: SourceRequest): Readout {
+  const type = String(request.headers['content-type'] ?? '');
+  const text = request.body.toString('latin1', 0, 1).trim();
+  if (/json/i.test(type) || text === '{' || text === '[') {
+    const body = parseBody(request);
+    if (!isLocation(body))
+      throw badRequest('the body: expected {location: {coords, …}, device_id}, as Traccar Client sends it');
+    return { items: [readLocation(body)], answer: EMPTY, resends: true };
+  }
+  const form = Object.fromEntries(new URLSearchParams(request.body.toString()));
+  return { items: [readParameters({ ...request.query, ...form })], answer: EMPTY, resends: true };
+}
+
+export const osmand: SourceKind = { read, matches: isLocation, isQuery: true };

@@ -1,0 +1,96 @@
+/**
+ * OwnTracks (https://owntracks.org/booklet/tech/json/), over HTTP and in the same form over MQTT. Its apps send again until the answer is
+ * a list in JSON.
+ */
+import { badRequest } from '../../core/errors.js';
+import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import {
+  fromSeconds,
+  type Item,
+  identifiers,
+  JSON_TYPE,
+  known,
+  parseBody,
+  present,
+  type Readout,
+  type SourceKind,
+  type SourceRequest,
+  toNumber,
+  without,
+} from './kind.js';
+
+const DONE = { type: JSON_TYPE, body: '[]' };
+
+/** What becomes a field of ours, or says nothing of the device. */
+const TAKEN: ReadonlySet<string> = new Set(
+  ['_type', '_id', 'tst', 'lat', 'lon', 'vel', 'cog', 'alt', 'batt', 'acc', 'topic', 'created_at'].concat('time', 'id'),
+);
+
+const OF_NO_INTEREST: ReadonlySet<unknown> = new Set(['card', 'cmd', 'configuration', 'waypoints', 'request', 'dump']);
+
+/** The packet of a payload; null for one that says nothing of the device. Throws a 400. */
+export function toOwnTracksPacket(body: JsonObject): JsonObject | null {
+  const { _type: type } = body;
+  if (OF_NO_INTEREST.has(type)) return null;
+  if (type === 'encrypted')
+    throw badRequest('the payload is encrypted: OwnTracks must send it without an encryption key');
+  // The time in a last will is that of the connection which it ends.
+  if (type === 'lwt') return { online: false };
+  const common = { ...present({ _id: body._id }), ...present({ time: fromSeconds(body.tst) }) };
+  if (type === 'location') return { ...common, ...toPosition(body) };
+  if (type === 'transition') return { ...common, ...toPosition(body) };
+  // Of a place, not of the device.
+  if (type === 'waypoint') return { ...common, waypoint: without(body, new Set(['_type', '_id', 'topic'])) };
+  if (type === 'status' || type === 'beacon') return { ...common, [type]: without(body, TAKEN) };
+  if (type === 'steps') return { ...common, ...without(body, TAKEN) };
+  throw badRequest(`_type: ${JSON.stringify(String(type).slice(0, 40))} is none of OwnTracks`);
+}
+
+function toPosition(body: JsonObject): JsonObject {
+  for (const [name, most] of [
+    ['lat', 90],
+    ['lon', 180],
+  ] as const) {
+    const number = toNumber(body[name]);
+    if (number === undefined || Math.abs(number) > most)
+      throw badRequest(`${name}: expected degrees, from -${most} to ${most}`);
+  }
+  const fields = {
+    lat: toNumber(body.lat),
+    lon: toNumber(body.lon),
+    // Already in km/h.
+    speed: known(body.vel),
+    angle: known(body.cog),
+    height: toNumber(body.alt),
+    accuracy: known(body.acc),
+    battery: known(body.batt),
+  };
+  return { ...without(body, TAKEN), ...present(fields) };
+}
+
+/** `owntracks/jane/phone` names the device: by both names, by its own, by its tracker id, by its user. */
+export function devicesOf(topic: Json | undefined, headers: SourceRequest['headers'], tid: Json | undefined): string[] {
+  const [, ofTopic, deviceOfTopic] = typeof topic === 'string' ? topic.split('/') : [];
+  const text = (value: string | string[] | undefined): string | undefined =>
+    typeof value === 'string' ? value : undefined;
+  const user = text(headers['x-limit-u']) ?? ofTopic;
+  const device = text(headers['x-limit-d']) ?? deviceOfTopic;
+  const both = user !== undefined && device !== undefined ? `${user}-${device}` : undefined;
+  return identifiers(both, device, tid, user);
+}
+
+const matches = (body: unknown): boolean => isObject(body) && typeof body._type === 'string';
+
+function read(request: SourceRequest): Readout {
+  const done = (items: readonly Item[]): Readout => ({ items, answer: DONE, resends: true });
+  // That a friend was removed.
+  if (request.body.length === 0) return done([]);
+  const body = parseBody(request);
+  if (!isObject(body) || !matches(body)) throw badRequest('_type: required, as OwnTracks sends it');
+  const headers = { 'x-limit-u': request.query.u, 'x-limit-d': request.query.d, ...request.headers };
+  const devices = devicesOf(body.topic, headers, body.tid);
+  const packet = toOwnTracksPacket(body);
+  return done(packet === null ? [] : [{ devices, packet }]);
+}
+
+export const owntracks: SourceKind = { read, matches };

@@ -1,0 +1,40 @@
+/** Sources: the key is made here and shown once; whoever makes one must have the rights that its key gives. */
+import { type Caller, scopeOf } from '../../core/access.js';
+import { DEFAULT_MODEL_ID } from '../../core/builtin.js';
+import type { JsonObject } from '../../core/json.js';
+import { parseSourceMap, type SourceKindName } from '../../core/source.js';
+import { builtInStore } from '../../core/stores.js';
+import { assertCanGrant, getReferencedId, type HookDeps, type StoreHooks, toNewEntity } from '../../entities/hooks.js';
+import { findPlace } from '../../entities/place.js';
+import { createEntity } from '../../entities/write.js';
+import { forgetPayloads } from './refused-payloads.js';
+import { createKey, hashKey } from './source-store.js';
+
+/** What a key permits: packets of all objects of the group and, with `register`, new objects there. */
+export function assertCanSend(caller: Caller, { register }: JsonObject): void {
+  assertCanGrant(caller, ['POST /objects/*/packets', ...(register === true ? ['POST /objects'] : [])]);
+}
+
+export function sourceHooks({ database, now }: HookDeps): StoreHooks {
+  const store = builtInStore('sources');
+  const findModel = (caller: Caller, model: JsonObject[string]): Promise<string> =>
+    model === DEFAULT_MODEL_ID
+      ? Promise.resolve(model)
+      : getReferencedId({ database, caller }, 'model', builtInStore('models'), model);
+  return {
+    async create(caller, { fields, group }) {
+      assertCanSend(caller, fields);
+      parseSourceMap(fields.kind as SourceKindName, fields.map);
+      const model = await findModel(caller, fields.model ?? DEFAULT_MODEL_ID);
+      const place = await findPlace(database, scopeOf(caller), group);
+      const key = createKey();
+      const stored = { ...fields, model, _key: hashKey(key) };
+      return { ...(await createEntity(database, store, toNewEntity(caller, stored, place, now()))), key };
+    },
+    async preparePatch(caller, _key, patch) {
+      if (patch.register === true) assertCanSend(caller, patch);
+      return patch.model === undefined ? patch : { ...patch, model: await findModel(caller, patch.model) };
+    },
+    afterRemove: ({ _id }) => forgetPayloads(database, _id),
+  };
+}

@@ -1,0 +1,52 @@
+/** Records devices that no object has, once an hour each, so that somebody can add them. */
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { ObjectId } from 'mongodb';
+import type { Audit } from '../../accounts/audit.js';
+import { cacheSize } from '../../core/cache-size.js';
+import { LIMITS } from '../../core/limits.js';
+import type { SourceRecord } from './source-store.js';
+
+/** Where a request came from. */
+export interface Origin {
+  readonly address: string;
+  readonly requestId: string;
+  readonly method: string;
+}
+
+export interface UnknownDeviceDeps {
+  readonly audit: Pick<Audit, 'recordOnce'>;
+  readonly log: { warn(details: object, message: string): void };
+  readonly now: () => number;
+}
+
+export type ReportUnknownDevice = (source: SourceRecord, device: string, origin: Origin) => void;
+
+export function createUnknownDeviceReporter({ audit, log, now }: UnknownDeviceDeps): ReportUnknownDevice {
+  const named = new LRUCache<string, { readonly hour: number; readonly devices: Set<string> }>(
+    cacheSize(LIMITS.cachedSources),
+  );
+  return (source, given, origin) => {
+    const hour = Math.floor(now() / LIMITS.sourceUnknownMs);
+    const device = given.slice(0, LIMITS.idCharacters).toWellFormed();
+    const last = named.get(source._id);
+    const { devices } = last?.hour === hour ? last : { devices: new Set<string>() };
+    if (devices.has(device) || devices.size >= LIMITS.sourceUnknownDevices) return;
+    devices.add(device);
+    named.set(source._id, { hour, devices });
+    const entry = {
+      action: 'unknown device',
+      userId: source.ownerId,
+      login: null,
+      ...origin,
+      path: `/in/${source.id}`,
+      entityId: source._id,
+      fields: [device],
+    };
+    // The same on every instance, so that the database keeps one of them.
+    const id = hash('sha256', JSON.stringify([source._id, device, hour])).slice(0, 24);
+    audit.recordOnce(new ObjectId(id), entry).catch((error) => {
+      log.warn({ err: error, source: source._id }, 'failed to record an unknown device');
+    });
+  };
+}

@@ -1,0 +1,96 @@
+/** What kinds of sources make of payloads, and what they answer. */
+import { describe, expect, test } from '@jest/globals';
+import { useService } from '../support/fixture.js';
+import { sendHttp } from '../support/http-call.js';
+import { basic, useSources } from '../support/sources.js';
+
+const service = useService({ env: { LOG_LEVEL: 'warn' } });
+const { createSource, createObject, packetsOf, post, get, send } = useSources(service);
+
+test('answers GET only to kinds that send queries', async () => {
+  const source = await createSource();
+  const { status, headers } = await get(`${source.id}/${source.key}?id=1&lat=1&lon=1`);
+  expect([status, headers.allow]).toEqual([405, 'POST']);
+});
+
+describe('JSON of any form', () => {
+  const map = {
+    time: { path: '$.ts', unit: 's' },
+    object: '$.dev.id',
+    temperature: '$.t[0].v',
+    speed: { path: "$['spd.kn']", unit: 'kn' },
+    level: { path: '$.t[-1].v', factor: 0.1, offset: 2 },
+  };
+
+  test('becomes packets as the map says', async () => {
+    const source = await createSource({ map });
+    const object = await createObject();
+    const body = { ts: 1_795_500_000.25, dev: { id: object.id }, t: [{ v: 21.5 }, { v: 30 }], 'spd.kn': 10, other: 1 };
+    expect((await send(source, body)).body).toEqual({ success: true, count: 1 });
+    const [packet] = await packetsOf(object);
+    expect(packet).toMatchObject({ time: 1_795_500_000_250, temperature: 21.5, speed: 18.52, level: 5 });
+    expect(packet).not.toHaveProperty('other');
+  });
+
+  test('is refused where it has nothing that the map names', async () => {
+    const source = await createSource({ map });
+    const answer = await send(source, { ts: 1_795_500_000 });
+    expect([answer.status, answer.body.helper.message]).toEqual([
+      400,
+      'the body has none of the values that the map of the source names',
+    ]);
+  });
+
+  test('has its times in the zone of the source, unless they name one', async () => {
+    const source = await createSource({ timezone: 'Europe/Berlin', map: { time: '$.at', object: '$.id', a: '$.a' } });
+    const object = await createObject();
+    const times = ['2026-07-01T12:00:00', '2026-07-01 12:00:01', '2026-07-01T12:00:02Z', '2026-07-01T12:00:03+05:00'];
+    for (const at of times) expect((await send(source, { id: object.id, at, a: 1 })).status).toBe(200);
+    expect((await packetsOf(object)).map(({ time }) => new Date(time as number).toISOString())).toEqual([
+      '2026-07-01T07:00:03.000Z',
+      '2026-07-01T10:00:00.000Z',
+      '2026-07-01T10:00:01.000Z',
+      '2026-07-01T12:00:02.000Z',
+    ]);
+  });
+
+  test('goes to the device that the URL names', async () => {
+    const source = await createSource();
+    const object = await createObject();
+    expect((await send(source, { a: 1 }, `?device=${object.id}`)).status).toBe(200);
+    expect(await packetsOf(object)).toHaveLength(1);
+  });
+});
+
+describe('a sender', () => {
+  test('gets an empty answer as Traccar Client, by GET and POST', async () => {
+    const source = await createSource({ kind: 'osmand' });
+    const object = await createObject();
+    const query = `id=${object.id}&lat=52.5&lon=13.4&timestamp=1795500000&speed=10`;
+    const first = await get(`${source.id}/${source.key}?${query}`);
+    expect([first.status, first.text]).toEqual([200, '']);
+    const again = await sendHttp(service.url, {
+      method: 'POST',
+      path: `/api/v1/in/${source.id}?key=${source.key}`,
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      text: query,
+    });
+    expect([again.status, again.text]).toEqual([200, '']);
+    // Sent twice, stored once.
+    expect(await packetsOf(object)).toMatchObject([{ time: 1_795_500_000_000, lat: 52.5, lon: 13.4, speed: 18.52 }]);
+  });
+
+  test('gets an empty list as OwnTracks, also for what says nothing of the device', async () => {
+    const source = await createSource({ kind: 'owntracks' });
+    const object = await createObject();
+    const headers = { ...basic('jane', source.key), 'X-Limit-U': 'jane', 'X-Limit-D': object.id };
+    const body = { _type: 'location', _id: 'a1b2c3', lat: 52.5, lon: 13.4, tst: 1_795_500_000, vel: 54, tid: 'JJ' };
+    for (const sent of [body, body, { _type: 'card', tid: 'JJ' }]) {
+      const { status, text } = await post(source.id, sent, headers);
+      expect([status, text]).toEqual([200, '[]']);
+    }
+    const empty = await sendHttp(service.url, { method: 'POST', path: `/api/v1/in/${source.id}`, headers });
+    expect([empty.status, empty.text]).toEqual([200, '[]']);
+    expect(await packetsOf(object)).toMatchObject([{ time: 1_795_500_000_000, speed: 54, messageId: 'a1b2c3' }]);
+  });
+});
