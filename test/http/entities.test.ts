@@ -312,7 +312,7 @@ describe.each(ROWS)('$store', (row) => {
       409,
       row.unique,
     );
-    expect(entityOf(await service.admin('GET', `${store}/${second._id}`))).toEqual(second);
+    expect(entityOf(await service.admin('GET', `${store}/${second._id}`))).toEqual(shown(second));
     expect(await received()).toEqual([]);
   });
 

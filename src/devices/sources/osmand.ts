@@ -25,7 +25,7 @@ const EMPTY = { type: 'text/plain; charset=utf-8', body: '' };
 
 /** What becomes a field of ours, or says nothing. */
 const TAKEN: ReadonlySet<string> = new Set(
-  ['id', 'deviceid', 'lat', 'lon', 'location', 'timestamp', 'speed', 'bearing', 'heading'].concat([
+  ['id', 'deviceid', 'device', 'lat', 'lon', 'location', 'timestamp', 'speed', 'bearing', 'heading'].concat([
     'altitude',
     'accuracy',
     'batt',
