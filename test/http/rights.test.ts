@@ -1,4 +1,7 @@
-/** The rights of every caller on every route for an entity in every place, compared with docs/reference/permissions.md. */
+/**
+ * The rights of every caller on every route for an entity in every place, compared with docs/reference/permissions.md. Long because it is
+ * one table of all routes.
+ */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Document, ObjectId } from 'mongodb';
 import { DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
