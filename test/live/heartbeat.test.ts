@@ -56,15 +56,33 @@ const WAYS: [name: string, enter: () => Promise<Raw>][] = [
 const inEveryWay = (check: (name: string, enter: () => Promise<Raw>) => Promise<void>) => () =>
   Promise.all(WAYS.map(([name, enter]) => check(name, enter)));
 
-test(
-  'disconnects a client that does not answer',
-  inEveryWay(async (name, enter) => {
+/** Counts the intervals of the service: the pings of a client of EIO=4 that answers them. */
+async function countIntervals(): Promise<() => number> {
+  const { socket } = await open('EIO=4');
+  let pings = 0;
+  socket.on('message', (data) => {
+    if (String(data) !== '2') return;
+    pings++;
+    socket.send('3');
+  });
+  return () => pings;
+}
+
+test('disconnects a client that does not answer, but not before it is late', async () => {
+  const intervals = await countIntervals();
+  await inEveryWay(async (name, enter) => {
     const raw = await enter();
+    const begun = intervals();
+    let ended = begun;
+    raw.socket.once('close', () => {
+      ended = intervals();
+    });
     await until(() => raw.closedWith !== null, `${name}: the end of the connection`);
-    // EIO=4: not before it was pinged. EIO=3: clients ping.
+    // EIO=4: not before it was pinged. EIO=3: the client pings, and is late 3.5 intervals after it connected.
     if (name.startsWith('EIO=4')) expect([name, raw.frames]).toEqual([name, expect.arrayContaining(['2'])]);
-  }),
-);
+    else expect([name, ended - begun > 1]).toEqual([name, true]);
+  })();
+});
 
 test(
   'keeps a client that answers connected, and sends it events',

@@ -161,15 +161,17 @@ test('sets a device offline that was silent since an older packet that reports i
 });
 
 test('keeps a device with offlineAfter online after it disconnected, until that time is over', async () => {
-  const id = await create({
-    config: { auth: { username: 'truck', password: 'a key of the machine' }, offlineAfter: 1_500 },
-  });
+  const auth = { username: 'truck', password: 'a key of the machine' };
+  const id = await create({ config: { auth, offlineAfter: '1 hour' } });
   const device = await connect(id);
   await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
+  await device.endAsync();
+  // Disconnected later, and set offline.
   const witness = await create();
   (await connect(witness)).stream.destroy();
-  await device.endAsync();
   await until(async () => (await onlineOf(witness)) === false, 'witness to be offline');
+  expect([await onlineOf(id), await onlinesOf(id)]).toEqual([true, [true, true]]);
+  await service.admin('PATCH', `objects/${id}`, { config: { auth, offlineAfter: '1s' } });
   await until(async () => (await onlineOf(id)) === false, 'id to be offline');
   expect(await onlinesOf(id)).toEqual([true, true, false]);
 });
