@@ -8,6 +8,7 @@ import type { Audit } from './accounts/audit.js';
 import type { AuthDeps } from './accounts/auth-routes.js';
 import { authenticate } from './accounts/authenticate.js';
 import { auditRequests } from './accounts/request-audit.js';
+import type { AlarmDeps } from './alarms/routes.js';
 import type { CommandDeps } from './commands/routes.js';
 import type { SourceDeps } from './devices/sources/routes.js';
 import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
@@ -41,7 +42,8 @@ export interface AppDeps
     RateLimitDeps,
     ConsoleDeps,
     SourceDeps,
-    WebhookDeps {
+    WebhookDeps,
+    AlarmDeps {
   readonly audit: Audit;
   readonly log: Logger;
   /** Receives one line for each request. */

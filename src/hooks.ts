@@ -1,6 +1,7 @@
 /** The hooks of stores: what a store does besides storing. */
 import { groupHooks } from './accounts/group-hooks.js';
 import { roleHooks, tokenHooks, type UserHookDeps, userHooks } from './accounts/user-hooks.js';
+import { ruleHooks } from './alarms/rule-hooks.js';
 import { type ObjectHookDeps, objectHooks } from './devices/object-hooks.js';
 import { sourceHooks } from './devices/sources/source-hooks.js';
 import type { StoreHooks } from './entities/hooks.js';
@@ -19,5 +20,6 @@ export function createHooks(deps: AllHookDeps): ReadonlyMap<string, StoreHooks> 
     ['stores', storeHooks(deps)],
     ['sources', sourceHooks(deps)],
     ['handlers', handlerHooks(deps)],
+    ['rules', ruleHooks(deps)],
   ]);
 }

@@ -173,7 +173,7 @@ export async function settleMoves(database: Database, sinceMs: number): Promise<
 
 /** Counts the entities of each store in the group or below it, without the group itself. */
 export async function countContents(database: Database, groupId: string): Promise<{ store: string; count: number }[]> {
-  // Commands and security events outlive their group, and do not keep it from being removed.
+  // Commands, alarms and security events outlive their group, and do not keep it from being removed.
   const collections = (await collectionsWithin(database, groupId)).filter((name) => !JOURNALS.has(name));
   const id = new ObjectId(groupId);
   const counts = await Promise.all(
@@ -188,4 +188,4 @@ export async function countContents(database: Database, groupId: string): Promis
   return counts.filter(({ count }) => count > 0);
 }
 
-const JOURNALS: ReadonlySet<string> = new Set(['commands', 'audit']);
+const JOURNALS: ReadonlySet<string> = new Set(['commands', 'alarms', 'audit']);

@@ -175,10 +175,13 @@ interface Cause {
 
 function settle(parts: MachineParts, state: RuleState, cause: Cause, effects: Effect[]): RuleState {
   const { rule } = parts;
+  const clear = rule.clear(state.readings);
   if (state.phase === 'idle' || state.phase === 'pending') {
-    return settleQuiet(parts, state, { ...cause, when: rule.when(state.readings) }, effects);
+    const when = rule.when(state.readings);
+    // What is over does not become raised, though it may be unknown whether it still holds.
+    return settleQuiet(parts, state, { ...cause, when: clear === true ? false : when }, effects);
   }
-  return settleRaised(rule, state, { atMs: cause.atMs, clear: rule.clear(state.readings) }, effects);
+  return settleRaised(rule, state, { atMs: cause.atMs, clear }, effects);
 }
 
 function settleQuiet(

@@ -26,6 +26,8 @@ export type StoredCommand = Entity & Command;
 
 const COMMANDS = builtInStore('commands');
 const OBJECTS = builtInStore('objects');
+/** The stores whose entities are seen by those who see their object. */
+const FOLLOWING = [COMMANDS, builtInStore('alarms')];
 // Without the hint, the database may scan all commands that the object ever got.
 const WAITING_INDEX = { object: 1, status: 1, _id: 1 };
 
@@ -210,7 +212,7 @@ export function isHiddenFromOwner(object: Pick<Entity, 'owner' | 'access'>, user
 }
 
 /**
- * Copies the `access` of an object to its commands: to one that was just stored with `access`, or to all. Reads the object again
+ * Copies the `access` of an object to its commands and alarms: to one that was just stored with `access`, or to all. Reads the object again
  * after each write, so that the last of concurrent writers leaves the current value.
  */
 export async function followAccess(
@@ -226,9 +228,11 @@ export async function followAccess(
     if (access.join() === known) return;
     const stale = { ...named, access: { $ne: access } };
     const _withoutOwner = { $not: [{ $in: ['$owner', [...access, owner]] }] };
-    await mapDriverErrors(() =>
-      collectionOf(database, COMMANDS).updateMany(stale, [{ $set: { access, _withoutOwner } }]),
-    );
+    for (const store of FOLLOWING) {
+      await mapDriverErrors(() =>
+        collectionOf(database, store).updateMany(stale, [{ $set: { access, _withoutOwner } }]),
+      );
+    }
     known = access.join();
   }
 }

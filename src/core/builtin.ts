@@ -15,7 +15,15 @@ export const BUILT_IN_ROLES: readonly JsonObject[] = [
   {
     _id: OPERATOR_ROLE_ID,
     name: 'operator',
-    credentials: ['GET /*', 'PATCH /objects/*', 'POST /objects/*/commands/*'],
+    credentials: [
+      'GET /*',
+      'PATCH /objects/*',
+      'POST /objects/*/commands/*',
+      'POST /alarms/acknowledge',
+      'POST /alarms/*/acknowledge',
+      'POST /alarms/*/clear',
+      'POST /alarms/*/notes',
+    ],
   },
   { _id: VIEWER_ROLE_ID, name: 'viewer', credentials: ['GET /*'] },
   {

@@ -81,12 +81,12 @@ export function ownFields(store: Pick<Store, 'service'>, object: JsonObject): Js
   );
 }
 
-/** Merges `patch` into `before`: plain objects recursively, everything else replaced (docs/reference/stores.md). */
-export function merge(before: JsonObject, patch: JsonObject): JsonObject {
+/** Merges `patch` into `before`: plain objects recursively, everything else, and the fields `replaced`, as a whole (docs/reference/stores.md). */
+export function merge(before: JsonObject, patch: JsonObject, replaced: readonly string[] = []): JsonObject {
   const after: JsonObject = { ...before };
   for (const [name, value] of Object.entries(patch)) {
     const old = after[name];
-    after[name] = isObject(value) ? merge(isObject(old) ? old : {}, value) : value;
+    after[name] = isObject(value) && !replaced.includes(name) ? merge(isObject(old) ? old : {}, value) : value;
   }
   return after;
 }

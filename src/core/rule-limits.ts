@@ -14,10 +14,11 @@ export const RULE_LIMITS = {
   ruleControlMs: HOUR_MS,
 
   // A dry run: the packets that it reads, and the alarms that it shows.
-  testedPackets: 100_000,
+  testedPackets: 500_000,
   testedAlarms: 1_000,
-  testsAtOnce: 2,
-  testsPerCaller: 1,
+
+  alarmNotes: 100,
+  alarmNoteCharacters: 4_096,
 
   // An expression: its length, its nodes and their depth, the items of a list in it, its macros. Macros have no result for packets of
   // more values. The size of a pattern, and how many are kept.

@@ -9,6 +9,7 @@ import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
 import { isValidOwnId, toOwnId } from './own-id.js';
+import { parseRule, SEVERITIES } from './rule/rule.js';
 import { compileSchema } from './schema/schema.js';
 import { parseSourceMap, SOURCE_KIND_NAMES, type SourceKindName } from './source.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
@@ -28,6 +29,8 @@ export interface Store {
   readonly fixed: readonly string[];
   /** Fields that null removes: they are not stored as null, which an index or a reference would take for a value. */
   readonly removable: readonly string[];
+  /** Fields that a PATCH replaces as a whole, whatever they contain. */
+  readonly replaced: readonly string[];
   /** Paths of fields that contain the `_id` of another entity. */
   readonly references: readonly string[];
   /** Text fields: filters compare them as text. */
@@ -66,6 +69,7 @@ const duration = z
 const timeAhead = z
   .union([z.string(), z.number()], { error: `expected ${TIME_AHEAD}` })
   .refine((value) => parseTimeAhead(value) !== null, `expected ${TIME_AHEAD}`);
+const span = z.union([z.string(), z.number()], { error: 'expected a duration such as "10 min", or milliseconds' });
 const ownId = z
   .string()
   .min(1)
@@ -85,6 +89,7 @@ interface Definition {
   service?: string[];
   fixed?: string[];
   removable?: string[];
+  replaced?: string[];
   references?: string[];
   texts?: string[];
   defaults?: JsonObject;
@@ -217,6 +222,35 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
       if (typeof fields.id === 'string') fields.id = toOwnId(fields.id);
     },
   },
+  rules: {
+    fields: {
+      name,
+      active: z.boolean().optional(),
+      severity: z.enum(SEVERITIES).optional(),
+      select: record.nullish(),
+      when: record,
+      clear: record.nullish(),
+      schedule: record.nullish(),
+      for: span.nullish(),
+      clearFor: span.nullish(),
+      control: span.nullish(),
+      then: z.array(record).nullish(),
+    },
+    hidden: ['_editor'],
+    service: ['disabledReason'],
+    replaced: ['select', 'when', 'clear', 'schedule'],
+    references: ['_editor.user'],
+    defaults: { active: true, severity: 'warning' },
+    checkWhole: parseRule,
+  },
+  alarms: {
+    fields: {},
+    hidden: ['_withoutOwner'],
+    references: ['rule', 'object'],
+    texts: ['name', 'status', 'severity'],
+    followsObject: true,
+    readOnly: true,
+  },
   stores: {
     fields: {
       name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens, at most 64'),
@@ -258,6 +292,7 @@ function toStore(storeName: string, definition: Definition): Store {
     service: definition.service ?? [],
     fixed: definition.fixed ?? [],
     removable: definition.removable ?? [],
+    replaced: definition.replaced ?? [],
     references: ['owner', 'group', 'branch', 'access', ...(definition.references ?? [])],
     texts: definition.texts ?? ['name'],
     defaults: definition.defaults ?? {},

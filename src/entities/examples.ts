@@ -35,6 +35,15 @@ export const EXAMPLES: Readonly<Record<string, { created: Part; changed: Part }>
     created: { id: 'phones', name: 'Phones of drivers', kind: 'osmand', register: true },
     changed: { register: false },
   },
+  Rule: {
+    created: {
+      name: 'Too warm',
+      when: { param: 'temperature', op: '>', value: 8 },
+      for: '10 min',
+      severity: 'critical',
+    },
+    changed: { active: false },
+  },
   Store: { created: { name: 'drivers', schema: SCHEMA }, changed: { shared: true } },
   Entity: { created: { name: 'Ada' }, changed: { name: 'Grace' } },
 };

@@ -3,10 +3,12 @@ import type { Document } from 'mongodb';
 
 /**
  * Converts a PATCH to expressions by field: merges plain objects recursively, also over values that are not objects, and sets all
- * other values. A field name of a client never becomes a path of several steps, nor an operator.
+ * other values, and those of `replaced`. A field name of a client never becomes a path of several steps, nor an operator.
  */
-export function toMergeFields(patch: Document): Document {
-  return mergeMembers(patch, '$$ROOT');
+export function toMergeFields(patch: Document, replaced: readonly string[] = []): Document {
+  const merged = mergeMembers(patch, '$$ROOT');
+  for (const name of replaced) if (Object.hasOwn(patch, name)) merged[name] = { $literal: patch[name] };
+  return merged;
 }
 
 const mergeMembers = (members: Document, parent: string): Document =>

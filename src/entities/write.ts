@@ -81,14 +81,14 @@ async function applyChange(
 ): Promise<string> {
   const fields = toDocument(store, patch);
   const maxBytes = LIMITS.entityStoredBytes - bytesOf(Object.assign({}, fields, { _at: nowMs }));
-  const merged = toMergeFields(fields);
+  const merged = toMergeFields(fields, store.replaced);
   const removed = store.removable.filter((name) => patch[name] === null);
   for (let attempt = 0; attempt < CHECKED_ATTEMPTS; attempt++) {
     const conditions: Document[] = [...notBuiltIn(store), { $lte: [{ $bsonSize: '$$ROOT' }, maxBytes] }];
     if (onlyIf !== undefined) conditions.push(onlyIf);
     if (store.checkWhole !== null) {
       const present = await getChangeable(database, store, scope, key);
-      await store.checkWhole(ownFields(store, merge(present, patch)), scope.userId);
+      await store.checkWhole(ownFields(store, merge(present, patch, store.replaced)), scope.userId);
       // The update applies only to the checked version: a concurrent change makes this attempt fail.
       conditions.push(unchangedSince((present._at as number | undefined) ?? null));
     }

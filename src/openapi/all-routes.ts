@@ -2,6 +2,7 @@
 import { ACCOUNT_ROUTES } from '../accounts/account-routes.js';
 import { AUTH_ROUTES } from '../accounts/auth-routes.js';
 import { PERMISSION_ROUTES } from '../accounts/permission-routes.js';
+import { ALARM_ROUTES } from '../alarms/routes.js';
 import { COMMAND_ROUTES } from '../commands/routes.js';
 import { SOURCE_ROUTES } from '../devices/sources/routes.js';
 import { BUILT_IN_STORE_ROUTES, STORE_ROUTES } from '../entities/routes.js';
@@ -26,6 +27,7 @@ export const FEATURE_ROUTES = [
   ...COMMAND_ROUTES,
   ...SOURCE_ROUTES,
   ...WEBHOOK_ROUTES,
+  ...ALARM_ROUTES,
   ...PERMISSION_ROUTES,
 ];
 

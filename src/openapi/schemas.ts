@@ -3,6 +3,7 @@
 import { COMMAND_STATUSES } from '../core/command.js';
 import { ERROR_KINDS } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { SEVERITIES } from '../core/rule/rule.js';
 import { STORES, type Store } from '../core/stores.js';
 import { titleOf } from '../entities/title.js';
 import { allOf, type Part, schemaRef, toSchema } from '../platform/http/schema.js';
@@ -87,6 +88,26 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
       },
       expires: { ...TIME, description: 'The time at which the command expires, in milliseconds since the epoch' },
       result: { description: 'The result that the device reported, if any' },
+    },
+  },
+  rules: { fields: { disabledReason: { ...TEXT, description: 'Why the rule does not run' } } },
+  alarms: {
+    fields: {
+      rule: ID,
+      object: ID,
+      name: TEXT,
+      severity: { enum: [...SEVERITIES] },
+      status: { enum: ['raised', 'cleared'] },
+      raised: TIME,
+      cleared: { ...TIME, type: ['integer', 'null'] },
+      clearReason: { ...TEXT, description: 'Why it was cleared' },
+      clearedBy: { ...OPEN, description: 'Who has cleared it: `{user, note}`' },
+      acknowledged: { ...OPEN, type: ['object', 'null'], description: '`{time, user, note}`' },
+      values: { ...OPEN, description: 'What the condition read' },
+      position: { ...OPEN, type: ['object', 'null'] },
+      packet: { type: ['string', 'null'], description: 'The packet that completed it' },
+      why: { type: 'array', items: OPEN },
+      notes: { type: 'array', items: OPEN },
     },
   },
   audit: {

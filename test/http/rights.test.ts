@@ -108,6 +108,14 @@ const SOURCE_ROUTES: readonly Route[] = [
   { method: 'DELETE', path: 'sources/:id/refused', may: [], known: false },
 ];
 
+/** What alarms have beside. */
+const ALARM_ROUTES: readonly Route[] = [
+  { method: 'POST', path: 'alarms/:id/acknowledge', body: { note: 'x' }, may: ['operator'] },
+  { method: 'POST', path: 'alarms/:id/clear', body: {}, may: ['operator'] },
+  { method: 'POST', path: 'alarms/:id/notes', body: { text: 'x' }, may: ['operator'] },
+  { method: 'GET', path: 'alarms/:id/notes', may: READERS, known: false },
+];
+
 const USER_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'users/:id/permissions', may: READERS },
   { method: 'GET', path: 'users/:id/permissions?method=GET&path=/objects', may: READERS },
@@ -175,6 +183,11 @@ const PLAIN_ROUTES: readonly (readonly [
   ['DELETE', 'commands?where.name=missing', undefined, 405, 'none'],
   ['POST', 'commands', { name: 'x' }, 405, 'none'],
   ['POST', 'audit', { name: 'x' }, 405, 'none'],
+  ['POST', 'alarms', { name: 'x' }, 405, 'none'],
+  ['POST', 'rules/test', {}, 400, 'none'],
+  ['POST', 'rules', { name: 'x', when: { online: false } }, 200, 'none'],
+  ['GET', 'alarms', undefined, 200, 'readers'],
+  ['GET', 'rules', undefined, 200, 'readers'],
   ['GET', 'audit', undefined, 200, 'none'],
   ['GET', 'audit?meta=true', undefined, 200, 'none'],
   ['GET', 'commands', undefined, 200, 'readers'],
@@ -284,6 +297,8 @@ const FIELDS: Readonly<Record<string, object>> = {
   roles: { name: 'x', credentials: ['GET /labels'] },
   // Of an address to which nothing is sent.
   handlers: { url: 'http://127.0.0.1:9/', objects: [], _secrets: [{ secret: 'whsec_AAAA', until: null }] },
+  alarms: { status: 'raised', acknowledged: null, notes: [] },
+  rules: { name: 'x', when: { online: false } },
   tokens: { name: 'x', user: new ObjectId(), scopes: null },
   sources: { name: 'x', kind: 'json', register: false, _key: 'none' },
 };
@@ -310,12 +325,17 @@ describe.each(CALLERS)('%s', (caller) => {
     (_, route) => judge('sources', route, caller),
   );
 
+  test.each(ALARM_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    'may or may not use %s',
+    (_, route) => judge('alarms', route, caller),
+  );
+
   test('explains what a user may do', async () => {
     for (const route of USER_ROUTES) await judge('users', route, caller);
   });
 
   // Every store for one who may and one who may only read; for the others those that decide about rights.
-  const all = ['geofences', 'handlers', 'sources', 'models', 'groups', 'stores'];
+  const all = ['geofences', 'handlers', 'sources', 'rules', 'models', 'groups', 'stores'];
   const stores = ['labels', 'users', 'roles', 'tokens', ...(['groupAdmin', 'viewer'].includes(caller) ? all : [])];
   test.each(stores)('checks every method on an entity of %s', async (store) => {
     for (const route of STORE_ROUTES(store)) await judge(store, route, caller);
@@ -323,6 +343,7 @@ describe.each(CALLERS)('%s', (caller) => {
 
   test.each([
     ['commands', READERS],
+    ['alarms', READERS],
     ['audit', []],
   ] as const)('checks every method on an entry of %s', async (store, may) => {
     for (const route of JOURNAL_ROUTES(store, may)) await judge(store, route, caller);
@@ -372,6 +393,7 @@ test('covers every route of the service', () => {
       ...OBJECT_ROUTES,
       ...HANDLER_ROUTES,
       ...SOURCE_ROUTES,
+      ...ALARM_ROUTES,
       ...USER_ROUTES,
       ...STORE_ROUTES('labels'),
       ...JOURNAL_ROUTES('audit', []),
@@ -382,6 +404,8 @@ test('covers every route of the service', () => {
       ([method, path]) => `${method} ${path}`,
     ),
     'DELETE auth',
+    'POST rules/:id/test',
+    'POST alarms/acknowledge',
     'DELETE account/tokens/:id',
     'DELETE account/sessions/:id',
     // Asked with the key of a source, not as a caller (test/sources/entrance.test.ts).

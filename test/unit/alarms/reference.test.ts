@@ -52,7 +52,8 @@ function naive(sent: readonly Sent[], asked: Asked): (number | null)[][] {
   let first = 0;
   for (let minute = 0; minute <= END; minute++) {
     const open = spans.at(-1)?.[1] === null ? spans.at(-1) : undefined;
-    const isSo = (one: number) => (open === undefined ? isHot(sent, one, asked) : isOver(sent, one, asked));
+    const isCalling = (one: number) => isHot(sent, one, asked) ?? (isOver(sent, one, asked) === true ? false : null);
+    const isSo = (one: number) => (open === undefined ? isCalling(one) : isOver(sent, one, asked));
     const held = heldMinutes(isSo, minute, first);
     if (held === null || held < (open === undefined ? asked.forMinutes : asked.clearMinutes)) continue;
     if (open === undefined) spans.push([minute, null]);

@@ -179,27 +179,6 @@ describe('Limits', () => {
     'webhookSweepBatch',
     'pastObjectsBatch',
     'webhookReplayCheckMs',
-    'rulesPerTenant',
-    'ruleConditions',
-    'ruleCharacters',
-    'ruleObjects',
-    'ruleLabels',
-    'ruleFences',
-    'ruleValues',
-    'ruleActions',
-    'ruleSpanMaxMs',
-    'ruleControlMs',
-    'testedPackets',
-    'testedAlarms',
-    'testsAtOnce',
-    'testsPerCaller',
-    'expressionCharacters',
-    'expressionNodes',
-    'expressionDepth',
-    'expressionItems',
-    'expressionMacros',
-    'expressionValues',
-    'expressionPatternSize',
     'expressionPatterns',
     'backupCompression',
     'backupPieceBytes',
@@ -325,7 +304,16 @@ describe('Stores', () => {
   const rows = tableOf(`${REFERENCE}/stores.md`, 'Stores');
   // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command, the hash of a key.
   const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_objects', '_withoutOwner', '_handover', '_key'];
-  const SAMPLES = { id: 'a', name: 'a', login: 'a', password: 'long enough', credentials: [], kind: 'json' };
+  const WHEN = { param: 'a', op: 'changed' };
+  const SAMPLES = {
+    id: 'a',
+    name: 'a',
+    login: 'a',
+    password: 'long enough',
+    credentials: [],
+    kind: 'json',
+    when: WHEN,
+  };
 
   test('lists the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));
 

@@ -193,7 +193,9 @@ class EntityChange extends StreamEvent implements StreamChange {
 
   get objectId(): string | null {
     if (this.store === 'objects') return this.id;
-    const name = ({ packets: '_oid', commands: 'object' } as Readonly<Record<string, string>>)[this.store];
+    const name = ({ packets: '_oid', commands: 'object', alarms: 'object' } as Readonly<Record<string, string>>)[
+      this.store
+    ];
     return name === undefined || this.#after === null ? null : readObjectId(this.#after, name);
   }
 }

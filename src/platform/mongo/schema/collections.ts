@@ -107,6 +107,13 @@ const COMMAND_INDEXES: readonly IndexDescription[] = [
   { key: { _holder: 1 }, partialFilterExpression: { _holder: { $exists: true } } },
 ];
 
+/** For the alarms of an object, those that are open, its past events, and the open ones of a rule. */
+const ALARM_INDEXES: readonly IndexDescription[] = [
+  { key: { object: 1, status: 1, _id: 1 } },
+  { key: { object: 1, raised: 1, _id: 1 } },
+  { key: { rule: 1, status: 1, _id: 1 } },
+];
+
 /** Every `_id`: only queries that demand this of a field use the indexes below, so that lists keep to those in their order. */
 export const ANY_ID = { $gte: new ObjectId('0'.repeat(24)) } as const;
 
@@ -132,5 +139,6 @@ function indexesOf(store: Store): IndexDescription[] {
   if (store.name === 'objects') indexes.push(...OBJECT_INDEXES);
   if (store.throughObjects === 'groups') indexes.push({ key: { group: 1, _id: 1 } });
   if (store.name === 'commands') indexes.push(...COMMAND_INDEXES);
+  if (store.name === 'alarms') indexes.push(...ALARM_INDEXES);
   return indexes;
 }

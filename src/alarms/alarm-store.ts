@@ -1,0 +1,118 @@
+/** Stored alarms: what people do with them. Each change is one atomic write. */
+import { type Document, ObjectId } from 'mongodb';
+import type { Scope } from '../core/access.js';
+import { type Entity, isId } from '../core/entity.js';
+import { badRequest, conflict, notFound } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import { builtInStore } from '../core/stores.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { collectionOf } from '../platform/mongo/schema/collections.js';
+import { toEntity } from '../platform/mongo/schema/mapping.js';
+import { scopeFilter } from '../platform/mongo/schema/visibility.js';
+
+export const ALARMS = builtInStore('alarms');
+
+export const ALARM_STATUSES = ['raised', 'cleared'] as const;
+
+/** Why an alarm was cleared. */
+export const CLEAR_REASONS = [
+  'condition',
+  'user',
+  'rule changed',
+  'rule removed',
+  'rule inactive',
+  'object removed',
+  'object not selected',
+  'rights',
+] as const;
+export type ClearReason = (typeof CLEAR_REASONS)[number];
+
+/** Who does something with an alarm. */
+export interface Actor {
+  readonly userId: string;
+  readonly scope: Scope;
+  readonly nowMs: number;
+}
+
+/** Parses the text of a note. Throws a 400 that names the field. */
+export function parseNote(value: unknown, name: string, isRequired = false): string | null {
+  if ((value ?? null) === null && !isRequired) return null;
+  if (typeof value === 'string' && value.length <= LIMITS.alarmNoteCharacters && (value !== '' || !isRequired))
+    return value;
+  throw badRequest(`${name}: expected text of at most ${LIMITS.alarmNoteCharacters} characters`);
+}
+
+const toFilter = (id: string, { scope }: Actor): Document => ({
+  $and: [{ _id: new ObjectId(id) }, scopeFilter(ALARMS, scope)],
+});
+
+async function change(database: Database, id: string, actor: Actor, update: Document[]): Promise<Entity> {
+  if (!isId(id)) throw notFound();
+  const options = { returnDocument: 'after' } as const;
+  const found = await mapDriverErrors(() =>
+    collectionOf(database, ALARMS).findOneAndUpdate(toFilter(id, actor), update, options),
+  );
+  if (found === null) throw notFound();
+  return toEntity(ALARMS, found);
+}
+
+const changedAt = ({ nowMs }: Actor): Document => ({ $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }] });
+
+/** Sets fields where a condition holds; otherwise nothing changes. */
+const setIf = (condition: Document, fields: Document): Document => ({
+  $replaceWith: { $cond: [condition, { $mergeObjects: ['$$ROOT', fields] }, '$$ROOT'] },
+});
+
+/** The first acknowledgement counts. Throws 404. */
+export function acknowledgeAlarm(database: Database, id: string, actor: Actor, note: string | null): Promise<Entity> {
+  const acknowledged = { time: actor.nowMs, user: actor.userId, note };
+  const isOpen = { $eq: [{ $ifNull: ['$acknowledged', null] }, null] };
+  return change(database, id, actor, [
+    setIf(isOpen, { acknowledged: { $literal: acknowledged }, _at: changedAt(actor) }),
+  ]);
+}
+
+/** Clears a raised alarm, whatever its condition. Throws 404. */
+export function clearAlarm(database: Database, id: string, actor: Actor, note: string | null): Promise<Entity> {
+  const clearedBy = { user: actor.userId, note };
+  const fields = {
+    status: 'cleared',
+    cleared: actor.nowMs,
+    clearReason: 'user',
+    clearedBy: { $literal: clearedBy },
+    _at: changedAt(actor),
+  };
+  return change(database, id, actor, [setIf({ $eq: ['$status', 'raised'] }, fields)]);
+}
+
+/** Throws 404, and 409 where there are too many. */
+export async function addNote(database: Database, id: string, actor: Actor, text: string): Promise<Entity> {
+  const note = { time: actor.nowMs, user: actor.userId, text };
+  const notes = { $ifNull: ['$notes', []] };
+  const isFree = { $lt: [{ $size: notes }, LIMITS.alarmNotes] };
+  const added = { notes: { $concatArrays: [notes, [{ $literal: note }]] }, _at: changedAt(actor) };
+  const alarm = await change(database, id, actor, [setIf(isFree, added)]);
+  const last = (alarm.notes as { time: number; text: string }[] | undefined)?.at(-1);
+  if (last?.time !== note.time || last.text !== text) throw conflict(`an alarm has at most ${LIMITS.alarmNotes} notes`);
+  return alarm;
+}
+
+/** Acknowledges those of these alarms that the actor sees; returns the `_id`s of the others. */
+export async function acknowledgeMany(
+  database: Database,
+  ids: readonly string[],
+  actor: Actor,
+  note: string | null,
+): Promise<{ done: number; missing: string[] }> {
+  const acknowledged = { time: actor.nowMs, user: actor.userId, note };
+  const named = { $and: [{ _id: { $in: ids.map((id) => new ObjectId(id)) } }, scopeFilter(ALARMS, actor.scope)] };
+  const alarms = collectionOf(database, ALARMS);
+  const found = await mapDriverErrors(() => alarms.find(named, { projection: { _id: 1 } }).toArray());
+  const seen = new Set(found.map(({ _id }) => String(_id)));
+  const update = [{ $set: { acknowledged: { $literal: acknowledged }, _at: changedAt(actor) } }];
+  const { modifiedCount } = await mapDriverErrors(() =>
+    alarms.updateMany({ $and: [named, { acknowledged: null }] }, update),
+  );
+  return { done: modifiedCount, missing: ids.filter((id) => !seen.has(id)) };
+}

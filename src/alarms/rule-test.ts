@@ -1,0 +1,86 @@
+/** Dry runs: a rule over the stored packets of an object. */
+import { ObjectId } from 'mongodb';
+import type { Caller } from '../core/access.js';
+import { type Scope, scopeOf } from '../core/access.js';
+import type { Entity } from '../core/entity.js';
+import { badRequest, tooLarge } from '../core/errors.js';
+import type { Json, JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import type { RuleSettings } from '../core/rule/rule.js';
+import { type Edge, explainQueryTime, parseQueryTime } from '../core/time.js';
+import { DAY_MS } from '../core/units.js';
+import { streamPackets } from '../packets/packet-stream.js';
+import { toJson } from '../platform/mongo/bson/json-writer.js';
+import { documentAt } from '../platform/mongo/bson/reader.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { createDryRun, type DryRun } from './dry-run.js';
+import { compileRule } from './evaluate.js';
+import { checkReferences, loadZones } from './references.js';
+
+export interface TestedInterval {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Parses `from` and `to`; by default the last seven days. Throws a 400 that names the field. */
+export function parseInterval({ from = null, to = null }: JsonObject, nowMs: number): TestedInterval {
+  const toMs = Math.min(nowMs, to === null ? nowMs : timeIn('to', to, 'last'));
+  const fromMs = from === null ? toMs - 7 * DAY_MS : timeIn('from', from, 'first');
+  if (fromMs > toMs) throw badRequest('from: expected a time before to');
+  return { fromMs, toMs };
+}
+
+function timeIn(name: string, value: Json, edge: Edge): number {
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  const timeMs = parseQueryTime(text, edge);
+  if (timeMs !== null) return timeMs;
+  throw badRequest(`${name}: ${explainQueryTime(text)}`);
+}
+
+export interface RuleTest {
+  readonly caller: Caller;
+  readonly settings: RuleSettings;
+  readonly object: Entity;
+  readonly interval: TestedInterval;
+}
+
+/** Throws a 400 for an unknown reference, and a 413 for too many packets. */
+export async function testRule(
+  database: Database,
+  { caller, settings, object, interval }: RuleTest,
+): Promise<ReturnType<DryRun['end']>> {
+  await checkReferences(database, caller, settings);
+  const scope: Scope = scopeOf(caller);
+  const rule = compileRule(settings, await loadZones(database, scope, settings));
+  const dryRun = createDryRun(rule, toRuleObject(object), interval.fromMs);
+  const conditions = [{ _oid: new ObjectId(object._id) }, { time: { $gte: interval.fromMs, $lte: interval.toMs } }];
+  let count = 0;
+  for await (const { memory, starts } of streamPackets(database, { conditions, only: null, batchPackets: 1_000 })) {
+    count += starts.length;
+    if (count > LIMITS.testedPackets)
+      throw tooLarge(`more than ${LIMITS.testedPackets} packets: name a shorter interval`);
+    for (const start of starts) dryRun.add(JSON.parse(toJson(documentAt(memory, start)).toString()) as JsonObject);
+  }
+  return dryRun.end(interval.toMs);
+}
+
+/** What rules read of an object. */
+export const toRuleObject = ({
+  _id,
+  id,
+  name,
+  model,
+  status,
+  labels,
+  description,
+  config,
+}: JsonObject): JsonObject => ({
+  _id: _id ?? null,
+  id: id ?? null,
+  name: name ?? null,
+  model: model ?? null,
+  status: status ?? null,
+  labels: labels ?? null,
+  description: description ?? null,
+  config: config ?? {},
+});
