@@ -9,6 +9,14 @@ export const SOURCE_KINDS = {
   json: 'JSON',
   osmand: 'Traccar Client or OsmAnd',
   owntracks: 'OwnTracks',
+  traccar: 'a Traccar server',
+  chirpstack: 'ChirpStack',
+  ttn: 'The Things Stack',
+  telegraf: 'Telegraf',
+  senml: 'SenML',
+  flespi: 'flespi',
+  overland: 'Overland',
+  shelly: 'a Shelly device',
 } as const;
 
 export type SourceKindName = keyof typeof SOURCE_KINDS;
@@ -26,6 +34,10 @@ export interface MappedField {
 export interface SourceMap {
   /** Of the kind `json`: the fields of packets by name, `time` and `object` among them. */
   readonly fields: ReadonlyMap<string, MappedField>;
+  /** Of the kind `telegraf`: the tag that names the device. */
+  readonly objectTag: string;
+  /** Of the kind `chirpstack`: whether events that are no measurements become packets. */
+  readonly takesEvents: boolean;
 }
 
 /** By unit: what makes km/h, m, °C and ms of it. */
@@ -46,14 +58,33 @@ const UNITS: Readonly<Record<string, { readonly factor: number; readonly offset?
 
 const MAPPED = 'expected a path such as $.dev.id or $.t[0].v, or {path, unit} or {path, factor, offset}';
 
+/** What the map of other kinds than `json` may say. */
+const KNOWN: Readonly<Partial<Record<SourceKindName, readonly string[]>>> = {
+  telegraf: ['object'],
+  chirpstack: ['events'],
+};
+
 /** Throws a 400 that names the field. */
 export function parseSourceMap(kind: SourceKindName, map: Json | undefined): SourceMap {
   const given = map ?? {};
   if (!isObject(given)) throw badRequest('map: expected an object');
   const entries = Object.entries(given).filter(([, value]) => value !== null);
-  if (kind !== 'json' && entries.length > 0) throw badRequest(`map.${entries[0]?.[0]}: the kind ${kind} has no map`);
+  const { object: objectTag = 'host', events = false } = given;
+  const known = KNOWN[kind] ?? [];
+  const unknown = kind === 'json' ? undefined : entries.find(([name]) => !known.includes(name))?.[0];
+  if (unknown !== undefined) {
+    const meant = known.length === 0 ? 'has no map' : `has a map with ${known.join(', ')}`;
+    throw badRequest(`map.${unknown}: the kind ${kind} ${meant}`);
+  }
   if (entries.length > LIMITS.sourceMapFields) throw badRequest(`map: more than ${LIMITS.sourceMapFields} fields`);
-  return { fields: new Map(entries.map(([name, value]) => [name, parseMapped(`map.${name}`, value)])) };
+  if (kind === 'telegraf' && typeof objectTag !== 'string') throw badRequest('map.object: expected the name of a tag');
+  if (typeof events !== 'boolean' && kind === 'chirpstack') throw badRequest('map.events: expected true or false');
+  const mapped = kind === 'json' ? entries : [];
+  return {
+    fields: new Map(mapped.map(([name, value]) => [name, parseMapped(`map.${name}`, value)])),
+    objectTag: String(objectTag ?? 'host'),
+    takesEvents: events === true,
+  };
 }
 
 function parseMapped(name: string, value: Json): MappedField {

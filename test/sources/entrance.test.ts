@@ -106,7 +106,7 @@ describe('who may make a source', () => {
   });
 
   test.each([
-    [{ kind: 'nonsense' }, 'kind: expected one of json, osmand, owntracks'],
+    [{ kind: 'nonsense' }, 'kind: expected one of json, osmand, owntracks,'],
     [{ id: 'a/b' }, 'id: may not contain #, / or control characters'],
     [{ timezone: 'Mars/Olympus' }, 'timezone: expected a time zone such as Europe/Berlin'],
     [{ map: { speed: '.a' } }, 'map.speed: expected a path such as $.dev.id or $.t[0].v'],

@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { useService } from '../support/fixture.js';
 import { sendHttp } from '../support/http-call.js';
+import { ANSWERS, PAYLOADS } from '../support/payloads.js';
 import { basic, useSources } from '../support/sources.js';
 
 const service = useService({ env: { LOG_LEVEL: 'warn' } });
@@ -93,4 +94,78 @@ describe('a sender', () => {
     expect([empty.status, empty.text]).toEqual([200, '[]']);
     expect(await packetsOf(object)).toMatchObject([{ time: 1_795_500_000_000, speed: 54, messageId: 'a1b2c3' }]);
   });
+});
+
+/** What is compared of a packet: the fields that every kind has in common, and where they are members. */
+const COMPARED = ['lat', 'lon', 'speed', 'angle', 'battery', 'temperature', 'position', 'switch:0', 'docker', 'event'];
+
+const nested = (packet: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const made: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(packet)) {
+    const [first = '', second] = name.split('.');
+    made[first] = second === undefined ? value : { ...(made[first] as object), [second]: value };
+  }
+  return Object.fromEntries(Object.entries(made).filter(([name]) => COMPARED.includes(name)));
+};
+
+test.each(PAYLOADS.map((one) => [`${one.kind}: ${one.name}`, one] as const))(
+  'stores %s once at its device, with its time, position and speed',
+  async (_, { kind, query = {}, headers = {}, map, body, device, packets }) => {
+    const source = await createSource({ kind, register: true, ...(map !== undefined && { map }) });
+    const path = `/api/v1/in/${source.id}/${source.key}?${new URLSearchParams(query)}`;
+    const isRead = body === '';
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const timed = packets.filter(({ time }) => time !== undefined);
+    for (let sent = 0; sent < (timed.length === packets.length ? 2 : 1); sent++) {
+      const answer = await sendHttp(service.url, {
+        method: isRead ? 'GET' : 'POST',
+        path,
+        headers: { ...headers, 'Content-Type': 'text/plain' },
+        ...(!isRead && { text }),
+      });
+      const usual = JSON.stringify({ success: true, count: packets.length });
+      expect([answer.status, answer.text]).toEqual([200, ANSWERS[kind] ?? usual]);
+    }
+    const { status, body: object } = await service.admin('GET', `objects/${device}`);
+    expect(status).toBe(packets.length === 0 ? 404 : 200);
+    if (packets.length === 0) return;
+    const distinct = new Map(packets.map((packet) => [JSON.stringify(packet), packet])).values();
+    const expected = [...distinct].toSorted((one, other) => Number(one.time) - Number(other.time));
+    const stored = await packetsOf(object);
+    expect(stored.map(({ time }) => (timed.length === 0 ? undefined : time))).toEqual(expected.map(({ time }) => time));
+    for (const [index, packet] of expected.entries()) expect(stored[index]).toMatchObject(nested(packet));
+    await service.admin('DELETE', `objects/${object._id}`);
+  },
+);
+
+test('sets to 0, false and "" what The Things Stack omits and the model declares, but no coordinates', async () => {
+  const declared = { temperature: 'number', open: 'boolean', label: 'string', lat: 'number', counter: 'number' };
+  const children = Object.entries(declared).map(([id, dataType]) => ({ id, name: id, type: 'argument', dataType }));
+  const { body: model } = await service.admin('POST', 'models', {
+    name: 'Sensor',
+    data: { id: 'r', type: 'subsystem', children },
+  });
+  const source = await createSource({ kind: 'ttn', model: model._id, register: true });
+  const uplink = { f_port: 1, decoded_payload: { temperature: 21.5 } };
+  const ids = { device_id: 'sensor-with-zeros' };
+  expect(
+    (await send(source, { end_device_ids: ids, received_at: '2026-01-01T00:00:00Z', uplink_message: uplink })).status,
+  ).toBe(200);
+  const { body: object } = await service.admin('GET', 'objects/sensor-with-zeros');
+  const [packet] = await packetsOf(object);
+  expect(packet).toMatchObject({ temperature: 21.5, open: false, label: '', counter: 0 });
+  expect(packet).not.toHaveProperty('lat');
+});
+
+test('takes a batch as done whose samples cannot be stored, if the sender would send it forever', async () => {
+  const source = await createSource({ kind: 'overland' });
+  const { id } = await createObject();
+  const broken = { type: 'Feature', geometry: { coordinates: [13.4, 91] }, properties: { device_id: id } };
+  const answer = await send(source, { locations: [broken] });
+  expect([answer.status, answer.text]).toEqual([200, '{"result":"ok"}']);
+  const { body: refused } = await service.admin('GET', `sources/${source._id}/refused`);
+  expect(refused).toMatchObject([{ index: 0, reason: 'latitude: expected degrees, from -90 to 90' }]);
+  // But not what becomes storable when somebody adds the device.
+  const unknown = { ...broken, geometry: { coordinates: [13.4, 52.5] }, properties: { device_id: 'nobody-yet' } };
+  expect((await send(source, { locations: [unknown] })).status).toBe(404);
 });

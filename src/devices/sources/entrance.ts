@@ -1,8 +1,10 @@
 /** The entrance of sources: stores what a request contains, each sample at the object of its device, and says what could not be. */
 import { ApiError, badRequest, notFound, toApiError } from '../../core/errors.js';
 import { parseExactJson } from '../../core/exact-json.js';
-import type { JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
+import type { DataType, Declarations } from '../../core/model.js';
+import { PLACE_NAMES } from '../../core/position-fields.js';
 import { identifyingMs } from '../../packets/device-time.js';
 import type { Ingest } from '../../packets/ingest.js';
 import type { ModelFinder } from '../../packets/models.js';
@@ -117,6 +119,8 @@ interface Found {
   readonly samples: (Sample & { readonly index: number })[];
 }
 
+const NO_DEVICE = 'the packet names no device';
+
 /** The samples by object, and those without one. */
 async function findTargets(
   deps: EntranceDeps,
@@ -134,7 +138,7 @@ async function findTargets(
     }
     const [device = null] = item.devices;
     const target = device === null ? null : targets.get(nameOf(item));
-    if (target === null) missing.push({ index, reason: 'the packet names no device', device });
+    if (target === null) missing.push({ index, reason: NO_DEVICE, device, error: badRequest(NO_DEVICE) });
     else if (target === undefined) {
       missing.push({ index, reason: 'unknown device', device, error: notFound() });
       if (device !== null) deps.reportUnknownDevice(source, device, origin);
@@ -188,7 +192,8 @@ async function store(
 ): Promise<{ readonly count: number; readonly refused: readonly Refused[] }> {
   const declared = await deps.models.declarationsOf(target.modelId);
   const nowMs = deps.now();
-  const parse = ({ packet, index }: Found['samples'][number]) => parseItem(packet, index, declared, nowMs);
+  const parse = ({ packet, index, omitsZeros }: Found['samples'][number]) =>
+    parseItem(omitsZeros ? withZeros(packet, declared) : packet, index, declared, nowMs);
   const parsed = samples.length > LIMITS.slicedPackets ? await mapInSlices(samples, parse) : samples.map(parse);
   const { messages, refused, incomplete } = toBatch(parsed);
   const packets = new Map(samples.map(({ packet, index }) => [index, packet]));
@@ -205,6 +210,17 @@ async function store(
   );
   const { ownId: device } = target;
   return { count: ingested.packets.length, refused: all.map((one) => ({ ...one, device })) };
+}
+
+const ZEROS: Readonly<Partial<Record<DataType, Json>>> = { number: 0, boolean: false, string: '' };
+
+/** Adds the parameters of the model that are missing, unless they are coordinates. */
+function withZeros(packet: JsonObject, { parameters }: Declarations): JsonObject {
+  const zeros = [...parameters].flatMap(([name, type]) => {
+    const zero = PLACE_NAMES.includes(name) || name.includes('.') ? undefined : ZEROS[type];
+    return zero === undefined ? [] : [[name, zero]];
+  });
+  return { ...Object.fromEntries(zeros), ...packet };
 }
 
 /** What has a time is identified by it and by its content: senders send again what was not answered. */

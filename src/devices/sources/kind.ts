@@ -1,12 +1,13 @@
 /** What every kind of source has: a pure function from a request to samples, each of one device. */
 
 import { isUtf8 } from 'node:buffer';
-import { badRequest } from '../../core/errors.js';
+import { ApiError, badRequest } from '../../core/errors.js';
 import { parseExactJson } from '../../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
 import { JsonScan } from '../../core/json-scan.js';
 import { LIMITS } from '../../core/limits.js';
 import { type SourceMap, scale } from '../../core/source.js';
+import { parseDeviceTime } from '../../core/time.js';
 import type { Zone } from '../../core/zone.js';
 
 /** A request to the entrance of a source, without its key. */
@@ -18,6 +19,7 @@ export interface SourceRequest {
   readonly map: SourceMap;
   /** Of times without a zone; null for UTC. */
   readonly zone: Zone | null;
+  readonly nowMs: number;
 }
 
 /** What one device measured. */
@@ -26,6 +28,8 @@ export interface Sample {
   readonly devices: readonly string[];
   /** In the form of `POST /objects/:id/packets`. */
   readonly packet: JsonObject;
+  /** Whether the sender omits what is 0, false or "", so that parameters of the model that are missing have such values. */
+  readonly omitsZeros?: boolean;
 }
 
 /** A sample, or why there is none. */
@@ -95,7 +99,8 @@ export function readEach<T>(items: readonly T[], read: (item: T, index: number) 
     try {
       return read(item, index);
     } catch (error) {
-      return { reason: (error as Error).message };
+      if (error instanceof ApiError) return { reason: error.message };
+      throw error;
     }
   });
 }
@@ -129,11 +134,23 @@ export const known = (value: unknown): number | undefined => {
   return number === undefined || number < 0 ? undefined : number;
 };
 
-/** Seconds since the epoch, also with a fraction, in ms. */
-export function fromSeconds(value: unknown): number | undefined {
+/** Seconds, ms or ISO 8601 in ms; what is no time is left to the check of packets, which says so. */
+export const toTime = (value: Json | undefined): Json | undefined =>
+  value === undefined || value === null || value === '' ? undefined : (parseDeviceTime(value) ?? value);
+
+/** Throws a 400 for what is not within so many degrees. */
+export function toDegrees(name: string, value: unknown, most: number): number | undefined {
+  if (value === undefined || value === null) return undefined;
   const number = toNumber(value);
-  return number === undefined ? undefined : Math.round(number * 1_000);
+  if (number !== undefined && Math.abs(number) <= most) return number;
+  throw badRequest(`${name}: expected degrees, from -${most} to ${most}`);
 }
+
+/** A part from 0 to 1 in percent. */
+export const percent = (value: unknown): number | undefined => {
+  const part = known(value);
+  return part === undefined ? undefined : scale(part, { factor: 100, offset: 0 });
+};
 
 /** The fields that have a value. */
 export function present(fields: Readonly<Record<string, unknown>>): JsonObject {

@@ -12,11 +12,13 @@ import {
   identifiers,
   known,
   parseBody,
+  percent,
   present,
   type Readout,
   type Sample,
   type SourceKind,
   type SourceRequest,
+  toDegrees,
   toNumber,
   without,
 } from './kind.js';
@@ -39,19 +41,10 @@ function readParameters(given: JsonObject): Sample {
   const devices = identifiers(given.id, given.deviceid, given.device);
   if (devices.length === 0) throw badRequest('id: required, the identifier of the device');
   const [lat, lon] = typeof given.location === 'string' ? given.location.split(',') : [given.lat, given.lon];
-  for (const [name, value, most] of [
-    ['lat', lat, 90],
-    ['lon', lon, 180],
-  ] as const) {
-    const number = toNumber(value);
-    if (value !== undefined && (number === undefined || Math.abs(number) > most)) {
-      throw badRequest(`${name}: expected degrees, from -${most} to ${most}`);
-    }
-  }
   const packet = {
     time: timeOf(given.timestamp),
-    lat: toNumber(lat),
-    lon: toNumber(lon),
+    lat: toDegrees('lat', lat, 90),
+    lon: toDegrees('lon', lon, 180),
     speed: fromKnots(given.speed),
     angle: known(given.bearing ?? given.heading),
     height: toNumber(given.altitude),
@@ -89,17 +82,15 @@ function readLocation(body: JsonObject): Sample {
   const location = asObject(body.location);
   const coords = asObject(location.coords);
   const battery = asObject(location.battery);
-  const level = known(battery.level);
   const packet = {
     time: timeOf(location.timestamp),
-    lat: toNumber(coords.latitude),
-    lon: toNumber(coords.longitude),
+    lat: toDegrees('latitude', coords.latitude, 90),
+    lon: toDegrees('longitude', coords.longitude, 180),
     speed: fromMetresPerSecond(coords.speed),
     angle: known(coords.heading),
     height: toNumber(coords.altitude),
     accuracy: known(coords.accuracy),
-    // From 0 to 1.
-    battery: level === undefined ? undefined : Math.round(level * 10_000) / 100,
+    battery: percent(battery.level),
     charge: battery.is_charging,
     activity: asObject(location.activity).type,
     odometer: known(location.odometer),

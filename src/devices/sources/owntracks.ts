@@ -5,7 +5,6 @@
 import { badRequest } from '../../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
 import {
-  fromSeconds,
   type Item,
   identifiers,
   JSON_TYPE,
@@ -15,7 +14,9 @@ import {
   type Readout,
   type SourceKind,
   type SourceRequest,
+  toDegrees,
   toNumber,
+  toTime,
   without,
 } from './kind.js';
 
@@ -36,7 +37,7 @@ export function toOwnTracksPacket(body: JsonObject): JsonObject | null {
     throw badRequest('the payload is encrypted: OwnTracks must send it without an encryption key');
   // The time in a last will is that of the connection which it ends.
   if (type === 'lwt') return { online: false };
-  const common = { ...present({ _id: body._id }), ...present({ time: fromSeconds(body.tst) }) };
+  const common = { ...present({ _id: body._id }), ...present({ time: toTime(body.tst) }) };
   if (type === 'location') return { ...common, ...toPosition(body) };
   if (type === 'transition') return { ...common, ...toPosition(body) };
   // Of a place, not of the device.
@@ -47,17 +48,10 @@ export function toOwnTracksPacket(body: JsonObject): JsonObject | null {
 }
 
 function toPosition(body: JsonObject): JsonObject {
-  for (const [name, most] of [
-    ['lat', 90],
-    ['lon', 180],
-  ] as const) {
-    const number = toNumber(body[name]);
-    if (number === undefined || Math.abs(number) > most)
-      throw badRequest(`${name}: expected degrees, from -${most} to ${most}`);
-  }
+  for (const name of ['lat', 'lon']) if (body[name] === undefined) throw badRequest(`${name}: required`);
   const fields = {
-    lat: toNumber(body.lat),
-    lon: toNumber(body.lon),
+    lat: toDegrees('lat', body.lat, 90),
+    lon: toDegrees('lon', body.lon, 180),
     // Already in km/h.
     speed: known(body.vel),
     angle: known(body.cog),

@@ -28,6 +28,7 @@ export interface SourceDeps extends BodyDeps, RateLimitDeps {
   readonly receiveFromSource: Receive;
   readonly refusedPayloads: RefusedPayloads;
   readonly invalidate: (store: string, id: string) => void;
+  readonly now: () => number;
 }
 
 const SOURCES = builtInStore('sources');
@@ -75,7 +76,7 @@ const authenticateSource =
   };
 
 const receive =
-  ({ receiveFromSource }: SourceDeps): RequestHandler =>
+  ({ receiveFromSource, now }: SourceDeps): RequestHandler =>
   async (req, res) => {
     const source = sourceOf(res);
     const isRead = req.method === 'GET' || req.method === 'HEAD';
@@ -88,7 +89,14 @@ const receive =
     });
     const { authorization: _, ...headers } = req.headers;
     const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
-    const request = { query: Object.fromEntries(texts), headers, body, map: source.map, zone: source.zone };
+    const request = {
+      query: Object.fromEntries(texts),
+      headers,
+      body,
+      map: source.map,
+      zone: source.zone,
+      nowMs: now(),
+    };
     const origin = { address: req.ip ?? 'unknown', requestId: res.locals.requestId as string, method: req.method };
     const { count, refused, answer } = await receiveFromSource(source, request, origin);
     if (answer !== null) sendJson(res, answer.body, 200, answer.type);

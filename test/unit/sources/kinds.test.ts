@@ -1,16 +1,16 @@
-/** The published payloads of senders, as packets: times in ms, speeds in km/h. Identifiers are replaced. */
+/** What the kinds osmand and owntracks make of every form of their payloads, and the words of their refusals. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
-import { ApiError } from '../../../src/core/errors.js';
-import { parseSourceMap, SOURCE_KIND_NAMES, type SourceKindName } from '../../../src/core/source.js';
+import { parseSourceMap, type SourceKindName } from '../../../src/core/source.js';
 import type { Readout, SourceRequest } from '../../../src/devices/sources/kind.js';
 import { explainKind, KINDS } from '../../../src/devices/sources/kinds.js';
+
+const NOW_MS = 1_795_500_000_000;
 
 type Given = Partial<Omit<SourceRequest, 'body' | 'map'>> & { readonly body?: unknown; readonly map?: object };
 
 function toRequest(kind: SourceKindName, { body = '', map, ...given }: Given): SourceRequest {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const request = { query: {}, headers: {}, zone: null, ...given };
+  const request = { query: {}, headers: {}, zone: null, nowMs: NOW_MS, ...given } as SourceRequest;
   return { ...request, body: Buffer.from(text), map: parseSourceMap(kind, map as never) };
 }
 
@@ -186,36 +186,6 @@ describe('owntracks', () => {
     [{ lat: 1 }, '_type: required'],
     [{ ...LOCATION, lat: 91 }, 'lat: expected degrees'],
   ])('refuses %j', (body, why) => expect(() => read('owntracks', { body })).toThrow(why));
-});
-
-test.each(SOURCE_KIND_NAMES)('reads anything as %s, or says why it cannot', (kind) => {
-  const anything = fc.oneof(
-    fc.json(),
-    fc.string(),
-    fc
-      .dictionary(fc.constantFrom('_type', 'location', 'lat', 'lon', 'tst', 'id', 'timestamp', 'speed'), fc.jsonValue())
-      .map((body) => JSON.stringify(body)),
-    fc
-      .constantFrom('location', 'transition', 'waypoint', 'lwt', 'status', 'steps')
-      .chain((type) =>
-        fc
-          .dictionary(fc.constantFrom('lat', 'lon', 'tst', 'vel', 'topic', 'tid', '_id'), fc.jsonValue())
-          .map((body) => JSON.stringify({ _type: type, ...body })),
-      ),
-  );
-  const queries = fc.dictionary(fc.constantFrom('id', 'lat', 'lon', 'timestamp', 'speed', 'batt', 'x'), fc.string());
-  fc.assert(
-    fc.property(anything, queries, (body, given) => {
-      try {
-        const { items } = read(kind, { body, query: given });
-        for (const item of items) expect('reason' in item || typeof item.packet === 'object').toBe(true);
-      } catch (error) {
-        expect(error).toBeInstanceOf(ApiError);
-        expect((error as ApiError).status).toBe(400);
-      }
-    }),
-    { numRuns: 500 },
-  );
 });
 
 test('tells one kind from another', () => {

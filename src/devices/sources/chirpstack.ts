@@ -1,0 +1,91 @@
+/**
+ * Events of ChirpStack v4 (https://www.chirpstack.io/docs/chirpstack/integrations/events.html) in JSON: the query names the event. What is
+ * no measurement, such as a join, becomes a packet only if the `map` of the source has `events`.
+ */
+import { badRequest } from '../../core/errors.js';
+import { isObject, type JsonObject } from '../../core/json.js';
+import {
+  asObject,
+  identifiers,
+  known,
+  parseBody,
+  present,
+  type Readout,
+  type SourceKind,
+  type SourceRequest,
+  toDegrees,
+  toNumber,
+  toTime,
+  without,
+} from './kind.js';
+
+const matches = (body: unknown): body is JsonObject =>
+  isObject(body) && typeof asObject(body.deviceInfo).devEui === 'string';
+
+const MEASURING: ReadonlySet<string> = new Set(['up', 'status', 'location']);
+/** What every event has, and what a packet says in its own way. */
+const COMMON: ReadonlySet<string> = new Set([
+  'deduplicationId',
+  'time',
+  'deviceInfo',
+  'location',
+  'object',
+  'rxInfo',
+  'txInfo',
+]);
+const OF_PACKETS: ReadonlySet<string> = new Set(['time', 'id', 'online', '_id']);
+
+function read(request: SourceRequest): Readout {
+  const body = parseBody(request);
+  if (!matches(body)) throw badRequest('deviceInfo.devEui: required, as ChirpStack v4 sends it in JSON');
+  const event = request.query.event ?? eventOf(body);
+  const isWanted = MEASURING.has(event) || request.map.takesEvents;
+  const { devEui, deviceName } = asObject(body.deviceInfo);
+  const devices = identifiers(devEui, deviceName);
+  const items = isWanted ? [{ devices, packet: toPacket(event, body) }] : [];
+  return { items, answer: null, resends: false };
+}
+
+/** Of a sender that leaves the query out. */
+function eventOf(body: JsonObject): string {
+  if (isObject(body.location)) return 'location';
+  if (body.batteryLevel !== undefined || body.margin !== undefined) return 'status';
+  return body.rxInfo === undefined && body.data === undefined ? 'unknown' : 'up';
+}
+
+function toPacket(event: string, body: JsonObject): JsonObject {
+  const common = present({ _id: body.deduplicationId, time: toTime(body.time) });
+  if (event === 'up') return { ...toUplink(body), ...common };
+  if (event === 'location') return { ...toLocation(asObject(body.location)), ...common };
+  if (event !== 'status') return { ...without(body, COMMON), event, ...common };
+  // A device that has no battery, or cannot measure it, sends no level.
+  const { batteryLevel, margin, externalPowerSource } = body;
+  return present({ ...common, battery: known(batteryLevel), margin: toNumber(margin), externalPowerSource });
+}
+
+function toUplink(body: JsonObject): JsonObject {
+  const { fPort, fCnt, dr, data, confirmed } = body;
+  const object = isObject(body.object) ? without(body.object, OF_PACKETS) : null;
+  const best = bestOf(Array.isArray(body.rxInfo) ? body.rxInfo.map(asObject) : []);
+  const radio = { rssi: toNumber(best.rssi), snr: toNumber(best.snr), fPort, fCnt, dr, confirmed };
+  // Without a decoder, the bytes are all that there is.
+  return { ...present({ ...radio, data: object === null ? data : undefined }), ...object };
+}
+
+/** What the gateway with the strongest signal has measured. */
+export function bestOf(gateways: readonly JsonObject[]): JsonObject {
+  const rssiOf = (gateway: JsonObject): number => toNumber(gateway.rssi) ?? Number.NEGATIVE_INFINITY;
+  return gateways.reduce((best, one) => (rssiOf(one) > rssiOf(best) ? one : best), gateways[0] ?? {});
+}
+
+/** Of a network server that has located the device. */
+export const toLocation = (location: JsonObject): JsonObject =>
+  present({
+    lat: toDegrees('latitude', location.latitude, 90),
+    lon: toDegrees('longitude', location.longitude, 180),
+    height: toNumber(location.altitude),
+    accuracy: known(location.accuracy),
+    source: location.source,
+  });
+
+export const chirpstack: SourceKind = { read, matches };

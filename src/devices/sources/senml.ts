@@ -1,0 +1,117 @@
+/** Sensor Measurement Lists in JSON (RFC 8428): records are resolved with their base fields; those of one time become one packet. */
+import { badRequest } from '../../core/errors.js';
+import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import {
+  fromMetresPerSecond,
+  type Item,
+  identifiers,
+  parseBody,
+  type Readout,
+  type SourceKind,
+  type SourceRequest,
+  toList,
+  toNumber,
+} from './kind.js';
+
+/** Times below 2^28 s are relative to now (RFC 8428, 4.5.3). */
+const RELATIVE_S = 2 ** 28;
+
+/** The parameters of records without a name, by their unit. */
+const NAMES: Readonly<Record<string, string>> = {
+  lat: 'lat',
+  lon: 'lon',
+  'm/s': 'speed',
+  Cel: 'temperature',
+  '%RH': 'humidity',
+  '%EL': 'battery',
+  V: 'voltage',
+  A: 'current',
+  W: 'power',
+  J: 'energy',
+  Pa: 'pressure',
+  Hz: 'frequency',
+};
+
+const isRecord = (value: unknown): value is JsonObject =>
+  isObject(value) && ['n', 'bn', 'v', 'vs', 'vb', 'vd'].filter((label) => label in value).length >= 2;
+
+const matches = (body: unknown): boolean => Array.isArray(body) && isRecord(body[0]);
+
+interface Base {
+  readonly name: string;
+  readonly timeS: number;
+  readonly unit: Json | undefined;
+  readonly value: number;
+  readonly sum: number;
+}
+
+const NO_BASE: Base = { name: '', timeS: 0, unit: undefined, value: 0, sum: 0 };
+
+function toBase(before: Base, record: JsonObject): Base {
+  return {
+    name: typeof record.bn === 'string' ? record.bn : before.name,
+    timeS: toNumber(record.bt) ?? before.timeS,
+    unit: record.bu ?? before.unit,
+    value: toNumber(record.bv) ?? before.value,
+    sum: toNumber(record.bs) ?? before.sum,
+  };
+}
+
+/** The device and the parameter that a name stands for. A name of its own can be a device's (RFC 9039) with a parameter behind it. */
+function splitName(base: string, name: string): { readonly device: string; readonly parameter: string } {
+  if (base !== '') return { device: base.replace(/[:/_.-]+$/, ''), parameter: name };
+  const [, device = '', parameter = name] = /^(urn:dev:[a-z]+:[\dA-Za-z.-]+)(?:[:_/](.*))?$/.exec(name) ?? [];
+  return { device, parameter: device === '' ? name : parameter === name ? '' : parameter };
+}
+
+function valueIn(record: JsonObject, { value }: Base): Json | undefined {
+  const number = toNumber(record.v);
+  if (number !== undefined) return value === 0 ? number : number + value;
+  return record.vb ?? record.vs ?? record.vd;
+}
+
+function addRecord(packet: JsonObject, record: JsonObject, base: Base, given: string): void {
+  const unit = String(record.u ?? base.unit ?? '');
+  const name = given === '' ? (NAMES[unit] ?? 'value') : given;
+  const value = valueIn(record, base);
+  const sum = toNumber(record.s);
+  if (value !== undefined)
+    packet[name] = name === 'speed' && unit === 'm/s' ? (fromMetresPerSecond(value) ?? null) : value;
+  if (sum !== undefined) packet[`${name}Sum`] = sum + base.sum;
+}
+
+function read(request: SourceRequest): Readout {
+  const records = toList(parseBody(request));
+  if (!matches(records)) throw badRequest('the body: expected a list of SenML records (RFC 8428)');
+  const packets = new Map<string, { readonly devices: string[]; readonly packet: JsonObject }>();
+  const faults: Item[] = [];
+  let base = NO_BASE;
+  for (const [index, record] of records.entries()) {
+    const unknown = isObject(record) ? Object.keys(record).find((label) => label.endsWith('_')) : 'none';
+    if (!isObject(record) || unknown !== undefined) {
+      faults.push({
+        reason: `record ${index}: ${isObject(record) ? `unknown field ${unknown}` : 'expected an object'}`,
+      });
+      continue;
+    }
+    base = toBase(base, record);
+    const { device, parameter } = splitName(base.name, typeof record.n === 'string' ? record.n : '');
+    const timeS = base.timeS + (toNumber(record.t) ?? 0);
+    const key = `${device}\n${timeS}`;
+    const short = /[^:/]+$/.exec(device)?.[0];
+    const same = packets.get(key) ?? { devices: identifiers(device, short), packet: toTimed(timeS, request.nowMs) };
+    addRecord(same.packet, record, base, parameter);
+    packets.set(key, same);
+  }
+  return { items: [...packets.values(), ...faults], answer: null, resends: false };
+}
+
+/** A packet without a time has that of its arrival. */
+function toTimed(timeS: number, nowMs: number): JsonObject {
+  if (timeS === 0) return {};
+  // Seconds as doubles have microseconds, in which binary fractions show.
+  const ms = Math.floor(Math.round(timeS * 1_000_000) / 1_000);
+  return { time: timeS < RELATIVE_S ? nowMs + ms : ms };
+}
+
+export const senml: SourceKind = { read, matches };

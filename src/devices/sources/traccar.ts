@@ -1,0 +1,74 @@
+/**
+ * Positions and events that a Traccar server forwards (`forward.type=json`, https://www.traccar.org/forward/): `{position, device}` and
+ * `{event, position, device}`. Its ids restart with its database, so that they identify nothing.
+ */
+import { badRequest } from '../../core/errors.js';
+import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import {
+  asObject,
+  fromKnots,
+  identifiers,
+  known,
+  parseBody,
+  present,
+  type Sample,
+  type SourceKind,
+  toDegrees,
+  toNumber,
+  toTime,
+} from './kind.js';
+
+const matches = (body: unknown): body is JsonObject =>
+  isObject(body) && (isObject(body.position) || isObject(body.event)) && isObject(body.device);
+
+function readBody(body: unknown): Sample {
+  if (!matches(body))
+    throw badRequest('the body: expected {position, device} or {event, device}, as Traccar forwards it');
+  const device = asObject(body.device);
+  const devices = identifiers(device.uniqueId, device.name);
+  const position = isObject(body.position) ? toPosition(body.position) : {};
+  return { devices, packet: isObject(body.event) ? { ...position, ...toEvent(body.event) } : position };
+}
+
+function toPosition(position: JsonObject): JsonObject {
+  const { attributes, protocol, valid, outdated, address, geofenceIds } = position;
+  const given = asObject(attributes);
+  const accuracy = known(position.accuracy);
+  return {
+    ...without(given),
+    ...present({
+      time: toTime(position.fixTime ?? position.deviceTime ?? position.serverTime),
+      lat: toDegrees('latitude', position.latitude, 90),
+      lon: toDegrees('longitude', position.longitude, 180),
+      speed: fromKnots(position.speed),
+      angle: known(position.course),
+      height: toNumber(position.altitude),
+      // Traccar has 0 for an unknown one.
+      accuracy: accuracy === 0 ? undefined : accuracy,
+      battery: known(given.batteryLevel),
+      protocol,
+      valid,
+      outdated,
+      address,
+      geofenceIds,
+    }),
+  };
+}
+
+const ONLINE: Readonly<Record<string, boolean>> = { deviceOnline: true, deviceOffline: false };
+
+function toEvent(event: JsonObject): JsonObject {
+  const type = String(event.type);
+  const geofence = event.geofenceId === 0 ? undefined : event.geofenceId;
+  const online = Object.hasOwn(ONLINE, type) ? ONLINE[type] : undefined;
+  const fields = { time: toTime(event.eventTime ?? event.serverTime), event: type, geofence, online };
+  return { ...without(asObject(event.attributes)), ...present(fields) };
+}
+
+/** Attributes must not be taken for fields of packets. */
+const without = ({ time: _, id: __, online: ___, ...attributes }: JsonObject): Record<string, Json> => attributes;
+
+export const traccar: SourceKind = {
+  read: (request) => ({ items: [readBody(parseBody(request))], answer: null, resends: true }),
+  matches,
+};

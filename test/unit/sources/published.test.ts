@@ -1,0 +1,94 @@
+/** The published payloads of every kind of source, and thousands of damaged ones. */
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { ApiError } from '../../../src/core/errors.js';
+import { parseSourceMap, SOURCE_KIND_NAMES, type SourceKindName } from '../../../src/core/source.js';
+import type { SourceRequest } from '../../../src/devices/sources/kind.js';
+import { explainKind, KINDS } from '../../../src/devices/sources/kinds.js';
+import { ANSWERS, PAYLOADS, type Payload } from '../../support/payloads.js';
+
+const NOW_MS = 1_795_500_000_000;
+
+const textOf = (body: unknown): string => (typeof body === 'string' ? body : JSON.stringify(body));
+
+const toRequest = (kind: SourceKindName, { query = {}, headers = {}, map, body }: Partial<Payload>): SourceRequest => ({
+  query,
+  headers,
+  body: Buffer.from(textOf(body)),
+  map: parseSourceMap(kind, map as never),
+  zone: null,
+  nowMs: NOW_MS,
+});
+
+const named = (payloads: readonly Payload[]) => payloads.map((one) => [`${one.kind}: ${one.name}`, one] as const);
+
+test.each(named(PAYLOADS))('reads %s', (_, payload) => {
+  const { items, answer } = KINDS[payload.kind].read(toRequest(payload.kind, payload));
+  const found = items.map((item) => ('reason' in item ? item : { device: item.devices[0], packet: item.packet }));
+  expect(found).toEqual(payload.packets.map((packet) => ({ device: payload.device, packet })));
+  expect(answer?.body).toBe(ANSWERS[payload.kind]);
+});
+
+test('has published payloads of every kind but that of any JSON', () => {
+  expect([...new Set(PAYLOADS.map(({ kind }) => kind))].sort()).toEqual(
+    SOURCE_KIND_NAMES.filter((kind) => kind !== 'json').sort(),
+  );
+});
+
+describe('a payload', () => {
+  const ofJson = PAYLOADS.filter(({ body }) => typeof body !== 'string');
+
+  test.each(named(ofJson))('is recognised where it is sent to a source of another kind: %s', (_, { kind, body }) => {
+    for (const other of SOURCE_KIND_NAMES) {
+      if (other === kind) expect(explainKind(body, other)).toBeNull();
+      else expect(explainKind(body, other)).toContain(`that one is ${kind}`);
+    }
+  });
+});
+
+/** Values of the payload with one of them replaced, at any depth, or removed. */
+function damage(value: unknown, path: readonly number[], other: unknown): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined || typeof value !== 'object' || value === null) return other;
+  const names = Object.keys(value);
+  if (names.length === 0) return other;
+  const name = names[step % names.length] as string;
+  const copy = structuredClone(value) as Record<string, unknown>;
+  copy[name] = damage(copy[name], rest, other);
+  return copy;
+}
+
+const ANY = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom('', '-1', -1, 1e308, 91, 181, '0001-01-01', 20_261_123, '__proto__', [], {}, null, undefined, [[]]),
+);
+
+test.each(SOURCE_KIND_NAMES)('reads anything as %s, or says why it cannot', (kind) => {
+  const own = PAYLOADS.filter((payload) => payload.kind === kind && typeof payload.body !== 'string');
+  const damaged = fc
+    .tuple(fc.constantFrom(...(own.length > 0 ? own : PAYLOADS)), fc.array(fc.nat(40), { maxLength: 6 }), ANY)
+    .map(([payload, path, other]) => ({ ...payload, body: damage(payload.body, path, other) ?? '' }));
+  const anything = fc.record({
+    body: fc.oneof(fc.json(), fc.string()),
+    query: fc.dictionary(fc.string(), fc.string()),
+  });
+  const queries = fc.record({
+    body: fc.constant(''),
+    query: fc.dictionary(
+      fc.constantFrom('id', 'lat', 'lon', 'timestamp', 'speed', 'batt', 'location', 'x'),
+      fc.string(),
+    ),
+  });
+  fc.assert(
+    fc.property(fc.oneof({ weight: 8, arbitrary: damaged }, anything, queries), (payload: Partial<Payload>) => {
+      try {
+        const { items } = KINDS[kind].read(toRequest(kind, { ...payload, map: undefined }));
+        for (const item of items) expect('reason' in item || typeof item.packet === 'object').toBe(true);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ApiError);
+        expect((error as ApiError).status).toBe(400);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
