@@ -1,6 +1,6 @@
 /**
  * Payloads as the documentation of each sender publishes them, with other identifiers, and the packets that they are: times in ms, speeds
- * in km/h.
+ * in km/h. Long because it is one table of all senders.
  */
 import type { SourceKindName } from '../../src/core/source.js';
 
