@@ -32,13 +32,13 @@ const DRAIN_MS = 300_000;
 const LONG = 4;
 const POLL_MS = 100;
 
-interface Receivers {
+export interface Receivers {
   readonly url: string;
   ask(ask: ToReceiver['ask'], prefix: string): Promise<Received>;
   stop(): void;
 }
 
-async function startReceivers(): Promise<Receivers> {
+export async function startReceivers(): Promise<Receivers> {
   const child: ChildProcess = fork(fileURLToPath(new URL('./receiver.js', import.meta.url)), { execArgv: [] });
   const next = async (): Promise<FromReceiver> => (await once(child, 'message'))[0] as FromReceiver;
   const started = await next();

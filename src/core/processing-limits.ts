@@ -13,6 +13,7 @@ export const PROCESSING_LIMITS = {
   partitionTasks: 2_000,
   partitionTaskBytes: 8 * MIB,
   taskBytes: 64 * MIB,
+  tenantTaskBytesUnderLoad: 64 * KIB,
   commitTasks: 1_000,
   commitBytes: 4 * MIB,
 
@@ -35,6 +36,7 @@ export const PROCESSING_LIMITS = {
   webhookAnswerShownBytes: KIB,
   webhookRequestsPerPartition: 4,
   webhookRequests: 1_000,
+  webhookSendsPerTurn: 8,
   webhookRequestsUnderLoad: 8,
   webhookWindow: 64,
   webhookBatch: 100,

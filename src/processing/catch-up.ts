@@ -1,109 +1,125 @@
-/** Brings partitions from their positions up to the live feed: from the history, or if that is gone, from stored data. */
-
+/** Brings tenants from their positions up to the live feed: from the history, or if that is gone, from stored data. */
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isAfter, secondsOf } from '../core/position.js';
+import { startTurnClock } from '../live/turn-clock.js';
 import { clock } from '../platform/clock.js';
-import type { Holding } from './holding.js';
+import { type Holding, type Holdings, LIVE_FEED, type Progress, passTo, progressesOf, type Source } from './holding.js';
 import type { Processor, Task } from './processor.js';
 
 export interface CatchUpParts {
+  /** A reader: what has it as its source is brought up. */
+  readonly reader: Source;
+  readonly holdings: Holdings;
   readonly openHistory: OpenHistory;
   readonly processors: readonly Processor[];
   /** The last change that the live feed has started to process. */
   readonly livePosition: () => string;
-  /** Plans the change for these partitions. */
-  readonly plan: (change: Change, wanted: ReadonlyMap<number, Holding>) => Promise<void>;
-  /** Adds tasks without a change for these partitions. */
-  readonly addRefill: (processor: number, tasks: readonly Task[], wanted: ReadonlyMap<number, Holding>) => void;
-  /** Whether more tasks of these partitions have to wait. */
-  readonly isFull: (wanted: ReadonlyMap<number, Holding>) => boolean;
+  /** Plans the change for what is read by the reader. */
+  readonly plan: (change: Change) => void | Promise<void>;
+  /** Adds tasks without a change for those that are where `isMeant` says. */
+  readonly addRefill: (processor: number, tasks: readonly Task[], isMeant: (progress: Progress) => boolean) => void;
+  /** Resolves when there is room for more tasks. */
+  readonly waitForRoom: () => void | Promise<void>;
   readonly wake: () => void;
   /** Called when the history of these partitions is gone. */
   readonly onRefill: (partitions: readonly number[], fromMs: number) => void;
   readonly now: () => number;
 }
 
-/** Resolves when all partitions are live or lost. Throws when reading the history fails: the caller starts again with the rest. */
-export async function catchUp(parts: CatchUpParts, given: readonly Holding[]): Promise<void> {
-  const behind = new Map(given.filter(isOurs).map((holding) => [holding.owned.index, holding]));
-  const first = earliestOf(behind);
-  if (first === null) return;
+/** Resolves when all that the reader reads is live or lost. Throws when reading the history fails: the caller starts again with the rest. */
+export async function catchUp(parts: CatchUpParts): Promise<void> {
+  const first = findPlanned(parts)[0];
+  if (first === undefined) return;
   const history = await parts.openHistory(first);
   if (history === null) {
-    await refill(parts, await findLost(parts, [...behind.values()]));
-    return catchUp(parts, given);
+    await refill(parts);
+    return catchUp(parts);
   }
+  const turn = startTurnClock();
   for await (const { changes, upTo } of history) {
+    turn.resume();
     for (const change of changes) {
-      if (isAfter(change.position, parts.livePosition())) return join(behind);
-      await parts.plan(change, behind);
-      await waitForRoom(parts, behind);
-      if (behind.size === 0) return;
+      if (isAfter(change.position, parts.livePosition())) return join(parts);
+      await parts.plan(change);
+      await parts.waitForRoom();
+      if (!isNeeded(parts)) return;
+      await turn.yieldIfLong();
     }
-    if (!isAfter(parts.livePosition(), upTo)) return join(behind);
-    for (const holding of behind.values()) if (isBefore(holding, upTo)) holding.planned = upTo;
-    forgetLost(behind);
-    if (behind.size === 0) return;
+    if (!isAfter(parts.livePosition(), upTo)) return join(parts);
+    for (const one of readBy(parts)) passTo(one, upTo);
+    if (!isNeeded(parts)) return;
+    turn.pause();
   }
 }
 
-/** Waits until the partitions can have more tasks; forgets those that are lost. */
-async function waitForRoom({ isFull }: CatchUpParts, wanted: Map<number, Holding>): Promise<void> {
-  forgetLost(wanted);
-  while (wanted.size > 0 && isFull(wanted)) {
-    await clock.wait(LIMITS.historyWaitMs);
-    forgetLost(wanted);
+type Reading = Pick<CatchUpParts, 'reader' | 'holdings'>;
+
+const isLost = ({ owned }: Holding): boolean => owned.lost.aborted;
+
+/** Whether anything has the reader as its source. */
+export function isNeeded({ reader, holdings }: Reading): boolean {
+  for (const holding of holdings.values()) {
+    if (isLost(holding)) continue;
+    if (holding.rest.source === reader) return true;
+    for (const { source } of holding.queues.values()) if (source === reader) return true;
   }
+  return false;
 }
 
-function forgetLost(wanted: Map<number, Holding>): void {
-  for (const [index, holding] of wanted) if (!isOurs(holding)) wanted.delete(index);
+const readBy = ({ reader, holdings }: Reading): Progress[] =>
+  [...holdings.values()]
+    .filter((holding) => !isLost(holding))
+    .flatMap(progressesOf)
+    .filter(({ source }) => source === reader);
+
+/** Takes effect at once: the live feed plans every later change for them. */
+function join(reading: Reading): void {
+  for (const one of readBy(reading)) one.source = LIVE_FEED;
 }
 
-const isOurs = ({ owned, isLive }: Holding): boolean => !isLive && !owned.lost.aborted;
+/** Up to where they were planned, the earliest first. */
+const findPlanned = (reading: Reading): readonly string[] =>
+  [...new Set(readBy(reading).map(({ planned }) => planned))].sort((a, b) => (isAfter(b, a) ? -1 : 1));
 
-const isBefore = ({ planned }: Holding, position: string): boolean => isAfter(position, planned);
-
-/** Takes effect at once: the live feed plans every later change for these partitions. */
-function join(behind: ReadonlyMap<number, Holding>): void {
-  for (const holding of behind.values()) holding.isLive = true;
-}
-
-function earliestOf(behind: ReadonlyMap<number, Holding>): string | null {
-  const positions = [...behind.values()].map(({ planned }) => planned);
-  return positions.length === 0 ? null : positions.reduce((first, one) => (isAfter(first, one) ? one : first));
-}
-
-/** The partitions whose history is gone: those with the earliest positions. */
-async function findLost({ openHistory }: CatchUpParts, behind: readonly Holding[]): Promise<readonly Holding[]> {
-  const inOrder = [...behind].sort((a, b) => (isBefore(a, b.planned) ? -1 : 1));
-  for (const [index, { planned }] of inOrder.entries()) {
-    const history = index === 0 ? null : await openHistory(planned);
+/** The last position that the history does not have. */
+async function findLost({ openHistory }: CatchUpParts, planned: readonly string[]): Promise<string> {
+  for (const [index, position] of planned.entries()) {
+    const history = index === 0 ? null : await openHistory(position);
     if (history === null) continue;
     // A generator closes its cursor only if it was started.
     for await (const _ of history) break;
-    return inOrder.slice(0, index);
+    return planned[index - 1] as string;
   }
-  return inOrder;
+  return planned.at(-1) as string;
 }
 
-/** Adds tasks made from data stored since the positions of the partitions, which then continue with the live feed. */
-async function refill(parts: CatchUpParts, lost: readonly Holding[]): Promise<void> {
+/** Adds tasks made from data stored since the positions of those whose history is gone: they continue with what comes now. */
+async function refill(parts: CatchUpParts): Promise<void> {
   const position = parts.livePosition();
-  const wanted = new Map(lost.map((holding) => [holding.owned.index, holding]));
-  const positionMs = Math.min(...lost.map(({ planned }) => secondsOf(planned) * 1_000));
+  const planned = findPlanned(parts);
+  const [first] = planned;
+  if (first === undefined) return;
+  const lost = await findLost(parts, planned);
+  const isMeant = (progress: Progress): boolean => progress.source === parts.reader && !isAfter(progress.planned, lost);
+  const partitions = [...parts.holdings.values()]
+    .filter((holding) => !isLost(holding) && progressesOf(holding).some(isMeant))
+    .map(({ owned }) => owned.index);
+  const positionMs = secondsOf(first) * 1_000;
   // Packets get their time before they are stored, from another clock.
   const fromMs = positionMs - LIMITS.refillMarginMs;
   const toMs = parts.now() + LIMITS.refillMarginMs;
-  parts.onRefill([...wanted.keys()], positionMs);
+  parts.onRefill(partitions, positionMs);
   for (const [index, processor] of parts.processors.entries()) {
-    for await (const tasks of processor.refill([...wanted.keys()], { fromMs, toMs })) {
-      parts.addRefill(index, tasks, wanted);
+    for await (const tasks of processor.refill(partitions, { fromMs, toMs })) {
+      parts.addRefill(index, tasks, isMeant);
       parts.wake();
-      await waitForRoom(parts, wanted);
-      if (wanted.size === 0) return;
+      await parts.waitForRoom();
+      if (!isNeeded(parts)) return;
     }
   }
-  for (const holding of lost) holding.planned = position;
+  for (const one of readBy(parts)) if (isMeant(one)) one.planned = position;
 }
+
+/** Waits a moment for tasks to be committed. */
+export const waitForCommits = (): Promise<void> => clock.wait(LIMITS.historyWaitMs, { ref: false });

@@ -4,7 +4,7 @@ import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { endSessions } from '../platform/mongo/driver/sessions.js';
-import { partitionsOf } from './partitions.js';
+import { type Done, partitionsOf, toStoredDone } from './partitions.js';
 
 /** What is written into one collection, in order. */
 export interface OutputWrite {
@@ -17,7 +17,7 @@ export interface Advance {
   readonly index: number;
   readonly epoch: number;
   readonly commits: number;
-  readonly position: string;
+  readonly done: Done;
   readonly lastNumber: number;
 }
 
@@ -91,10 +91,10 @@ async function commitWithin(
   session: ClientSession,
   { owner, advances, writes }: Commit,
 ): Promise<void> {
-  const operations = advances.map(({ index, epoch, commits, position, lastNumber }) => ({
+  const operations = advances.map(({ index, epoch, commits, done, lastNumber }) => ({
     updateOne: {
       filter: { _id: index, owner, epoch, commits },
-      update: { $set: { position, lastNumber, commits: commits + 1 } },
+      update: { $set: { ...toStoredDone(done), lastNumber, commits: commits + 1 } },
     },
   }));
   const { matchedCount } = await partitionsOf(database).bulkWrite(operations, { ordered: false, session });

@@ -6,7 +6,7 @@ import { LIMITS } from '../core/limits.js';
 import { clock } from '../platform/clock.js';
 import { type Commits, FencedError, type OutputWrite } from './commit.js';
 import type { Holding } from './holding.js';
-import { findWaiting, type Part, type PartOptions, preparePart, prepareParts } from './parts.js';
+import { endCommit, findWaiting, type Part, type PartOptions, preparePart, prepareParts } from './parts.js';
 
 const FIRST_PAUSE_MS = 50;
 
@@ -87,7 +87,7 @@ async function commitRound(
     for (const { holding } of parts) options.onLost(holding);
   }
   // Outputs that were given up are not done: their partitions must not be taken for idle.
-  if (!signal.aborted) for (const { holding } of parts) holding.isCommitting = false;
+  if (!signal.aborted) for (const { holding } of parts) endCommit(holding);
   return { hasFailed };
 }
 
@@ -117,9 +117,9 @@ async function commitParts(options: CommitterOptions, all: readonly Part[], sign
 async function commit({ commits }: CommitterOptions, parts: readonly Part[]): Promise<void> {
   const writes = joinWrites(parts.flatMap(({ outputs }) => outputs.flatMap((one) => one.writes)));
   await commits.commit({ advances: parts.map(({ advance }) => advance), writes });
-  for (const { holding, advance, outputs } of parts) {
+  for (const { holding, advance, committed, outputs } of parts) {
     holding.commits++;
-    holding.position = advance.position;
+    for (const [queue, position] of committed) queue.position = position;
     holding.lastNumber = advance.lastNumber;
     for (const one of outputs) one.committed();
   }

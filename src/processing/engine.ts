@@ -7,16 +7,31 @@
 import { backoffMs } from '../core/backoff.js';
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
-import { isAfter } from '../core/position.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { catchUp } from './catch-up.js';
+import { catchUp, isNeeded, waitForCommits } from './catch-up.js';
 import { createCommits } from './commit.js';
 import { type Committer, createCommitter } from './committer.js';
-import { addTasks, areFull, type Holding, type PlannedTask, pushTasks } from './holding.js';
+import {
+  addTasks,
+  createSource,
+  findDone,
+  type Holding,
+  isFull,
+  LIVE_FEED,
+  type PlannedTask,
+  type Progress,
+  passTo,
+  progressesOf,
+  progressOf,
+  pushTasks,
+  queueFor,
+  type Source,
+  type TenantQueue,
+} from './holding.js';
 import { type Leases, startLeases } from './leases.js';
 import { createPartitions } from './partitions.js';
-import type { Processor, Task } from './processor.js';
+import type { IsWanted, Processor, Task } from './processor.js';
 
 const FIRST_PAUSE_MS = 50;
 
@@ -59,8 +74,7 @@ interface State extends EngineOptions {
   readonly holdings: Map<number, Holding>;
   readonly committer: Committer;
   /** The change that the live feed began with last, and the one it is done with. */
-  begun: { readonly position: string };
-  done: { readonly position: string };
+  readonly feed: { begun: { readonly position: string }; done: { readonly position: string } };
   refills: number;
 }
 
@@ -69,16 +83,17 @@ export function createEngine(options: EngineOptions): Engine {
   const owner = clock.randomId();
   const onLost = (holding: Holding): void => dropHolding(holdings, holding);
   const commits = createCommits(options.database, owner);
-  const committer = createCommitter({ ...options, commits, holdings, onLost });
-  const start = { position: '' };
-  const state: State = { ...options, owner, holdings, committer, begun: start, done: start, refills: 0 };
+  const feed = { begun: { position: '' }, done: { position: '' } };
+  const livePosition = (): string => feed.done.position;
+  const committer = createCommitter({ ...options, commits, holdings, livePosition, onLost });
+  const state: State = { ...options, owner, holdings, committer, feed, refills: 0 };
   let leases: Leases | null = null;
   return {
     begin: (position) => begin(state, position),
     apply: (change) => apply(state, change),
-    position: () => state.begun.position,
+    position: () => feed.begun.position,
     async start() {
-      const position = state.begun.position;
+      const { position } = feed.begun;
       await createPartitions(options.database, { count: LIMITS.partitions, position });
       leases ??= startLeases({
         database: options.database,
@@ -87,7 +102,7 @@ export function createEngine(options: EngineOptions): Engine {
         holdings,
         onLost,
         log: options.log,
-        idlePosition: (holding) => idlePosition(state, holding),
+        findDone: (holding) => (holding.isCommitting ? null : findDone(holding, livePosition())),
         onTaken: (taken) => acquire(state, taken),
         leave: (left) => leave(state, left),
         onRenewed: committer.wake,
@@ -106,45 +121,46 @@ export function createEngine(options: EngineOptions): Engine {
 
 function statsOf({ holdings, refills }: State): EngineStats {
   const all = [...holdings.values()];
+  const isBehind = (holding: Holding): boolean => progressesOf(holding).some(({ source }) => source !== LIVE_FEED);
+  const queues = all.flatMap((holding) => [...holding.queues.values()]);
   return {
     partitions: all.length,
-    behind: all.filter(({ isLive }) => !isLive).length,
-    tasks: all.reduce((sum, { tasks }) => sum + tasks.length, 0),
+    behind: all.filter(isBehind).length,
+    tasks: queues.reduce((sum, { tasks }) => sum + tasks.length, 0),
     refills,
   };
 }
 
-/** Changes between the last one and this position were missed: every partition reads them from the history. */
+/** Changes between the last one and this position were missed: all of them are read from the history. */
 function begin(state: State, position: string): void {
-  const behind = [...state.holdings.values()].filter(({ isLive }) => isLive);
-  for (const holding of behind) leaveFeed(state, holding);
-  state.begun = { position };
-  state.done = state.begun;
-  if (behind.length > 0) void follow(state, behind);
+  const reader = createSource();
+  for (const holding of state.holdings.values()) for (const one of progressesOf(holding)) leaveFeed(state, one, reader);
+  state.feed.begun = { position };
+  state.feed.done = state.feed.begun;
+  void follow(state, reader);
 }
 
 /** What comes after the change that the live feed is done with is read from the history. */
-function leaveFeed({ done }: State, holding: Holding): void {
-  holding.isLive = false;
-  if (isAfter(done.position, holding.planned)) holding.planned = done.position;
+function leaveFeed({ feed }: State, progress: Progress, reader: Source): void {
+  if (progress.source !== LIVE_FEED) return;
+  progress.source = reader;
+  passTo(progress, feed.done.position);
 }
 
 function apply(state: State, change: Change): void | Promise<void> {
-  state.begun = change;
-  const planned = plan(state, change, state.holdings, true);
+  state.feed.begun = change;
+  const planned = plan(state, change, LIVE_FEED);
   const end = (): void => {
-    state.done = change;
+    state.feed.done = change;
   };
   if (planned !== undefined) return planned.then(end);
   end();
 }
 
-type Wanted = ReadonlyMap<number, Holding>;
-
-/** Plans the change with every processor; a promise where one of them has to look something up. */
-function plan(state: State, change: Change, wanted: Wanted, isLive: boolean): undefined | Promise<void> {
-  if (wanted.size === 0) return undefined;
-  const isWanted = (partition: number): boolean => wanted.has(partition);
+/** Plans the change with every processor, for what comes from this source; a promise where one of them has to look something up. */
+function plan(state: State, change: Change, source: Source): undefined | Promise<void> {
+  if (state.holdings.size === 0) return undefined;
+  const isWanted: IsWanted = (partition, tenant) => findHolding(state, { partition, tenant }, source) !== undefined;
   const results: (readonly Task[] | Promise<readonly Task[]>)[] = [];
   let isPending = false;
   for (const processor of state.processors) {
@@ -153,54 +169,88 @@ function plan(state: State, change: Change, wanted: Wanted, isLive: boolean): un
     results.push(tasks);
   }
   if (!isPending) {
-    add(state, change, { wanted, isLive, results: results as (readonly Task[])[] });
+    add(state, change, { source, results: results as (readonly Task[])[] });
     return undefined;
   }
-  return Promise.all(results).then((all) => add(state, change, { wanted, isLive, results: all }));
+  return Promise.all(results).then((all) => add(state, change, { source, results: all }));
+}
+
+/** The partition, where this source plans it for the tenant. */
+function findHolding(
+  { holdings }: State,
+  { partition, tenant }: Pick<Task, 'partition' | 'tenant'>,
+  source: Source,
+): Holding | undefined {
+  const holding = holdings.get(partition);
+  return holding !== undefined && progressOf(holding, tenant).source === source ? holding : undefined;
 }
 
 function add(
   state: State,
   change: Change,
-  { wanted, isLive, results }: { wanted: Wanted; isLive: boolean; results: readonly (readonly Task[])[] },
+  { source, results }: { source: Source; results: readonly (readonly Task[])[] },
 ): void {
   if (results.every((tasks) => tasks.length === 0)) return;
-  const byPartition = new Map<number, PlannedTask[]>();
-  for (const [processor, tasks] of results.entries()) {
-    for (const task of tasks) {
-      const same = byPartition.get(task.partition);
-      if (same === undefined) byPartition.set(task.partition, [{ processor, task }]);
-      else same.push({ processor, task });
-    }
-  }
-  for (const [index, tasks] of byPartition) {
-    const holding = wanted.get(index);
-    // It may have been lost, or fallen behind, since.
-    if (holding === undefined || holding.isLive !== isLive || state.holdings.get(index) !== holding) continue;
-    if (isLive && areFull([holding], state.holdings)) fallBehind(state, holding);
-    else addTasks(holding, change.position, tasks);
+  for (const tasks of groupTasks(results)) {
+    const [{ task }] = tasks;
+    // It may have been lost, or have fallen behind, since.
+    const holding = findHolding(state, task, source);
+    if (holding === undefined) continue;
+    const queue = queueFor(holding, task.tenant, state.feed.done.position);
+    if (source === LIVE_FEED && isFull(queue, state.holdings)) fallBehind(state, task.tenant);
+    else addTasks(queue, change.position, tasks);
+    if (source !== LIVE_FEED && isFull(queue, state.holdings)) source.full.add(queue);
   }
   state.committer.wake();
 }
 
-/** More than can be committed now: the rest is read from the history later. */
-function fallBehind(state: State, holding: Holding): void {
-  leaveFeed(state, holding);
-  void follow(state, [holding]);
+type Group = [PlannedTask, ...PlannedTask[]];
+
+/** Those of each tenant and partition together. */
+function groupTasks(results: readonly (readonly Task[])[]): Iterable<Group> {
+  const groups = new Map<string, Group>();
+  for (const [processor, tasks] of results.entries()) {
+    for (const task of tasks) {
+      const key = `${task.partition} ${task.tenant}`;
+      const same = groups.get(key);
+      if (same === undefined) groups.set(key, [{ processor, task }]);
+      else same.push({ processor, task });
+    }
+  }
+  return groups.values();
 }
 
+/** More than can be committed now: the rest of this tenant is read from the history later, by one reader for all partitions. */
+function fallBehind(state: State, tenant: string): void {
+  const reader = createSource();
+  for (const holding of state.holdings.values()) {
+    if (progressOf(holding, tenant).source !== LIVE_FEED) continue;
+    const queue = queueFor(holding, tenant, state.feed.done.position);
+    leaveFeed(state, queue, reader);
+    reader.full.add(queue);
+  }
+  void follow(state, reader);
+}
+
+/** Tenants that had tasks may be far behind: the others do not wait for them. */
 function acquire(state: State, taken: readonly Holding[]): void {
-  for (const { owned } of taken) for (const processor of state.processors) processor.acquire(owned);
-  void follow(state, taken);
+  const ofRest = createSource();
+  const ofTenants = createSource();
+  for (const { owned, rest, queues } of taken) {
+    rest.source = ofRest;
+    for (const queue of queues.values()) queue.source = ofTenants;
+    for (const processor of state.processors) processor.acquire(owned);
+  }
+  for (const reader of [ofRest, ofTenants]) void follow(state, reader);
 }
 
-/** Brings them up to the live feed, however often the history breaks. */
-async function follow(state: State, given: readonly Holding[]): Promise<void> {
-  const isBehind = ({ isLive, owned }: Holding): boolean => !isLive && !owned.lost.aborted;
-  for (let failures = 0; given.some(isBehind); failures++) {
+/** Brings what the reader reads up to the live feed, however often the history breaks. */
+async function follow(state: State, reader: Source): Promise<void> {
+  const parts = catchUpParts(state, reader);
+  for (let failures = 0; isNeeded(parts); failures++) {
     try {
-      while (areFull(given.filter(isBehind), state.holdings)) await clock.wait(LIMITS.historyWaitMs, { ref: false });
-      await catchUp(catchUpParts(state), given.filter(isBehind));
+      await waitForRoom(state, reader);
+      await catchUp(parts);
     } catch (error) {
       state.log.warn({ err: error, failures }, 'failed to read the history of partitions; retrying');
       await clock.wait(backoffMs(failures + 1, FIRST_PAUSE_MS, LIMITS.databaseRetryPauseMaxMs, clock.random()), {
@@ -210,33 +260,60 @@ async function follow(state: State, given: readonly Holding[]): Promise<void> {
   }
 }
 
-function catchUpParts(state: State): Parameters<typeof catchUp>[0] {
+/** Waits for a tenant that has enough tasks; where others are read beside it, it goes on by itself later. */
+async function waitForRoom(state: State, reader: Source): Promise<void> {
+  for (const queue of reader.full) {
+    while (queue.source === reader && isFull(queue, state.holdings)) {
+      if (isAlone(state, queue)) await waitForCommits();
+      else part(state, queue);
+    }
+    reader.full.delete(queue);
+  }
+}
+
+/** Whether nothing else has the same source. */
+const isAlone = ({ holdings }: State, { source, tenant }: TenantQueue): boolean =>
+  [...holdings.values()].every(
+    ({ rest, queues }) =>
+      rest.source !== source && [...queues.values()].every((one) => one.source !== source || one.tenant === tenant),
+  );
+
+function part(state: State, { source, tenant }: TenantQueue): void {
+  const reader = createSource();
+  for (const holding of state.holdings.values()) {
+    if (progressOf(holding, tenant).source !== source) continue;
+    const queue = queueFor(holding, tenant, state.feed.done.position);
+    queue.source = reader;
+    reader.full.add(queue);
+  }
+  void follow(state, reader);
+}
+
+function catchUpParts(state: State, reader: Source): Parameters<typeof catchUp>[0] {
   return {
+    reader,
+    holdings: state.holdings,
     openHistory: state.openHistory,
     processors: state.processors,
     now: state.now,
-    livePosition: () => state.begun.position,
-    plan: async (change, wanted) => plan(state, change, wanted, false),
-    addRefill(processor, tasks, refilled) {
+    livePosition: () => state.feed.begun.position,
+    plan: (change) => plan(state, change, reader),
+    addRefill(processor, tasks, isMeant) {
       for (const task of tasks) {
-        const holding = refilled.get(task.partition);
-        if (holding !== undefined) pushTasks(holding, [{ processor, task }]);
+        const holding = findHolding(state, task, reader);
+        if (holding === undefined || !isMeant(progressOf(holding, task.tenant))) continue;
+        const queue = queueFor(holding, task.tenant, state.feed.done.position);
+        pushTasks(queue, [{ processor, task }]);
+        if (isFull(queue, state.holdings)) reader.full.add(queue);
       }
     },
-    isFull: (wanted) => areFull(wanted.values(), state.holdings),
+    waitForRoom: () => waitForRoom(state, reader),
     wake: () => state.committer.wake(),
     onRefill(partitions, fromMs) {
       state.refills++;
       state.onRefill(partitions, fromMs);
     },
   };
-}
-
-/** With no task left, everything is done that the live feed is done with, or that was read of the history. */
-function idlePosition({ done }: State, { isLive, tasks, isCommitting, position, planned }: Holding): string | null {
-  const doneTo = isLive ? done.position : planned;
-  if (tasks.length > 0 || isCommitting) return null;
-  return isAfter(doneTo, position) ? doneTo : null;
 }
 
 function dropHolding(holdings: Map<number, Holding>, holding: Holding): void {

@@ -1,9 +1,12 @@
-/** A partition in the memory of its owner: where it is, and the tasks that wait to be committed. */
+/**
+ * A partition in the memory of its owner: how far it is, and the tasks that wait to be committed. Each tenant that has tasks has a queue
+ * of its own, and waits only behind itself.
+ */
 
 import { LIMITS } from '../core/limits.js';
 import { isAfter } from '../core/position.js';
 import { clock } from '../platform/clock.js';
-import type { StoredPartition } from './partitions.js';
+import type { Done, StoredPartition } from './partitions.js';
 import type { OwnedPartition, Task } from './processor.js';
 
 /** A task, and the processor that planned it. */
@@ -12,28 +15,53 @@ export interface PlannedTask {
   readonly task: Task;
 }
 
-export interface Holding {
-  readonly owned: OwnedPartition;
-  readonly epoch: number;
-  /** By the monotonic clock. */
-  heldUntilMs: number;
-  /** Whether it gets its tasks from the live feed; otherwise out of the history. */
-  isLive: boolean;
-  /** Everything up to here is committed. */
-  position: string;
+/** What changes come from: the live feed, or a reader of the history. */
+export interface Source {
+  /** Queues that had enough when a reader added tasks last. */
+  readonly full: Set<TenantQueue>;
+}
+
+export const createSource = (): Source => ({ full: new Set() });
+
+export const LIVE_FEED = createSource();
+
+/** How far tasks were planned. */
+export interface Progress {
+  source: Source;
   /** Everything up to here was planned. */
   planned: string;
-  commits: number;
-  lastNumber: number;
+}
+
+/** The tasks of one tenant, in order. */
+export interface TenantQueue extends Progress {
+  readonly tenant: string;
+  /** Everything of the tenant up to here is committed. */
+  position: string;
   readonly tasks: PlannedTask[];
   /** How many bytes these tasks write. */
   bytes: number;
   /** Whether some of its tasks are being committed. */
   isCommitting: boolean;
+}
+
+export interface Holding {
+  readonly owned: OwnedPartition;
+  readonly epoch: number;
+  /** By the monotonic clock. */
+  heldUntilMs: number;
+  /** Of all tenants that have no queue. */
+  readonly rest: Progress;
+  /** By tenant, in the order in which they came. */
+  readonly queues: Map<string, TenantQueue>;
+  commits: number;
+  lastNumber: number;
+  /** Whether some of its tasks are being committed. */
+  isCommitting: boolean;
   lose(): void;
 }
 
-export function createHolding({ index, epoch, position, commits, lastNumber }: StoredPartition): Holding {
+export function createHolding(stored: StoredPartition): Holding {
+  const { index, epoch, position, rest, tenants, commits, lastNumber } = stored;
   const lost = new AbortController();
   const owned: OwnedPartition = {
     index,
@@ -43,56 +71,97 @@ export function createHolding({ index, epoch, position, commits, lastNumber }: S
   const holding: Holding = {
     owned,
     epoch,
-    position,
-    planned: position,
+    rest: { source: NOWHERE, planned: rest ?? position },
+    queues: new Map(tenants.map((one) => [one.tenant, createQueue(one.tenant, NOWHERE, one.position)])),
     commits,
     lastNumber,
     heldUntilMs: 0,
-    isLive: false,
-    tasks: [],
-    bytes: 0,
     isCommitting: false,
     lose: () => lost.abort(),
   };
   return holding;
 }
 
+/** Of a partition that has just been taken. */
+const NOWHERE = createSource();
+
+const createQueue = (tenant: string, source: Source, position: string): TenantQueue => ({
+  tenant,
+  source,
+  planned: position,
+  position,
+  tasks: [],
+  bytes: 0,
+  isCommitting: false,
+});
+
+export const progressOf = ({ queues, rest }: Holding, tenant: string): Progress => queues.get(tenant) ?? rest;
+
+/** All of them, the rest first. */
+export const progressesOf = ({ queues, rest }: Holding): readonly Progress[] => [rest, ...queues.values()];
+
+/** The queue of the tenant; a new one is where all without a queue are. `livePosition` is up to where the live feed is done. */
+export function queueFor(holding: Holding, tenant: string, livePosition: string): TenantQueue {
+  const { queues, rest } = holding;
+  const present = queues.get(tenant);
+  if (present !== undefined) return present;
+  const created = createQueue(tenant, rest.source, doneTo(rest, livePosition));
+  created.planned = rest.planned;
+  queues.set(tenant, created);
+  return created;
+}
+
+/** Where nothing waits, everything up to here is done. */
+const doneTo = ({ source, planned }: Progress, livePosition: string): string =>
+  source === LIVE_FEED && isAfter(livePosition, planned) ? livePosition : planned;
+
 /** Adds the tasks of one change, once. */
-export function addTasks(holding: Holding, position: string, tasks: readonly PlannedTask[]): void {
-  if (!isAfter(position, holding.planned)) return;
-  pushTasks(holding, tasks);
-  holding.planned = position;
+export function addTasks(queue: TenantQueue, position: string, tasks: readonly PlannedTask[]): void {
+  if (!isAfter(position, queue.planned)) return;
+  pushTasks(queue, tasks);
+  queue.planned = position;
+}
+
+/** Everything up to this position was planned. */
+export function passTo(progress: Progress, position: string): void {
+  if (isAfter(position, progress.planned)) progress.planned = position;
 }
 
 /** Adds tasks that belong to no change. */
-export function pushTasks(holding: Holding, tasks: readonly PlannedTask[]): void {
-  for (const planned of tasks) holding.tasks.push(planned);
-  holding.bytes += bytesOf(tasks);
+export function pushTasks(queue: TenantQueue, tasks: readonly PlannedTask[]): void {
+  for (const planned of tasks) queue.tasks.push(planned);
+  queue.bytes += bytesOf(tasks);
 }
 
 /** Puts tasks back that were taken: they are the next ones again. */
-export function returnTasks(holding: Holding, taken: readonly PlannedTask[]): void {
-  holding.tasks.unshift(...taken);
-  holding.bytes += bytesOf(taken);
+export function returnTasks(queue: TenantQueue, taken: readonly PlannedTask[]): void {
+  queue.tasks.unshift(...taken);
+  queue.bytes += bytesOf(taken);
 }
 
-/** Whether more tasks of these partitions have to wait: one of them has enough, or all that are held together have. */
-export function areFull(wanted: Iterable<Holding>, holdings: ReadonlyMap<number, Holding>): boolean {
-  let bytes = 0;
-  for (const holding of holdings.values()) bytes += holding.bytes;
-  if (bytes >= LIMITS.taskBytes) return true;
-  for (const holding of wanted) if (isFull(holding) && holdings.get(holding.owned.index) === holding) return true;
-  return false;
+export type Holdings = ReadonlyMap<number, Holding>;
+
+/** Whether more tasks of the tenant have to wait: its queue is long, or it has more than a little while all tenants have enough. */
+export function isFull(queue: TenantQueue, holdings: Holdings): boolean {
+  const all = [...holdings.values()];
+  const own = all.flatMap(({ queues }) => queues.get(queue.tenant) ?? []);
+  if (!own.includes(queue)) return false;
+  if (queue.tasks.length >= LIMITS.partitionTasks || queue.bytes >= LIMITS.partitionTaskBytes) return true;
+  if (sumBytes(own) < LIMITS.tenantTaskBytesUnderLoad) return false;
+  return all.reduce((sum, { queues }) => sum + sumBytes(queues.values()), 0) >= LIMITS.taskBytes;
 }
 
-const isFull = ({ tasks, bytes }: Holding): boolean =>
-  tasks.length >= LIMITS.partitionTasks || bytes >= LIMITS.partitionTaskBytes;
+function sumBytes(queues: Iterable<TenantQueue>): number {
+  let sum = 0;
+  for (const { bytes } of queues) sum += bytes;
+  return sum;
+}
 
 const bytesOf = (tasks: readonly PlannedTask[]): number => tasks.reduce((sum, { task }) => sum + task.bytes, 0);
 
 /** The next tasks, up to so many, and so large; those of one change are never parted. */
-export function takeTasks(holding: Holding, limit: { tasks: number; bytes: number }): PlannedTask[] {
-  const { tasks } = holding;
+export function takeTasks(queue: TenantQueue, limit: { tasks: number; bytes: number }): PlannedTask[] {
+  const { tasks } = queue;
   let count = 0;
   let bytes = 0;
   while (count < tasks.length) {
@@ -102,6 +171,32 @@ export function takeTasks(holding: Holding, limit: { tasks: number; bytes: numbe
     count++;
     bytes += task.bytes;
   }
-  holding.bytes -= bytes;
+  queue.bytes -= bytes;
   return tasks.splice(0, count);
 }
+
+/** How far everything is done once these queues are done up to these positions. Drops queues that have nothing more. */
+export function findDone(
+  holding: Holding,
+  livePosition: string,
+  committed: ReadonlyMap<TenantQueue, string> = new Map(),
+): Done {
+  const { queues, rest } = holding;
+  for (const queue of queues.values()) if (isOver(holding, queue, livePosition)) queues.delete(queue.tenant);
+  const positionOf = (queue: TenantQueue): string => {
+    const isWaiting = queue.tasks.length > 0 || queue.isCommitting;
+    return committed.get(queue) ?? (isWaiting ? queue.position : doneTo(queue, livePosition));
+  };
+  return {
+    rest: doneTo(rest, livePosition),
+    tenants: [...queues.values()].map((queue) => ({ tenant: queue.tenant, position: positionOf(queue) })),
+  };
+}
+
+/** Whether the tenant is where all without a queue are. */
+const isOver = ({ rest }: Holding, queue: TenantQueue, livePosition: string): boolean =>
+  queue.tasks.length === 0 &&
+  !queue.isCommitting &&
+  queue.source === LIVE_FEED &&
+  rest.source === LIVE_FEED &&
+  !isAfter(queue.planned, livePosition);

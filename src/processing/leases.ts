@@ -7,6 +7,7 @@ import { findBalance } from './balance.js';
 import type { Commits } from './commit.js';
 import { createHolding, type Holding } from './holding.js';
 import {
+  type Done,
   type Membership,
   type Renewal,
   releasePartitions,
@@ -21,8 +22,8 @@ export interface LeaseOptions {
   /** Database sessions of this instance that may hold open transactions. */
   readonly sessions: Commits['sessions'];
   readonly holdings: Map<number, Holding>;
-  /** The position up to which a partition without tasks is complete; null if unknown. */
-  readonly idlePosition: (holding: Holding) => string | null;
+  /** How far a partition is done; null while something of it is being committed. */
+  readonly findDone: (holding: Holding) => Done | null;
   readonly onTaken: (taken: readonly Holding[]) => void;
   readonly onLost: (holding: Holding) => void;
   /** Called after each renewal: commits can continue. */
@@ -64,22 +65,21 @@ export function startLeases(options: LeaseOptions): Leases {
   };
 }
 
-/** The partition with everything up to the position done. */
-const toRenewal = ({ owned, epoch, commits }: Holding, position: string | null): Renewal => ({
+const toRenewal = ({ owned, epoch, commits }: Holding, done: Done | null): Renewal => ({
   index: owned.index,
   epoch,
   commits,
-  position,
+  done,
 });
 
 async function tick(options: LeaseOptions, signal: AbortSignal): Promise<void> {
   const { database, owner, holdings } = options;
   const askedMs = clock.steadyMs();
-  const idle = [...holdings.values()].map((holding) => ({ holding, position: options.idlePosition(holding) }));
-  const renewals = idle.map(({ holding, position }) => toRenewal(holding, position));
+  const held = [...holdings.values()];
+  const renewals = held.map((holding) => toRenewal(holding, options.findDone(holding)));
   const renewed = { renewals, sessions: options.sessions(), leaseMs: LIMITS.partitionLeaseMs };
   const membership = await renewPartitions(database, owner, renewed);
-  for (const { holding, position } of idle) noteRenewed(options, membership, { holding, position, askedMs });
+  for (const holding of held) noteRenewed(options, membership, { holding, askedMs });
   options.onRenewed();
   const { take, give } = findBalance(owner, membership);
   if (give > 0) await handOver(options, give);
@@ -89,7 +89,7 @@ async function tick(options: LeaseOptions, signal: AbortSignal): Promise<void> {
 function noteRenewed(
   { owner, holdings, onLost }: LeaseOptions,
   { partitions }: Membership,
-  { holding, position, askedMs }: { holding: Holding; position: string | null; askedMs: number },
+  { holding, askedMs }: { holding: Holding; askedMs: number },
 ): void {
   const { index } = holding.owned;
   if (holdings.get(index) !== holding) return;
@@ -99,7 +99,6 @@ function noteRenewed(
     return;
   }
   holding.heldUntilMs = askedMs + LIMITS.partitionLeaseMs - LIMITS.partitionMarginMs;
-  if (position !== null && stored.position === position) holding.position = position;
 }
 
 async function takeFree({ database, owner, holdings, onTaken }: LeaseOptions, take: readonly number[]): Promise<void> {
@@ -121,7 +120,7 @@ async function takeFree({ database, owner, holdings, onTaken }: LeaseOptions, ta
 async function handOver(options: LeaseOptions, count: number): Promise<void> {
   const given = count > 0 ? [...options.holdings.values()].slice(-count) : [];
   // Before they leave the feed: this instance processes no later change of them.
-  const renewals = given.map((holding) => toRenewal(holding, options.idlePosition(holding)));
+  const renewals = given.map((holding) => toRenewal(holding, options.findDone(holding)));
   await options.leave(given);
   await releasePartitions(options.database, options.owner, renewals);
 }

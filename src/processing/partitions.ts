@@ -3,9 +3,17 @@
  * epoch grows with every owner, and fences off those before it.
  */
 import type { Binary, Document } from 'mongodb';
+import { isAfter } from '../core/position.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { endSessions } from '../platform/mongo/driver/sessions.js';
+
+/** How far a partition is done, as it is stored. */
+export interface Done {
+  /** Of all tenants that are not named. */
+  readonly rest: string;
+  readonly tenants: readonly { readonly tenant: string; readonly position: string }[];
+}
 
 /** A partition as it is stored. */
 export interface StoredPartition {
@@ -14,6 +22,10 @@ export interface StoredPartition {
   readonly epoch: number;
   /** Everything up to here is done. */
   readonly position: string;
+  /** The same of all tenants that are not named; null where that is `position`. */
+  readonly rest: string | null;
+  /** Up to where those tenants are done that are not where the rest is. */
+  readonly tenants: Done['tenants'];
   /** Grows with every commit. */
   readonly commits: number;
   /** The last number that an output was given. */
@@ -33,6 +45,8 @@ interface PartitionDocument {
   epoch: number;
   until: Date;
   position: string;
+  rest?: string | null;
+  tenants?: Done['tenants'];
   commits: number;
   lastNumber: number;
 }
@@ -70,8 +84,8 @@ export async function createPartitions(
 export interface Renewal {
   readonly index: number;
   readonly epoch: number;
-  /** Everything up to here is done, unless there was a commit since that one; null leaves the position as it is. */
-  readonly position: string | null;
+  /** How far it is done, unless there was a commit since that one; null leaves that as it is. */
+  readonly done: Done | null;
   readonly commits: number;
 }
 
@@ -98,14 +112,35 @@ export async function renewPartitions(
   });
 }
 
-function positionAfter({ position, commits }: Renewal): Document {
-  if (position === null) return {};
-  return { position: { $cond: [{ $eq: ['$commits', commits] }, { $literal: position }, '$position'] } };
+function positionAfter({ done, commits }: Renewal): Document {
+  if (done === null) return {};
+  const isCurrent = { $eq: ['$commits', commits] };
+  return Object.fromEntries(
+    Object.entries(toStoredDone(done)).map(([field, value]) => [
+      field,
+      { $cond: [isCurrent, { $literal: value }, `$${field}`] },
+    ]),
+  );
+}
+
+/** `position` holds for all tenants: versions that know no others go on from there. */
+export function toStoredDone({ rest, tenants }: Done): Pick<StoredPartition, 'position' | 'rest' | 'tenants'> {
+  const first = tenants.reduce((earliest, { position }) => (isAfter(earliest, position) ? position : earliest), rest);
+  return { position: first, rest: tenants.length === 0 ? null : rest, tenants };
 }
 
 const IS_OVER = { $lt: ['$until', '$$NOW'] };
 const INSTANCE_FIELDS = { isOver: IS_OVER, sessions: 1 };
-const PARTITION_FIELDS = { isOver: IS_OVER, owner: 1, epoch: 1, position: 1, commits: 1, lastNumber: 1 };
+const PARTITION_FIELDS = {
+  isOver: IS_OVER,
+  owner: 1,
+  epoch: 1,
+  position: 1,
+  rest: 1,
+  tenants: 1,
+  commits: 1,
+  lastNumber: 1,
+};
 /** In the order of the index. */
 const BY_ID = { sort: { _id: 1 as const } };
 
@@ -138,6 +173,8 @@ const toPartition = (stored: PartitionDocument & { isOver: boolean }): StoredPar
   owner: stored.owner,
   epoch: stored.epoch,
   position: stored.position,
+  rest: stored.rest ?? null,
+  tenants: stored.tenants ?? [],
   commits: stored.commits,
   lastNumber: stored.lastNumber,
   isFree: stored.isOver,

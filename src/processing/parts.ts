@@ -1,13 +1,23 @@
-/** What is committed together: some tasks of each partition, in turn, and their outputs. */
+/** What is committed together: some tasks of each tenant, in turn, and their outputs. */
 
 import { LIMITS } from '../core/limits.js';
 import type { Advance } from './commit.js';
-import { type Holding, type PlannedTask, returnTasks, takeTasks } from './holding.js';
+import {
+  findDone,
+  type Holding,
+  type Holdings,
+  type PlannedTask,
+  returnTasks,
+  type TenantQueue,
+  takeTasks,
+} from './holding.js';
 import type { Outputs, Processor } from './processor.js';
 
 export interface PartOptions {
   readonly processors: readonly Processor[];
-  readonly holdings: ReadonlyMap<number, Holding>;
+  readonly holdings: Holdings;
+  /** Up to where the live feed is done. */
+  readonly livePosition: () => string;
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
 }
 
@@ -17,14 +27,18 @@ export interface Part {
   readonly taken: readonly PlannedTask[];
   /** The task after them, where they were parted: it may be of the same change. */
   readonly next: PlannedTask | undefined;
+  /** How far they bring the queues of tenants. */
+  readonly committed: ReadonlyMap<TenantQueue, string>;
   readonly advance: Advance;
   readonly outputs: readonly Outputs[];
 }
 
+const hasTasks = ({ tasks }: TenantQueue): boolean => tasks.length > 0;
+
 /** The partitions whose tasks can be committed, from the first one whose turn it is. */
-export function findWaiting(holdings: ReadonlyMap<number, Holding>, first: number): readonly Holding[] {
+export function findWaiting(holdings: Holdings, first: number): readonly Holding[] {
   const waiting = [...holdings.values()]
-    .filter(({ tasks, owned }) => tasks.length > 0 && owned.isOwned())
+    .filter(({ queues, owned }) => owned.isOwned() && [...queues.values()].some(hasTasks))
     .sort((a, b) => a.owned.index - b.owned.index);
   const start = Math.max(
     0,
@@ -38,39 +52,83 @@ export async function prepareParts(
   options: PartOptions,
   waiting: readonly Holding[],
 ): Promise<{ parts: readonly Part[]; hasFailed: boolean }> {
-  let tasks: number = LIMITS.commitTasks;
-  let bytes: number = LIMITS.commitBytes;
   let hasFailed: boolean = false;
   const parts: Part[] = [];
-  for (const [nth, holding] of waiting.entries()) {
-    if (tasks <= 0 || bytes <= 0) break;
-    // It may have been lost, or given back, since.
-    if (options.holdings.get(holding.owned.index) !== holding) continue;
-    // What those before it left of their shares is shared by the rest.
-    const sharing = waiting.length - nth;
-    const taken = takeTasks(holding, { tasks: Math.ceil(tasks / sharing), bytes: bytes / sharing });
+  for (const [holding, taken] of takeShares(waiting)) {
     try {
       parts.push(await preparePart(options, holding, taken));
-      tasks -= taken.length;
-      bytes -= taken.reduce((sum, { task }) => sum + task.bytes, 0);
     } catch (error) {
       hasFailed = true;
       options.log.error({ err: error, partition: holding.owned.index }, 'failed to prepare outputs; retrying');
-      returnTasks(holding, taken);
-      holding.isCommitting = false;
+      for (const queue of holding.queues.values()) {
+        returnTasks(
+          queue,
+          taken.filter(({ task }) => task.tenant === queue.tenant),
+        );
+      }
+      endCommit(holding);
     }
   }
   return { parts, hasFailed };
 }
 
+/** Takes the tasks of one transaction. Each tenant has the same share; those who have least are first, and what they leave is shared by the rest. */
+function takeShares(waiting: readonly Holding[]): ReadonlyMap<Holding, readonly PlannedTask[]> {
+  let tasks: number = LIMITS.commitTasks;
+  let bytes: number = LIMITS.commitBytes;
+  const shares = new Map<Holding, PlannedTask[]>();
+  const tenants = groupByTenant(waiting);
+  for (const [nth, queues] of tenants.entries()) {
+    const left = { tasks: Math.ceil(tasks / (tenants.length - nth)), bytes: bytes / (tenants.length - nth) };
+    for (const [at, { holding, queue }] of queues.entries()) {
+      if (left.tasks <= 0 || left.bytes <= 0) break;
+      const sharing = queues.length - at;
+      const taken = takeTasks(queue, { tasks: Math.ceil(left.tasks / sharing), bytes: left.bytes / sharing });
+      const takenBytes = taken.reduce((sum, { task }) => sum + task.bytes, 0);
+      left.tasks -= taken.length;
+      left.bytes -= takenBytes;
+      tasks -= taken.length;
+      bytes -= takenBytes;
+      queue.isCommitting = true;
+      holding.isCommitting = true;
+      shares.set(holding, [...(shares.get(holding) ?? []), ...taken]);
+    }
+  }
+  return shares;
+}
+
+interface WaitingQueue {
+  readonly holding: Holding;
+  readonly queue: TenantQueue;
+}
+
+function groupByTenant(waiting: readonly Holding[]): readonly (readonly WaitingQueue[])[] {
+  const groups = new Map<string, { count: number; queues: WaitingQueue[] }>();
+  for (const holding of waiting) {
+    for (const queue of holding.queues.values()) {
+      if (!hasTasks(queue)) continue;
+      const group = groups.get(queue.tenant) ?? { count: 0, queues: [] };
+      group.count += queue.tasks.length;
+      group.queues.push({ holding, queue });
+      groups.set(queue.tenant, group);
+    }
+  }
+  return [...groups.values()].sort((a, b) => a.count - b.count).map(({ queues }) => queues);
+}
+
+/** Nothing of the partition is being committed any more. */
+export function endCommit(holding: Holding): void {
+  holding.isCommitting = false;
+  for (const queue of holding.queues.values()) queue.isCommitting = false;
+}
+
 /** The outputs of tasks, and how far they bring the partition: not past the change that the next task belongs to. */
 export async function preparePart(
-  { processors }: PartOptions,
+  { processors, livePosition }: PartOptions,
   holding: Holding,
   taken: readonly PlannedTask[],
   next?: PlannedTask,
 ): Promise<Part> {
-  holding.isCommitting = true;
   let { lastNumber } = holding;
   const nextNumber = (): number => ++lastNumber;
   const outputs: Outputs[] = [];
@@ -78,14 +136,31 @@ export async function preparePart(
     const own = taken.filter((one) => one.processor === index).map(({ task }) => task);
     if (own.length > 0) outputs.push(await processor.prepare(holding.owned, own, nextNumber));
   }
-  const isDone = ({ task }: PlannedTask): boolean => task.position !== null && task.position !== next?.task.position;
-  const position = taken.findLast(isDone)?.task.position ?? holding.position;
+  const committed = findCommitted(holding, taken, next);
   const { epoch, commits } = holding;
+  const done = findDone(holding, livePosition(), committed);
   return {
     holding,
     taken,
     next,
+    committed,
     outputs,
-    advance: { index: holding.owned.index, epoch, commits, position, lastNumber },
+    advance: { index: holding.owned.index, epoch, commits, done, lastNumber },
   };
+}
+
+function findCommitted(
+  { queues }: Holding,
+  taken: readonly PlannedTask[],
+  next: PlannedTask | undefined,
+): ReadonlyMap<TenantQueue, string> {
+  const committed = new Map<TenantQueue, string>();
+  for (const { task } of taken) {
+    const queue = queues.get(task.tenant);
+    if (queue === undefined) continue;
+    const isParted = task.tenant === next?.task.tenant && task.position === next.task.position;
+    const isDone = task.position !== null && !isParted;
+    committed.set(queue, isDone ? task.position : (committed.get(queue) ?? queue.position));
+  }
+  return committed;
 }

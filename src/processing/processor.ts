@@ -12,9 +12,11 @@ export interface OwnedPartition {
   readonly lost: AbortSignal;
 }
 
-/** Work that follows from a change. The tasks of a partition are done in order. */
+/** Work that follows from a change. The tasks of a tenant in a partition are done in order. */
 export interface Task {
   readonly partition: number;
+  /** Whose work it is: tenants take turns. */
+  readonly tenant: string;
   /** The position of the change; null for a task without one. */
   readonly position: string | null;
   /** About how many bytes it writes. */
@@ -28,10 +30,13 @@ export interface Outputs {
   committed(): void;
 }
 
+/** Whether tasks of this tenant in this partition are planned now. */
+export type IsWanted = (partition: number, tenant: string) => boolean;
+
 export interface Processor<T extends Task = Task> {
   readonly name: string;
   /** The tasks of a change. Called for every change: must return `NO_TASKS` fast if there are none. */
-  plan(change: Change, isWanted: (partition: number) => boolean): readonly T[] | Promise<readonly T[]>;
+  plan(change: Change, isWanted: IsWanted): readonly T[] | Promise<readonly T[]>;
   /** The outputs of tasks, also again of some of them. `nextNumber` returns numbers that increase within the partition, across owners. */
   prepare(owned: OwnedPartition, tasks: readonly T[], nextNumber: () => number): Outputs | Promise<Outputs>;
   /** Which task it is, for the log. */

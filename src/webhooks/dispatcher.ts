@@ -1,14 +1,17 @@
 /** All queues of this instance: of each partition that it owns one for each webhook that has something to send. */
 
+import { setMaxListeners } from 'node:events';
 import { LIMITS } from '../core/limits.js';
 import { clock } from '../platform/clock.js';
 import type { OwnedPartition } from '../processing/processor.js';
 import { type Delivery, loadBacklog, takePoked } from './deliveries.js';
 import { type DeliveryParts, deliver, UNTRIED_WAIT_MS } from './delivery.js';
-import { block, closeQueue, createQueue, offer, pump, type Queue, recheck, unblock } from './queue.js';
+import { block, closeQueue, createQueue, offer, pump, type Queue, recheck, startNext, unblock } from './queue.js';
 import { createReceivers, type Receivers } from './receivers.js';
 import type { Registry } from './registry.js';
 import type { Sender } from './request.js';
+import { createTurns, type Turns } from './turns.js';
+import { tenantOf } from './webhook.js';
 
 export interface DispatcherOptions extends DeliveryParts {
   readonly registry: Registry;
@@ -39,13 +42,15 @@ interface Outlet {
 interface State extends DispatcherOptions {
   readonly outlets: Map<number, Outlet>;
   readonly receivers: Receivers;
+  readonly turns: Turns<Queue>;
   bufferedBytes: number;
 }
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const outlets = new Map<number, Outlet>();
   const receivers = createReceivers(options.createSender, (handlerId) => pumpAll(outlets, handlerId));
-  const state: State = { ...options, outlets, receivers, bufferedBytes: 0 };
+  const turns = createTurns(startNext);
+  const state: State = { ...options, outlets, receivers, turns, bufferedBytes: 0 };
   const timer = clock.setInterval(() => tick(state), LIMITS.partitionTickMs).unref();
   return {
     acquire: (owned) => acquire(state, owned),
@@ -65,6 +70,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     stats: () => ({ ...receivers.stats(), bufferedBytes: state.bufferedBytes }),
     stop() {
       clock.clearTimer(timer);
+      turns.stop();
       receivers.drop(() => false);
     },
   };
@@ -81,9 +87,12 @@ function groupByHandler(deliveries: readonly Delivery[]): Map<string, Delivery[]
 }
 
 function acquire(state: State, owned: OwnedPartition): void {
+  const ending = new AbortController();
+  // Every request under way listens.
+  setMaxListeners(0, ending.signal);
   const outlet: Outlet = {
     owned,
-    ending: new AbortController(),
+    ending,
     queues: new Map(),
     isLoaded: false,
     running: new Set(),
@@ -130,6 +139,10 @@ function queueOf(state: State, outlet: Outlet, handlerId: string): Queue {
         !outlet.ending.signal.aborted &&
         settings()?.isActive === true &&
         state.receivers.mayBegin(handlerId),
+      askTurn(one) {
+        const webhook = state.registry.find(handlerId);
+        if (webhook !== undefined) state.turns.ask(tenantOf(webhook), one);
+      },
       takeBytes(bytes, isForced = false) {
         if (bytes > 0 && !isForced && state.bufferedBytes + bytes > findBufferBound(ownBytes + bytes)) return false;
         state.bufferedBytes += bytes;

@@ -3,13 +3,20 @@
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
-import { NO_TASKS, type Outputs, type OwnedPartition, type Processor, type Task } from '../processing/processor.js';
+import {
+  type IsWanted,
+  NO_TASKS,
+  type Outputs,
+  type OwnedPartition,
+  type Processor,
+  type Task,
+} from '../processing/processor.js';
 import { type Delivery, newDeliveryId, toInserts, toOnceInserts } from './deliveries.js';
 import { type EventMessage, toBody } from './message.js';
 import { type ObjectFacts, toFacts } from './object-facts.js';
 import type { Registry } from './registry.js';
 import { isSelected, namesOf, needsFacts, partitionFor } from './selection.js';
-import type { Webhook } from './webhook.js';
+import { tenantOf, type Webhook } from './webhook.js';
 
 /** A message to be stored. */
 export interface MessageTask extends Task {
@@ -44,10 +51,9 @@ export function createProcessor(options: ProcessorOptions): Processor<MessageTas
   };
 }
 
-type Wanted = (partition: number) => boolean;
 type Planned = readonly MessageTask[] | Promise<readonly MessageTask[]>;
 
-function plan(options: ProcessorOptions, change: Change, isWanted: Wanted): Planned {
+function plan(options: ProcessorOptions, change: Change, isWanted: IsWanted): Planned {
   if (change.objectId === null || !options.registry.mayMatch(change.objectId) || !isPublishable(change))
     return NO_TASKS;
   if (!isOfObject(change)) return planFor(options, change, null, isWanted);
@@ -60,7 +66,7 @@ function planFor(
   options: ProcessorOptions,
   change: Change,
   audience: readonly string[] | null,
-  isWanted: Wanted,
+  isWanted: IsWanted,
 ): Planned {
   const events = toEvents(change, audience);
   const tasks: MessageTask[] = [];
@@ -79,7 +85,7 @@ function planFor(
 async function planSelected(
   options: ProcessorOptions,
   change: Change,
-  { events, isWanted }: { events: readonly LiveEvent[]; isWanted: Wanted },
+  { events, isWanted }: { events: readonly LiveEvent[]; isWanted: IsWanted },
 ): Promise<readonly MessageTask[]> {
   const facts = await findFactsOf(options, change);
   const tasks: MessageTask[] = [];
@@ -102,7 +108,7 @@ export function findFactsOf(
 interface Matched {
   readonly change: Change;
   readonly event: LiveEvent;
-  readonly isWanted: Wanted;
+  readonly isWanted: IsWanted;
   readonly matched: readonly Webhook[];
 }
 
@@ -111,7 +117,7 @@ function addTasks(options: ProcessorOptions, { change, event, isWanted, matched 
   for (const webhook of matched) {
     const { settings } = webhook;
     const partition = partitionFor(webhook, event.objectId);
-    if (!isWanted(partition) || options.registry.isLater(webhook, change)) continue;
+    if (!isWanted(partition, tenantOf(webhook)) || options.registry.isLater(webhook, change)) continue;
     for (const type of namesOf(webhook, event.name, () => change.after)) {
       makeBody ??= createBodies({
         timeMs: timeOf(change) ?? options.now(),
@@ -149,13 +155,15 @@ export function timeOf({ store, after }: Change): number | null {
 
 /** The task of storing a message; it has no change where it was made of what is stored. */
 export function toTask(
-  { stored }: Webhook,
+  webhook: Webhook,
   made: { partition: number; objectId: string; type: string; body: string; change: Pick<Change, 'position'> | null },
   nowMs: number,
 ): MessageTask {
   const { partition, objectId, type, body, change } = made;
+  const { stored } = webhook;
   return {
     partition,
+    tenant: tenantOf(webhook),
     position: change?.position ?? null,
     bytes: body.length,
     delivery: {

@@ -17,6 +17,8 @@ export interface QueueParts {
   readonly atOnce: () => number;
   readonly isBatch: () => boolean;
   readonly mayStart: () => boolean;
+  /** Has `startNext` called when it is the turn of this queue. */
+  readonly askTurn: (queue: Queue) => void;
   /** Reserves bytes of memory; returns whether they are available, or forced. Negative: releases them. */
   readonly takeBytes: (bytes: number, isForced?: boolean) => boolean;
   /** Sends them. Resolves when the result is stored, with the pause before the next message of their object. */
@@ -87,13 +89,18 @@ export function recheck(queue: Queue): void {
   pump(queue);
 }
 
-/** Starts every send that is possible now. */
+/** Begins to send what can be sent now, in turns with other queues. */
 export function pump(queue: Queue): void {
-  while (canStart(queue)) {
-    const group = takeNext(queue);
-    if (group === null) return void load(queue);
-    void run(queue, group);
-  }
+  if (canStart(queue)) queue.askTurn(queue);
+}
+
+/** Starts one send, if one is possible now; returns whether another one may be. */
+export function startNext(queue: Queue): boolean {
+  if (!canStart(queue)) return false;
+  const group = takeNext(queue);
+  if (group === null) void load(queue);
+  else void run(queue, group);
+  return group !== null;
 }
 
 const canStart = ({ owned, inFlight, blocked, atOnce, mayStart }: Queue): boolean =>

@@ -29,6 +29,9 @@ export interface Webhook {
   readonly groupAddress: string | null;
 }
 
+/** Whose work it is, in turns with that of others: a user of the root group is a tenant by itself. */
+export const tenantOf = ({ stored }: Pick<Webhook, 'stored'>): string => stored.tenantId ?? stored.ownerId;
+
 /** Whether an event of this object may be sent to this webhook. */
 export const maySend = (webhook: Webhook, objectId: string, audience: readonly string[]): boolean =>
   isPermitted(webhook, objectId) &&

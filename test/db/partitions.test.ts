@@ -5,6 +5,7 @@ import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createCommits, FencedError } from '../../src/processing/commit.js';
 import { createPartitions, partitionsOf, renewPartitions, takePartition } from '../../src/processing/partitions.js';
 import { testUri } from '../support/fixture.js';
+import { positionOf } from '../support/holdings.js';
 
 const LEASE_MS = 4_000;
 const client = new MongoClient(testUri());
@@ -29,7 +30,8 @@ async function endLeases(): Promise<void> {
   const over = { $set: { until: new Date(0) } };
   for (const name of ['processors', 'partitions']) await client.db().collection(name).updateMany({}, over);
 }
-const advance = { index: 0, epoch: 1, commits: 0, position: 'a', lastNumber: 1 };
+const done = { rest: positionOf(7), tenants: [{ tenant: 'behind', position: positionOf(3) }] };
+const advance = { index: 0, epoch: 1, commits: 0, done, lastNumber: 1 };
 const writes = [{ collection: 'outputs', operations: [{ insertOne: { document: {} } }] }];
 
 test('takes a partition at once whose owner died within a transaction', async () => {
@@ -65,10 +67,12 @@ test('stores outputs and position together, once, for the owner alone', async ()
   // As after an answer that was lost.
   await commits.commit({ advances: [advance], writes });
   await endLeases();
-  await takePartition(database, 'heir', { index: 0, leaseMs: LEASE_MS });
+  // One position for those who know no tenants: nothing is left out.
+  const place = { position: positionOf(3), ...done };
+  expect(await takePartition(database, 'heir', { index: 0, leaseMs: LEASE_MS })).toMatchObject(place);
   const late = commits.commit({ advances: [{ ...advance, commits: 1 }], writes });
   await expect(late).rejects.toThrow(FencedError);
   expect(await client.db().collection('outputs').countDocuments()).toBe(1);
-  expect(await partitionsOf(database).findOne({ _id: 0 })).toMatchObject({ owner: 'heir', commits: 1, position: 'a' });
+  expect(await partitionsOf(database).findOne({ _id: 0 })).toMatchObject({ owner: 'heir', commits: 1, ...place });
   await commits.stop();
 });

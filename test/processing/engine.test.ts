@@ -1,11 +1,12 @@
 /** Engines share partitions while changes keep coming, and every task is done once; without the database they stop all the same. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
 import type { Change, HistoryPage } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { createClient, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { createEngine, type Engine } from '../../src/processing/engine.js';
+import type { Task } from '../../src/processing/processor.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { testUri } from '../support/fixture.js';
 import { planned, positionOf, processor } from '../support/holdings.js';
@@ -47,6 +48,9 @@ async function* readFrom(position: string): AsyncGenerator<HistoryPage, never> {
   }
 }
 
+/** The tasks of the n-th change. */
+let tasksOf = (n: number): readonly Task[] => [planned(n % LIMITS.partitions, n).task];
+
 async function startEngine(): Promise<Engine> {
   const engine = createEngine({
     database: databaseOf(client),
@@ -56,8 +60,8 @@ async function startEngine(): Promise<Engine> {
       {
         ...processor,
         plan({ position }, isWanted) {
-          const { task } = planned(numberOf(position) % LIMITS.partitions, numberOf(position));
-          return isWanted(task.partition) ? [task] : [];
+          const tasks = tasksOf(numberOf(position));
+          return tasks.filter(({ partition, tenant }) => isWanted(partition, tenant));
         },
       },
     ],
@@ -135,4 +139,58 @@ test('stops while the database is unavailable, and leaves uncommitted outputs to
   await until(async () => (await outputs.countDocuments()) === 16, 'all outputs');
   expect(heir.stats().partitions).toBe(16);
   await heir.stop();
+});
+
+describe('a tenant with far more tasks than can be committed', () => {
+  const SHARED = 3;
+  const EACH = 100;
+  const COUNT = 300;
+  const usual = tasksOf;
+  beforeAll(() => {
+    // All of one partition: the flood has many of each change, the neighbour one of each tenth.
+    tasksOf = (n) => [
+      ...Array.from({ length: EACH }, () => planned(SHARED, n, 1, 'flood').task),
+      ...(n % 10 === 0 ? [planned(SHARED, n, 1, 'neighbour').task] : []),
+    ];
+  });
+  afterAll(() => {
+    tasksOf = usual;
+  });
+  const outputsOf = (tenant: string) =>
+    client.db().collection('outputs').find({ tenant }).sort({ number: 1 }).toArray();
+  const countOf = (tenant: string) => client.db().collection('outputs').countDocuments({ tenant });
+  const places = async (tenant: string) => (await outputsOf(tenant)).map(({ position }) => numberOf(position));
+  const wantedOf = (each: number, step: number) =>
+    Array.from({ length: (COUNT / step) * each }, (_, n) => (Math.floor(n / each) + 1) * step);
+
+  test('keeps no neighbour in the same partition waiting, and is done itself, once and in order', async () => {
+    const engine = await startEngine();
+    await until(hasAll(engine, 16), 'all partitions');
+    add(COUNT, engine);
+    await until(async () => (await countOf('neighbour')) === COUNT / 10, 'the outputs of the neighbour');
+    expect(engine.stats().tasks).toBeGreaterThan(0);
+    await until(() => engine.stats().tasks === 0 && hasAll(engine, 16)(), 'the end of the flood');
+    expect(await places('neighbour')).toEqual(wantedOf(1, 10));
+    expect(await places('flood')).toEqual(wantedOf(EACH, 1));
+    await engine.stop();
+  });
+
+  test('is taken over where it is, and its neighbour where that is', async () => {
+    const engine = await startEngine();
+    await until(hasAll(engine, 16), 'all partitions');
+    add(COUNT, engine);
+    await until(async () => (await countOf('neighbour')) === COUNT / 10, 'the outputs of the neighbour');
+    expect(await countOf('flood')).toBeLessThan(COUNT * EACH);
+    await engine.stop();
+    const stored = await client
+      .db()
+      .collection<{ _id: number; tenants: object[] }>('partitions')
+      .findOne({ _id: SHARED });
+    expect(stored?.tenants).toEqual([expect.objectContaining({ tenant: 'flood' })]);
+    const heir = await startEngine();
+    await until(async () => (await countOf('flood')) >= COUNT * EACH, 'the end of the flood');
+    expect(await places('neighbour')).toEqual(wantedOf(1, 10));
+    expect(await places('flood')).toEqual(wantedOf(EACH, 1));
+    await heir.stop();
+  });
 });

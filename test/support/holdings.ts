@@ -1,5 +1,11 @@
 /** Partitions and tasks for tests of the engine without a database. */
-import { createHolding, type Holding, type PlannedTask } from '../../src/processing/holding.js';
+import {
+  createHolding,
+  type Holding,
+  type PlannedTask,
+  queueFor,
+  type TenantQueue,
+} from '../../src/processing/holding.js';
 import type { Processor } from '../../src/processing/processor.js';
 
 export const MIB = 1_024 ** 2;
@@ -13,16 +19,23 @@ export const positionOf = (n: number): string => {
 
 /** Partitions whose leases do not expire. */
 export function holdAll(...indexes: readonly number[]): Map<number, Holding> {
-  const stored = { owner: 'a', epoch: 1, position: positionOf(0), commits: 0, lastNumber: 0, isFree: false };
+  const place = { position: positionOf(0), rest: null, tenants: [] };
+  const stored = { ...place, owner: 'a', epoch: 1, commits: 0, lastNumber: 0, isFree: false };
   const holdings = indexes.map((index) => createHolding({ index, ...stored }));
   for (const holding of holdings) holding.heldUntilMs = Number.POSITIVE_INFINITY;
   return new Map(holdings.map((holding) => [holding.owned.index, holding]));
 }
 
-export const planned = (partition: number, n: number | null, bytes = 1): PlannedTask => ({
+export const TENANT = 'tenant';
+
+export const planned = (partition: number, n: number | null, bytes = 1, tenant = TENANT): PlannedTask => ({
   processor: 0,
-  task: { partition, position: n === null ? null : positionOf(n), bytes },
+  task: { partition, tenant, position: n === null ? null : positionOf(n), bytes },
 });
+
+/** The queue of a tenant in a partition that is held. */
+export const queueOf = (holdings: ReadonlyMap<number, Holding>, index: number, tenant = TENANT): TenantQueue =>
+  queueFor(holdings.get(index) as Holding, tenant, positionOf(0));
 
 /** A processor whose outputs are the positions of its tasks. */
 export const processor: Processor = {
@@ -32,8 +45,8 @@ export const processor: Processor = {
     writes: [
       {
         collection: 'outputs',
-        operations: tasks.map(({ partition, position }) => ({
-          insertOne: { document: { partition, position, number: nextNumber() } },
+        operations: tasks.map(({ partition, tenant, position }) => ({
+          insertOne: { document: { partition, tenant, position, number: nextNumber() } },
         })),
       },
     ],

@@ -65,7 +65,11 @@ export async function setUpStage(address: Address, login: object): Promise<Stage
 }
 
 /** A user who may do everything in a group of their own, with an object. */
-async function addTenant(url: string, admin: string, login: string): Promise<{ token: string; objectId: string }> {
+export async function addTenant(
+  url: string,
+  admin: string,
+  login: string,
+): Promise<{ token: string; objectId: string }> {
   const role = await create(url, admin, 'roles', { name: login, credentials: ['* /*'] });
   const group = await create(url, admin, 'groups', { name: login });
   await create(url, admin, 'users', { login, password: PASSWORD, name: login, role, group });
@@ -91,14 +95,20 @@ async function fill(url: string, token: string): Promise<void> {
   }
 }
 
-const logIn = async (url: string, login: object): Promise<string> =>
+export const logIn = async (url: string, login: object): Promise<string> =>
   (await call<{ token: string }>(url, null, 'POST', 'auth/token', login)).token;
 
 /** Returns the `_id` of the new entity. */
-const create = async (url: string, token: string, store: string, fields: object): Promise<string> =>
+export const create = async (url: string, token: string, store: string, fields: object): Promise<string> =>
   (await call<{ _id: string }>(url, token, 'POST', store, fields))._id;
 
-async function call<T>(url: string, token: string | null, method: string, path: string, body?: object): Promise<T> {
+export async function call<T>(
+  url: string,
+  token: string | null,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<T> {
   const answer = await fetch(`${url}/api/v1/${path}`, {
     method,
     headers: { 'Content-Type': 'application/json', ...(token !== null && { Authorization: `Bearer ${token}` }) },

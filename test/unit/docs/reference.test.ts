@@ -173,6 +173,8 @@ describe('Limits', () => {
     'webhookOtherFamilyMs',
     'partitionTaskBytes',
     'taskBytes',
+    'tenantTaskBytesUnderLoad',
+    'webhookSendsPerTurn',
     'cachedObjectFacts',
     'webhookSweepMs',
     'webhookCountedRows',

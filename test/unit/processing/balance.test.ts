@@ -14,6 +14,8 @@ const membershipOf = (instances: readonly string[], owners: Owners): Membership 
     owner,
     epoch: 1,
     position: '',
+    rest: null,
+    tenants: [],
     commits: 0,
     lastNumber: 0,
     isFree: owner === null,

@@ -3,8 +3,16 @@ import { expect, test } from '@jest/globals';
 import type { Change, HistoryPage } from '../../../src/core/change.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { type CatchUpParts, catchUp } from '../../../src/processing/catch-up.js';
-import { addTasks, areFull, type Holding, pushTasks, takeTasks } from '../../../src/processing/holding.js';
-import { holdAll, MIB, planned, positionOf, processor } from '../../support/holdings.js';
+import {
+  addTasks,
+  createSource,
+  type Holding,
+  isFull,
+  LIVE_FEED,
+  pushTasks,
+  takeTasks,
+} from '../../../src/processing/holding.js';
+import { holdAll, MIB, planned, positionOf, processor, queueOf } from '../../support/holdings.js';
 import { until } from '../../support/until.js';
 
 const COUNT = 40;
@@ -12,11 +20,14 @@ const numbers = Array.from({ length: COUNT }, (_, n) => n + 1);
 
 /** A partition that is behind by one page of big changes, or whose history is gone. */
 function createBehind({ isGone = false } = {}) {
-  const holdings = holdAll(0, 1);
+  const holdings = holdAll(0);
   const holding = holdings.get(0) as Holding;
+  const reader = createSource();
+  holding.rest.source = reader;
+  const queue = queueOf(holdings, 0);
   let mostBytes = 0;
   const note = (): void => {
-    mostBytes = Math.max(mostBytes, holding.bytes);
+    mostBytes = Math.max(mostBytes, queue.bytes);
   };
   async function* history(): AsyncGenerator<HistoryPage, never> {
     const changes = numbers.map((n) => ({ position: positionOf(n) }) as Change);
@@ -24,6 +35,8 @@ function createBehind({ isGone = false } = {}) {
   }
   let asked = 0;
   const parts: CatchUpParts = {
+    reader,
+    holdings,
     openHistory: async () => (isGone && asked++ < 1 ? null : history()),
     processors: [
       {
@@ -35,59 +48,53 @@ function createBehind({ isGone = false } = {}) {
     ],
     livePosition: () => positionOf(COUNT),
     plan: async ({ position }) => {
-      addTasks(holding, position, [{ processor: 0, task: { partition: 0, position, bytes: MIB } }]);
+      addTasks(queue, position, [{ processor: 0, task: { ...planned(0, null, MIB).task, position } }]);
       note();
     },
     addRefill(index, tasks) {
       pushTasks(
-        holding,
+        queue,
         tasks.map((task) => ({ processor: index, task })),
       );
       note();
     },
-    isFull: (wanted) => areFull(wanted.values(), holdings),
+    waitForRoom: async () => {
+      while (isFull(queue, holdings) && !holding.owned.lost.aborted) await new Promise(setImmediate);
+    },
     wake: () => undefined,
     onRefill: () => undefined,
     now: () => 0,
   };
-  return { holdings, holding, parts, most: () => mostBytes };
+  return { holding, queue, parts, most: () => mostBytes };
 }
 
 test.each([false, true])('waits within a page while too many bytes wait; history gone: %s', async (isGone) => {
-  const { holding, parts, most } = createBehind({ isGone });
+  const { holding, queue, parts, most } = createBehind({ isGone });
   let isDone = false;
-  const done = catchUp(parts, [holding]).then(() => {
+  const done = catchUp(parts).then(() => {
     isDone = true;
   });
   const positions: (string | null)[] = [];
   await until(() => {
     // What is done is not beyond what was planned.
-    if (!isGone && !isDone) expect(holding.planned).toBe(positionOf(positions.length + holding.tasks.length));
-    positions.push(...takeTasks(holding, { tasks: 1, bytes: 1 }).map(({ task }) => task.position));
+    if (!isGone && !isDone) expect(queue.planned).toBe(positionOf(positions.length + queue.tasks.length));
+    positions.push(...takeTasks(queue, { tasks: 1, bytes: 1 }).map(({ task }) => task.position));
     return positions.length === COUNT;
   });
   await done;
   expect(positions).toEqual(numbers.map((n) => (isGone ? null : positionOf(n))));
   expect(most()).toBeLessThanOrEqual(LIMITS.partitionTaskBytes);
-  expect(holding).toMatchObject({ isLive: true, planned: positionOf(COUNT), bytes: 0 });
-});
-
-test('does not wait for another partition that is full', async () => {
-  const { holdings, holding, parts } = createBehind();
-  const other = holdings.get(1) as Holding;
-  pushTasks(other, [planned(1, null, LIMITS.partitionTaskBytes)]);
-  const done = catchUp(parts, [holding]);
-  await until(() => takeTasks(holding, { tasks: COUNT, bytes: COUNT * MIB }).length === 0 && holding.isLive);
-  await done;
-  expect(other.tasks).toHaveLength(1);
+  const isLive = { source: LIVE_FEED, planned: positionOf(COUNT) };
+  expect(queue).toMatchObject({ ...isLive, bytes: 0 });
+  if (isGone) expect(holding.rest).toEqual(isLive);
 });
 
 test('ends where the partition is lost while it waits', async () => {
-  const { holding, parts } = createBehind();
-  const done = catchUp(parts, [holding]);
-  await until(() => holding.bytes >= LIMITS.partitionTaskBytes);
+  const { holding, queue, parts } = createBehind();
+  const done = catchUp(parts);
+  await until(() => queue.bytes >= LIMITS.partitionTaskBytes);
   holding.lose();
   await done;
-  expect(holding.isLive).toBe(false);
-  expect(holding.planned).toBe(positionOf(holding.tasks.length));
+  expect(queue.source).not.toBe(LIVE_FEED);
+  expect(queue.planned).toBe(positionOf(queue.tasks.length));
 });

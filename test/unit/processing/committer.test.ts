@@ -1,4 +1,4 @@
-/** Partitions share each commit, and none of them has to wait for another, whatever that does. */
+/** Tenants and partitions share each commit, and none of them has to wait for another, whatever that does. */
 import { expect, test } from '@jest/globals';
 import { unavailable } from '../../../src/core/errors.js';
 import { LIMITS } from '../../../src/core/limits.js';
@@ -6,7 +6,7 @@ import type { Advance, Commits } from '../../../src/processing/commit.js';
 import { createCommitter } from '../../../src/processing/committer.js';
 import { type Holding, pushTasks } from '../../../src/processing/holding.js';
 import type { Processor } from '../../../src/processing/processor.js';
-import { holdAll, MIB, planned, positionOf, processor } from '../../support/holdings.js';
+import { holdAll, MIB, planned, positionOf, processor, queueOf, TENANT } from '../../support/holdings.js';
 import { until } from '../../support/until.js';
 
 interface Stored {
@@ -41,12 +41,13 @@ function createTried(
     commits: inMemory,
     processors: [{ ...processor, prepare }],
     holdings,
+    livePosition: () => positionOf(0),
     onLost: ({ owned }) => void holdings.delete(owned.index),
     log: { warn: () => undefined, error: (details) => void errors.push(details) },
   });
-  const add = (partition: number, from: number, to: number, bytes = 1): void => {
-    const tasks = Array.from({ length: to - from }, (_, n) => planned(partition, from + n, bytes));
-    pushTasks(holdings.get(partition) as Holding, tasks);
+  const add = (partition: number, from: number, to: number, { bytes = 1, tenant = TENANT } = {}): void => {
+    const tasks = Array.from({ length: to - from }, (_, n) => planned(partition, from + n, bytes, tenant));
+    pushTasks(queueOf(holdings, partition, tenant), tasks);
     committer.wake();
   };
   const storedOf = (index: number) => stored.filter(({ partition }) => partition === index);
@@ -57,6 +58,9 @@ interface Parts {
   readonly prepare: Processor['prepare'];
   readonly onCommit: (outputs: readonly Stored[]) => Promise<void>;
 }
+
+/** Up to where the tenant is done in the first partition of a commit. */
+const positionIn = (advances: readonly Advance[] = []): string | undefined => advances[0]?.done.tenants[0]?.position;
 
 const numbersOf = (commits: readonly (readonly Advance[])[]): number[][] =>
   commits.map((advances) => advances.map(({ index }) => index));
@@ -75,9 +79,22 @@ test('gives each partition its share, however many tasks another has', async () 
   }
 });
 
+test('gives each tenant its share of a partition, however many tasks another one has there and elsewhere', async () => {
+  const { add, stored, storedOf, commits } = createTried([0, 1, 2]);
+  for (const index of [0, 1, 2]) add(index, 1, 2_001, { tenant: 'many' });
+  add(1, 2_001, 2_011, { tenant: 'few' });
+  await until(() => commits.length === 1);
+  expect(storedOf(1).filter(({ position }) => String(position) > positionOf(2_000))).toHaveLength(10);
+  await until(() => stored.length === 6_010);
+  for (const index of [0, 1, 2]) {
+    const numbers = storedOf(index).map(({ number }) => number);
+    expect(numbers).toEqual(numbers.map((_, n) => n + 1));
+  }
+});
+
 test('begins with another partition each time, so that big tasks of one do not keep out others', async () => {
   const { add, stored, commits } = createTried([0, 1, 2]);
-  for (const index of [0, 1, 2]) add(index, 1, 4, LIMITS.commitBytes - MIB);
+  for (const index of [0, 1, 2]) add(index, 1, 4, { bytes: LIMITS.commitBytes - MIB });
   await until(() => stored.length === 9);
   expect(numbersOf(commits).slice(0, 3)).toEqual([
     [0, 1],
@@ -103,7 +120,7 @@ test('is idle for a partition that leaves while tasks of others keep coming', as
   await committer.idle([left]);
   const before = storedOf(1).length;
   expect(left.isCommitting).toBe(false);
-  expect(left.position).toBe(positionOf(before));
+  expect(left.queues.get(TENANT)?.position).toBe(positionOf(before));
   const all = stored.length;
   await until(() => stored.length > all + 10);
   expect(storedOf(1)).toHaveLength(before);
@@ -123,13 +140,13 @@ test('retries where outputs cannot be prepared, and commits the others meanwhile
   add(1, 1, 4);
   await until(() => storedOf(1).length === 3);
   expect(storedOf(0)).toEqual([]);
-  expect(holdings.get(0)).toMatchObject({ isCommitting: false, bytes: 3, position: positionOf(0) });
+  expect(queueOf(holdings, 0)).toMatchObject({ isCommitting: false, bytes: 3, position: positionOf(0) });
   await until(() => storedOf(0).length === 3);
   expect(storedOf(0).map(({ position, number }) => [position, number])).toEqual(
     [1, 2, 3].map((n) => [positionOf(n), n]),
   );
   expect(errors).toHaveLength(2);
-  expect(holdings.get(0)).toMatchObject({ isCommitting: false, bytes: 0, position: positionOf(3) });
+  expect(queueOf(holdings, 0)).toMatchObject({ isCommitting: false, bytes: 0, position: positionOf(3) });
 });
 
 test('stops while the database is away, and takes nothing for done that is not', async () => {
@@ -143,12 +160,14 @@ test('stops while the database is away, and takes nothing for done that is not',
   add(0, 1, 4);
   await until(() => asked > 1);
   const holding = holdings.get(0) as Holding;
+  const queue = queueOf(holdings, 0);
   const idle = committer.idle([holding]);
   await committer.stop();
   await idle;
   expect(stored).toEqual([]);
   // Its tasks were taken: without them it must not look as if it had none.
-  expect(holding).toMatchObject({ tasks: [], isCommitting: true, position: positionOf(0) });
+  expect(holding.isCommitting).toBe(true);
+  expect(queue).toMatchObject({ tasks: [], isCommitting: true, position: positionOf(0) });
 });
 
 test('drops only the output that can never be stored, and says which', async () => {
@@ -166,7 +185,7 @@ test('drops only the output that can never be stored, and says which', async () 
   expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
   expect(new Set(numbers).size).toBe(99);
   await until(() => holdings.get(0)?.isCommitting === false);
-  expect(holdings.get(0)?.position).toBe(positionOf(100));
+  expect(queueOf(holdings, 0).position).toBe(positionOf(100));
 });
 
 test('never stores a position of a change whose tasks are not all stored', async () => {
@@ -177,10 +196,10 @@ test('never stores a position of a change whose tasks are not all stored', async
   });
   // Four tasks of the second change.
   const tasks = [planned(0, 1), ...Array.from({ length: 4 }, () => planned(0, 2)), planned(0, 3)];
-  pushTasks(holdings.get(0) as Holding, tasks);
+  pushTasks(queueOf(holdings, 0), tasks);
   committer.wake();
-  await until(() => commits.at(-1)?.[0]?.position === positionOf(3));
-  const stored = commits.map(([advance]) => [advance?.position, advance?.lastNumber]);
+  await until(() => positionIn(commits.at(-1)) === positionOf(3));
+  const stored = commits.map((advances) => [positionIn(advances), advances[0]?.lastNumber]);
   // The change is done with its last task, though that is dropped.
   expect(stored.filter(([position]) => position === positionOf(2))).toHaveLength(1);
   expect(storedOf(0).map(({ position }) => position)).toEqual([1, 2, 3].map(positionOf));
