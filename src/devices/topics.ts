@@ -4,6 +4,8 @@ import { badRequest } from '../core/errors.js';
 import { parseExactJson, parseTypedValue } from '../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
+import { toOwnTracksPacket } from './sources/owntracks.js';
+import { toShellyPacket } from './sources/shelly.js';
 
 /** The MQTT parser replaces invalid UTF-8 with this character and reports no error. */
 export const REPLACEMENT = '\ufffd';
@@ -17,7 +19,7 @@ export type ParsedMessage =
 
 /**
  * Parses a published message. Accepts the exact topics `base/state`, `base/state/<parameter>`, `base/commands/<_id>/result` and
- * the topics of the model's references; any topic if the model keeps the last message. Throws 400.
+ * the topics of the model's references, of OwnTracks and of Shelly; any topic if the model keeps the last message. Throws 400.
  */
 export function parseMessage(topic: string, payload: Buffer, declared: Declarations): ParsedMessage {
   if (topic.includes(REPLACEMENT)) throw badRequest('the topic is not UTF-8');
@@ -33,8 +35,26 @@ export function parseMessage(topic: string, payload: Buffer, declared: Declarati
       return { kind: 'result', commandId: third, body: parsePayloadJson(payload) };
     }
   }
+  const body = parseForeign(topic, payload);
+  if (body !== null) return { kind: 'packet', body };
   if (declared.keepsLastMessage) return { kind: 'packet', body: {} };
   throw badRequest('the topic is not a topic of this device');
+}
+
+/** `owntracks/jane/phone` and the topics below it, and `<prefix>/events/rpc` of Shelly; null for any other topic. */
+function parseForeign(topic: string, payload: Buffer): unknown {
+  if (/^owntracks\/[^/]+\/[^/]+(?:\/[^/]+)?$/.test(topic)) return fromOwnTracks(payload);
+  if (/^.+\/events\/rpc$/.test(topic)) return toShellyPacket(parsePayloadJson(payload));
+  // The connection itself says so.
+  return /^shelly[\w-]*\/online$/.test(topic) ? [] : null;
+}
+
+/** An empty payload tells that a friend was removed. */
+function fromOwnTracks(payload: Buffer): unknown {
+  if (payload.length === 0) return [];
+  const body = parsePayloadJson(payload);
+  if (!isObject(body)) throw badRequest('the payload: expected a JSON object, as OwnTracks sends it');
+  return toOwnTracksPacket(body) ?? [];
 }
 
 /**
