@@ -45,6 +45,7 @@ const config: Config = {
     { ...withDatabase, displayName: 'slow', testMatch: ['<rootDir>/test/slow/**/*.test.ts'] },
     { ...withDatabase, displayName: 'soak', globals: { isSoak: true }, testMatch: repeatedTests },
   ],
+  testSequencer: '<rootDir>/test/support/longest-first.mjs',
   // They wait more than they compute.
   maxWorkers: 3,
   // Above the time-out of `until` (test/support/until.ts), which says what the test waited for.
