@@ -8,7 +8,7 @@ import { type Entity, isId } from '../core/entity.js';
 import { LIMITS } from '../core/limits.js';
 import { isValidOwnId } from '../core/own-id.js';
 import { createReadThroughCache } from '../platform/cache.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { NEWEST_FIRST } from './own-access.js';
 
@@ -226,6 +226,6 @@ export async function findCredentials(database: Database, roleId: unknown): Prom
 
 function findOne(database: Database, collection: string, filter: Document): Promise<Document | null> {
   return mapDriverErrors(() =>
-    database.db.collection(collection).findOne(filter, { maxTimeMS: LIMITS.databaseOperationMs }),
+    database.db.collection(collection).findOne(filter, { maxTimeMS: LIMITS.databaseOperationMs, ...COMMITTED_READ }),
   );
 }

@@ -19,7 +19,7 @@ import { createReadThroughCache } from '../platform/cache.js';
 import { clock } from '../platform/clock.js';
 import type { FairQueue } from '../platform/fair-queue.js';
 import { readObjectId, readObjectIds } from '../platform/mongo/bson/reader.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionName, collectionOf, prepareCollection } from '../platform/mongo/schema/collections.js';
 import { findStored } from '../platform/mongo/schema/lookup.js';
@@ -106,7 +106,7 @@ export const innerName = (name: string, id: string): string => `${name}.${id}`;
 
 async function loadStores(database: Database, name: string, compile: Compile): Promise<SameNameStores | null> {
   const stores = database.db.collection('stores');
-  const found = await mapDriverErrors(() => stores.find({ name }).sort({ _id: 1 }).toArray());
+  const found = await mapDriverErrors(() => stores.find({ name }, COMMITTED_READ).sort({ _id: 1 }).toArray());
   // Unknown names are not cached: their number is unbounded.
   return found.length === 0 ? null : found.map((document) => toAdded(document, compile));
 }

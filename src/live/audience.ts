@@ -6,7 +6,7 @@ import { cacheSize } from '../core/cache-size.js';
 import { type Change, mayHaveChanged } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import { inBatches } from '../platform/mongo/driver/bulk-queue.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
 
@@ -70,7 +70,7 @@ export function createAudienceCache(database: Database): AudienceCache {
 
 async function findAudience(database: Database, objectIds: readonly string[]): Promise<Map<string, readonly string[]>> {
   const filter = { _id: { $in: objectIds.map((id) => new ObjectId(id)) } };
-  const options = { projection: PROJECTION, batchSize: objectIds.length + 1 };
+  const options = { projection: PROJECTION, batchSize: objectIds.length + 1, ...COMMITTED_READ };
   const found = await mapDriverErrors(() => database.db.collection('objects').find(filter, options).toArray());
   return new Map(found.map((object) => [String(object._id), audienceOf(toPlain(object) as unknown as AccessFields)]));
 }

@@ -6,7 +6,7 @@ import { isId } from '../core/entity.js';
 import { LIMITS } from '../core/limits.js';
 import { type Declarations, declarationsOf } from '../core/model.js';
 import { createReadThroughCache } from '../platform/cache.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 export interface ModelFinder {
@@ -22,7 +22,8 @@ export const aheadMsOf = ({ clock }: Database, timeAhead: unknown): number =>
 
 export function createModelFinder(database: Database, isLive: () => boolean): ModelFinder {
   const known = createReadThroughCache(LIMITS.cachedModels, isLive, async (modelId) => {
-    const model = await mapDriverErrors(() => database.db.collection('models').findOne({ _id: new ObjectId(modelId) }));
+    const named = { _id: new ObjectId(modelId) };
+    const model = await mapDriverErrors(() => database.db.collection('models').findOne(named, COMMITTED_READ));
     return declarationsOf(model?.data, aheadMsOf(database, model?.timeAhead));
   });
   return {

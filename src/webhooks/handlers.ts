@@ -2,7 +2,7 @@
 import { type Document, ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
 
@@ -46,13 +46,17 @@ const CALLED = { url: { $type: 'string' }, '_secrets.0': { $exists: true } };
 
 /** Every handler that is called. */
 export async function loadHandlers(database: Database): Promise<StoredHandler[]> {
-  const find = () => handlersOf(database).find(CALLED, { maxTimeMS: LIMITS.databaseOperationMs }).toArray();
+  const find = () =>
+    handlersOf(database)
+      .find(CALLED, { maxTimeMS: LIMITS.databaseOperationMs, ...COMMITTED_READ })
+      .toArray();
   return (await mapDriverErrors(find, LIMITS.databaseOperationMs)).map(toHandler);
 }
 
 /** One of them; null where it is not there, or not called. */
 export async function loadHandler(database: Database, id: string): Promise<StoredHandler | null> {
-  const found = await mapDriverErrors(() => handlersOf(database).findOne({ _id: new ObjectId(id), ...CALLED }));
+  const named = { _id: new ObjectId(id), ...CALLED };
+  const found = await mapDriverErrors(() => handlersOf(database).findOne(named, COMMITTED_READ));
   return found === null ? null : toHandler(found);
 }
 

@@ -4,7 +4,7 @@ import { type Document, ObjectId } from 'mongodb';
 import { cacheSize } from '../core/cache-size.js';
 import { type Change, mayHaveChanged } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 export interface ObjectFacts {
@@ -29,7 +29,7 @@ export function createObjectFacts(database: Database): ObjectFactsFinder {
     const found = await mapDriverErrors(() =>
       database.db
         .collection('objects')
-        .findOne({ _id: new ObjectId(objectId) }, { projection: { model: 1, labels: 1 } }),
+        .findOne({ _id: new ObjectId(objectId) }, { projection: { model: 1, labels: 1 }, ...COMMITTED_READ }),
     );
     if (found === null) return null;
     const facts = toFacts(found);

@@ -29,6 +29,12 @@ export interface Database {
   readonly stop?: AbortSignal;
 }
 
+/**
+ * Reads only what a majority has. For whatever is kept until a change says otherwise: a write that an election undoes is never
+ * reported as a change.
+ */
+export const COMMITTED_READ = { readConcern: { level: 'majority' } } as const;
+
 // A frozen primary keeps its connections: only missing heartbeats, after the sum of these two, reveal it.
 const OPTIONS: MongoClientOptions = {
   appName: 'vigil',
