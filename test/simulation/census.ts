@@ -1,0 +1,29 @@
+/** Which outcomes runs have reached: a simulation whose steps drift away from what is hard finds nothing, and looks well. */
+
+export type Census = Map<string, number>;
+
+/** What a thousand runs must have reached. */
+export const WANTED: readonly string[] = [
+  'client: gap, history gone',
+  'client: resumes',
+  'client: 401',
+  'client: 503',
+  'database: election',
+  'database: rollback',
+  'database: reply lost',
+  'device: 503',
+  'device: packets that were stored before',
+  'log: change stream failed: resuming it',
+  'log: change stream cannot be resumed: live events before now are lost',
+  'log: failed to send missed events: clients have to reconnect',
+  'node: frozen',
+  'node: killed',
+  'rights: gained',
+  'rights: lost',
+];
+
+export function addTo(census: Census, more: Census): void {
+  for (const [name, count] of more) census.set(name, (census.get(name) ?? 0) + count);
+}
+
+export const missingIn = (census: Census): string[] => WANTED.filter((name) => !census.has(name));

@@ -1,0 +1,107 @@
+/**
+ * A client of the simulated database: the real driver, from its collections and sessions down to its retries, over connections
+ * that carry commands to the simulation instead of a socket.
+ */
+import { createRequire } from 'node:module';
+import { BSON, type Document, type MongoClient, MongoServerSelectionError } from 'mongodb';
+import { createClient } from '../../../src/platform/mongo/driver/client.js';
+import type { SimulatedDatabase } from './network.js';
+import { toErrorReply } from './network.js';
+import { CommandError } from './server.js';
+
+// Internal modules of the driver; src/platform/mongo/driver/driver.d.ts says with which version.
+const load = createRequire(import.meta.url);
+const { Connection } = load('mongodb/lib/cmap/connection.js');
+const { DocumentSequence } = load('mongodb/lib/cmap/commands.js');
+const { MongoDBResponse } = load('mongodb/lib/cmap/wire_protocol/responses.js');
+const { Server } = load('mongodb/lib/sdam/server.js');
+
+const HELLO = {
+  maxWireVersion: 25,
+  minWireVersion: 0,
+  logicalSessionTimeoutMinutes: 30,
+  maxBsonObjectSize: 2 ** 24,
+  maxWriteBatchSize: 100_000,
+  maxMessageSizeBytes: 48_000_000,
+};
+const DESCRIPTION = { ...HELLO, type: 'RSPrimary', address: 'simulated:27017', hello: HELLO, loadBalanced: false };
+
+interface Request {
+  readonly command: Document;
+  readonly ignoreUndefined: boolean;
+}
+
+interface ResponseType {
+  make(bytes: Uint8Array): unknown;
+}
+
+/** The command as the database gets it, with the documents that are sent beside it. */
+export function toWire({ command, ignoreUndefined }: Request): Document {
+  const body: Document = {};
+  const beside: Document = {};
+  for (const [name, value] of Object.entries(command)) {
+    if (value instanceof DocumentSequence) beside[name] = value.chunks.slice(1).map(parse);
+    else body[name] = value;
+  }
+  const parsed = parse(BSON.serialize(body, { ignoreUndefined }));
+  // The name of the command stays first.
+  return Object.assign(parsed, beside);
+}
+
+const parse = (bytes: Uint8Array): Document => BSON.deserialize(bytes, { promoteLongs: false, promoteBuffers: false });
+
+function createConnection(database: SimulatedDatabase) {
+  const own = {
+    description: DESCRIPTION,
+    hello: HELLO,
+    generation: 0,
+    established: false,
+    error: null,
+    clusterTime: null,
+    async *sendWire(message: Request, _options: unknown, responseType: ResponseType | undefined) {
+      let reply: Document;
+      try {
+        reply = await database.send(toWire(message));
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        reply = toErrorReply(error);
+      }
+      yield (responseType ?? MongoDBResponse).make(BSON.serialize(reply));
+    },
+  };
+  return Object.create(Connection.prototype, Object.getOwnPropertyDescriptors(own));
+}
+
+function createServer(database: SimulatedDatabase, topology: object) {
+  const connection = createConnection(database);
+  const own = {
+    s: { state: 'connected', operationCount: 0, description: DESCRIPTION, options: {} },
+    topology,
+    pool: { generation: 0, checkOut: async () => connection, checkIn: () => undefined },
+    handleError: () => undefined,
+  };
+  return Object.create(Server.prototype, Object.getOwnPropertyDescriptors(own));
+}
+
+/** A client with our options that talks to the simulated database. */
+export function simulatedClient(database: SimulatedDatabase): MongoClient {
+  const client = createClient(`mongodb://simulated/${database.server.databaseName}?replicaSet=simulated`);
+  const servers = new Map<string, unknown>();
+  const topology = {
+    s: { options: client.options, servers },
+    description: { type: 'ReplicaSetWithPrimary', logicalSessionTimeoutMinutes: 30 },
+    logicalSessionTimeoutMinutes: 30,
+    loadBalanced: false,
+    lastHello: () => HELLO,
+    isConnected: () => true,
+    async selectServer() {
+      if (await database.selectPrimary()) return server;
+      throw new MongoServerSelectionError('there is no primary', { type: 'ReplicaSetNoPrimary' } as never);
+    },
+    close: () => undefined,
+  };
+  const server = createServer(database, topology);
+  servers.set(DESCRIPTION.address, server);
+  Object.assign(client, { topology });
+  return client;
+}

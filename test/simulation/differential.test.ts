@@ -1,0 +1,218 @@
+/** The simulated database answers as the real one: random commands against both, through the same driver. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { BSON, type Collection, type Document, MongoClient, MongoError, ObjectId } from 'mongodb';
+import { replaceClock } from '../../src/platform/clock.js';
+import { testUri } from '../support/fixture.js';
+import { runsOf } from '../support/runs.js';
+import { simulatedClient } from './database/client.js';
+import { SimulatedDatabase } from './database/network.js';
+import { randomOf } from './random.js';
+import { VirtualTime } from './virtual-time.js';
+
+const ids = Array.from({ length: 5 }, (_, at) => new ObjectId(`${at}`.repeat(24)));
+
+type Operation = (collection: Collection<Document>) => Promise<unknown>;
+
+interface Named {
+  readonly name: string;
+  readonly run: Operation;
+}
+
+const id = fc.constantFrom(...ids);
+const number = fc.integer({ min: 0, max: 4 });
+const text = fc.constantFrom('a', 'b', 'ä', '');
+const scalar = fc.oneof(number, text, fc.constant(null), fc.boolean(), fc.constantFrom(...ids));
+const value: fc.Arbitrary<unknown> = fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }), fc.record({ n: number }));
+const document = fc.record({ _id: id, a: value, b: number, c: fc.record({ d: scalar }) }, { requiredKeys: ['_id'] });
+
+const path = fc.constantFrom('a', 'b', 'c.d', 'a.n');
+const operand = fc.oneof(
+  scalar,
+  fc.record({ $in: fc.array(scalar, { maxLength: 3 }) }),
+  fc.record({ $nin: fc.array(scalar, { maxLength: 3 }) }),
+  fc.record({ $ne: scalar }),
+  fc.record({ $exists: fc.boolean() }),
+  fc.record({ $gt: number }),
+  fc.record({ $gte: number, $lt: number }),
+  fc.record({ $lte: text }),
+  fc.record({ $not: fc.record({ $gt: number }) }),
+);
+const plain = fc
+  .array(fc.tuple(path, operand), { minLength: 0, maxLength: 2 })
+  .map((entries): Document => Object.fromEntries(entries));
+const filter: fc.Arbitrary<Document> = fc.oneof(
+  plain,
+  fc.record({ _id: id }),
+  fc.record({ _id: fc.record({ $in: fc.array(id, { maxLength: 4 }) }) }),
+  fc.array(plain, { minLength: 1, maxLength: 2 }).map(($or) => ({ $or })),
+  fc.array(plain, { minLength: 1, maxLength: 2 }).map(($nor) => ({ $nor })),
+  fc.tuple(plain, id).map(([one, _id]) => ({ $and: [one, { _id }] })),
+);
+const update: fc.Arbitrary<Document | Document[]> = fc.oneof(
+  fc.record({ $set: fc.record({ a: value, 'c.e': scalar }) }),
+  fc.record({ $set: fc.record({ b: number }), $unset: fc.constant({ a: '' }) }),
+  fc.record({ $inc: fc.record({ b: number }) }),
+  fc.record({ $max: fc.record({ b: number }), $setOnInsert: fc.constant({ a: 1 }) }),
+  fc.record({ $min: fc.record({ b: number }) }),
+  fc.record({ $addToSet: fc.record({ l: scalar }) }),
+  fc.record({
+    $push: fc.record({ l: fc.record({ $each: fc.array(scalar, { maxLength: 2 }), $slice: fc.constant(-2) }) }),
+  }),
+  fc.record({ $pull: fc.record({ l: scalar }) }),
+  scalar.map((one) => [
+    { $set: { a: { $ifNull: ['$a', { $literal: one }] }, e: { $cond: [{ $gt: ['$b', 1] }, 'more', '$b'] } } },
+    { $unset: 'c' },
+  ]),
+);
+const sort = fc.constantFrom<Document>({ _id: 1 }, { _id: -1 }, { b: 1, _id: 1 }, { a: -1, _id: 1 });
+const projection = fc.constantFrom<Document>({}, { a: 1 }, { _id: 1 }, { _id: 0, b: 1 }, { a: 0 }, { 'c.d': 1 });
+
+/** Texts for the report of a failure. */
+const named = (name: string, given: unknown, run: Operation): Named => ({
+  name: `${name} ${BSON.EJSON.stringify(given as Document)}`,
+  run,
+});
+
+const operation: fc.Arbitrary<Named> = fc.oneof(
+  fc
+    .tuple(fc.array(document, { minLength: 1, maxLength: 3 }), fc.boolean())
+    .map(([documents, ordered]) =>
+      named('insertMany', { documents, ordered }, (collection) =>
+        collection.insertMany(structuredClone(documents.map(copy)).map(copy), { ordered }),
+      ),
+    ),
+  fc.tuple(filter, update, fc.boolean(), fc.boolean()).map(([where, change, many, upsert]) =>
+    named('update', { where, change, many, upsert }, (collection) =>
+      collection[many ? 'updateMany' : 'updateOne'](where, change, {
+        upsert: upsert && where._id instanceof ObjectId,
+      }),
+    ),
+  ),
+  fc.tuple(filter, update, sort, fc.boolean()).map(([where, change, order, isAfter]) =>
+    named('findOneAndUpdate', { where, change, order, isAfter }, (collection) =>
+      collection.findOneAndUpdate(where, change as Document, {
+        sort: order as never,
+        returnDocument: isAfter ? 'after' : 'before',
+      }),
+    ),
+  ),
+  filter.map((where) => named('deleteMany', where, (collection) => collection.deleteMany(where))),
+  fc
+    .tuple(filter, sort)
+    .map(([where, order]) =>
+      named('findOneAndDelete', { where, order }, (collection) =>
+        collection.findOneAndDelete(where, { sort: order as never }),
+      ),
+    ),
+  fc
+    .tuple(filter, sort, fc.integer({ min: 0, max: 3 }), projection)
+    .map(([where, order, limit, fields]) =>
+      named('find', { where, order, limit, fields }, (collection) =>
+        collection.find(where, { sort: order as never, limit, projection: fields }).toArray(),
+      ),
+    ),
+  filter.map((where) => named('countDocuments', where, (collection) => collection.countDocuments(where))),
+  fc
+    .tuple(path, filter)
+    .map(([key, where]) =>
+      named('distinct', { key, where }, async (collection) =>
+        (await collection.distinct(key, where)).map((one) => BSON.EJSON.stringify({ one })).sort(),
+      ),
+    ),
+);
+
+const copy = (given: Document): Document => BSON.deserialize(BSON.serialize(given));
+
+const time = new VirtualTime();
+const simulated = new SimulatedDatabase(time, 'differential', () => undefined);
+let restore = (): void => undefined;
+let real: MongoClient;
+
+beforeAll(async () => {
+  restore = replaceClock(time.clock());
+  time.random = randomOf(7);
+  real = await new MongoClient(testUri(), { ignoreUndefined: true, writeConcern: { w: 'majority' } }).connect();
+});
+
+afterAll(async () => {
+  restore();
+  await real.db().dropDatabase();
+  await real.close();
+});
+
+/** What an operation ended with, comparable. */
+async function outcomeOf(run: () => Promise<unknown>): Promise<string> {
+  try {
+    const result = (await run()) as Document | null;
+    return BSON.EJSON.stringify({ result }, { relaxed: true });
+  } catch (error) {
+    if (!(error instanceof MongoError)) throw error;
+    const { code, writeErrors = [] } = error as unknown as Document;
+    const failed = [writeErrors].flat().map(({ index, code: nth }: Document) => `${index}: ${nth}`);
+    return `${code} ${failed.join()}`;
+  }
+}
+
+/** Lets virtual time pass until the promise is settled. */
+async function settle<T>(work: () => Promise<T>): Promise<T> {
+  let isSettled = false;
+  let result: Promise<T> | undefined;
+  await time.runAs(null, () => {
+    result = work().finally(() => {
+      isSettled = true;
+    });
+    result.catch(() => undefined);
+  });
+  while (!isSettled) await time.advance(5);
+  return result as Promise<T>;
+}
+
+const eventOf = ({ operationType, documentKey, fullDocument, fullDocumentBeforeChange }: Document): string =>
+  BSON.EJSON.stringify({ operationType, documentKey, fullDocument, fullDocumentBeforeChange });
+
+const STREAM = [{ $changeStream: { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' } }];
+
+async function openStream(client: MongoClient, name: string): Promise<() => Promise<string[]>> {
+  const db = client.db();
+  const session = client.startSession();
+  const pipeline = [...STREAM, { $match: { 'ns.coll': name } }];
+  const opening = { aggregate: 1, pipeline, cursor: { batchSize: 0 }, readConcern: { level: 'majority' } };
+  const { cursor } = await db.command(opening, { session, promoteLongs: false });
+  return async () => {
+    const read = { getMore: cursor.id, collection: '$cmd.aggregate', maxTimeMS: 50, batchSize: 1_000 };
+    const events: string[] = [];
+    for (;;) {
+      const { cursor: page } = await db.command(read, { session });
+      if (page.nextBatch.length === 0) break;
+      events.push(...page.nextBatch.map(eventOf));
+    }
+    await db.command({ killCursors: '$cmd.aggregate', cursors: [cursor.id] }, { session });
+    await session.endSession();
+    return events;
+  };
+}
+
+const everything = (collection: Collection<Document>): Promise<string> =>
+  outcomeOf(() => collection.find({}, { sort: { _id: 1 } }).toArray());
+
+test('gives the answers, documents and changes of the real database to random commands', async () => {
+  let nth = 0;
+  const property = fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 25 }), async (operations) => {
+    const name = `c${nth++}`;
+    const changeStreamPreAndPostImages = { enabled: true };
+    const ours = await real.db().createCollection(name, { changeStreamPreAndPostImages });
+    const client = await settle(async () => simulatedClient(simulated));
+    const theirs = client.db().collection(name);
+    const realChanges = await openStream(real, name);
+    const simulatedChanges = await settle(() => openStream(client, name));
+    for (const { name: text, run } of operations) {
+      const wanted = await outcomeOf(() => run(ours));
+      const got = await settle(() => outcomeOf(() => run(theirs)));
+      expect(`${text} → ${got}`).toBe(`${text} → ${wanted}`);
+    }
+    expect(await settle(() => everything(theirs))).toBe(await everything(ours));
+    expect(await settle(simulatedChanges)).toEqual(await realChanges());
+  });
+  await fc.assert(property, { numRuns: runsOf(300), endOnFailure: true });
+});

@@ -1,0 +1,33 @@
+/** Finds what escapes from a run: a real timer, a socket, a file. What waits for the world outside cannot be repeated. */
+import { AsyncLocalStorage, createHook } from 'node:async_hooks';
+
+/** These end before the event loop goes on, or are how virtual time waits for that; sessions of the driver have random names. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  'PROMISE',
+  'TickObject',
+  'Microtask',
+  'Immediate',
+  'AsyncResource',
+  'RANDOMBYTESREQUEST',
+]);
+
+/** Whether code belongs to a guarded run: a test runner has timers of its own beside it. */
+const guarded = new AsyncLocalStorage<true>();
+
+/** Runs it; throws if something escaped. */
+export async function guard<T>(run: () => Promise<T>): Promise<T> {
+  const found: string[] = [];
+  const hook = createHook({
+    init(_id, type) {
+      if (HARMLESS.has(type) || guarded.getStore() === undefined) return;
+      found.push(`${type} ${new Error().stack?.split('\n').slice(2, 8).join('\n')}`);
+    },
+  }).enable();
+  try {
+    const result = await guarded.run(true, run);
+    if (found.length > 0) throw new Error(`the run used something real: ${found[0]}`);
+    return result;
+  } finally {
+    hook.disable();
+  }
+}

@@ -1,0 +1,101 @@
+/** The steps of a run: what happens to the world, drawn by fast-check. */
+import fc from 'fast-check';
+
+export type Step = {
+  /** The seed of everything random until the next step. */
+  readonly salt: number;
+  /** How long until the next step. */
+  readonly ms: number;
+} & (
+  | {
+      readonly kind: 'send';
+      readonly device: number;
+      readonly count: number;
+      readonly time: 'none' | 'late' | 'future';
+    }
+  | { readonly kind: 'share' | 'unshare'; readonly device: number; readonly user: number }
+  | { readonly kind: 'rename'; readonly device: number }
+  | { readonly kind: 'move'; readonly user: number; readonly group: number }
+  | { readonly kind: 'revoke' | 'disconnect' | 'stall'; readonly client: number }
+  | { readonly kind: 'kill' | 'freeze'; readonly instance: number; readonly downMs: number }
+  | { readonly kind: 'skew'; readonly instance: number; readonly skewMs: number }
+  | { readonly kind: 'elect' | 'isolate' | 'rejoin' | 'drop cursors' | 'calm' }
+  | { readonly kind: 'disturb'; readonly fault: 'requestLost' | 'replyLost' | 'late' | 'twice'; readonly share: number }
+  | { readonly kind: 'shorten'; readonly kept: number }
+);
+
+export type StepKind = Step['kind'];
+
+/** Groups that a run may leave out: a fault that happens always hides what only happens without it. */
+export const GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
+  rights: ['share', 'unshare', 'move', 'revoke'],
+  updates: ['rename'],
+  clients: ['disconnect', 'stall'],
+  kills: ['kill'],
+  freezes: ['freeze', 'skew'],
+  elections: ['elect'],
+  partitions: ['isolate', 'rejoin'],
+  streams: ['drop cursors'],
+  history: ['shorten'],
+  network: ['disturb', 'calm'],
+};
+
+export interface Plan {
+  readonly instances: number;
+  /** The groups that are left out. */
+  readonly without: readonly string[];
+  readonly steps: readonly Step[];
+}
+
+const index = fc.nat({ max: 11 });
+const downMs = fc.constantFrom(5, 50, 400, 3_000);
+
+const shape = <K extends StepKind>(kind: K, fields: Record<string, fc.Arbitrary<unknown>> = {}): fc.Arbitrary<Step> =>
+  fc.record({
+    kind: fc.constant(kind),
+    salt: fc.nat(),
+    ms: fc.constantFrom(0, 1, 3, 10, 40, 200, 1_500),
+    ...fields,
+  }) as unknown as fc.Arbitrary<Step>;
+
+const fault = fc.constantFrom('requestLost', 'replyLost', 'late', 'twice');
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 30,
+    arbitrary: shape('send', {
+      device: index,
+      count: fc.integer({ min: 1, max: 4 }),
+      time: fc.constantFrom('none', 'none', 'late', 'future'),
+    }),
+  },
+  { weight: 4, arbitrary: shape('share', { device: index, user: index }) },
+  { weight: 4, arbitrary: shape('unshare', { device: index, user: index }) },
+  { weight: 3, arbitrary: shape('rename', { device: index }) },
+  { weight: 2, arbitrary: shape('move', { user: index, group: index }) },
+  { weight: 1, arbitrary: shape('revoke', { client: index }) },
+  { weight: 6, arbitrary: shape('disconnect', { client: index }) },
+  { weight: 3, arbitrary: shape('stall', { client: index }) },
+  { weight: 4, arbitrary: shape('kill', { instance: index, downMs }) },
+  { weight: 2, arbitrary: shape('freeze', { instance: index, downMs }) },
+  { weight: 1, arbitrary: shape('skew', { instance: index, skewMs: fc.constantFrom(-60_000, -50, 0, 50, 30_000) }) },
+  { weight: 6, arbitrary: shape('elect') },
+  { weight: 5, arbitrary: shape('isolate') },
+  { weight: 2, arbitrary: shape('rejoin') },
+  { weight: 2, arbitrary: shape('drop cursors') },
+  { weight: 3, arbitrary: shape('shorten', { kept: fc.constantFrom(0, 1, 5, 20) }) },
+  { weight: 3, arbitrary: shape('disturb', { fault, share: fc.constantFrom(0.05, 0.3) }) },
+  { weight: 2, arbitrary: shape('calm') },
+);
+
+export const plan: fc.Arbitrary<Plan> = fc.record({
+  instances: fc.integer({ min: 1, max: 4 }),
+  without: fc.subarray(Object.keys(GROUPS)),
+  steps: fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
+});
+
+/** The steps of a plan without the groups that it leaves out. */
+export function stepsOf({ steps, without }: Plan): Step[] {
+  const left = new Set(without.flatMap((group) => GROUPS[group] ?? []));
+  return steps.filter(({ kind }) => !left.has(kind));
+}

@@ -1,0 +1,301 @@
+/** A whole world: the database, the instances, the devices and the clients, and the steps that disturb them. */
+import { type Document, type MongoClient, ObjectId } from 'mongodb';
+import { replaceClock } from '../../src/platform/clock.js';
+import type { Census } from './census.js';
+import { simulatedClient } from './database/client.js';
+import { SimulatedDatabase } from './database/network.js';
+import { Device } from './device.js';
+import { guard } from './guard.js';
+import { credentialOf } from './instance.js';
+import { Node } from './node.js';
+import { checkReceived, checkStored, type Viewer, Violation } from './oracles.js';
+import { randomOf } from './random.js';
+import { type Plan, type Step, stepsOf } from './steps.js';
+import { SubscribedClient } from './subscriber.js';
+import { EPOCH_MS, type Incarnation, VirtualTime } from './virtual-time.js';
+
+const DATABASE = 'vigil';
+const DEVICES = 4;
+const HOUR_MS = 3_600_000;
+const SETTLE_MS = 5_000;
+const SETTLE_ROUNDS = 40;
+
+const idOf = (kind: string, nth: number): ObjectId => new ObjectId(`${kind}${String(nth).padStart(22, '0')}`);
+const ROLE = idOf('d0', 1);
+/** The root group and two groups below it. */
+const GROUPS = [1, 2, 3].map((nth) => idOf('c0', nth));
+const USERS = [
+  { id: idOf('b0', 1), group: 0 },
+  { id: idOf('b0', 2), group: 1 },
+  { id: idOf('b0', 3), group: 2 },
+];
+
+export interface Outcome {
+  readonly census: Census;
+  readonly trace: readonly string[];
+  readonly events: number;
+}
+
+export class World {
+  readonly time = new VirtualTime();
+  readonly database: SimulatedDatabase;
+  readonly census: Census = new Map();
+  readonly trace: string[] = [];
+  readonly nodes: Node[];
+  readonly devices: Device[];
+  readonly viewers: Viewer[];
+  readonly #operator: MongoClient;
+  readonly #errors: unknown[] = [];
+
+  constructor(instances: number) {
+    this.time.onError = (error) => void this.#errors.push(error);
+    this.database = new SimulatedDatabase(this.time, DATABASE, (name) => this.note(name));
+    this.nodes = Array.from({ length: instances }, (_, nth) => this.#createNode(`i${nth}`));
+    this.devices = Array.from({ length: DEVICES }, (_, nth) => this.#createDevice(nth));
+    this.viewers = [0, 1, 2, 0].map((user, nth) => this.#createViewer(user, nth));
+    this.#operator = simulatedClient(this.database);
+    this.#seed();
+  }
+
+  note(name: string, details = ''): void {
+    this.census.set(name, (this.census.get(name) ?? 0) + 1);
+    this.say(details === '' ? name : `${name} ${details}`);
+  }
+
+  say(text: string): void {
+    this.trace.push(`${(this.time.nowMs - EPOCH_MS).toFixed(2).padStart(10)} ${text}`);
+  }
+
+  #createNode(name: string): Node {
+    const log = (incarnation: Incarnation, level: string, details: object, message: string): void => {
+      if (level !== 'warn' && level !== 'error') return;
+      const { err } = details as { err?: Error };
+      this.note(`log: ${message}`, `(${incarnation.name}: ${err?.message ?? ''})`);
+    };
+    return new Node(name, { time: this.time, database: this.database, log });
+  }
+
+  #createDevice(nth: number): Device {
+    return new Device({
+      time: this.time,
+      objectId: idOf('a0', nth).toHexString(),
+      ownId: `o${nth}`,
+      groupId: String(GROUPS[1 + (nth % 2)]),
+      findNode: () => this.#findNode(),
+      note: (name, details) => this.note(name, details),
+    });
+  }
+
+  #createViewer(user: number, nth: number): Viewer {
+    const userId = String(USERS[user]?.id);
+    const client = new SubscribedClient({
+      time: this.time,
+      name: `client ${nth}`,
+      credential: credentialOf(String(idOf('e0', nth)), userId),
+      findNode: () => this.#findNode(),
+      committed: () => this.database.server.majority,
+      note: (name, details) => this.note(name, details),
+      onGap: () => undefined,
+    });
+    return { client, userId };
+  }
+
+  #findNode(): Node | null {
+    const ready = this.nodes.filter(({ isUp, instance }) => isUp && instance !== null);
+    return ready[Math.floor(this.time.random() * ready.length)] ?? null;
+  }
+
+  #seed(): void {
+    const { server } = this.database;
+    const insert = (collection: string, documents: Document[]): void =>
+      void server.execute({ insert: collection, documents, writeConcern: { w: 'majority' } });
+    insert('roles', [{ _id: ROLE, name: 'all', credentials: ['* /*'] }]);
+    insert(
+      'users',
+      USERS.map(({ id, group }) => ({ _id: id, login: String(id), role: ROLE, ...this.#placeOf(group) })),
+    );
+    insert(
+      'tokens',
+      this.viewers.map(({ userId }, nth) => ({ _id: idOf('e0', nth), user: new ObjectId(userId), expiresAt: 1e15 })),
+    );
+    insert(
+      'objects',
+      this.devices.map((device, nth) => ({
+        _id: new ObjectId(device.objectId),
+        id: `o${nth}`,
+        name: `object ${nth}`,
+        owner: USERS[0]?.id,
+        access: [],
+        ...this.#placeOf(1 + (nth % 2)),
+      })),
+    );
+    server.majority = server.oplog.length;
+  }
+
+  #placeOf(group: number): Document {
+    const own = GROUPS[group] as ObjectId;
+    return { group: own, branch: group === 0 ? [own] : [GROUPS[0], own] };
+  }
+
+  async start(): Promise<void> {
+    for (const node of this.nodes) await node.start();
+    await this.time.advance(20);
+    for (const { client } of this.viewers) client.connect();
+    await this.time.advance(20);
+    this.#check();
+  }
+
+  async run(step: Step): Promise<void> {
+    this.time.random = randomOf(step.salt);
+    const { salt: _salt, ms: _ms, ...shown } = step;
+    this.say(`step ${JSON.stringify(shown)}`);
+    await this.#perform(step);
+    await this.time.advance(step.ms);
+    this.#check();
+  }
+
+  async #perform(step: Step): Promise<void> {
+    const { database } = this;
+    if (step.kind === 'send') this.#send(step);
+    else if (step.kind === 'share' || step.kind === 'unshare') this.#share(step);
+    else if (step.kind === 'rename') this.#change('objects', this.#deviceId(step.device), { $inc: { renamed: 1 } });
+    else if (step.kind === 'move') this.#move(step);
+    else if (step.kind === 'revoke') this.#revoke(step.client % this.viewers.length);
+    else if (step.kind === 'disconnect') this.#client(step.client).disconnect();
+    else if (step.kind === 'stall') this.#stall(this.#client(step.client));
+    else if (step.kind === 'kill') this.#kill(this.#node(step.instance), step.downMs);
+    else if (step.kind === 'freeze') this.#freeze(this.#node(step.instance), step.downMs);
+    else if (step.kind === 'skew') this.#node(step.instance).skew(step.skewMs);
+    else if (step.kind === 'elect') database.stepDown();
+    else if (step.kind === 'isolate') database.isolate();
+    else if (step.kind === 'rejoin') database.rejoin();
+    else if (step.kind === 'drop cursors') database.dropCursors();
+    else if (step.kind === 'shorten') database.server.shortenOplog(step.kept);
+    else if (step.kind === 'disturb') database.faults[step.fault] = step.share;
+    else database.faults = { requestLost: 0, replyLost: 0, late: 0, twice: 0 };
+  }
+
+  #node = (nth: number): Node => this.nodes[nth % this.nodes.length] as Node;
+  #client = (nth: number): SubscribedClient => (this.viewers[nth % this.viewers.length] as Viewer).client;
+  #deviceId = (nth: number): ObjectId => new ObjectId(this.devices[nth % DEVICES]?.objectId);
+
+  #send({ device, count, time }: Extract<Step, { kind: 'send' }>): void {
+    const nowMs = Math.floor(this.time.nowMs);
+    const timeMs = { none: null, late: nowMs - HOUR_MS, future: nowMs + HOUR_MS }[time];
+    this.devices[device % DEVICES]?.send(count, timeMs);
+  }
+
+  /** A change that an administrator makes; whether it was made shows only what is stored. */
+  #change(collection: string, _id: ObjectId, update: Document): void {
+    void this.time.runAs(null, () => {
+      this.#operator
+        .db(DATABASE)
+        .collection(collection)
+        .updateOne({ _id }, update)
+        .catch(() => this.note('operator: failed'));
+    });
+  }
+
+  #share({ kind, device, user }: Extract<Step, { kind: 'share' | 'unshare' }>): void {
+    const access = USERS[user % USERS.length]?.id;
+    this.note(kind === 'share' ? 'rights: gained' : 'rights: lost');
+    const update = kind === 'share' ? { $addToSet: { access } } : { $pull: { access } };
+    this.#change('objects', this.#deviceId(device), update);
+  }
+
+  #move({ user, group }: Extract<Step, { kind: 'move' }>): void {
+    const { id } = USERS[user % USERS.length] as (typeof USERS)[number];
+    this.#change('users', id, { $set: this.#placeOf(group % GROUPS.length) });
+  }
+
+  #revoke(nth: number): void {
+    void this.time.runAs(null, () => {
+      this.#operator
+        .db(DATABASE)
+        .collection('tokens')
+        .deleteOne({ _id: idOf('e0', nth) })
+        .catch(() => this.note('operator: failed'));
+    });
+  }
+
+  #stall(client: SubscribedClient): void {
+    client.stall();
+    this.time.after(15_000, null, () => client.resume());
+  }
+
+  #kill(node: Node, downMs: number): void {
+    if (!node.isUp) return;
+    this.note('node: killed', node.name);
+    node.kill();
+    this.time.after(downMs, null, () => void node.start());
+  }
+
+  #freeze({ incarnation, name }: Node, downMs: number): void {
+    if (incarnation.held !== null) return;
+    this.note('node: frozen', name);
+    this.time.freeze(incarnation);
+    this.time.after(downMs, null, () => this.time.thaw(incarnation));
+  }
+
+  #check(): void {
+    if (this.#errors.length > 0) throw this.#errors[0];
+  }
+
+  /** The faults stop: everything must come to rest, and everyone must get everything. */
+  async settle(): Promise<void> {
+    this.say('heal');
+    this.time.random = randomOf(1);
+    this.database.heal();
+    for (const { client } of this.viewers) client.resume();
+    await this.time.advance(SETTLE_MS);
+    // A primary may have been elected since.
+    this.database.heal();
+    for (const device of this.devices) device.send(1, null);
+    for (let round = 0; round < SETTLE_ROUNDS && !this.#isSettled(); round++) {
+      await this.time.advance(SETTLE_MS / 5);
+      this.#check();
+    }
+    if (!this.#isSettled()) throw new Violation(`the world does not come to rest: ${this.#unsettled().join(', ')}`);
+    await this.time.advance(SETTLE_MS);
+    this.#check();
+    const objectIds = this.devices.map(({ objectId }) => objectId);
+    checkStored(this.database.server, this.devices);
+    for (const viewer of this.viewers) checkReceived(this.database.server, viewer, objectIds);
+  }
+
+  #isSettled(): boolean {
+    return this.#unsettled().length === 0;
+  }
+
+  #unsettled(): string[] {
+    const waiting = this.devices.filter(({ isIdle }) => !isIdle).map(({ objectId }) => `device ${objectId} waits`);
+    const away = this.viewers.filter(({ client }) => !client.isLive && !client.isRefused);
+    return [...waiting, ...away.map(({ client }) => `${client.name} is not connected`)];
+  }
+}
+
+export interface RunOptions {
+  /** Whether it fails when something real is used, which makes it slower. */
+  readonly isGuarded?: boolean;
+  readonly onTrace?: (trace: readonly string[]) => void;
+}
+
+/** Runs a plan; throws a violation, or an error that nothing caught. */
+export function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> {
+  return options.isGuarded ? guard(() => runWorld(plan, options)) : runWorld(plan, options);
+}
+
+async function runWorld(plan: Plan, { onTrace }: RunOptions): Promise<Outcome> {
+  const world = new World(plan.instances);
+  const restore = replaceClock(world.time.clock());
+  try {
+    world.time.random = randomOf(plan.instances);
+    await world.start();
+    for (const step of stepsOf(plan)) await world.run(step);
+    await world.settle();
+  } finally {
+    restore();
+    onTrace?.(world.trace);
+  }
+  return { census: world.census, trace: world.trace, events: world.time.events };
+}
