@@ -8,9 +8,10 @@ import { startClock } from './state/clock.js';
 import { toPath } from './state/location.js';
 import { mayHaveSession, restoreSession } from './state/session.js';
 import { loadTheme } from './state/theme.js';
-import { loadLanguage } from './text/language.js';
+import { loadLanguage, mendBrowserLanguage } from './text/language.js';
 
 async function start(): Promise<void> {
+  mendBrowserLanguage();
   loadTheme();
   startClock(() => {
     if (mayHaveSession()) void requestWithoutLogin('GET /api/v1/auth', {}).catch(() => undefined);

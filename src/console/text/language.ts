@@ -43,6 +43,11 @@ function preferred(): Language {
   return asked.find((one): one is Language => one === 'en' || one === 'de') ?? 'en';
 }
 
+/** Before anything else: libraries of charts and maps take the browser's language as it is, and fail with one that is no tag. */
+export function mendBrowserLanguage(): void {
+  if (!isTag(navigator.language)) Object.defineProperty(navigator, 'language', { value: 'en', configurable: true });
+}
+
 /** Before the first paint. */
 export async function loadLanguage(): Promise<void> {
   await useLanguage(preferred());

@@ -204,3 +204,10 @@ describe('the map of a route', () => {
     expect(await page.getByText('Move the map with two fingers.').count()).toBe(1);
   });
 });
+
+test('draws charts in a browser whose system names no language', async () => {
+  const id = await addDriven('nowhere', 30);
+  // As Chromium does where LANG is C.
+  const page = await browser.openAs(`/objects/${id}/history`, ADMIN, { locale: 'en-US@posix' });
+  await page.locator('.u-over').first().waitFor();
+});
