@@ -8,6 +8,7 @@ import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, findValue, valueEnd } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBounds } from './ahead.js';
+import { findFarBackMs } from './look-back.js';
 import { PACKETS } from './packets.js';
 
 const { DOCUMENT, DOUBLE, INT32, INT64, NULL, UNDEFINED } = BSON_TYPES;
@@ -41,40 +42,62 @@ export async function findLatestValues(
   return found;
 }
 
-async function findOfObject(
+async function findOfObject(database: Database, objectId: string, wanted: WantedValues): Promise<LatestValues> {
+  const values = new FirstValues(wanted.after);
+  const names = wanted.paths === null ? null : byField(wanted.paths);
+  const read = (search: Search) => readValues(database, { objectId, paths: wanted.paths, names, values }, search);
+  const boundMs = await read({ boundMs: null, limit: LIMITS.latestPackets });
+  if (boundMs !== null) await read({ boundMs, limit: LIMITS.latestPackets });
+  for (const farMs of findFarBackMs(database.clock.now())) {
+    if (!values.isOnlyPresence) break;
+    await read({ boundMs: farMs, limit: LIMITS.latestBatchPackets });
+  }
+  return values.take();
+}
+
+interface Search {
+  /** Up to which time; null for all, unless the latest packet is further ahead than it may be. */
+  readonly boundMs: number | null;
+  readonly limit: number;
+}
+
+interface Reading {
+  readonly objectId: string;
+  readonly paths: readonly string[] | null;
+  readonly names: ReadonlyMap<string, readonly string[]> | null;
+  readonly values: FirstValues;
+}
+
+/** Adds the values of packets, the latest first. Where the latest one is too far ahead, nothing is added: returns the time up to which packets count. */
+async function readValues(
   database: Database,
-  objectId: string,
-  shown: WantedValues,
-  boundMs: number | null = null,
-): Promise<LatestValues> {
-  const { paths, after } = shown;
+  { objectId, paths, names, values }: Reading,
+  { boundMs, limit }: Search,
+): Promise<number | null> {
   const command = {
     find: PACKETS,
     filter: { _oid: new ObjectId(objectId), ...(boundMs !== null && { time: { $lte: boundMs } }) },
     sort: { time: -1, _ts: -1 },
-    limit: LIMITS.latestPackets,
+    limit,
     batchSize: LIMITS.latestBatchPackets,
     ...(paths !== null && { projection: projectionOf(paths) }),
   };
-  const values = new FirstValues(after);
-  const wanted = paths === null ? null : byField(paths);
   let isFirst = boundMs === null;
   for await (const { documents } of rawBatches(database, command)) {
     const [latest] = documents;
     if (isFirst && latest !== undefined) {
       const bounds = await findBounds(database, new Map([[objectId, readNumber(latest, 0, 'time')]]));
       const found = bounds.get(objectId);
-      if (found !== undefined) return findOfObject(database, objectId, shown, found);
+      if (found !== undefined) return found;
     }
     isFirst = false;
     for (const packet of documents) {
-      if (wanted === null) takeAll(values, packet);
-      else takeNamed(values, packet, wanted);
-      if (values.size === paths?.length) break;
+      if (names === null) takeAll(values, packet);
+      else takeNamed(values, packet, names);
+      if (values.size === paths?.length) return null;
     }
-    if (values.size === paths?.length) break;
   }
-  return values.take();
+  return null;
 }
 
 /** The newest value of each parameter, of the first parameters by name, so that devices with any number of names are bounded. */
@@ -89,6 +112,11 @@ class FirstValues {
 
   get size(): number {
     return this.#values.size;
+  }
+
+  /** Whether there is nothing but what reports of presence have. */
+  get isOnlyPresence(): boolean {
+    return [...this.#values.keys()].every((name) => name === 'online');
   }
 
   isWanted(name: string): boolean {

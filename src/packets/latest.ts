@@ -14,7 +14,7 @@ import { findField, hasOthers, readObjectId } from '../platform/mongo/bson/reade
 import type { Database } from '../platform/mongo/driver/client.js';
 import { projectionOf, toEntity } from '../platform/mongo/schema/mapping.js';
 import { type BoundedObjects, type Bounds, findBounds, groupByBound, NO_BOUNDS } from './ahead.js';
-import { FOUND, holdsData, lookBack } from './look-back.js';
+import { FOUND, findFarBackMs, holdsData, lookBack } from './look-back.js';
 import type { Packet } from './packet.js';
 import { PACKET_LAYOUT, PACKETS } from './packets.js';
 
@@ -142,19 +142,21 @@ async function withData(
 /** How many packets the first query searches. */
 const FIRST_SEARCH = 8;
 
-/** The last packets with data, among the latest `statePackets` of each object. */
+/** The last packets with data, among the latest `statePackets` of each object, and then among a few that are far back. */
 async function findData(
   database: Database,
   groups: readonly BoundedObjects[],
   paths: readonly string[] | null,
 ): Promise<Map<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
+  const farBack = findFarBackMs(database.clock.now()).map((boundMs) => ({ boundMs, limit: FIRST_SEARCH }));
   for (const { ids, boundMs } of groups) {
     // Nearly always the second or third latest packet has data.
-    for (const limit of [FIRST_SEARCH, LIMITS.statePackets]) {
+    const usual = [FIRST_SEARCH, LIMITS.statePackets].map((limit) => ({ boundMs, limit }));
+    for (const search of [...usual, ...farBack]) {
       const left = ids.filter((id) => !found.has(id));
       if (left.length === 0) break;
-      const command = lookBack({ ids: left, boundMs }, dataSearch(limit, paths));
+      const command = lookBack({ ids: left, boundMs: search.boundMs }, dataSearch(search.limit, paths));
       for await (const { documents } of rawBatches(database, command, { withinMs: withinMs(left.length) })) {
         for (const document of documents) {
           const packet = findField(document, FOUND, BSONType.object);

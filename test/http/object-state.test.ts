@@ -106,6 +106,28 @@ describe('a packet with only presence', () => {
   });
 });
 
+describe('data of a clock that is years behind, below more reports of presence than are searched', () => {
+  test.each([['2007-03-01T12:00:00Z'], ['2016-06-01T12:00:00Z'], ['2001-01-01T00:00:00Z']])(
+    'is the state, and has the latest values, at %s',
+    async (at) => {
+      const object = await create();
+      await send(object.id, [
+        { time: Date.parse(at) - 1_000, speed: 1, fuel: 9 },
+        { time: Date.parse(at), speed: 2 },
+      ]);
+      const presences = Array.from({ length: LIMITS.statePackets + 5 }, (_, nth) => ({
+        time: NOW + nth,
+        online: true,
+      }));
+      await send(object.id, presences);
+      const expected = { time: Date.parse(at), speed: 2, online: true };
+      expect(await stateOf(object.id)).toMatchObject(expected);
+      const { body } = await service.admin('GET', `objects?where.id=${object.id}&state=latest-of-each`);
+      expect(body[0].latest).toMatchObject({ speed: { value: 2, time: Date.parse(at) }, fuel: { value: 9 } });
+    },
+  );
+});
+
 describe('a packet with data', () => {
   test('is the state if it is later than presence', async () => {
     const object = await create();
