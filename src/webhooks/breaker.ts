@@ -16,7 +16,7 @@ export interface Breaker {
   mayStart(): boolean;
   start(): BreakerAttempt;
   isOpen(): boolean;
-  /** Somebody wants a message sent now: forgets the failures, so that it is. */
+  /** Somebody wants a message sent now: forgets the failures, so that it is, but not how long the receiver wants nothing. */
   reset(): void;
   stop(): void;
 }
@@ -25,14 +25,16 @@ export interface Breaker {
 export function createBreaker(onFree: () => void): Breaker {
   let failures = 0;
   let probeMs = 0;
-  let closedUntilMs = 0;
+  /** Until when probes rest, and until when the receiver wants nothing (`Retry-After`). */
+  let restsUntilMs = 0;
+  let refusesUntilMs = 0;
   let probe: BreakerAttempt | null = null;
   let timer: Timer | undefined;
   const isOpen = (): boolean => failures >= LIMITS.webhookBreakerFailures;
-  const rest = (ms: number): void => {
-    closedUntilMs = Math.max(closedUntilMs, clock.steadyMs() + ms);
+  const closedUntilMs = (): number => Math.max(restsUntilMs, refusesUntilMs);
+  const wake = (): void => {
     clock.clearTimer(timer);
-    timer = clock.setTimeout(onFree, Math.ceil(closedUntilMs - clock.steadyMs()) + 1).unref();
+    timer = clock.setTimeout(onFree, Math.ceil(closedUntilMs() - clock.steadyMs()) + 1).unref();
   };
   const start = (): BreakerAttempt => {
     const attempt: BreakerAttempt = {
@@ -40,7 +42,8 @@ export function createBreaker(onFree: () => void): Breaker {
         const wasOpen = isOpen();
         [failures, probeMs, probe] = [0, 0, null];
         if (!wasOpen) return;
-        closedUntilMs = 0;
+        restsUntilMs = 0;
+        refusesUntilMs = 0;
         onFree();
       },
       failed(retryAfterMs) {
@@ -50,9 +53,12 @@ export function createBreaker(onFree: () => void): Breaker {
         // A request that was sent before the receiver failed says nothing of the probe that is under way.
         if (isOpen() && (wasProbe || probeMs === 0)) {
           probeMs = Math.min(LIMITS.webhookProbeMaxMs, probeMs === 0 ? LIMITS.webhookProbeMs : 2 * probeMs);
-          rest(probeMs * (0.8 + 0.4 * clock.random()));
+          restsUntilMs = Math.max(restsUntilMs, clock.steadyMs() + probeMs * (0.8 + 0.4 * clock.random()));
+          wake();
         }
-        if (retryAfterMs !== null) rest(retryAfterMs);
+        if (retryAfterMs === null) return;
+        refusesUntilMs = Math.max(refusesUntilMs, clock.steadyMs() + retryAfterMs);
+        wake();
       },
       gaveUp() {
         if (probe === attempt) probe = null;
@@ -62,13 +68,14 @@ export function createBreaker(onFree: () => void): Breaker {
     return attempt;
   };
   return {
-    mayStart: () => clock.steadyMs() >= closedUntilMs && !(isOpen() && probe !== null),
+    mayStart: () => clock.steadyMs() >= closedUntilMs() && !(isOpen() && probe !== null),
     start,
     isOpen,
     reset() {
       clock.clearTimer(timer);
-      [failures, probeMs, closedUntilMs, probe] = [0, 0, 0, null];
-      onFree();
+      [failures, probeMs, restsUntilMs, probe] = [0, 0, 0, null];
+      if (clock.steadyMs() < refusesUntilMs) wake();
+      else onFree();
     },
     stop: () => clock.clearTimer(timer),
   };

@@ -6,6 +6,7 @@ import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { BreakerAttempt } from './breaker.js';
 import { assignBatch, type Delivery, type DeliveryResult, HANDED_OVER, newDeliveryId } from './deliveries.js';
+import { loadHandler } from './handlers.js';
 import { toBatchBody } from './message.js';
 import { isSuccess, type Receiver, sendMessage } from './receiver.js';
 import type { RequestOutcome } from './request.js';
@@ -47,7 +48,12 @@ export async function deliver(
   onEnd: (waitMs: number | null) => void,
 ): Promise<void> {
   const { inBreaker, signal, webhook } = attempt;
-  const [sent, withheld] = await divide(parts, attempt);
+  const divided = await divide(parts, attempt);
+  if (divided === null) {
+    inBreaker.gaveUp();
+    return onEnd(UNTRIED_WAIT_MS);
+  }
+  const [sent, withheld] = divided;
   const stored = withheld.map(([delivery, reason]) => parts.results.store(toWithheld(delivery, reason, parts.now())));
   if (withheld.length > 0) parts.onOutcome('withheld', withheld.length, null);
   if (sent.length === 0) {
@@ -72,12 +78,16 @@ export async function deliver(
 
 type Withheld = [delivery: Delivery, reason: string];
 
-/** Divides messages by what the webhook's owner may see now. */
-async function divide(parts: DeliveryParts, { webhook, group }: Attempt): Promise<[Delivery[], Withheld[]]> {
+/** Divides messages by what the webhook's owner may see now; null where this instance does not know the webhook as it is. */
+async function divide(parts: DeliveryParts, { webhook, group }: Attempt): Promise<[Delivery[], Withheld[]] | null> {
   const sent: Delivery[] = [];
   const withheld: Withheld[] = [];
+  // This instance may not have heard of its new hands yet.
+  const isOther = ({ handover }: Delivery): boolean => handover !== webhook.stored.handover;
+  const current = group.some(isOther) ? await loadHandler(parts.database, webhook.stored.id) : null;
+  if (current !== null && current.handover !== webhook.stored.handover) return null;
   for (const delivery of group) {
-    if (delivery.handover !== webhook.stored.handover) withheld.push([delivery, HANDED_OVER]);
+    if (isOther(delivery)) withheld.push([delivery, HANDED_OVER]);
     else if (await isVisible(parts, webhook, delivery)) sent.push(delivery);
     else withheld.push([delivery, 'the owner of the handler may not see the object any more']);
   }

@@ -101,7 +101,7 @@ test('pauses as long as the receiver asks for, even while closed', () => {
 });
 
 test('sends again at once after a reset, and pauses anew after five more failures', () => {
-  fail(5, 60_000);
+  fail(5);
   expect([breaker.isOpen(), breaker.mayStart()]).toEqual([true, false]);
   breaker.reset();
   expect([breaker.isOpen(), breaker.mayStart(), freed]).toEqual([false, true, 1]);
@@ -109,4 +109,16 @@ test('sends again at once after a reset, and pauses anew after five more failure
   expect(breaker.mayStart()).toBe(true);
   fail(1);
   expect(breaker.mayStart()).toBe(false);
+});
+
+test('forgets failures where a message is wanted now, but not how long the receiver wants nothing', () => {
+  fail(5);
+  breaker.reset();
+  expect([freed, breaker.mayStart()]).toEqual([1, true]);
+  fail(5, 1_000);
+  breaker.reset();
+  expect([freed, breaker.isOpen(), breaker.mayStart()]).toEqual([1, false, false]);
+  expect(measurePauseMs()).toBe(1_000);
+  jest.advanceTimersByTime(1);
+  expect(freed).toBe(2);
 });
