@@ -10,6 +10,7 @@ import { createLogger } from './platform/logger.js';
 import { startEmbedded } from './platform/mongo/embedded/start.js';
 import { createDeferred, createLifecycle, type Lifecycle } from './platform/ops/lifecycle.js';
 import { startOpsServer } from './platform/ops/server.js';
+import { createRefusalReport } from './platform/refused-connections.js';
 
 export interface ServiceOptions {
   readonly now?: () => number;
@@ -56,7 +57,12 @@ async function start(config: Config, options: ServiceOptions, lifecycle: Lifecyc
   lifecycle.onShutdown(() => ops.stop());
   const secrets = config.auth.secrets ?? [await getOrCreateSecret(config.dataFolder)];
   const { uri, failed } = await findDatabase(config, log, lifecycle);
-  const entry = createEntry({ ...config.http, connectionsPerAddress: config.connectionsPerAddress });
+  const reportRefusals = createRefusalReport({ onRefused: ops.metrics.connectionRefused, log });
+  const entry = createEntry({
+    ...config.http,
+    connectionsPerAddress: config.connectionsPerAddress,
+    onConnectionRefused: reportRefusals('http'),
+  });
   lifecycle.onShutdown(() => entry.close());
   let generatedPassword: string | null = null;
   const onPassword = (password: string): void => {

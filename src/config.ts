@@ -72,6 +72,8 @@ export interface Config {
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 /** IANA, service "mqtt". */
 const MQTT_PORT = 1_883;
+/** For requests beside live events, and for devices. */
+const CONNECTIONS_BESIDE_LIVE = 1_000;
 /** Every environment variable of the service. docs/reference/configuration.md and .env.example list the same names. */
 const VARIABLES = z.object({
   PORT: port.default(8_080),
@@ -187,9 +189,10 @@ function toConfig(
       sessionLifetimeMs: values.SESSION_LIFETIME,
       tokenLifetimeMs: values.TOKEN_LIFETIME,
     },
-    // Clients of live events that are permitted need a connection each.
+    // Clients of live events that are permitted need a connection each, and their pages some more.
     connectionsPerAddress:
-      values.CONNECTIONS_PER_ADDRESS ?? Math.max(LIMITS.connectionsPerAddress, values.LIVE_CONNECTIONS_PER_ADDRESS),
+      values.CONNECTIONS_PER_ADDRESS ??
+      Math.max(LIMITS.connectionsPerAddress, values.LIVE_CONNECTIONS_PER_ADDRESS + CONNECTIONS_BESIDE_LIVE),
     live: { perUser: values.LIVE_CONNECTIONS_PER_USER, perAddress: values.LIVE_CONNECTIONS_PER_ADDRESS },
     webhookNetworks: values.WEBHOOK_NETWORKS,
     map: { styleUrl: values.MAP_STYLE_URL ?? null, origins: values.MAP_ORIGINS, tilesFile: values.MAP_TILES ?? null },

@@ -38,6 +38,7 @@ import { connectListDatabase, type Database, type ServiceClock } from './platfor
 import { poolStateOf } from './platform/mongo/driver/pool-stats.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
 import type { OpsServer } from './platform/ops/server.js';
+import { createRefusalReport } from './platform/refused-connections.js';
 import { startWatching } from './watching.js';
 import { createWorkers, type Workers } from './workers.js';
 
@@ -216,7 +217,11 @@ async function createDeviceServices(
     now,
     devicePasswords,
     identify: deps.identity.identify,
-    address: config.mqtt && { ...config.mqtt, connectionsPerAddress: config.connectionsPerAddress },
+    address: config.mqtt && {
+      ...config.mqtt,
+      connectionsPerAddress: config.connectionsPerAddress,
+      onConnectionRefused: createRefusalReport({ onRefused: ops.metrics.connectionRefused, log: mqttLog })('mqtt'),
+    },
     broker: config.broker,
     models: deps.caches.models,
     digest,

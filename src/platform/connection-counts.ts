@@ -6,14 +6,17 @@ export interface ConnectionCounts {
   take(address: string): (() => void) | null;
 }
 
-/** An IPv6 address counts with its /64 network. */
-export function createConnectionCounts(max: number): ConnectionCounts {
+/** An IPv6 address counts with its /64 network. `onRefused` is told of each that is at its limit. */
+export function createConnectionCounts(max: number, onRefused: (network: string) => void): ConnectionCounts {
   const counts = new Map<string, number>();
   return {
     take(address) {
       const network = networkOf(address);
       const count = counts.get(network) ?? 0;
-      if (count >= max) return null;
+      if (count >= max) {
+        onRefused(network);
+        return null;
+      }
       counts.set(network, count + 1);
       let isCounted = true;
       return () => {

@@ -57,7 +57,7 @@ const isOpen = (socket: Socket): boolean => !socket.destroyed && !socket.readabl
 describe('without a proxy', () => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start({});
+    service = await start({ OPS_PORT: '0' });
     await createObject(service.admin, 'truck');
   });
 
@@ -86,6 +86,22 @@ describe('without a proxy', () => {
     const other = await connectRaw(url);
     sockets.push(other.socket);
     expect(other.isClosed()).toBe(false);
+  });
+
+  test('are counted and reported where they are refused', async () => {
+    const metrics = await (await fetch(`${service.service.opsUrl}/metrics`)).text();
+    const countOf = (transport: string): number =>
+      Number(new RegExp(`^vigil_connections_refused_total{transport="${transport}"} (\\d+)`, 'm').exec(metrics)?.[1]);
+    // One at least by each of the tests before.
+    expect(countOf('http')).toBeGreaterThanOrEqual(4);
+    expect(countOf('mqtt')).toBe(1);
+    const reports = service.logLines
+      .filter((line) => line.includes('"refused connections of an address'))
+      .map((line) => JSON.parse(line));
+    expect(reports.find(({ transport }) => transport === 'http')).toMatchObject({ network: '127.0.0.9', refused: 1 });
+    expect(reports.filter(({ transport }) => transport === 'mqtt')).toMatchObject([
+      { network: '127.0.0.9', refused: 1 },
+    ]);
   });
 });
 
@@ -157,9 +173,9 @@ test('are counted by the clients that a TCP balancer names', async () => {
   expect([...held, other].map(isOpen)).toEqual(Array(2 * MAX + 1).fill(true));
 });
 
-test('have a bound below that of the process, and as many as live connections that are permitted', () => {
+test('have a bound below that of the process, and more than live connections that are permitted', () => {
   expect(parseConfig({}).connectionsPerAddress).toBe(5_000);
-  expect(parseConfig({ LIVE_CONNECTIONS_PER_ADDRESS: '9000' }).connectionsPerAddress).toBe(9_000);
+  expect(parseConfig({ LIVE_CONNECTIONS_PER_ADDRESS: '9000' }).connectionsPerAddress).toBe(10_000);
   const both = { LIVE_CONNECTIONS_PER_ADDRESS: '9000', CONNECTIONS_PER_ADDRESS: '7' };
   expect(parseConfig(both).connectionsPerAddress).toBe(7);
   expect(() => parseConfig({ CONNECTIONS_PER_ADDRESS: '0' })).toThrow('CONNECTIONS_PER_ADDRESS');

@@ -204,7 +204,12 @@ test('answers CONNECT, which is no upgrade, and what follows', async () => {
 });
 
 test('is answered 503 while there is no database, whatever the path', async () => {
-  const door = createEntry({ ...parseConfig({ PORT: '0' }).http, connectionsPerAddress: 10, stopDelayMs: 0 });
+  const door = createEntry({
+    ...parseConfig({ PORT: '0' }).http,
+    connectionsPerAddress: 10,
+    onConnectionRefused: () => undefined,
+    stopDelayMs: 0,
+  });
   try {
     const url = await door.refuse();
     await withWire(async (wire) => {

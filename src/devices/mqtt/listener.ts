@@ -16,6 +16,8 @@ export interface MqttAddress {
   /** Whether each connection begins with a header of the PROXY protocol. */
   readonly hasProxy?: boolean;
   readonly connectionsPerAddress: number;
+  /** Told of connections beyond that, by the network of their address. */
+  readonly onConnectionRefused: (network: string) => void;
 }
 
 export interface Listener {
@@ -27,11 +29,11 @@ export interface Listener {
 
 /** Port 0 selects a free port. `accept` receives each socket within the limits. */
 export async function listenForDevices(
-  { host, port, tls, hasProxy = false, connectionsPerAddress }: MqttAddress,
+  { host, port, tls, hasProxy = false, connectionsPerAddress, onConnectionRefused }: MqttAddress,
   accept: (socket: Socket, address: string) => void,
 ): Promise<Listener> {
   const sockets = new Set<Socket>();
-  const counts = createConnectionCounts(connectionsPerAddress);
+  const counts = createConnectionCounts(connectionsPerAddress, onConnectionRefused);
   const add = (socket: Socket): void => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));

@@ -38,6 +38,8 @@ export interface Metrics {
     entry: string,
     ingest: (...args: A) => Promise<T>,
   ): (...args: A) => Promise<T>;
+  /** Counts a connection of an address that has too many. */
+  connectionRefused(transport: string): void;
   /** Counts a message of a device that was acknowledged and not stored. */
   messageRefused(): void;
   /** Counts a change and the events that it caused. */
@@ -52,6 +54,7 @@ export interface Metrics {
 export const NO_METRICS: Metrics = {
   requestEnded: () => undefined,
   counted: (_entry, ingest) => ingest,
+  connectionRefused: () => undefined,
   messageRefused: () => undefined,
   published: () => undefined,
   webhookEnded: () => undefined,
@@ -72,6 +75,12 @@ export function createMetrics(gauges: () => Gauges | null, isReady: () => boolea
   const packets = addCounter(register, 'packets_stored_total', 'Packets stored, by transport', ['transport']);
   const events = addCounter(register, 'events_total', 'Live events published, by name', ['event']);
   const refused = addCounter(register, 'messages_refused_total', 'Messages of devices that cannot be stored', []);
+  const connections = addCounter(
+    register,
+    'connections_refused_total',
+    'Connections and requests of addresses that have as many as they may, by transport',
+    ['transport'],
+  );
   const commands = addCounter(register, 'commands_total', 'Commands that entered a status', ['status']);
   return {
     requestEnded: createRequestMetrics(register),
@@ -83,6 +92,7 @@ export function createMetrics(gauges: () => Gauges | null, isReady: () => boolea
         return stored;
       };
     },
+    connectionRefused: (transport) => connections.inc({ transport }),
     messageRefused: () => refused.inc(),
     published(change, list) {
       for (const { name } of list) events.inc({ event: name });

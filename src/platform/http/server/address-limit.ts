@@ -24,8 +24,12 @@ export interface AddressLimit {
 
 const RETRY_S = 1;
 
-export function createAddressLimit(facts: Pick<ClientFacts, 'addressOf' | 'isProxy'>, max: number): AddressLimit {
-  const counts = createConnectionCounts(max);
+export function createAddressLimit(
+  facts: Pick<ClientFacts, 'addressOf' | 'isProxy'>,
+  max: number,
+  onRefused: (network: string) => void,
+): AddressLimit {
+  const counts = createConnectionCounts(max, onRefused);
   /** For connections of proxies without a request. */
   const unused = new WeakMap<Socket, () => void>();
   const noteUse = ({ socket }: IncomingMessage): void => unused.get(socket)?.();

@@ -28,12 +28,18 @@ export interface EntryOptions {
   readonly stopDelayMs: number;
   readonly trustProxy: number | readonly string[];
   readonly connectionsPerAddress: number;
+  /** Told of connections beyond that, by the network of their address. */
+  readonly onConnectionRefused: (network: string) => void;
 }
 
 export function createEntry(options: EntryOptions): Entry {
   let listener = sendUnavailable;
   const classes = createExpressClasses(options.basePath);
-  const limit = createAddressLimit(createClientFacts(options.trustProxy), options.connectionsPerAddress);
+  const limit = createAddressLimit(
+    createClientFacts(options.trustProxy),
+    options.connectionsPerAddress,
+    options.onConnectionRefused,
+  );
   const server = createHttpServer(answerInOrder(limit.limitRequests((req, res) => listener(req, res))), classes);
   limit.limitConnections(server);
   let listening: Promise<string> | undefined;
