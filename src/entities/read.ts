@@ -50,7 +50,7 @@ export async function listEntities(
   const cost = maxCost === 'page' && filter?.isShort ? 'quick' : maxCost;
   if (page.limit === 0) return EMPTY_PAGE;
   // Equal requests of equal scopes in one iteration of the event loop share one read and its JSON.
-  const name = `page ${JSON.stringify([store.name, scope, page, also])}`;
+  const name = `page ${JSON.stringify([store.name, store.throughObjects, scope, page, also])}`;
   const read = (reader: Database) => readEntities(reader, store, scope, page, also);
   return database.batch(name, [database], async (callers) =>
     sharePage(await runList(callers, cost, read), callers.length),

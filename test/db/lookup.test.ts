@@ -228,6 +228,21 @@ describe('pages of lists', () => {
     expect(asked('geofences')).toHaveLength(4);
   });
 
+  test('share nothing where one of them leaves out what is read because of objects', async () => {
+    const labels = builtInStore('labels');
+    const above = new ObjectId();
+    const below = new ObjectId();
+    const scope = toScope(new ObjectId(), below);
+    await database.db.collection('objects').insertOne({ group: below, branch: [above, below], owner: new ObjectId() });
+    await database.db.collection('groups').insertOne({ _id: below, name: 'below', branch: [above, below] });
+    await database.db.collection('labels').insertOne({ name: 'above', group: above, branch: [above] });
+    const found = await Promise.all([
+      listEntities(database, { ...labels, throughObjects: null }, scope, page),
+      listEntities(database, labels, scope, page),
+    ]);
+    expect(found.map(({ count }) => count)).toEqual([0, 1]);
+  });
+
   test('share a refusal', async () => {
     const users = builtInStore('users');
     const wrong = { ...page, sort: { path: '_password', descending: false } };
