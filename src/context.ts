@@ -13,6 +13,7 @@ import type { Config } from './config.js';
 import type { Change } from './core/change.js';
 import { createDigest } from './devices/dedup-id.js';
 import { createGateway, type Gateway } from './devices/gateway.js';
+import type { MqttAddress } from './devices/mqtt/listener.js';
 import { createArrivals } from './devices/presence/arrivals.js';
 import { createReceive, type Receive } from './devices/sources/entrance.js';
 import { createRefusedPayloads, type RefusedPayloads } from './devices/sources/refused-payloads.js';
@@ -186,6 +187,13 @@ interface DeviceServices {
   readonly receiveFromSource: Receive;
 }
 
+/** Where devices connect; null without MQTT. */
+function findMqttAddress({ config, ops }: Pick<ContextDeps, 'config' | 'ops'>, log: Logger): MqttAddress | null {
+  const { mqtt, connectionsPerAddress } = config;
+  const report = createRefusalReport({ onRefused: ops.metrics.connectionRefused, log });
+  return mqtt && { ...mqtt, connectionsPerAddress, onConnectionRefused: report('mqtt') };
+}
+
 async function createDeviceServices(
   deps: ContextDeps & {
     database: Database;
@@ -217,11 +225,7 @@ async function createDeviceServices(
     now,
     devicePasswords,
     identify: deps.identity.identify,
-    address: config.mqtt && {
-      ...config.mqtt,
-      connectionsPerAddress: config.connectionsPerAddress,
-      onConnectionRefused: createRefusalReport({ onRefused: ops.metrics.connectionRefused, log: mqttLog })('mqtt'),
-    },
+    address: findMqttAddress(deps, mqttLog),
     broker: config.broker,
     models: deps.caches.models,
     digest,
