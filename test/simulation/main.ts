@@ -48,7 +48,7 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Prints the steps of a failure after they were shrunk, and how to repeat it. */
 function report(found: Plan, error: unknown, { seed, run }: { seed: number; run: number }): void {
-  print(`\nrun ${run} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  print(`\nRun ${run}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   print(`\nThe steps, shrunk (${found.instances} instances):`);
   for (const step of stepsOf(found)) print(`  ${JSON.stringify(step)}`);
   print(`\nRepeat it: npm run simulate -- --seed ${seed + run} --runs 1 --trace`);
@@ -62,6 +62,7 @@ async function main(): Promise<number> {
   for (; run < runs && performance.now() < untilMs; run++) {
     const startMs = performance.now();
     let line = '';
+    let hasFailed = false;
     const property = fc.asyncProperty(plan, async (drawn) => {
       let lines: readonly string[] = [];
       try {
@@ -71,6 +72,10 @@ async function main(): Promise<number> {
         const outcome = await runPlan(drawn, { isGuarded: trace || run % GUARD_EVERY === 0, onTrace });
         addTo(census, outcome.census);
         line = `${drawn.instances} instances, ${stepsOf(drawn).length} steps, ${outcome.events} events`;
+      } catch (error) {
+        if (!hasFailed) print(`run ${run} failed: ${String(error)}; shrinking its steps`);
+        hasFailed = true;
+        throw error;
       } finally {
         if (trace) print(lines.join('\n'));
       }

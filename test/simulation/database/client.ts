@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module';
 import { BSON, type Document, type MongoClient, MongoServerSelectionError } from 'mongodb';
 import { createClient } from '../../../src/platform/mongo/driver/client.js';
+import { unguarded } from '../guard.js';
 import type { SimulatedDatabase } from './network.js';
 import { toErrorReply } from './network.js';
 import { CommandError } from './server.js';
@@ -85,7 +86,9 @@ function createServer(database: SimulatedDatabase, topology: object) {
 
 /** A client with our options that talks to the simulated database. */
 export function simulatedClient(database: SimulatedDatabase): MongoClient {
-  const client = createClient(`mongodb://simulated/${database.server.databaseName}?replicaSet=simulated`);
+  const uri = `mongodb://simulated/${database.server.databaseName}?replicaSet=simulated`;
+  // It looks for the name of the machine, to tell it to a real server.
+  const client = unguarded(() => createClient(uri));
   const servers = new Map<string, unknown>();
   const topology = {
     s: { options: client.options, servers },

@@ -43,11 +43,18 @@ test('runs twice in the same way, and uses nothing real', async () => {
   }
 });
 
+const simulate = (...args: string[]) =>
+  promisify(execFile)(process.execPath, ['node_modules/tsx/dist/cli.mjs', 'test/simulation/main.ts', ...args]);
+
+test('prints a line for each run, and what the runs have reached', async () => {
+  const { stdout } = await simulate('--seed', '3', '--runs', '2');
+  expect(stdout).toMatch(/^run 0: seed 3, .*\nrun 1: seed 4, .*\n/);
+  expect(stdout).toContain(' client: resumes\n');
+});
+
 test.each([
   ['--seed', 'banana', '--seed: expected a whole number of at most 2147483647, not "banana"\n'],
   ['--runs', '1e3', '--runs: expected a whole number of at most 1000000, not "1e3"\n'],
 ])('refuses %s %s with a sentence', async (name, value, sentence) => {
-  const program = ['node_modules/tsx/dist/cli.mjs', 'test/simulation/main.ts', name, value];
-  const refused = promisify(execFile)(process.execPath, program);
-  await expect(refused).rejects.toMatchObject({ code: 2, stderr: sentence });
+  await expect(simulate(name, value)).rejects.toMatchObject({ code: 2, stderr: sentence });
 });
