@@ -10,7 +10,7 @@ import { type Database, databaseOf } from '../../src/platform/mongo/driver/clien
 import { useService } from '../support/fixture.js';
 
 const service = useService();
-const OBJECTS = 450;
+const OBJECTS = 230;
 const PACKETS_EACH = 40;
 const COMMANDS_EACH = 4;
 const BEGIN_MS = Date.UTC(2025, 0, 1);
@@ -134,10 +134,10 @@ describe('a page', () => {
 
 describe('all pages', () => {
   test.each<[what: string, wanted: Wanted & { packets?: number }]>([
-    ['of every event', { limit: 701 }],
+    ['of every event', { limit: 911 }],
     ['of presence', { names: ['object-online', 'object-offline'], limit: 17, packets: 900 }],
     ['of packets without presence', { names: ['object-packet'], limit: 1_000, packets: 3_000 }],
-    ['of commands', { names: ['object-command-req', 'object-command-res', 'object-command-err'], limit: 37 }],
+    ['of commands', { names: ['object-command-req', 'object-command-res', 'object-command-err'], limit: 71 }],
     ['of outcomes in one group of objects', { names: ['object-command-err'], limit: 3, objects: 90 }],
   ])('contain each event once, in order: %s', async (_, { packets = pastPackets, ...wanted }) => {
     Object.assign(LIMITS, { pastPackets: packets });
