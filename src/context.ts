@@ -1,6 +1,7 @@
 /** The composition root: creates every component that needs the database. Nothing else creates components. */
 import type { Express } from 'express';
 import type { Logger } from 'pino';
+import { createUseNotes } from './accounts/accounts.js';
 import { type Attempts, createAttempts } from './accounts/attempts.js';
 import { type Audit, createAudit } from './accounts/audit.js';
 import { createDevicePasswords } from './accounts/device-passwords.js';
@@ -246,6 +247,7 @@ async function createDeviceServices(
     refusedPackets,
     refusedPayloads,
     reportUnknownDevice: createUnknownDeviceReporter({ audit, log: sourceLog, now }),
+    noteUse: createUseNotes(database, 'sources', now),
     onRefused: ops.metrics.messageRefused,
     now,
   });

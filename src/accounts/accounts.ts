@@ -158,19 +158,23 @@ export async function endOldSessions(database: Database, userId: string): Promis
   });
 }
 
-/** Records the last use of tokens, to the minute, so that owners see which tokens are still in use. */
-export function createUseNotes(database: Database, now: () => number): (tokenId: string) => void {
+/** Records the last use of tokens or sources, to the minute, so that owners see which ones are still in use. */
+export function createUseNotes(
+  database: Database,
+  store: 'tokens' | 'sources',
+  now: () => number,
+): (id: string) => void {
   const lastNotes = new LRUCache<string, number>(cacheSize(LIMITS.cachedTokens));
-  return (tokenId) => {
+  return (id) => {
     const nowMs = now();
-    if (nowMs - (lastNotes.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LIMITS.tokenLastUsedDelayMs) return;
-    lastNotes.set(tokenId, nowMs);
-    const stale = { _id: new ObjectId(tokenId), lastUsed: { $not: { $gt: nowMs - LIMITS.tokenLastUsedDelayMs } } };
+    if (nowMs - (lastNotes.get(id) ?? Number.NEGATIVE_INFINITY) < LIMITS.tokenLastUsedDelayMs) return;
+    lastNotes.set(id, nowMs);
+    const stale = { _id: new ObjectId(id), lastUsed: { $not: { $gt: nowMs - LIMITS.tokenLastUsedDelayMs } } };
     // A failed update is repeated at the next use.
     database.db
-      .collection('tokens')
+      .collection(store)
       .updateOne(stale, { $set: { lastUsed: nowMs } })
-      .catch(() => lastNotes.delete(tokenId));
+      .catch(() => lastNotes.delete(id));
   };
 }
 

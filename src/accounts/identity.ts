@@ -20,6 +20,6 @@ export function createIdentity(deps: {
   const { database, accounts, secrets, lifetimeMs, basePath, now } = deps;
   const sessions = createSessions({ client: database.client, secrets, lifetimeMs, cookiePath: basePath || '/', now });
   const tokens = createTokens(secrets, now);
-  const identify = createIdentify({ accounts, sessions, tokens, noteUse: createUseNotes(database, now) });
+  const identify = createIdentify({ accounts, sessions, tokens, noteUse: createUseNotes(database, 'tokens', now) });
   return { sessions, tokens, identify };
 }

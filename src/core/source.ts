@@ -3,25 +3,7 @@ import { badRequest } from './errors.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { type JsonPath, parseJsonPath } from './json-path.js';
 import { LIMITS } from './limits.js';
-
-/** Every kind, with its name for people. */
-export const SOURCE_KINDS = {
-  json: 'JSON',
-  osmand: 'Traccar Client or OsmAnd',
-  owntracks: 'OwnTracks',
-  traccar: 'a Traccar server',
-  chirpstack: 'ChirpStack',
-  ttn: 'The Things Stack',
-  telegraf: 'Telegraf',
-  senml: 'SenML',
-  flespi: 'flespi',
-  overland: 'Overland',
-  shelly: 'a Shelly device',
-} as const;
-
-export type SourceKindName = keyof typeof SOURCE_KINDS;
-
-export const SOURCE_KIND_NAMES = Object.keys(SOURCE_KINDS) as SourceKindName[];
+import type { SourceKindName } from './source-kinds.js';
 
 /** A value of a payload: where it is, and how it becomes a value of ours: `value × factor + offset`. */
 export interface MappedField {

@@ -11,7 +11,8 @@ import { modelData } from './model.js';
 import { isValidOwnId, toOwnId } from './own-id.js';
 import { parseRule, SEVERITIES } from './rule/rule.js';
 import { compileSchema } from './schema/schema.js';
-import { parseSourceMap, SOURCE_KIND_NAMES, type SourceKindName } from './source.js';
+import { parseSourceMap } from './source.js';
+import { SOURCE_KIND_NAMES, type SourceKindName } from './source-kinds.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
 import { findZone } from './zone.js';
 
@@ -213,7 +214,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     },
     unique: ['id'],
     hidden: ['_key'],
-    service: ['key'],
+    service: ['key', 'lastUsed'],
     references: ['model'],
     texts: ['id', 'name', 'kind'],
     defaults: { register: false },

@@ -75,6 +75,9 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
     },
     always: ['scopes', 'user', 'issuedAt', 'expiresAt'],
   },
+  sources: {
+    fields: { lastUsed: { ...TIME, description: 'When a packet of it was stored last, accurate to a minute' } },
+  },
   commands: {
     fields: {
       object: ID,

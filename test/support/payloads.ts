@@ -2,7 +2,7 @@
  * Payloads as the documentation of each sender publishes them, with other identifiers, and the packets that they are: times in ms, speeds
  * in km/h. Long because it is one table of all senders.
  */
-import type { SourceKindName } from '../../src/core/source.js';
+import type { SourceKindName } from '../../src/core/source-kinds.js';
 
 export interface Payload {
   readonly kind: SourceKindName;

@@ -4,7 +4,7 @@ import { namedOf } from '../state/references.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 
-const BUILT_IN = ['models', 'geofences', 'labels', 'handlers', 'stores'];
+const BUILT_IN = ['models', 'geofences', 'labels', 'handlers', 'sources', 'stores'];
 /** They have pages of their own. */
 const OWN_PAGE = new Set(['models', 'geofences']);
 
@@ -27,5 +27,6 @@ function titleOf(name: string): string {
   if (name === 'geofences') return t('data.geofences');
   if (name === 'labels') return t('data.labels');
   if (name === 'handlers') return t('data.handlers');
+  if (name === 'sources') return t('data.sources');
   return name === 'stores' ? t('data.stores') : name;
 }

@@ -6,12 +6,13 @@ import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { EntityForm } from './entity-form.js';
 import { type EntityKind, labelOf } from './kinds.js';
+import { SourceDialog } from './source.js';
 import { SecretDialog, WebhookDialog } from './webhook.js';
 
 /** The dialog that is open, and its entity; null for a new one. */
 export type Opened =
   | { readonly dialog: 'form'; readonly entity: Entity | null }
-  | { readonly dialog: 'removal' | 'webhook' | 'secret'; readonly entity: Entity };
+  | { readonly dialog: 'removal' | 'webhook' | 'secret' | 'source'; readonly entity: Entity };
 
 interface DialogProps {
   readonly kind: EntityKind;
@@ -29,10 +30,12 @@ export function EntityDialog({ kind, opened, onChange }: DialogProps) {
   };
   if (dialog === 'webhook') return <WebhookDialog handler={entity} onClose={close} />;
   if (dialog === 'secret') return <SecretDialog handler={entity} onClose={close} />;
+  if (dialog === 'source') return <SourceDialog source={entity} onClose={close} onChange={onChange} />;
   if (dialog === 'removal') return <Removal kind={kind} entity={entity} onDone={onChange} onClose={close} />;
   const done = async (answer: Entity): Promise<void> => {
     const isNewWebhook = kind.store === 'handlers' && entity === null;
     if (isNewWebhook && typeof answer.secret === 'string') write(opened)({ dialog: 'secret', entity: answer });
+    if (typeof answer.key === 'string') write(opened)({ dialog: 'source', entity: answer });
     await onChange();
   };
   return <EntityForm key={entity?._id} kind={kind} entity={entity} onDone={done} onClose={close} />;

@@ -1,6 +1,7 @@
 /** The input of one field of an entity. */
 import { useId, useRef } from 'preact/hooks';
 
+import { SOURCE_KINDS } from '../../core/source-kinds.js';
 import { useFault } from '../parts/field-errors.js';
 import { Field, Note, Select } from '../parts/form.js';
 import { namedOf, titleOf } from '../state/references.js';
@@ -22,6 +23,7 @@ export function EntityInput({ field, value, onInput, isNew }: InputProps) {
   const label = field.text ? t(field.text) : (field.label ?? name);
   const shared = { name, label, value, hint: field.hint ? t(field.hint) : field.about };
   if (kind === 'check') return <Check label={label} value={value} onInput={onInput} />;
+  if (kind === 'cards') return <Cards {...shared} onInput={onInput} />;
   if (kind === 'several') return <Several {...shared} options={field.options ?? []} onInput={onInput} />;
   if (kind === 'choice' || kind === 'reference') {
     const options =
@@ -80,6 +82,34 @@ function Check({ label, value, onInput }: PartProps) {
       />
       {label}
     </label>
+  );
+}
+
+/** A card for each kind of source. */
+function Cards({ name, label, value, onInput }: PartProps & { readonly name: string }) {
+  const noteId = useId();
+  const { text, input, clear } = useFault<HTMLFieldSetElement>(name);
+  return (
+    <fieldset class="choice several" ref={input} tabIndex={-1} aria-describedby={text ? noteId : undefined}>
+      <legend>{label}</legend>
+      {Object.entries(SOURCE_KINDS).map(([kind, title]) => (
+        <label key={kind} class="check">
+          <input
+            type="radio"
+            name={noteId}
+            checked={value === kind}
+            onChange={() => {
+              clear();
+              onInput(kind);
+            }}
+          />
+          <span>
+            {title} <code>{kind}</code>
+          </span>
+        </label>
+      ))}
+      <Note id={noteId} error={text} hint={undefined} />
+    </fieldset>
   );
 }
 

@@ -142,6 +142,11 @@ function Actions({ kind: { store, fields, page }, entity, onOpen }: Omit<TablePr
           {t('webhook.messages')}
         </button>
       )}
+      {store === 'sources' && (
+        <button type="button" class="button small" onClick={() => onOpen({ dialog: 'source', entity })}>
+          {t('source.connect')}
+        </button>
+      )}
       {fields !== null && page === undefined && may('PATCH', path) && (
         <button type="button" class="button small" onClick={() => onOpen({ dialog: 'form', entity })}>
           {t('entity.edit')}

@@ -1,7 +1,7 @@
 /** A field of the form of an entity. */
 import type { TextKey } from '../text/english.js';
 
-export type FieldKind = TextKind | 'check' | 'choice' | 'several' | 'reference' | 'lines' | 'json' | 'rest';
+export type FieldKind = TextKind | 'check' | 'choice' | 'several' | 'reference' | 'lines' | 'json' | 'rest' | 'cards';
 type TextKind = 'text' | 'paragraph' | 'password' | 'email' | 'date' | 'number';
 
 export interface EntityField {
@@ -13,7 +13,7 @@ export interface EntityField {
   /** A hint in the words of an administrator. */
   readonly about?: string;
   /**
-   * `paragraph`: text of several lines; `choice`: one of `options`; `several`: a list of some `options`; `reference`: the `_id` of
+   * `paragraph`: text of several lines; `cards`: a kind of source, with what sends it; `choice`: one of `options`; `several`: a list of some `options`; `reference`: the `_id` of
    * an entity of `store`; `lines`: a list of texts; `json`: any value; `rest`: all fields that the form does not show.
    */
   readonly kind: FieldKind;

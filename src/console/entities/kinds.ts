@@ -174,6 +174,29 @@ const WEBHOOKS: EntityKind = {
   ],
 };
 
+const SOURCES: EntityKind = {
+  store: 'sources',
+  title: 'data.sources',
+  about: 'data.sourcesAbout',
+  columns: [
+    NAME,
+    { name: 'id', label: 'id' },
+    { name: 'kind', text: 'source.kind' },
+    { name: 'register', text: 'source.register', kind: 'check' },
+    { name: 'lastUsed', text: 'entity.lastUsed', kind: 'age' },
+  ],
+  fields: [
+    { name: 'kind', text: 'source.kind', kind: 'cards', isRequired: true },
+    { ...NAME_FIELD },
+    { name: 'id', label: 'id', kind: 'text', hint: 'source.idHint', isRequired: true },
+    { name: 'register', text: 'source.register', kind: 'check', initial: false },
+    { name: 'model', text: 'webhook.model', kind: 'reference', store: 'models' },
+    { name: 'group', text: 'entity.group', kind: 'reference', store: 'groups', isFixed: true },
+    { name: 'timezone', text: 'source.timezone', kind: 'text', hint: 'source.timezoneHint', cleared: null },
+    { name: 'map', text: 'source.map', kind: 'json', hint: 'source.mapHint', cleared: null },
+  ],
+};
+
 const OWN_STORES: EntityKind = {
   store: 'stores',
   title: 'data.stores',
@@ -199,7 +222,7 @@ const OWN_STORES: EntityKind = {
   ],
 };
 
-const BUILT_IN: readonly EntityKind[] = [MODELS, LABELS, WEBHOOKS, OWN_STORES];
+const BUILT_IN: readonly EntityKind[] = [MODELS, LABELS, WEBHOOKS, SOURCES, OWN_STORES];
 
 export const isBuiltInStore = (store: string): boolean => BUILT_IN.some((kind) => kind.store === store);
 

@@ -31,6 +31,8 @@ export interface EntranceDeps {
   readonly refusedPackets: RefusedPackets;
   readonly refusedPayloads: RefusedPayloads;
   readonly reportUnknownDevice: ReportUnknownDevice;
+  /** Called when packets of a source were stored. */
+  readonly noteUse: (sourceId: string) => void;
   /** Counts each sample that is not stored. */
   readonly onRefused: () => void;
   readonly now: () => number;
@@ -65,6 +67,7 @@ export const createReceive =
       .concat(...stored.map((one) => one.refused))
       .toSorted((one, other) => one.index - other.index);
     if (refused.length > 0) keep(deps, source, request, refused);
+    if (count > 0) deps.noteUse(source._id);
     const error = count === 0 ? explainAll(refused, { isSingle: items.length === 1, resends }) : null;
     if (error !== null) throw error;
     return { count, refused: toRefusals(refused), answer };

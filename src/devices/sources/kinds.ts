@@ -1,5 +1,5 @@
 /** The table of kinds of sources, and which of them a payload looks like. */
-import { SOURCE_KIND_NAMES, SOURCE_KINDS, type SourceKindName } from '../../core/source.js';
+import { SOURCE_KIND_NAMES, SOURCE_KINDS, type SourceKindName } from '../../core/source-kinds.js';
 import { chirpstack } from './chirpstack.js';
 import { flespi } from './flespi.js';
 import { json } from './json.js';

@@ -2,7 +2,8 @@
 import { type Caller, scopeOf } from '../../core/access.js';
 import { DEFAULT_MODEL_ID } from '../../core/builtin.js';
 import type { JsonObject } from '../../core/json.js';
-import { parseSourceMap, type SourceKindName } from '../../core/source.js';
+import { parseSourceMap } from '../../core/source.js';
+import type { SourceKindName } from '../../core/source-kinds.js';
 import { builtInStore } from '../../core/stores.js';
 import { assertCanGrant, getReferencedId, type HookDeps, type StoreHooks, toNewEntity } from '../../entities/hooks.js';
 import { findPlace } from '../../entities/place.js';

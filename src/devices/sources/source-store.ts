@@ -6,7 +6,8 @@ import type { Change } from '../../core/change.js';
 import type { JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { isValidOwnId, toOwnId } from '../../core/own-id.js';
-import { parseSourceMap, type SourceKindName, type SourceMap } from '../../core/source.js';
+import { parseSourceMap, type SourceMap } from '../../core/source.js';
+import type { SourceKindName } from '../../core/source-kinds.js';
 import { findZone, type Zone } from '../../core/zone.js';
 import { createReadThroughCache } from '../../platform/cache.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
@@ -32,7 +33,7 @@ export interface SourceFinder {
   authenticate(id: string, key: string): Promise<SourceRecord | null>;
   /** The source with this own id, for the audit. */
   find(id: string): Promise<SourceRecord | null>;
-  invalidate(change: Pick<Change, 'store'>): void;
+  invalidate(change: Pick<Change, 'store' | 'id'>): void;
   invalidateAll(): void;
 }
 
@@ -59,9 +60,8 @@ export function createSourceFinder(database: Database, isLive: () => boolean): S
       const isRight = timingSafeEqual(Buffer.from(hashKey(key)), Buffer.from(source?.keyHash ?? NO_HASH));
       return isRight && key !== '' ? source : null;
     },
-    invalidate({ store }) {
-      // They change seldom, and a change does not say the former own id.
-      if (store === 'sources') known.invalidateAll();
+    invalidate({ store, id }) {
+      if (store === 'sources') known.invalidateWhere(({ _id }) => _id === id);
     },
     invalidateAll: known.invalidateAll,
   };

@@ -1,6 +1,7 @@
 /** What the kinds osmand and owntracks make of every form of their payloads, and the words of their refusals. */
 import { describe, expect, test } from '@jest/globals';
-import { parseSourceMap, type SourceKindName } from '../../../src/core/source.js';
+import { parseSourceMap } from '../../../src/core/source.js';
+import type { SourceKindName } from '../../../src/core/source-kinds.js';
 import type { Readout, SourceRequest } from '../../../src/devices/sources/kind.js';
 import { explainKind, KINDS } from '../../../src/devices/sources/kinds.js';
 

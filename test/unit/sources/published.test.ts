@@ -2,7 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ApiError } from '../../../src/core/errors.js';
-import { parseSourceMap, SOURCE_KIND_NAMES, type SourceKindName } from '../../../src/core/source.js';
+import { parseSourceMap } from '../../../src/core/source.js';
+import { SOURCE_KIND_NAMES, type SourceKindName } from '../../../src/core/source-kinds.js';
 import type { SourceRequest } from '../../../src/devices/sources/kind.js';
 import { explainKind, KINDS } from '../../../src/devices/sources/kinds.js';
 import { ANSWERS, PAYLOADS, type Payload } from '../../support/payloads.js';

@@ -1,0 +1,20 @@
+/** The kinds of sources. */
+
+/** Every kind, with its name for people. */
+export const SOURCE_KINDS = {
+  json: 'JSON',
+  osmand: 'Traccar Client, OsmAnd',
+  owntracks: 'OwnTracks',
+  traccar: 'Traccar',
+  chirpstack: 'ChirpStack',
+  ttn: 'The Things Stack',
+  telegraf: 'Telegraf',
+  senml: 'SenML',
+  flespi: 'flespi',
+  overland: 'Overland',
+  shelly: 'Shelly',
+} as const;
+
+export type SourceKindName = keyof typeof SOURCE_KINDS;
+
+export const SOURCE_KIND_NAMES = Object.keys(SOURCE_KINDS) as SourceKindName[];

@@ -1,0 +1,44 @@
+/** Sources in the console. */
+import { expect, test } from '@jest/globals';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+import { sendHttp } from '../../support/http-call.js';
+
+const service = useService();
+const browser = useBrowser(service);
+
+test('makes a source, shows its address once, adds an unknown device, and sees the first packet', async () => {
+  browser.expectErrors(/400/);
+  const page = await browser.openAs('/data/sources');
+  await page.getByRole('button', { name: 'New' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('Phones');
+  await dialog.getByLabel('id', { exact: true }).fill('phones');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('required').waitFor();
+  await dialog.getByLabel('Traccar Client, OsmAnd').check();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  const address = (await dialog.getByLabel('Address for the sender').textContent()) as string;
+  expect(address).toMatch(new RegExp(`^${service.url}/api/v1/in/phones/[\\w-]{32}$`));
+  await dialog.getByRole('img', { name: 'QR code of the address' }).waitFor();
+  await dialog.getByText('Waiting for the first packet').waitFor();
+
+  const path = `${address.slice(service.url.length)}?id=jane&lat=52.5&lon=13.4`;
+  const send = () => sendHttp(service.url, { method: 'GET', path, headers: {} });
+  expect((await send()).status).toBe(404);
+  await dialog.getByRole('button', { name: 'Add jane' }).click();
+  await page.getByText('jane is an object now').waitFor();
+  await dialog.getByText('unknown device').waitFor();
+  expect((await send()).status).toBe(200);
+  await dialog.getByText('The first packet has arrived.').waitFor();
+  expect((await service.admin('GET', 'objects/jane')).body.state).toMatchObject({ lat: 52.5, lon: 13.4 });
+
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('row', { name: 'Phones' }).getByRole('button', { name: 'Connect' }).click();
+  await dialog.getByText('The key is shown only when it is made').waitFor();
+  await dialog.getByRole('button', { name: 'New key' }).click();
+  await page.getByRole('dialog', { name: 'New key' }).getByRole('button', { name: 'Make it' }).click();
+  const renewed = await dialog.getByLabel('Address for the sender').textContent();
+  expect(renewed).not.toBe(address);
+  expect((await send()).status).toBe(401);
+});
