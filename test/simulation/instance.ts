@@ -31,7 +31,7 @@ export interface Instance {
 export const credentialOf = (tokenId: string, userId: string): string => `${tokenId}.${userId}`;
 
 function createIdentity(database: Database, caches: ReturnType<typeof createCaches>): Identify {
-  const noteUse = createUseNotes(database, clock.now);
+  const noteUse = createUseNotes(database, 'tokens', clock.now);
   return createIdentify({
     accounts: caches.accounts,
     noteUse,
