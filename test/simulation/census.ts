@@ -18,6 +18,8 @@ export const WANTED: readonly string[] = [
   'log: failed to send missed events: clients have to reconnect',
   'node: frozen',
   'node: killed',
+  'object: create',
+  'object: remove',
   'rights: gained',
   'rights: lost',
 ];

@@ -1,16 +1,21 @@
 /**
- * Says how soon the simulation notices bugs: applies each patch of `mutations/` to a copy of the code, runs worlds of the seeds 1 to 5
+ * Says how soon the simulation notices bugs: applies each patch of `mutations/` to a copy of the code, runs worlds of several seeds
  * until one fails, and prints a row of the table in docs/reliability.md.
- * `tsx test/simulation/mutate.ts [<part of a name> …]`
+ * `tsx test/simulation/mutate.ts [--seeds 5] [--runs 2000] [<part of a name> …]`
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
 
-const SEEDS = [1, 2, 3, 4, 5];
-const RUNS_MAX = 2_000;
+const { values, positionals: wanted } = parseArgs({
+  options: { seeds: { type: 'string', default: '5' }, runs: { type: 'string', default: '2000' } },
+  allowPositionals: true,
+});
+const SEEDS = Array.from({ length: Number(values.seeds) }, (_, nth) => nth + 1);
+const RUNS_MAX = Number(values.runs);
 /** Seeds of one series must not meet those of another. */
 const SEED_STEP = 1_000_000;
 const PATCHES = 'test/simulation/mutations';
@@ -41,7 +46,6 @@ async function runsUntilCaught(folder: string, seed: number): Promise<number | n
   return null;
 }
 
-const wanted = process.argv.slice(2);
 for (const patch of readdirSync(PATCHES).sort()) {
   const name = patch.replace(/\.patch$/, '');
   if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;

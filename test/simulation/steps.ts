@@ -14,7 +14,7 @@ export type Step = {
       readonly time: 'none' | 'late' | 'future';
     }
   | { readonly kind: 'share' | 'unshare'; readonly device: number; readonly user: number }
-  | { readonly kind: 'rename'; readonly device: number }
+  | { readonly kind: 'rename' | 'remove' | 'create'; readonly device: number }
   | { readonly kind: 'move'; readonly user: number; readonly group: number }
   | { readonly kind: 'revoke' | 'disconnect' | 'stall'; readonly client: number }
   | { readonly kind: 'kill' | 'freeze'; readonly instance: number; readonly downMs: number }
@@ -30,6 +30,7 @@ export type StepKind = Step['kind'];
 export const GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
   rights: ['share', 'unshare', 'move', 'revoke'],
   updates: ['rename'],
+  objects: ['remove', 'create'],
   clients: ['disconnect', 'stall'],
   kills: ['kill'],
   freezes: ['freeze', 'skew'],
@@ -72,6 +73,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: shape('share', { device: index, user: index }) },
   { weight: 4, arbitrary: shape('unshare', { device: index, user: index }) },
   { weight: 3, arbitrary: shape('rename', { device: index }) },
+  { weight: 2, arbitrary: shape('remove', { device: index }) },
+  { weight: 3, arbitrary: shape('create', { device: index }) },
   { weight: 2, arbitrary: shape('move', { user: index, group: index }) },
   { weight: 1, arbitrary: shape('revoke', { client: index }) },
   { weight: 6, arbitrary: shape('disconnect', { client: index }) },

@@ -1,5 +1,5 @@
 /** A whole world: the database, the instances, the devices and the clients, and the steps that disturb them. */
-import { type Document, type MongoClient, ObjectId } from 'mongodb';
+import { type Collection, type Document, type MongoClient, ObjectId } from 'mongodb';
 import { replaceClock } from '../../src/platform/clock.js';
 import type { Census } from './census.js';
 import { simulatedClient } from './database/client.js';
@@ -120,16 +120,14 @@ export class World {
     );
     insert(
       'objects',
-      this.devices.map((device, nth) => ({
-        _id: new ObjectId(device.objectId),
-        id: `o${nth}`,
-        name: `object ${nth}`,
-        owner: USERS[0]?.id,
-        access: [],
-        ...this.#placeOf(1 + (nth % 2)),
-      })),
+      this.devices.map((_, nth) => this.#objectOf(nth)),
     );
     server.majority = server.oplog.length;
+  }
+
+  #objectOf(nth: number): Document {
+    const place = this.#placeOf(1 + (nth % 2));
+    return { _id: idOf('a0', nth), id: `o${nth}`, name: `object ${nth}`, owner: USERS[0]?.id, access: [], ...place };
   }
 
   #placeOf(group: number): Document {
@@ -159,6 +157,7 @@ export class World {
     if (step.kind === 'send') this.#send(step);
     else if (step.kind === 'share' || step.kind === 'unshare') this.#share(step);
     else if (step.kind === 'rename') this.#change('objects', this.#deviceId(step.device), { $inc: { renamed: 1 } });
+    else if (step.kind === 'remove' || step.kind === 'create') this.#removeOrCreate(step.kind, step.device);
     else if (step.kind === 'move') this.#move(step);
     else if (step.kind === 'revoke') this.#revoke(step.client % this.viewers.length);
     else if (step.kind === 'disconnect') this.#client(step.client).disconnect();
@@ -185,15 +184,15 @@ export class World {
     this.devices[device % DEVICES]?.send(count, timeMs);
   }
 
-  /** A change that an administrator makes; whether it was made shows only what is stored. */
-  #change(collection: string, _id: ObjectId, update: Document): void {
+  /** Something that an administrator does; whether it was done shows only what is stored. */
+  #operate(collection: string, run: (documents: Collection<Document>) => Promise<unknown>): void {
     void this.time.runAs(null, () => {
-      this.#operator
-        .db(DATABASE)
-        .collection(collection)
-        .updateOne({ _id }, update)
-        .catch(() => this.note('operator: failed'));
+      run(this.#operator.db(DATABASE).collection(collection)).catch(() => this.note('operator: failed'));
     });
+  }
+
+  #change(collection: string, _id: ObjectId, update: Document): void {
+    this.#operate(collection, (documents) => documents.updateOne({ _id }, update));
   }
 
   #share({ kind, device, user }: Extract<Step, { kind: 'share' | 'unshare' }>): void {
@@ -209,13 +208,15 @@ export class World {
   }
 
   #revoke(nth: number): void {
-    void this.time.runAs(null, () => {
-      this.#operator
-        .db(DATABASE)
-        .collection('tokens')
-        .deleteOne({ _id: idOf('e0', nth) })
-        .catch(() => this.note('operator: failed'));
-    });
+    this.#operate('tokens', (documents) => documents.deleteOne({ _id: idOf('e0', nth) }));
+  }
+
+  #removeOrCreate(kind: 'remove' | 'create', nth: number): void {
+    const object = this.#objectOf(nth % DEVICES);
+    this.note(`object: ${kind}`);
+    this.#operate('objects', (documents) =>
+      kind === 'remove' ? documents.deleteOne({ _id: object._id }) : documents.insertOne(object),
+    );
   }
 
   #stall(client: SubscribedClient): void {
