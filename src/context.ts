@@ -19,7 +19,7 @@ import { createArrivals } from './devices/presence/arrivals.js';
 import { createReceive, type Receive } from './devices/sources/entrance.js';
 import { createRefusedPayloads, type RefusedPayloads } from './devices/sources/refused-payloads.js';
 import { createTargets } from './devices/sources/targets.js';
-import { createUnknownDeviceReporter } from './devices/sources/unknown-devices.js';
+import { createRefusedReporter, createUnknownDeviceReporter } from './devices/sources/unknown-devices.js';
 import { createApp } from './express.js';
 import { createHooks } from './hooks.js';
 import { type Jobs, startJobs } from './jobs.js';
@@ -247,6 +247,7 @@ async function createDeviceServices(
     refusedPackets,
     refusedPayloads,
     reportUnknownDevice: createUnknownDeviceReporter({ audit, log: sourceLog, now }),
+    reportRefused: createRefusedReporter({ audit, now }),
     noteUse: createUseNotes(database, 'sources', now),
     onRefused: ops.metrics.messageRefused,
     now,

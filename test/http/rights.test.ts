@@ -104,7 +104,6 @@ const HANDLER_ROUTES: readonly Route[] = [
 /** What sources have beside. */
 const SOURCE_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'sources/:id/refused', may: READERS },
-  { method: 'POST', path: 'sources/:id/key', body: {}, may: [] },
   { method: 'DELETE', path: 'sources/:id/refused', may: [], known: false },
 ];
 
@@ -410,6 +409,7 @@ test('covers every route of the service', () => {
     'DELETE account/sessions/:id',
     // Asked with the key of a source, not as a caller (test/sources/entrance.test.ts).
     ...['GET', 'POST'].flatMap((method) => [`${method} in/:source`, `${method} in/:source/:key`]),
+    'POST sources/:id/key',
   ].map((row) =>
     row
       .replace(/\?.*/, '')

@@ -1,6 +1,6 @@
 /** The entrance of sources: keys, tenants, unknown devices, batches, and what is sent again. */
 import { describe, expect, test } from '@jest/globals';
-import { ADMINISTRATOR_ROLE_ID, DEFAULT_MODEL_ID } from '../../src/core/builtin.js';
+import { ADMINISTRATOR_ROLE_ID, DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson } from '../support/callers.js';
 import { useService } from '../support/fixture.js';
@@ -43,6 +43,23 @@ describe('the key', () => {
     expect(body).toEqual({ key: expect.stringMatching(/^[\w-]{32}$/), success: true });
     expectRefusal(await send(source, { id: object.id, a: 2 }), 401);
     expect((await send({ ...source, key: body.key }, { id: object.id, a: 3 })).status).toBe(200);
+  });
+
+  test('is renewed only by those who may send packets and whose group contains the source', async () => {
+    const { body: group } = await service.admin('POST', 'groups', { name: 'key' });
+    const { body: other } = await service.admin('POST', 'groups', { name: 'other' });
+    const person = (role: string, { _id }: { _id: string }) => createPerson(service, { role, group: _id });
+    const own = await person(ADMINISTRATOR_ROLE_ID, group);
+    const viewer = await person(VIEWER_ROLE_ID, group);
+    const foreign = await person(ADMINISTRATOR_ROLE_ID, other);
+    const source = await createSource({}, own.call);
+    const path = `sources/${source._id}/key`;
+    expect((await viewer.call('POST', path)).status).toBe(403);
+    expect((await foreign.call('POST', path)).status).toBe(404);
+    await service.admin('POST', `sources/${source._id}/access`, { user: foreign.id });
+    expectRefusal(await foreign.call('POST', path), 403, 'belongs to a group that is not yours');
+    expect((await service.as(null)('POST', path)).status).toBe(401);
+    for (const call of [own.call, service.admin]) expect((await call('POST', path)).status).toBe(200);
   });
 
   test('ends with the source', async () => {
@@ -234,6 +251,15 @@ describe('a batch', () => {
     expect((await packetsOf(object)).map(({ a }) => a).sort()).toEqual([1, 2]);
     const { body: refused } = await service.admin('GET', `sources/${source._id}/refused`);
     expect(refused.map(({ index }: { index: number }) => index)).toEqual([1, 2, 3]);
+    const recorded = async () =>
+      (await service.admin('GET', `audit?where.entity=${source._id}&where.action=message refused`)).body;
+    await until(async () => (await recorded()).length > 0);
+    expect(await recorded()).toMatchObject([
+      {
+        path: `/in/${source.id}`,
+        fields: ['expected a JSON object', expect.any(String), 'the packet names no device'],
+      },
+    ]);
   });
 
   test('is a 400 where nothing of it can be stored', async () => {

@@ -41,7 +41,7 @@ function read(request: SourceRequest): Readout {
   const event = request.query.event ?? eventOf(body);
   const isWanted = MEASURING.has(event) || request.map.takesEvents;
   const { devEui, deviceName } = asObject(body.deviceInfo);
-  const devices = identifiers(devEui, deviceName);
+  const devices = identifiers(devEui, String(devEui).toUpperCase(), deviceName);
   const items = isWanted ? [{ devices, packet: toPacket(event, body) }] : [];
   return { items, answer: null, resends: false };
 }

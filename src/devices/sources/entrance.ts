@@ -20,7 +20,7 @@ import { explainKind, KINDS } from './kinds.js';
 import type { RefusedPayloads } from './refused-payloads.js';
 import type { SourceRecord } from './source-store.js';
 import type { Targets } from './targets.js';
-import type { Origin, ReportUnknownDevice } from './unknown-devices.js';
+import type { Origin, ReportRefused, ReportUnknownDevice } from './unknown-devices.js';
 
 export interface EntranceDeps {
   readonly targets: Targets;
@@ -31,6 +31,7 @@ export interface EntranceDeps {
   readonly refusedPackets: RefusedPackets;
   readonly refusedPayloads: RefusedPayloads;
   readonly reportUnknownDevice: ReportUnknownDevice;
+  readonly reportRefused: ReportRefused;
   /** Called when packets of a source were stored. */
   readonly noteUse: (sourceId: string) => void;
   /** Counts each sample that is not stored. */
@@ -59,14 +60,14 @@ export type Receive = (source: SourceRecord, request: SourceRequest, origin: Ori
 export const createReceive =
   (deps: EntranceDeps): Receive =>
   async (source, request, origin) => {
-    const { items, answer, resends } = read(deps, source, request);
+    const { items, answer, resends } = read(deps, source, request, origin);
     const { found, missing } = await findTargets(deps, source, items, origin);
     const stored = await Promise.all(found.map((one) => store(deps, one)));
     const count = stored.reduce((sum, one) => sum + one.count, 0);
     const refused = missing
       .concat(...stored.map((one) => one.refused))
       .toSorted((one, other) => one.index - other.index);
-    if (refused.length > 0) keep(deps, source, request, refused);
+    if (refused.length > 0) keep(deps, source, request, refused, origin);
     if (count > 0) deps.noteUse(source._id);
     const error = count === 0 ? explainAll(refused, { isSingle: items.length === 1, resends }) : null;
     if (error !== null) throw error;
@@ -90,7 +91,7 @@ function explainAll(
 const toRefusals = (refused: readonly Refused[]): Refusal[] => refused.map(({ index, reason }) => ({ index, reason }));
 
 /** Keeps a payload that cannot be read, and says which kind it looks like. */
-function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest) {
+function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, origin: Origin) {
   try {
     const readout = KINDS[source.kind].read(request);
     const { device } = request.query;
@@ -100,7 +101,7 @@ function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest) 
     if (error.status === 500) throw thrown;
     const other = explainKind(parseOrNull(request.body), source.kind);
     const reason = other === null ? error.message : `${error.message}; ${other}`;
-    keep(deps, source, request, [{ index: 0, reason, device: null }]);
+    keep(deps, source, request, [{ index: 0, reason, device: null }], origin);
     throw other === null ? error : badRequest(reason);
   }
 }
@@ -234,7 +235,13 @@ function withId({ digest }: EntranceDeps, { objectId }: Source, message: Message
   return { ...message, id: packetIdOf(timeMs, content) };
 }
 
-function keep(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, refused: readonly Refused[]): void {
+function keep(
+  deps: EntranceDeps,
+  source: SourceRecord,
+  request: SourceRequest,
+  refused: readonly Refused[],
+  origin: Origin,
+): void {
   const time = deps.now();
   const { body, query } = request;
   const payload =
@@ -242,6 +249,9 @@ function keep(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, 
       ? body.toString('utf8', 0, LIMITS.refusedPayloadBytes)
       : new URLSearchParams(query as Record<string, string>).toString();
   for (const _ of refused) deps.onRefused();
+  // Unknown devices are recorded by their names.
+  const reasons = refused.flatMap(({ reason, error }) => (error?.status === 404 ? [] : [reason]));
+  if (reasons.length > 0) deps.reportRefused(source, reasons, origin);
   const last = refused.slice(-LIMITS.refusedPerSource);
   deps.refusedPayloads.record(
     source._id,

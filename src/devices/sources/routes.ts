@@ -2,7 +2,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { Attempts } from '../../accounts/attempts.js';
-import { methodNotAllowed, unauthorized, unavailable } from '../../core/errors.js';
+import { forbidden, methodNotAllowed, unauthorized, unavailable } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { builtInStore } from '../../core/stores.js';
 import { getEntity } from '../../entities/read.js';
@@ -220,10 +220,13 @@ const rotateKey = defineRoute({
     description: 'The key',
     schema: every(SUCCESS, z.object({ key: z.string().describe('The new key; Vigil does not show it again') })),
   },
-  errors: [404],
+  errors: [403, 404],
   handle: (deps: SourceDeps) => async (req, res) => {
     const source = await getChangeable(deps.database, SOURCES, scopeIn(res), String(req.params.id));
-    assertCanSend(callerOf(res), source);
+    const caller = callerOf(res);
+    assertCanSend(caller, source);
+    // The key writes into the whole group, which those with whom only the source is shared do not see.
+    if (!source.branch.includes(caller.groupId)) throw forbidden('the source belongs to a group that is not yours');
     const key = createKey();
     await replaceKey(deps.database, source._id, key);
     deps.invalidate('sources', source._id);

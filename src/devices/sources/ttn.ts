@@ -27,7 +27,8 @@ function read(request: SourceRequest): Readout {
   const body = parseBody(request);
   if (!matches(body)) throw badRequest('end_device_ids: required, as The Things Stack sends it');
   const { device_id, dev_eui } = asObject(body.end_device_ids);
-  const devices = identifiers(device_id, dev_eui);
+  const eui = typeof dev_eui === 'string' ? dev_eui.toLowerCase() : undefined;
+  const devices = identifiers(device_id, dev_eui, eui);
   const packet = toPacket(body);
   // Joins and downlinks say nothing of the device.
   const items = packet === null ? [] : [{ devices, packet, omitsZeros: isObject(body.uplink_message) }];

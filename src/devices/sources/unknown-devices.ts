@@ -1,10 +1,11 @@
-/** Records devices that no object has, once an hour each, so that somebody can add them. */
+/** Records in the audit which devices of sources no object has, so that somebody can add them, and why samples are refused. */
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { ObjectId } from 'mongodb';
 import type { Audit } from '../../accounts/audit.js';
 import { cacheSize } from '../../core/cache-size.js';
 import { LIMITS } from '../../core/limits.js';
+import { cutReason } from '../../packets/reasons.js';
 import type { SourceRecord } from './source-store.js';
 
 /** Where a request came from. */
@@ -18,6 +19,33 @@ export interface UnknownDeviceDeps {
   readonly audit: Pick<Audit, 'recordOnce'>;
   readonly log: { warn(details: object, message: string): void };
   readonly now: () => number;
+}
+
+/** Reports samples that are not stored, for the administrators of the source's owner. */
+export type ReportRefused = (source: SourceRecord, reasons: readonly string[], origin: Origin) => void;
+
+/** At most once per source within `mqttErrorReportPauseMs`, as for devices over MQTT: all are at the source. */
+export function createRefusedReporter({
+  audit,
+  now,
+}: Pick<UnknownDeviceDeps, 'now'> & { readonly audit: Pick<Audit, 'record'> }): ReportRefused {
+  const lastMs = new LRUCache<string, number>(cacheSize(LIMITS.cachedSources));
+  return (source, reasons, origin) => {
+    const nowMs = now();
+    if (nowMs - (lastMs.get(source._id) ?? Number.NEGATIVE_INFINITY) < LIMITS.mqttErrorReportPauseMs) return;
+    lastMs.set(source._id, nowMs);
+    const fields = reasons.slice(0, LIMITS.refusedInAudit).map(cutReason);
+    const path = `/in/${source.id}`;
+    audit.record({
+      action: 'message refused',
+      userId: source.ownerId,
+      login: null,
+      ...origin,
+      path,
+      entityId: source._id,
+      fields,
+    });
+  };
 }
 
 export type ReportUnknownDevice = (source: SourceRecord, device: string, origin: Origin) => void;
