@@ -6,16 +6,20 @@
 import {
   claimCommand,
   confirmDelivery,
+  finishCommand,
   hasWaiting,
   releaseCommands,
   type StoredCommand,
 } from '../commands/command-store.js';
-import { toDelivery } from '../core/command.js';
+import { type CommandOutcome, toDelivery } from '../core/command.js';
+import { toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { clock, type Timer } from '../platform/clock.js';
 import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { toProperties } from './command-properties.js';
 import type { Connection } from './mqtt/connection.js';
+import { FIRST_FAILURE } from './mqtt/reason-codes.js';
 import { COMMANDS_TOPIC } from './topics.js';
 
 export interface DeliveryDeps {
@@ -29,8 +33,8 @@ export interface Deliverer {
   deliver(connection: Connection): void;
   /** Delivers commands after a change, if the device has a subscription. */
   wake(connection: Connection): void;
-  /** The device confirmed the message with this identifier. */
-  confirm(connection: Connection, messageId: number): void;
+  /** The device confirmed the message with this identifier, or refused it with a reason code of MQTT 5. */
+  confirm(connection: Connection, messageId: number, reasonCode: number): void;
   /** The connection ended: its unconfirmed commands wait for the next connection. */
   end(connection: Connection): void;
 }
@@ -43,9 +47,14 @@ interface DeliveryState {
   /** Whether the connection may have claimed a command, which must then be released. */
   mayHold: boolean;
   lastId: number;
-  /** Receives whether the device confirmed the current command. */
-  onConfirm: ((isConfirmed: boolean) => void) | null;
+  /** Identifiers of messages that the device has not confirmed or refused. */
+  readonly unconfirmed: Set<number>;
+  /** Receives what became of the current command. */
+  onConfirm: ((fate: Fate) => void) | null;
 }
+
+/** What became of a command that was sent: the device refused it with an outcome, confirmed it, or did neither. */
+type Fate = CommandOutcome | 'delivered' | 'unconfirmed';
 
 export function createDeliverer(deps: DeliveryDeps): Deliverer {
   const states = new WeakMap<Connection, DeliveryState>();
@@ -53,7 +62,15 @@ export function createDeliverer(deps: DeliveryDeps): Deliverer {
   const stateOf = (connection: Connection): DeliveryState => {
     const known = states.get(connection);
     if (known !== undefined) return known;
-    const state = { isBusy: false, again: false, isEnded: false, mayHold: false, lastId: 0, onConfirm: null };
+    const state: DeliveryState = {
+      isBusy: false,
+      again: false,
+      isEnded: false,
+      mayHold: false,
+      lastId: 0,
+      unconfirmed: new Set(),
+      onConfirm: null,
+    };
     states.set(connection, state);
     return state;
   };
@@ -83,16 +100,30 @@ export function createDeliverer(deps: DeliveryDeps): Deliverer {
         () => wake(connection),
       );
     },
-    confirm(connection, messageId) {
-      if (connection.sending === messageId) stateOf(connection).onConfirm?.(true);
+    confirm(connection, messageId, reasonCode) {
+      const state = stateOf(connection);
+      const wasFull = isFull(connection, state);
+      state.unconfirmed.delete(messageId);
+      if (connection.sending === messageId) state.onConfirm?.(toFate(reasonCode));
+      if (wasFull) wake(connection);
     },
     end(connection) {
       const state = stateOf(connection);
       state.isEnded = true;
-      state.onConfirm?.(false);
+      state.onConfirm?.('unconfirmed');
       if (!state.isBusy && state.mayHold) release(connection.id);
     },
   };
+}
+
+/** Whether the device takes no more messages before it confirms one: its Receive Maximum ([MQTT-3.3.4-9]). */
+const isFull = ({ peer }: Connection, { unconfirmed }: DeliveryState): boolean =>
+  unconfirmed.size >= peer.limits.receiveMaximum;
+
+/** A device of MQTT 5 may refuse a command in its PUBACK (section 3.4.2.1). */
+function toFate(reasonCode: number): Fate {
+  if (reasonCode < FIRST_FAILURE) return 'delivered';
+  return { status: 'failed', result: { reasonCode, message: 'the device refused the command' } };
 }
 
 /** Releases unconfirmed commands. The next connection takes them over in any case; until then they are listed as queued. */
@@ -117,38 +148,70 @@ async function sendAll(deps: DeliveryDeps, connection: Connection, state: Delive
       // A failed claim may have succeeded in the database.
       const heldBefore = state.mayHold;
       state.mayHold = true;
-      const command = state.isEnded ? null : await claimCommand(deps.database, objectId, connection.id, deps.now());
+      const isOver = state.isEnded || isFull(connection, state);
+      const command = isOver ? null : await claimCommand(deps.database, objectId, connection.id, deps.now());
       if (command === null) state.mayHold = heldBefore;
       if (command === null || state.isEnded) break;
-      const isConfirmed = await send(connection, state, command);
-      if (isConfirmed) await confirmDelivery(deps.database, command._id, connection.id, deps.now());
+      const fate = await send(connection, state, command, deps.now());
+      if (fate === 'delivered') await confirmDelivery(deps.database, command._id, connection.id, deps.now());
+      else if (fate !== 'unconfirmed') await finish(deps, { objectId, commandId: command._id }, fate);
     }
   }
 }
 
-/** Sends a command. Returns whether the device received it, as far as the QoS of its subscription allows to know. */
-async function send(connection: Connection, state: DeliveryState, command: StoredCommand): Promise<boolean> {
+/** The command may have ended meanwhile: then that counts. */
+async function finish(
+  deps: DeliveryDeps,
+  command: { objectId: string; commandId: string },
+  outcome: CommandOutcome,
+): Promise<void> {
+  await finishCommand(deps.database, command, outcome, deps.now()).catch((error) => {
+    if (![404, 409].includes(toApiError(error).status)) throw error;
+  });
+}
+
+/** Sends a command. Returns what became of it, as far as the QoS of its subscription allows to know. */
+async function send(
+  connection: Connection,
+  state: DeliveryState,
+  command: StoredCommand,
+  nowMs: number,
+): Promise<Fate> {
+  const { peer, filters } = connection;
   const own = toDelivery(command, connection.device.declared.actions.get(command.command));
   const topic = own.topic ?? `${COMMANDS_TOPIC}/${command.command}`;
-  const { filters } = connection;
   // The QoS of the subscription to this exact topic, otherwise the highest of all subscriptions.
   const qos = filters.get(topic) ?? ([...filters.values()].includes(1) ? 1 : 0);
-  state.lastId = (state.lastId % 65_535) + 1;
-  const { lastId: messageId } = state;
+  const messageId = nextId(state);
+  const message = { cmd: 'publish', topic, payload: own.payload, qos, retain: false, dup: false, messageId } as const;
+  const properties = peer.version === 5 ? toProperties(command, '', nowMs) : undefined;
+  const bytes = peer.encode({ ...message, ...(properties && { properties }) });
+  // [MQTT-3.1.2-25]: it will never be sent to this device.
+  if (bytes === null) {
+    const limit = peer.limits.maxPacketBytes;
+    return { status: 'failed', result: { message: `larger than the ${limit} bytes that the device accepts` } };
+  }
   let timer: Timer | undefined;
-  const confirmed = new Promise<boolean>((resolve) => {
+  const confirmed = new Promise<Fate>((resolve) => {
     state.onConfirm = resolve;
     // A device that never confirms still receives the next command.
-    timer = clock.setTimeout(() => resolve(false), LIMITS.commandConfirmMs);
+    timer = clock.setTimeout(() => resolve('unconfirmed'), LIMITS.commandConfirmMs);
   });
   connection.sending = messageId;
-  const message = { topic, payload: own.payload, qos, retain: false, dup: false };
-  const written = new Promise<boolean>((resolve) => {
-    connection.client.publish({ cmd: 'publish', ...message, messageId } as never, (error) => resolve(!error));
+  if (qos > 0) state.unconfirmed.add(messageId);
+  const written = new Promise<Fate>((resolve) => {
+    peer.write(bytes, (isSent) => resolve(isSent ? 'delivered' : 'unconfirmed'));
   });
-  const isConfirmed = await (qos === 0 ? Promise.race([written, confirmed]) : confirmed);
+  const fate = await (qos === 0 ? Promise.race([written, confirmed]) : confirmed);
   clock.clearTimer(timer);
   state.onConfirm = null;
   connection.sending = null;
-  return isConfirmed && (qos > 0 || !state.isEnded);
+  return qos === 0 && state.isEnded ? 'unconfirmed' : fate;
+}
+
+// [MQTT-2.2.1-4]: an identifier that is not in use. There are always some: Receive Maximum is at most 65,535.
+function nextId(state: DeliveryState): number {
+  do state.lastId = (state.lastId % 65_535) + 1;
+  while (state.unconfirmed.has(state.lastId));
+  return state.lastId;
 }

@@ -13,6 +13,7 @@ import { mayAffectConnections, recheck } from './mqtt/connect-auth.js';
 import type { Connection } from './mqtt/connection.js';
 import type { DeviceDeps, DeviceFinding } from './mqtt/device.js';
 import type { MqttAddress } from './mqtt/listener.js';
+import { REASON } from './mqtt/reason-codes.js';
 import type { Arrivals } from './presence/arrivals.js';
 import { createOfflineTimeouts } from './presence/offline-timeout.js';
 import { createPresence, DEVICE_GROUPS, type Presence } from './presence/presence.js';
@@ -131,8 +132,10 @@ async function recheckAll(deps: InnerDeps, connection: Connection): Promise<void
   await recheck(deps, connection);
   const isNewest = await deps.presence.holds(connection.device.record.objectId, connection.id);
   if (isNewest) deps.deliverer.deliver(connection);
-  else connection.client.close();
+  else connection.peer.end(REASON.takenOver, TAKEN_OVER);
 }
+
+const TAKEN_OVER = 'a newer connection of the device took over';
 
 function applyTo(deps: InnerDeps, connection: Connection, change: Change): void {
   if (change.store === 'presence') applyPresence(deps, connection, change);
@@ -145,7 +148,7 @@ const AFFECTING_STORES: ReadonlySet<string> = new Set(['objects', 'models', 'tok
 function applyPresence({ returns }: InnerDeps, connection: Connection, { after }: Change): void {
   const isOurs = after?.connection === connection.id;
   if (after !== null && !isOurs) {
-    if (Number(after.since) > connection.sinceMs) connection.client.close();
+    if (Number(after.since) > connection.sinceMs) connection.peer.end(REASON.takenOver, TAKEN_OVER);
     return;
   }
   if (after === null || after.ended !== null) returns.add(connection);
@@ -154,7 +157,7 @@ function applyPresence({ returns }: InnerDeps, connection: Connection, { after }
 /** Marks connected devices online again, for example all devices of an instance whose heartbeat was late. */
 function createReturns({ log }: GatewayDeps, presence: Presence): RetryQueue<Connection> {
   const arrive = async (connection: Connection): Promise<void> => {
-    if (connection.limiter.stream.destroyed) return;
+    if (connection.peer.isEnded) return;
     connection.sinceMs = (await presence.arrive(connection.device.record, connection.id)).sinceMs;
   };
   return createRetryQueue({

@@ -1,6 +1,6 @@
 /** Parses the MQTT messages of devices into packets and command results, and checks their subscriptions. Pure. */
 import { isUtf8 } from 'node:buffer';
-import { badRequest } from '../core/errors.js';
+import { ApiError, badRequest } from '../core/errors.js';
 import { parseExactJson, parseTypedValue } from '../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
@@ -11,18 +11,27 @@ import { toShellyPacket } from './sources/shelly.js';
 export const REPLACEMENT = '\ufffd';
 export const STATE_TOPIC = 'base/state';
 export const COMMANDS_TOPIC = 'base/commands';
+/** Where the device publishes the result of a command. */
+export const resultTopicOf = (commandId: string): string => `${COMMANDS_TOPIC}/${commandId}/result`;
 
 /** A published message: the body of a packet, in the same form as over HTTP, or the result of a command. */
 export type ParsedMessage =
   | { readonly kind: 'packet'; readonly body: unknown }
   | { readonly kind: 'result'; readonly commandId: string; readonly body: unknown };
 
+/** A topic that the device does not have, or that is not valid. */
+export class TopicError extends ApiError {
+  constructor(why: string) {
+    super(400, why);
+  }
+}
+
 /**
  * Parses a published message. Accepts the exact topics `base/state`, `base/state/<parameter>`, `base/commands/<_id>/result` and
  * the topics of the model's references, of OwnTracks and of Shelly; any topic if the model keeps the last message. Throws 400.
  */
 export function parseMessage(topic: string, payload: Buffer, declared: Declarations): ParsedMessage {
-  if (topic.includes(REPLACEMENT)) throw badRequest('the topic is not UTF-8');
+  if (topic.includes(REPLACEMENT)) throw new TopicError('the topic is not UTF-8');
   const references = declared.references.get(topic);
   if (references !== undefined) return { kind: 'packet', body: fromReferences(references, payload, declared) };
   if (topic === STATE_TOPIC) return { kind: 'packet', body: parsePayloadJson(payload) };
@@ -38,7 +47,7 @@ export function parseMessage(topic: string, payload: Buffer, declared: Declarati
   const body = parseForeign(topic, payload);
   if (body !== null) return { kind: 'packet', body };
   if (declared.keepsLastMessage) return { kind: 'packet', body: {} };
-  throw badRequest('the topic is not a topic of this device');
+  throw new TopicError('the topic is not a topic of this device');
 }
 
 /** `owntracks/jane/phone` and the topics below it, and `<prefix>/events/rpc` of Shelly; null for any other topic. */
@@ -80,7 +89,7 @@ function matches(filter: readonly string[], topic: readonly string[]): boolean {
 
 function parseParameter(name: string, payload: Buffer, declared: Declarations): JsonObject {
   if (name === '' || name.startsWith('_') || ['time', 'id', 'success'].includes(name)) {
-    throw badRequest(`${JSON.stringify(name.slice(0, 64))} is not a valid parameter name`);
+    throw new TopicError(`${JSON.stringify(name.slice(0, 64))} is not a valid parameter name`);
   }
   return put({}, name, parseValue(payload, declared.parameters.get(name)));
 }

@@ -17,15 +17,14 @@ beforeAll(async () => {
   await once(server, 'listening');
   client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
   const [socket] = (await once(server, 'connection')) as [Socket];
-  limiter = limitPackets(
-    socket,
-    () => performance.now(),
-    () => undefined,
-  );
-  limiter.open();
-  limiter.stream.on('data', (chunk: Buffer) => {
-    passedBytes += chunk.length;
+  limiter = limitPackets(socket, () => performance.now(), {
+    onPacket: ({ bytes }) => {
+      passedBytes += bytes.length;
+    },
+    onOversized: () => undefined,
+    onFault: () => undefined,
   });
+  limiter.open();
 });
 
 afterAll(() => {

@@ -196,11 +196,16 @@ describe('a packet at a wrong time', () => {
     expect(raw.received).toEqual([]);
   });
 
-  test('refuses MQTT 5 with its CONNACK code', async () => {
+  test.each([
+    [6, [0x20, 3, 0, 0x84, 0]],
+    [2, [0x20, 2, 0, 1]],
+  ])('refuses a version that does not exist with CONNACK: %i', async (version, connack) => {
     const raw = await open();
-    raw.send(CONNECT('x', { protocolVersion: 5, properties: {} }));
+    const answer: Buffer[] = [];
+    raw.socket.on('data', (bytes) => answer.push(bytes));
+    raw.socket.write(Buffer.from([0x10, 12, 0, 4, 0x4d, 0x51, 0x54, 0x54, version, 2, 0, 60, 0, 0]));
     await raw.closed;
-    expect(raw.received[0]).toMatchObject({ cmd: 'connack', returnCode: 1 });
+    expect([...Buffer.concat(answer)]).toEqual(connack);
   });
 
   const later: [string, Packet | Buffer][] = [

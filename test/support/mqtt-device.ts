@@ -26,8 +26,12 @@ export async function connectDevice(url: string, clientId: string, options: ICli
   return client;
 }
 
-/** The bytes of packets. */
+/** The bytes of packets of MQTT 3.1.1; a CONNECT says its own version. */
 export const bytesOf = (...packets: Packet[]): Buffer => Buffer.concat(packets.map((packet) => generate(packet)));
+
+/** The bytes of packets of MQTT 5. */
+export const bytesOf5 = (...packets: Packet[]): Buffer =>
+  Buffer.concat(packets.map((packet) => generate(packet, { protocolVersion: 5 })));
 
 export const CONNECT = (clientId: string, more: object = {}): Packet => ({
   cmd: 'connect',
@@ -40,6 +44,10 @@ export const CONNECT = (clientId: string, more: object = {}): Packet => ({
   password: Buffer.from(AUTH.password),
   ...more,
 });
+
+/** A CONNECT of MQTT 5. */
+export const CONNECT5 = (clientId: string, properties: object = {}, more: object = {}): Packet =>
+  CONNECT(clientId, { protocolVersion: 5, properties, ...more });
 
 export const PUBLISH = (topic: string, payload: string | Buffer, more: object = {}): Packet => ({
   cmd: 'publish',
@@ -61,12 +69,14 @@ export interface RawDevice {
   send(...packets: Packet[]): void;
 }
 
-/** Opens a connection that sends any packets. */
-export async function connectRaw(url: string): Promise<RawDevice> {
+/** Opens a connection that sends any packets, of MQTT 3.1.1 or 5. */
+export async function connectRaw(url: string, version: 4 | 5 = 4): Promise<RawDevice> {
   const { hostname, port } = new URL(url);
   const socket = connectSocket(Number(port), hostname);
   const received: Packet[] = [];
-  const reader = parser().on('packet', (packet: Packet) => received.push(packet));
+  const reader = parser({ protocolVersion: version }).on('packet', (packet: Packet) => received.push(packet));
+  // The parser does not know all reason codes.
+  reader.on('error', () => undefined);
   let closed = false;
   socket.on('data', (data) => reader.parse(data)).on('error', () => undefined);
   socket.on('close', () => {
@@ -79,6 +89,6 @@ export async function connectRaw(url: string): Promise<RawDevice> {
     received,
     closed: whenClosed,
     isClosed: () => closed,
-    send: (...packets) => void socket.write(bytesOf(...packets)),
+    send: (...packets) => void socket.write(version === 5 ? bytesOf5(...packets) : bytesOf(...packets)),
   };
 }

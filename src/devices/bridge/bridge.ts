@@ -16,10 +16,12 @@ import type { ModelFinder } from '../../packets/models.js';
 import { clock } from '../../platform/clock.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../bridge-devices.js';
+import { toProperties } from '../command-properties.js';
 import { type DeviceRecord, findDevice } from '../devices.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import { type ReceiveDeps, receive } from '../receive.js';
 import { COMMANDS_TOPIC } from '../topics.js';
+import { negotiateVersion } from './version.js';
 
 export interface BridgeAddress {
   readonly url: string;
@@ -52,6 +54,9 @@ const PREFIX = 'objects/';
 const HOLDER = 'broker';
 /** A shared subscription: the broker sends each message to one of its subscribers. */
 const FILTER = `$share/vigil/${PREFIX}+/#`;
+
+/** Section 3.1.2.11.2: the session does not expire. */
+const NEVER = 0xff_ff_ff_ff;
 
 interface State {
   readonly clients: MqttClient[];
@@ -99,16 +104,21 @@ function connect(deps: BridgeDeps, state: State, index: number): MqttClient {
   const client = mqtt.connect(url, {
     clientId: `${clientId ?? `vigil-${deps.instance}`}-${index}`,
     clean: clientId === null,
+    protocolVersion: 5,
+    // Before MQTT 5, a session that is not clean lasts as long.
+    ...(clientId !== null && { properties: { sessionExpiryInterval: NEVER } }),
+    reconnectOnConnackError: true,
     reconnectPeriod: LIMITS.brokerReconnectMs,
     resubscribe: false,
   });
+  negotiateVersion(client);
   client.handleMessage = (packet, done) => {
     if (packet.cmd !== 'publish') return done();
     receiveMessage(deps, state, packet).then(() => done(), done);
   };
   client.on('connect', () => {
     client.subscribe(FILTER, { qos: 1 }, (error, granted) => {
-      const isRefused = granted?.some(({ qos }) => qos === 128);
+      const isRefused = granted?.some(({ qos }) => qos >= 128);
       if (error || isRefused) deps.log.warn({ err: error, filter: FILTER }, 'the broker refused the subscription');
     });
     if (index > 0) return;
@@ -237,8 +247,11 @@ async function sendAll(deps: BridgeDeps, state: State, objectId: string): Promis
     const command = await claimCommand(deps.database, objectId, HOLDER, deps.now());
     if (command === null) return;
     const { topic, payload } = toDelivery(command, declared.actions.get(command.command));
-    const full = `${PREFIX}${nameInTopics(device)}/${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
-    await client.publishAsync(full, payload, { qos: 1 });
+    const prefix = `${PREFIX}${nameInTopics(device)}/`;
+    const full = `${prefix}${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
+    // Ignored before MQTT 5.
+    const properties = toProperties(command, prefix, deps.now());
+    await client.publishAsync(full, payload, { qos: 1, properties });
     await confirmDelivery(deps.database, command._id, HOLDER, deps.now());
   }
 }

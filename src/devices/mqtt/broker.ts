@@ -1,28 +1,29 @@
 /**
- * The embedded MQTT broker. aedes implements the protocol; every published message is stored in the database before it is
- * acknowledged. The broker routes no messages between devices.
+ * The MQTT broker for devices, for MQTT 3.1, 3.1.1 and 5. Every published message is stored in the database before it is
+ * acknowledged. The broker routes no messages between devices, and keeps no sessions.
  */
-import { isUtf8 } from 'node:buffer';
 import type { Socket } from 'node:net';
-import { Aedes, type AuthenticateError, type Client } from 'aedes';
-import { tooLarge } from '../../core/errors.js';
-import { LIMITS } from '../../core/limits.js';
+import type { Packet } from 'mqtt-packet';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import type { ReceiveDeps } from '../receive.js';
-import { type ConnectAuth, type ConnectAuthDeps, type ConnectError, createConnectAuth } from './connect-auth.js';
-import { type Connection, grant, type Published, receivePublished } from './connection.js';
+import { handlePuback, handlePubrec, handlePubrel, type OnConfirm } from './acknowledge.js';
+import { decode, type RawPacket, type Version } from './codec.js';
+import { handleConnect, refuse } from './connect.js';
+import { type ConnectAuth, type ConnectAuthDeps, createConnectAuth } from './connect-auth.js';
+import { type Connection, receivePublished } from './connection.js';
 import { listenForDevices, type MqttAddress } from './listener.js';
-import { NOOP_EMITTER, NOOP_PERSISTENCE } from './noop-persistence.js';
-import type { OversizedMessage } from './oversized-message.js';
-import { limitPackets, type PacketLimiter } from './packet-limiter.js';
+import { Peer } from './peer.js';
+import { handlePublish, refuseOversized } from './publish.js';
+import { ProtocolError, REASON } from './reason-codes.js';
+import { handleSubscribe, handleUnsubscribe } from './subscribe.js';
 
 export interface BrokerDeps extends ConnectAuthDeps, ReceiveDeps {
   readonly address: MqttAddress;
   readonly reportInvalidMessage: ReportInvalidMessage;
   readonly log: { debug(details: object, message: string): void };
   readonly onSubscribe: (connection: Connection) => void;
-  /** The device acknowledged the message with this identifier. */
-  readonly onConfirm: (connection: Connection, messageId: number) => void;
+  /** The device acknowledged the message with this identifier, with a reason code of MQTT 5. */
+  readonly onConfirm: OnConfirm;
   readonly onDisconnect: (connection: Connection) => void;
 }
 
@@ -33,169 +34,132 @@ export interface Broker {
   stop(): Promise<void>;
 }
 
-/** A client socket; `connection` is null until the device is authenticated. */
-interface Peer {
-  readonly limiter: PacketLimiter;
-  readonly address: string;
-  connection: Connection | null;
-  /** Whether the device goes on with its session: it may send messages again without the DUP flag. */
-  continuesSession: boolean;
-}
-
 interface State {
-  readonly peers: WeakMap<Client, Peer>;
+  readonly connectAuth: ConnectAuth;
   readonly connections: Map<string, Connection>;
+  readonly peers: Set<Peer>;
 }
 
 export async function startBroker(deps: BrokerDeps): Promise<Broker> {
-  const state: State = { peers: new WeakMap(), connections: new Map() };
-  const connectAuth = createConnectAuth(deps);
-  const broker = createBroker(deps, state, connectAuth);
-  await broker.listen();
-  const listener = await listenForDevices(deps.address, (socket, address) =>
-    accept(deps, state, { broker, connectAuth, socket, address }),
-  );
+  const state: State = { connectAuth: createConnectAuth(deps), connections: new Map(), peers: new Set() };
+  const listener = await listenForDevices(deps.address, (socket, address) => accept(deps, state, socket, address));
   return {
     url: listener.url,
     connections: state.connections,
     async stop() {
+      for (const peer of state.peers) peer.end(REASON.shuttingDown, 'the service stops');
       await listener.stop();
-      await new Promise<void>((done) => broker.close(done));
     },
   };
 }
 
-const BROKER_OPTIONS = {
-  mq: NOOP_EMITTER,
-  persistence: NOOP_PERSISTENCE,
-  connectTimeout: LIMITS.mqttConnectMs,
-  drainTimeout: LIMITS.mqttDrainMs,
-  maxClientsIdLength: LIMITS.idCharacters,
-  queueLimit: LIMITS.mqttStoringPerDevice,
-  heartbeatInterval: LIMITS.timerMs,
-};
+function accept(deps: BrokerDeps, state: State, socket: Socket, address: string): void {
+  let connection: Connection | null = null;
+  const peer = new Peer(socket, {
+    address,
+    now: deps.now,
+    onPacket(raw) {
+      if (connection !== null) handlePacket(deps, connection, raw);
+      else handleConnect({ connectAuth: state.connectAuth, onConnected }, peer, raw).catch(onFault);
+    },
+    // Messages pass only when the device is connected.
+    onOversized: (message) => connection !== null && refuseOversized(deps, connection, message),
+    onFault,
+    onEnd() {
+      state.peers.delete(peer);
+      if (connection !== null) end(deps, state, connection);
+    },
+  });
+  state.peers.add(peer);
 
-function createBroker(deps: BrokerDeps, state: State, connectAuth: ConnectAuth): Aedes {
-  const broker = new Aedes({
-    ...BROKER_OPTIONS,
-    preConnect(client, packet, done) {
-      const peer = state.peers.get(client) as Peer;
-      // Bridges of Mosquitto say that they are one. They mark each message that they send again, and forget theirs when they crash.
-      peer.continuesSession = packet.clean === false && !('bridgeMode' in packet);
-      // Clients without keep-alive, or with a very long one, get the maximum.
-      packet.keepalive = Math.min(packet.keepalive || LIMITS.mqttKeepAliveMaxS, LIMITS.mqttKeepAliveMaxS);
-      done(null, true);
-    },
-    authenticate(client, username, password, done) {
-      const peer = state.peers.get(client) as Peer;
-      const { limiter, address, continuesSession } = peer;
-      const names = { clientId: client.id, username: username ?? null };
-      const credentials = { ...names, password: readPassword(password), address };
-      connectAuth.authenticate({ client, limiter, continuesSession }, credentials).then(
-        (connection) => {
-          peer.connection = connection;
-          // The client disconnected during authentication.
-          if (peer.limiter.stream.destroyed) end(deps, state, connectAuth, connection);
-          // Both ids of a device become one client id, so that a newer connection ends the older one.
-          (client as { id: string }).id = connection.device.record.objectId;
-          done(null, true);
-        },
-        (error: ConnectError) => {
-          // Clients reconnect after a connection that ends without a CONNACK, as after a network failure.
-          if (error.returnCode === null) peer.limiter.stream.destroy();
-          done(error as AuthenticateError, false);
-        },
-      );
-    },
-    // The only hook that delays the acknowledgement; `published` is called after it.
-    authorizePublish(client, packet, done) {
-      const connection = connectionOf(state, client);
-      if (connection === null) return done(new Error('not authenticated'));
-      receivePublished(deps, connection, packet as Published).then(() => {
-        connection.limiter.release();
-        done(null);
-      }, done);
-    },
-    authorizeSubscribe(client, subscription, done) {
-      const connection = connectionOf(state, client);
-      done(null, connection !== null && grant(connection, subscription) !== null ? subscription : null);
-    },
-    // Called only for commands to this device. Sets the identifier that its PUBACK will have.
-    authorizeForward(client, packet) {
-      const messageId = connectionOf(state, client)?.sending;
-      return messageId == null ? packet : Object.assign(packet, { messageId });
-    },
-  });
-  addListeners(broker, deps, state);
-  return broker;
-}
+  function onConnected(connected: Connection): void {
+    connection = connected;
+    const { objectId } = connected.device.record;
+    // The client disconnected during authentication.
+    if (peer.isEnded) {
+      end(deps, state, connected);
+      return;
+    }
+    // [MQTT-3.1.4-3]: both ids of a device are of one client.
+    state.connections.get(objectId)?.peer.end(REASON.takenOver, 'a newer connection of the device took over');
+    state.connections.set(objectId, connected);
+  }
 
-/** A password that is not UTF-8 becomes empty: decoding would make different passwords equal. */
-const readPassword = (password: Readonly<Buffer> | undefined): string =>
-  password !== undefined && isUtf8(password) ? password.toString() : '';
-
-function connectionOf({ peers }: State, client: Client | null): Connection | null {
-  return (client === null ? undefined : peers.get(client))?.connection ?? null;
-}
-
-function addListeners(broker: Aedes, deps: BrokerDeps, state: State): void {
-  broker.on('client', (client) => {
-    const connection = connectionOf(state, client);
-    if (connection !== null) state.connections.set(client.id, connection);
-  });
-  broker.on('clientReady', (client) => state.peers.get(client)?.limiter.open());
-  broker.on('subscribe', (_filters, client) => {
-    const connection = connectionOf(state, client);
-    if (connection !== null && connection.filters.size > 0) deps.onSubscribe(connection);
-  });
-  broker.on('unsubscribe', (filters, client) => {
-    for (const filter of filters) connectionOf(state, client)?.filters.delete(filter);
-  });
-  broker.on('ack', (packet, client) => {
-    const connection = connectionOf(state, client);
-    if (connection !== null && packet?.messageId !== undefined) deps.onConfirm(connection, packet.messageId);
-  });
-  for (const event of ['clientError', 'connectionError'] as const) {
-    broker.on(event, (client, { message }) => {
-      const object = connectionOf(state, client)?.device.record.objectId;
-      deps.log.debug({ object, reason: message }, 'connection failed');
-    });
+  function onFault(error: unknown): void {
+    if (connection !== null) endWith(deps, connection, error);
+    else {
+      deps.log.debug({ address, reason: (error as Error).message }, 'connection failed');
+      if (error instanceof ProtocolError && peer.version === 5) refuse(peer, error.reasonCode);
+      else peer.close();
+    }
   }
 }
 
-function accept(
-  deps: BrokerDeps,
-  state: State,
-  {
-    broker,
-    connectAuth,
-    socket,
-    address,
-  }: { broker: Aedes; connectAuth: ConnectAuth; socket: Socket; address: string },
-): void {
-  const limiter = limitPackets(socket, deps.now, (message) => refuse(deps, peer, message));
-  // Added before the broker's own listeners, which miss a connection that ends while it is set up.
-  limiter.stream.once('close', () => {
-    if (peer.connection !== null) end(deps, state, connectAuth, peer.connection);
-  });
-  const peer: Peer = { limiter, address, connection: null, continuesSession: false };
-  state.peers.set(broker.handle(limiter.stream), peer);
+function handlePacket(deps: BrokerDeps, connection: Connection, raw: RawPacket): void {
+  const { peer } = connection;
+  peer.touch();
+  try {
+    // No authentication method was accepted in CONNECT (section 4.12).
+    if (raw.bytes[0] === AUTH && peer.version === 5) {
+      throw new ProtocolError('AUTH without an authentication method', REASON.badAuthMethod);
+    }
+    dispatch(deps, connection, decode(raw, peer.version as Version));
+  } catch (error) {
+    endWith(deps, connection, error);
+  }
 }
 
-/** PUBACK, or PUBREC for QoS 2 (MQTT 3.1.1, sections 3.4 and 3.5). */
-const acknowledgementOf = (qos: number, messageId: number): Buffer =>
-  Buffer.from([qos === 2 ? 0x50 : 0x40, 2, messageId >> 8, messageId & 0xff]);
+const AUTH = 0xf0;
+const PINGRESP = Buffer.from([0xd0, 0]);
 
-/** Acknowledges a message that is too large, and reports it: it would fail every time, and block those behind it. */
-function refuse(deps: BrokerDeps, { limiter, connection }: Peer, message: OversizedMessage): void {
-  const { topic, qos, messageId, bytes } = message;
-  if (messageId !== null) limiter.stream.write(acknowledgementOf(qos, messageId));
-  limiter.release();
-  const reason = `the message: ${bytes} bytes; at most ${LIMITS.mqttPacketBytes} are permitted`;
-  if (connection !== null) deps.reportInvalidMessage(connection.device.record, topic, tooLarge(reason));
+function dispatch(deps: BrokerDeps, connection: Connection, packet: Packet): void {
+  const { peer } = connection;
+  switch (packet.cmd) {
+    case 'publish':
+      handlePublish(deps, connection, packet);
+      break;
+    case 'puback':
+      handlePuback(deps.onConfirm, connection, packet);
+      break;
+    case 'pubrel':
+      handlePubrel(connection, packet);
+      break;
+    case 'pubrec':
+      handlePubrec(connection, packet);
+      break;
+    case 'pubcomp':
+      break;
+    case 'subscribe':
+      handleSubscribe(deps.onSubscribe, connection, packet);
+      break;
+    case 'unsubscribe':
+      handleUnsubscribe(connection, packet);
+      break;
+    case 'pingreq':
+      peer.write(PINGRESP);
+      break;
+    case 'disconnect':
+      // [MQTT-3.14.4-3]; with this reason, MQTT 5 publishes the will (section 3.14.2.1).
+      if (packet.reasonCode !== REASON.disconnectWithWill) connection.will = null;
+      peer.finish();
+      break;
+    default:
+      throw new ProtocolError(`${packet.cmd.toUpperCase()} from a client`);
+  }
 }
 
-function end(deps: BrokerDeps, { connections }: State, connectAuth: ConnectAuth, connection: Connection): void {
+function endWith({ log }: BrokerDeps, connection: Connection, error: unknown): void {
+  const { message } = error as Error;
+  log.debug({ object: connection.device.record.objectId, reason: message }, 'connection failed');
+  connection.peer.end(error instanceof ProtocolError ? error.reasonCode : REASON.unspecified, message);
+}
+
+/** A connection ended. */
+function end(deps: BrokerDeps, { connectAuth, connections }: State, connection: Connection): void {
+  const { will } = connection;
+  connection.will = null;
+  // [MQTT-3.1.2-8]. Its session ends now, and so does the delay of a will (section 3.1.3.2.2).
+  if (will !== null) receivePublished(deps, connection, will).catch(() => undefined);
   const { objectId } = connection.device.record;
   if (connections.get(objectId) === connection) connections.delete(objectId);
   connectAuth.disconnect(connection);

@@ -1,6 +1,5 @@
 /** Authenticates connecting devices, limits how often they connect, and ends connections whose credentials become invalid. */
 
-import type { Client } from 'aedes';
 import { LRUCache } from 'lru-cache';
 import { cacheSize } from '../../core/cache-size.js';
 import type { Change } from '../../core/change.js';
@@ -9,7 +8,7 @@ import { LIMITS } from '../../core/limits.js';
 import { clock, type Timer } from '../../platform/clock.js';
 import type { Presence } from '../presence/presence.js';
 import { createConnectFailures } from './connect-failures.js';
-import type { Connection } from './connection.js';
+import { type Connection, newConnection, type Published } from './connection.js';
 import {
   type ConnectCredentials,
   checkCredentials,
@@ -18,7 +17,8 @@ import {
   type DeviceFinding,
   findAuthenticated,
 } from './device.js';
-import type { PacketLimiter } from './packet-limiter.js';
+import type { Peer } from './peer.js';
+import { REASON } from './reason-codes.js';
 import { createSessions } from './sessions.js';
 
 export interface ConnectAuthDeps extends DeviceDeps, DeviceFinding {
@@ -29,8 +29,8 @@ export interface ConnectAuthDeps extends DeviceDeps, DeviceFinding {
 
 /** A client that connects. */
 export interface Connecting {
-  readonly client: Client;
-  readonly limiter: PacketLimiter;
+  readonly peer: Peer;
+  readonly will: Published | null;
   /** Whether the device goes on with its session, so that it may send messages of the previous connection again. */
   readonly continuesSession: boolean;
 }
@@ -42,18 +42,15 @@ export interface ConnectAuth {
   disconnect(connection: Connection): void;
 }
 
-/** The reason for a refused connection with its CONNACK code. The code is null for temporary errors: clients treat a CONNACK as final. */
+/** Why a connection is refused. Temporary errors are not final: clients treat a CONNACK with an error as final, of any version. */
 export class ConnectError extends Error {
   constructor(
     message: string,
-    readonly returnCode: number | null,
+    readonly isFinal: boolean,
   ) {
     super(message);
   }
 }
-
-/** CONNACK, MQTT 3.1.1: bad user name or password. */
-const WRONG_CREDENTIALS = 4;
 
 export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
   const connects = new LRUCache<string, { fromMs: number; count: number }>(cacheSize(LIMITS.mqttDevicesRemembered));
@@ -65,7 +62,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     if (token === null) return;
     const leftMs = token.expiresAtMs - deps.now();
     if (leftMs <= 0) {
-      connection.client.close();
+      connection.peer.end(REASON.notAuthorized, 'the token has expired');
       return;
     }
     timers.set(
@@ -74,7 +71,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     );
   };
   return {
-    async authenticate({ continuesSession, ...from }, credentials) {
+    async authenticate({ continuesSession, peer, will }, credentials) {
       try {
         const device = await checkCredentials(checkDeps, credentials);
         const { objectId } = device.record;
@@ -87,20 +84,18 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
         });
         const { sinceMs, ...previous } = arrival;
         const session = sessions.begin(objectId, { ...previous, continuesSession, nowMs: deps.now() });
-        const initial = { filters: new Map(), lastSlow: null, sending: null };
-        const failure = new AbortController();
-        const connection: Connection = { ...initial, ...from, id, sinceMs, credentials, device, session, failure };
+        const connection = newConnection({ id, sinceMs, credentials, device, session, peer, will });
         watchToken(connection);
         return connection;
       } catch (error) {
         const { status, message } = toApiError(error);
         deps.log.debug({ ...nameOf(credentials), status, reason: message }, 'device refused');
-        throw new ConnectError(message, status === 401 ? WRONG_CREDENTIALS : null);
+        throw new ConnectError(message, status === 401);
       }
     },
     disconnect(connection) {
       clock.clearTimer(timers.get(connection));
-      connection.session.hasDisconnected = connection.limiter.hasDisconnected();
+      connection.session.hasDisconnected = connection.peer.limiter.hasDisconnected();
     },
   };
 }
@@ -128,8 +123,8 @@ export async function recheck(deps: DeviceDeps & DeviceFinding, connection: Conn
     if (toApiError(error).status === 503) return connection.device;
     throw error;
   });
-  if (device === null || device.record.objectId !== connection.device.record.objectId) connection.client.close();
-  else connection.device = device;
+  if (device !== null && device.record.objectId === connection.device.record.objectId) connection.device = device;
+  else connection.peer.end(REASON.notAuthorized, 'the credentials of the device are not valid any more');
 }
 
 /** Whether a change may end a connection or change how its messages are parsed. */

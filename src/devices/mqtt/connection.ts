@@ -1,19 +1,18 @@
 /** A device's connection to the broker: its identity, its published messages and its subscriptions. */
-import type { Client } from 'aedes';
 import { LIMITS } from '../../core/limits.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import { type ReceiveDeps, receive } from '../receive.js';
 import { isOwnFilter } from '../topics.js';
 import type { ConnectCredentials, Device } from './device.js';
-import type { PacketLimiter } from './packet-limiter.js';
-import { noteAcknowledgement, noteArrival, type Session } from './sessions.js';
+import type { Peer } from './peer.js';
+import { REASON } from './reason-codes.js';
+import { noteArrival, type Session } from './sessions.js';
 
 export interface Connection {
   /** Unique for each connection. */
   readonly id: string;
-  readonly client: Client;
-  readonly limiter: PacketLimiter;
+  readonly peer: Peer;
   readonly credentials: ConnectCredentials;
   /** Updated when its object or model changes. */
   device: Device;
@@ -29,6 +28,36 @@ export interface Connection {
   readonly failure: AbortController;
   /** What the device may send again. */
   readonly session: Session;
+  /** The message that the device leaves if its connection breaks; null for none. */
+  will: Published | null;
+  /** Acknowledgements that are due, in the order of their messages. */
+  readonly acknowledgements: Acknowledgement[];
+  /** Identifiers of messages of QoS 2 that the device has not released; null before the first one. */
+  unreleased: Set<number> | null;
+  /** Topics by their aliases; null before the first one. */
+  aliases: Map<number, string> | null;
+}
+
+type NewConnection = Pick<Connection, 'id' | 'sinceMs' | 'credentials' | 'device' | 'session' | 'peer' | 'will'>;
+
+export const newConnection = (fields: NewConnection): Connection => ({
+  ...fields,
+  filters: new Map(),
+  sending: null,
+  lastSlow: null,
+  failure: new AbortController(),
+  acknowledgements: [],
+  unreleased: null,
+  aliases: null,
+});
+
+/** The acknowledgement of a message with QoS 1 or 2. */
+export interface Acknowledgement {
+  readonly messageId: number;
+  /** Null until the message is stored, or refused. */
+  bytes: Buffer | null;
+  /** Whether the connection ends after it, because the message was larger than the client may send. */
+  readonly isLast: boolean;
 }
 
 export interface Published {
@@ -40,14 +69,14 @@ export interface Published {
 }
 
 /**
- * Stores a published message. Resolves when it may be acknowledged: it is stored, or invalid and reported. Rejects if it could not
- * be stored: the connection ends, and the device resends it.
+ * Stores a published message. Resolves when it may be acknowledged: with null when it is stored, with the error when it is invalid
+ * and reported. Rejects if it could not be stored: the connection ends, and the device resends it.
  */
 export async function receivePublished(
   deps: ReceiveDeps & { reportInvalidMessage: ReportInvalidMessage },
   connection: Connection,
   published: Published,
-): Promise<void> {
+): Promise<unknown> {
   const { record, declared } = connection.device;
   const { topic, payload, qos } = published;
   const messageId = qos === 0 ? null : (published.messageId ?? null);
@@ -58,6 +87,7 @@ export async function receivePublished(
   const work = () => receive(deps, record, declared, { topic, payload: bytes, messageId, maybeDuplicate, signal });
   try {
     await runSerially(connection, maybeDuplicate, work);
+    return null;
   } catch (error) {
     // Only temporary errors can disappear when the message is resent.
     if (isTransientError(error)) {
@@ -65,10 +95,8 @@ export async function receivePublished(
       throw error;
     }
     deps.reportInvalidMessage(record, topic, error);
+    return error;
   }
-  // The acknowledgement cannot be sent any more.
-  if (messageId === null || connection.limiter.stream.destroyed) return;
-  noteAcknowledgement(connection.session, messageId);
 }
 
 /** Runs messages concurrently, so that they share one write, but keeps their order after a possible duplicate, which needs a read. */
@@ -85,11 +113,11 @@ function runSerially(connection: Connection, isSlow: boolean, work: () => Promis
   return current;
 }
 
-/** The granted QoS for a filter; null if the device may not subscribe to it. */
-export function grant(connection: Connection, { topic, qos }: { topic: string; qos: number }): 0 | 1 | null {
+/** Subscribes to a filter. Returns the granted QoS, or the reason why not. */
+export function grant(connection: Connection, { topic, qos }: { topic: string; qos: number }): number {
   const { filters, device } = connection;
-  if (!isOwnFilter(topic, device.declared)) return null;
-  if (!filters.has(topic) && filters.size >= LIMITS.mqttSubscriptions) return null;
+  if (!isOwnFilter(topic, device.declared)) return REASON.notAuthorized;
+  if (!filters.has(topic) && filters.size >= LIMITS.mqttSubscriptions) return REASON.quotaExceeded;
   const granted = qos > 0 ? 1 : 0;
   filters.set(topic, granted);
   return granted;

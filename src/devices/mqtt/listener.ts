@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { LIMITS } from '../../core/limits.js';
+import { clock } from '../../platform/clock.js';
 import { createConnectionCounts } from '../../platform/connection-counts.js';
 import { destroyHalfClosed } from '../../platform/half-closed.js';
 import { readProxyHeader } from './proxy-protocol.js';
@@ -78,14 +79,30 @@ export async function listenForDevices(
   return {
     url: urlOf(server, tls === null ? 'mqtt' : 'mqtts'),
     async stop() {
+      await stop(server, sockets);
       stopChecks();
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
     },
   };
 }
+
+/** Stops listening, and destroys all sockets; those whose last packet is being sent when it is sent. */
+async function stop(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  const sending = [...sockets].filter((socket) => socket.writableEnded && !socket.writableFinished);
+  for (const socket of sending) socket.once('finish', () => socket.destroy());
+  // With TLS there are two sockets for a connection.
+  const names = new Set(sending.map(nameOf));
+  for (const socket of sockets) if (!names.has(nameOf(socket))) socket.destroy();
+  // A client may not take its last packet.
+  const timer = clock.setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, LIMITS.mqttLeaveMs);
+  await closed;
+  clock.clearTimer(timer);
+}
+
+const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** Returns a function that starts TLS on a socket and passes the secured socket on with the original client address. */
 async function createTlsUpgrade(
@@ -93,7 +110,6 @@ async function createTlsUpgrade(
   accept: (socket: Socket, address: string) => void,
 ): Promise<(socket: Socket, address: string) => void> {
   const addresses = new Map<string, string>();
-  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   const server = await createTls(files);
   // Node.js reports a handshake that failed or came late, and leaves the connection open.
   server.on('tlsClientError', (_error, socket) => socket.destroy());

@@ -1,5 +1,6 @@
 /** Reads the head of a message that is too large to be stored, and drops its payload: it can still be acknowledged. */
 import { LIMITS } from '../../core/limits.js';
+import { malformed, ProtocolError, REASON } from './reason-codes.js';
 
 /** A message that is too large to be stored. */
 export interface OversizedMessage {
@@ -15,7 +16,7 @@ const ID_BYTES = 2;
 /** Both bits of the QoS. */
 const NO_QOS = 3;
 
-/** Collects the topic and the identifier of a PUBLISH while its bytes arrive (MQTT 3.1.1, section 3.3). */
+/** Collects the topic and the identifier of a PUBLISH while its bytes arrive (section 3.3). */
 export class OversizedReader {
   readonly #bytes: number;
   readonly #qos: number;
@@ -31,18 +32,21 @@ export class OversizedReader {
 
   /**
    * Takes the next bytes of the packet. Returns the message once: when all of it has arrived, or, if it is so large that the
-   * connection ends, as soon as its head has arrived. Returns a text if the packet is malformed or has no end.
+   * connection ends, as soon as its head has arrived. Throws ProtocolError if the packet is malformed or has no end.
    */
-  take(chunk: Buffer): OversizedMessage | string | null {
+  take(chunk: Buffer): OversizedMessage | null {
     const wasRead = this.#isHeadRead();
     for (let rest = chunk; !this.#isHeadRead() && rest.length > 0; ) rest = rest.subarray(this.#collect(rest));
     this.#skipped += chunk.length;
-    if (this.#qos === NO_QOS) return 'a QoS that is none';
+    if (this.#qos === NO_QOS) throw malformed('a QoS that is none');
     const isEndless = this.#bytes > LIMITS.mqttSkippedBytes;
-    if (this.#skipped > LIMITS.mqttSkippedBytes) return `a packet of more than ${LIMITS.mqttSkippedBytes} bytes`;
+    if (this.#skipped > LIMITS.mqttSkippedBytes) {
+      throw new ProtocolError(`a packet of more than ${LIMITS.mqttSkippedBytes} bytes`, REASON.packetTooLarge);
+    }
     if (isEndless) return this.#isHeadRead() && !wasRead ? this.#message() : null;
     if (this.#skipped < this.#bytes) return null;
-    return this.#isHeadRead() ? this.#message() : 'a topic longer than its packet';
+    if (!this.#isHeadRead()) throw malformed('a topic longer than its packet');
+    return this.#message();
   }
 
   #isHeadRead(): boolean {
