@@ -14,7 +14,7 @@ export const PROCESSING_LIMITS = {
   partitionTaskBytes: 8 * MIB,
   taskBytes: 64 * MIB,
   tenantTaskBytesUnderLoad: 64 * KIB,
-  commitTasks: 1_000,
+  commitTasks: 250,
   commitBytes: 4 * MIB,
 
   // A refill out of packets: how long before the lost position a packet may have been received, and how old its own time may be.
