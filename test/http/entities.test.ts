@@ -77,6 +77,13 @@ const ROWS: Row[] = [
     patch: { timezone: 'Europe/Berlin' },
   },
   {
+    store: 'rules',
+    body: () => ({ name: 'Silent', when: { online: false } }),
+    adds: { active: true, severity: 'warning' },
+    required: ['name', 'when'],
+    patch: { severity: 'critical' },
+  },
+  {
     store: 'stores',
     body: (n) => ({ name: `store-${n}` }),
     required: ['name'],
