@@ -186,7 +186,8 @@ describe('a tenant with far more tasks than can be committed', () => {
       .db()
       .collection<{ _id: number; tenants: object[] }>('partitions')
       .findOne({ _id: SHARED });
-    expect(stored?.tenants).toEqual([expect.objectContaining({ tenant: 'flood' })]);
+    // Beside that of a neighbour whose end was not noted yet.
+    expect(stored?.tenants).toContainEqual(expect.objectContaining({ tenant: 'flood' }));
     const heir = await startEngine();
     await until(async () => (await countOf('flood')) >= COUNT * EACH, 'the end of the flood');
     expect(await places('neighbour')).toEqual(wantedOf(1, 10));
