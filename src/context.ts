@@ -79,14 +79,8 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const caches = createCaches(database, () => isLive(), createCheckTurns());
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
   const { basePath } = config.http;
-  const identity = createIdentity({
-    database,
-    secrets: deps.secrets,
-    lifetimeMs,
-    basePath,
-    now,
-    accounts: caches.accounts,
-  });
+  const { secrets } = deps;
+  const identity = createIdentity({ database, secrets, lifetimeMs, basePath, now, accounts: caches.accounts });
   const audit = createAudit({ database, log: log.child({ module: 'audit' }), now });
   lifecycle.onShutdown(() => audit.stop());
   const { retentionDays } = config;
@@ -99,7 +93,8 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const { gateway } = devices;
   lifecycle.onShutdown(() => devices.refusedPackets.stop());
   lifecycle.onShutdown(() => devices.refusedPayloads.stop());
-  const workers = createWorkers({ ...deps, database, caches, audit, onOutcome: ops.metrics.webhookEnded });
+  const onOutcome = ops.metrics.webhookEnded;
+  const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, isLive: () => isLive() });
   const shared = { ...deps, ...jobs, database, caches };
   const opened = { ...shared, commandWaiters, feed, gateway, workers, ending: lifecycle.ending };
   const app = createApi({ ...opened, ...devices, ...facts, listDatabase, identity, passwords, audit });

@@ -1,13 +1,14 @@
 /** What happens because of changes, besides live events: the engine, and the webhooks that it drives. */
 import type { Logger } from 'pino';
 import type { Audit } from './accounts/audit.js';
+import { type Alarms, type AlarmsOptions, createAlarms } from './alarms/alarms.js';
 import type { Caches } from './caches.js';
 import type { Change } from './core/change.js';
 import { findObjectIds } from './entities/object-ids.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
 import type { WorkerStats } from './platform/ops/worker-metrics.js';
-import { createEngine, type EngineOptions } from './processing/engine.js';
+import { createEngine, type Engine, type EngineOptions } from './processing/engine.js';
 import type { Network } from './webhooks/address-policy.js';
 import { checkReceiver } from './webhooks/addresses.js';
 import type { StoredHandler } from './webhooks/handlers.js';
@@ -20,6 +21,7 @@ export interface WorkerParts {
   readonly database: Database;
   readonly caches: Caches;
   readonly audit: Audit;
+  readonly isLive: () => boolean;
   readonly config: { readonly webhookNetworks: readonly Network[] };
   readonly onOutcome: (outcome: string, count: number, ms: number | null, delayMs?: number) => void;
   readonly log: Logger;
@@ -65,11 +67,12 @@ export function createWorkers(parts: WorkerParts): Workers {
     livePosition: () => engine.position(),
     ...records,
   });
+  const alarms: Alarms = createOwnAlarms(parts, (...given) => engine.offer(alarms.processor, ...given));
   const engine = createEngine({
     database,
     now,
     log: parts.log.child({ module: 'processing' }),
-    processors: [webhooks.processor],
+    processors: [webhooks.processor, alarms.processor],
     // What was missed is for the webhooks of now.
     openHistory: (position) => reloaded.then(() => openHistory(position)),
     onRefill,
@@ -84,26 +87,42 @@ export function createWorkers(parts: WorkerParts): Workers {
       checkReceiver: (url) => checkReceiver(url, parts.config.webhookNetworks, resolve),
     },
     apply(change) {
-      const applied = webhooks.apply(change);
-      return applied === undefined ? engine.apply(change) : applied.then(() => engine.apply(change));
+      const applied = [webhooks.apply(change), alarms.apply(change)].filter((one) => one !== undefined);
+      return applied.length === 0 ? engine.apply(change) : Promise.all(applied).then(() => engine.apply(change));
     },
     reset() {
-      reloaded = webhooks.reload();
+      reloaded = Promise.all([webhooks.reload(), alarms.reload()]).then(() => undefined);
     },
     async start() {
       await webhooks.start();
+      await alarms.start();
       await engine.start();
     },
-    stats() {
-      const { running, open, waiting } = webhooks.stats();
-      return { ...engine.stats(), requests: running, openBreakers: open, waiting };
-    },
+    stats: () => statsOf(engine, webhooks),
     async stop() {
+      alarms.stop();
       await engine.stop();
       await webhooks.stop();
     },
   };
 }
+
+function statsOf(engine: Engine, webhooks: Webhooks): WorkerStats {
+  const { running, open, waiting } = webhooks.stats();
+  return { ...engine.stats(), requests: running, openBreakers: open, waiting };
+}
+
+const createOwnAlarms = ({ database, caches, log, isLive, now }: WorkerParts, offer: AlarmsOptions['offer']): Alarms =>
+  createAlarms({
+    database,
+    now,
+    isLive,
+    offer,
+    log: log.child({ module: 'alarms' }),
+    models: caches.models,
+    findAccount: caches.accounts.findAccount,
+    findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+  });
 
 type Records = Pick<WebhooksOptions, 'onDisabled' | 'onOverflow' | 'onReplayed'> & Pick<EngineOptions, 'onRefill'>;
 

@@ -87,6 +87,12 @@ async function findReadable(
   return mapDriverErrors(() => collectionOf(database, store).find(filter, { projection: fields }).toArray());
 }
 
+/** Those of these handlers that the scope sees. */
+export async function findVisibleHandlers(database: Database, scope: Scope, ids: readonly string[]): Promise<string[]> {
+  const found = await findReadable(database, scope, 'handlers', { ids, fields: { _id: 1 } });
+  return found.map(({ _id }) => String(_id));
+}
+
 /** The geofences of a rule, as its owner sees them, as zones. */
 export async function loadZones(
   database: Database,

@@ -18,6 +18,7 @@ export function formatEvent(live: { readonly event: string; readonly data: objec
   if (event === 'object-packet') return `${clock(now)}  ${plain(name)}  ${formatPacket(data, now)}`;
   if (event === 'object-update') return `${clock(now)}  ${plain(name)}  ${formatUpdate(data)}`;
   if (event.startsWith('object-command-')) return `${clock(now)}  ${plain(name)}  ${formatCommand(data)}`;
+  if (event.startsWith('alarm-')) return `${clock(now)}  ${plain(name)}  ${formatAlarm(event, data)}`;
   if (event === 'gap') return `${clock(now)}  gap: events before this moment are lost ${formatValue(data)}`;
   return `${clock(now)}  ${plain(event)}  ${formatValue(data)}`;
 }
@@ -42,6 +43,11 @@ function formatCommand(data: Json): string {
   const { command, params, status, result } = (data.command ?? {}) as Json;
   const answer = result === undefined ? '' : ` ${formatValue(result)}`;
   return `${plain(String(command))} ${formatValue(params)}: ${plain(String(status))}${answer}`;
+}
+
+function formatAlarm(event: string, data: Json): string {
+  const { name, severity, values } = (data.alarm ?? {}) as Json;
+  return `${event}: ${plain(String(name))} (${plain(String(severity))}) ${formatValue(values)}`;
 }
 
 function formatValue(value: unknown): string {

@@ -7,6 +7,31 @@ import type { JsonObject } from './json.js';
 const SILENT: ReadonlySet<string> = new Set(['_at']);
 const COMMAND_FIELDS = ['_id', 'command', 'params', 'status', 'times', 'expires', 'result'];
 
+const ALARM_FIELDS = [
+  '_id',
+  'rule',
+  'revision',
+  'object',
+  'name',
+  'severity',
+  'status',
+  'raised',
+  'cleared',
+  'clearReason',
+  'clearedBy',
+  'acknowledged',
+  'values',
+  'position',
+  'packet',
+  'why',
+  'notes',
+  'reminders',
+  'late',
+  'webhooks',
+  'actions',
+  'time',
+];
+
 /** The event of each final status of a command. */
 export const COMMAND_ENDS: Readonly<Record<string, EventName>> = {
   done: 'object-command-res',
@@ -26,6 +51,11 @@ export const removedPayload = ({ id }: Pick<Change, 'id'>): JsonObject => ({ id 
 export const commandPayload = (objectId: string, command: JsonObject): JsonObject => ({
   id: objectId,
   command: pick(command, COMMAND_FIELDS),
+});
+
+export const alarmPayload = (objectId: string, alarm: JsonObject): JsonObject => ({
+  id: objectId,
+  alarm: pick(alarm, ALARM_FIELDS),
 });
 
 /** The changed top-level fields of an object, without bookkeeping fields. */

@@ -1,5 +1,5 @@
 /** Limits of rules and alarms. A part of `LIMITS`. */
-import { DAY_MS, HOUR_MS, KIB } from './units.js';
+import { DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const RULE_LIMITS = {
   rulesPerTenant: 1_000,
@@ -17,6 +17,11 @@ export const RULE_LIMITS = {
   testedPackets: 500_000,
   testedAlarms: 1_000,
 
+  // How much later than its own time an alarm is marked `late`.
+  alarmLateMs: MINUTE_MS,
+  // How much later than its time a packet makes an instance look for those before it, and at how many.
+  alarmLookBackMs: 10 * SECOND_MS,
+  alarmLookBackPackets: 100,
   alarmNotes: 100,
   alarmNoteCharacters: 4_096,
 

@@ -1,7 +1,8 @@
 /** Routes: past events as lists, the event names, and the model of an object, compatible with programs for other platforms. */
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { addressesOf, permittedObjects } from '../core/access.js';
+import { addressesOf, mayCall, permittedObjects } from '../core/access.js';
+import { isAlarmEvent } from '../core/event-names.js';
 import { LIMITS } from '../core/limits.js';
 import { splitList } from '../core/list.js';
 import { nodesOf } from '../core/model.js';
@@ -169,8 +170,11 @@ async function sendEvents(
   { query, find, isAll }: { query: PastQuery; find: () => Promise<string[]>; isAll: boolean },
 ): Promise<void> {
   const addresses = addressesOf(scopeIn(res));
+  const names = mayCall(callerOf(res), 'GET', ['alarms'])
+    ? query.names
+    : new Set([...query.names].filter((name) => !isAlarmEvent(name)));
   const read = async (database: Database): Promise<PastPage> =>
-    listPastEvents(database, { objectIds: await find(), isAll, addresses }, query);
+    listPastEvents(database, { objectIds: await find(), isAll, addresses }, { ...query, names });
   const { events, next } = await runList([listDatabaseFor(deps, req, res)], 'past', read);
   if (next !== null) {
     const [path, search] = req.originalUrl.split('?', 2);

@@ -9,6 +9,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
+import { readAlarmEvents } from './past-alarm-events.js';
 import { readCommandEvents } from './past-command-events.js';
 import { comparePlaces, type PastPlace, type PastQuery } from './past-event.js';
 import { type PastSubject, stampOf, timeOf, toPastObjectEvent } from './past-object-events.js';
@@ -53,7 +54,11 @@ export async function listPastEvents(database: Database, subject: PastSubject, q
   // Most events are packets: they usually tell where the page ends, and the rest is read only up to there.
   const packets = await readPacketEvents(database, ids, query);
   const left = upToEnd(query, packets);
-  const others = [await readCommandEvents(database, ids, left), await readObjectEvents(database, subject, left)];
+  const others = [
+    await readCommandEvents(database, ids, left),
+    await readAlarmEvents(database, ids, left),
+    await readObjectEvents(database, subject, left),
+  ];
   const { events, readTo } = mergeParts([packets, ...others]);
   const page = events.slice(0, query.limit);
   if (page.length === query.limit) return { events: page, next: page.at(-1) ?? null };

@@ -4,6 +4,7 @@ import { type Change, mayHaveChanged } from '../core/change.js';
 import type { Encoding, EventName } from '../core/feed.js';
 import type { JsonObject } from '../core/json.js';
 import {
+  alarmPayload,
   COMMAND_ENDS,
   changedFields,
   commandPayload,
@@ -41,9 +42,12 @@ export function isPublishable(change: Pick<Change, 'store' | 'kind'>): boolean {
   return isOfObject(change) || change.store === 'objects';
 }
 
-/** Packets and commands have the audience of their object, which must be loaded first. */
+/** Stores whose entities belong to an object and become events. */
+const BELONGING: ReadonlySet<string> = new Set(['commands', 'alarms']);
+
+/** Packets, commands and alarms have the audience of their object, which must be loaded first. */
 export function isOfObject({ store, kind }: Pick<Change, 'store' | 'kind'>): boolean {
-  return (store === 'packets' && kind === 'created') || (store === 'commands' && kind !== 'removed');
+  return (store === 'packets' && kind === 'created') || (BELONGING.has(store) && kind !== 'removed');
 }
 
 /** The objects whose audience must be loaded before these changes can be published. */
@@ -76,9 +80,11 @@ function toBelongingEvents(change: Change, audience: readonly string[]): LiveEve
     return [new ChangeEvent('object-packet', { change, audience }, () => change.json ?? toBytes(change.after))];
   }
   const { store, after } = change;
-  const name = store === 'commands' && after !== null ? commandEventOf(change) : null;
-  if (name === null || after === null) return [];
-  const payload = commandPayload(change.objectId as string, after);
+  if (after === null) return [];
+  const name = store === 'commands' ? commandEventOf(change) : alarmEventOf(change);
+  if (name === null) return [];
+  const toPayload = store === 'commands' ? commandPayload : alarmPayload;
+  const payload = toPayload(change.objectId as string, after);
   return [new ChangeEvent(name, { change, audience }, () => toBytes(payload))];
 }
 
@@ -140,6 +146,17 @@ function commandEventOf({ kind, before, after }: Change): EventName | null {
   if (kind === 'created') return 'object-command-req';
   if (before === null || before.status === after?.status) return null;
   return COMMAND_ENDS[String(after?.status)] ?? null;
+}
+
+/** What people do with an alarm. */
+const UPDATING = ['acknowledged', 'notes', 'severity'];
+
+/** Who sees an alarm, and how often somebody was reminded, are no events. */
+function alarmEventOf({ kind, before, after, changed }: Change): EventName | null {
+  if (kind === 'created') return 'alarm-raised';
+  if (before === null) return null;
+  if (before.status !== after?.status) return 'alarm-cleared';
+  return changed?.some((name) => UPDATING.includes(name)) ? 'alarm-updated' : null;
 }
 
 const toBytes = (payload: JsonObject | null): Buffer => Buffer.from(JSON.stringify(payload));

@@ -2,9 +2,10 @@
 
 import type { Logger } from 'pino';
 import type { Identify } from '../accounts/identify.js';
-import { addressesOf, type Caller, permittedObjects, type Scope, scopeOf } from '../core/access.js';
+import { addressesOf, type Caller, mayCall, permittedObjects, type Scope, scopeOf } from '../core/access.js';
 import type { Change } from '../core/change.js';
 import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../core/errors.js';
+import { EVENT_NAMES, isAlarmEvent } from '../core/event-names.js';
 import type { EventFilter, ListenRequest, Sink } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
@@ -241,6 +242,12 @@ function runSerially<T>(listener: Subscriber, work: () => Promise<T>): Promise<T
   return done;
 }
 
+/** Events of alarms are for those who may read alarms. */
+function permittedEvents(caller: Caller, events: EventFilter['events']): EventFilter['events'] {
+  if (mayCall(caller, 'GET', ['alarms'])) return events;
+  return (events ?? EVENT_NAMES).filter((name) => !isAlarmEvent(name));
+}
+
 /** Sets the rooms of its permissions and the filter. All rooms change in the same turn. */
 async function applyFilter(state: State, listener: Subscriber, filter: EventFilter): Promise<EventFilter> {
   const scope = scopeOf(listener.caller);
@@ -249,7 +256,7 @@ async function applyFilter(state: State, listener: Subscriber, filter: EventFilt
   const permitted = await resolve(permittedKeys === 'all' ? null : permittedKeys);
   const groups = filter.groups && (await state.options.findGroups(scope, filter.groups));
   const restricted = restrictFilter(
-    { groups, objects: await resolve(filter.objects), events: filter.events },
+    { groups, objects: await resolve(filter.objects), events: permittedEvents(listener.caller, filter.events) },
     permitted,
   );
   const addresses = addressesOf(scope);

@@ -27,6 +27,12 @@ const COMMAND: Part = {
   required: ['id', 'command'],
 };
 
+const ALARM: Part = {
+  type: 'object',
+  properties: { id: { ...TEXT, description: 'The `_id` of the object' }, alarm: schemaRef('AlarmFields') },
+  required: ['id', 'alarm'],
+};
+
 /** The events by name, each with its first argument: docs/reference/live-events.md. */
 export const EVENTS: readonly Message[] = [
   { name: 'object-packet', summary: 'A packet was stored', payload: schemaRef('Packet') },
@@ -67,6 +73,9 @@ export const EVENTS: readonly Message[] = [
   { name: 'object-command-req', summary: 'A command was created', payload: COMMAND },
   { name: 'object-command-res', summary: 'A command became `done`', payload: COMMAND },
   { name: 'object-command-err', summary: 'A command became `failed` or `expired`', payload: COMMAND },
+  { name: 'alarm-raised', summary: 'An alarm was raised', payload: ALARM },
+  { name: 'alarm-updated', summary: 'An alarm was acknowledged or noted, or its severity changed', payload: ALARM },
+  { name: 'alarm-cleared', summary: 'An alarm was cleared', payload: ALARM },
 ];
 
 const GAP: Message = {
@@ -162,7 +171,7 @@ const SECURITY_SCHEMES: Part = {
 
 export function createAsyncApi(basePath = ''): Part {
   const messages = [...EVENTS, GAP, LIVE, SUBSCRIBE, SUBSCRIBED];
-  const { Packet, PacketFields, CommandFields, ControlObjectFields, Message: Sent } = createSchemas();
+  const { Packet, PacketFields, AlarmFields, CommandFields, ControlObjectFields, Message: Sent } = createSchemas();
   const { Outcome } = toJsonSchema(OUTCOME).named;
   const topics = createTopics();
   const webhooks = createWebhookMessages(EVENTS);
@@ -192,7 +201,7 @@ export function createAsyncApi(basePath = ''): Part {
       },
     },
     components: {
-      schemas: { Packet, PacketFields, CommandFields, ControlObjectFields, Message: Sent, Outcome },
+      schemas: { Packet, PacketFields, AlarmFields, CommandFields, ControlObjectFields, Message: Sent, Outcome },
       messages: {
         ...Object.fromEntries(messages.map((message) => [message.name, toMessage(message)])),
         ...topics.messages,

@@ -7,6 +7,7 @@
 import { backoffMs } from '../core/backoff.js';
 import type { Change, OpenHistory } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
+import { isAfter } from '../core/position.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { catchUp, isNeeded, waitForCommits } from './catch-up.js';
@@ -52,6 +53,8 @@ export interface Engine {
   apply(change: Change): void | Promise<void>;
   /** Up to where the live feed has come. */
   position(): string;
+  /** Adds tasks of one tenant without a change; false where the partition takes none now: it is not live, or has enough. */
+  offer(processor: Processor, partition: number, tasks: readonly Task[]): boolean;
   /** Creates the partitions, and takes its share of them from then on. Throws 503. */
   start(): Promise<void>;
   stats(): EngineStats;
@@ -92,6 +95,7 @@ export function createEngine(options: EngineOptions): Engine {
     begin: (position) => begin(state, position),
     apply: (change) => apply(state, change),
     position: () => feed.begun.position,
+    offer: (processor, partition, tasks) => offer(state, processor, partition, tasks),
     async start() {
       const { position } = feed.begun;
       await createPartitions(options.database, { count: LIMITS.partitions, position });
@@ -160,7 +164,11 @@ function apply(state: State, change: Change): void | Promise<void> {
 /** Plans the change with every processor, for what comes from this source; a promise where one of them has to look something up. */
 function plan(state: State, change: Change, source: Source): undefined | Promise<void> {
   if (state.holdings.size === 0) return undefined;
-  const isWanted: IsWanted = (partition, tenant) => findHolding(state, { partition, tenant }, source) !== undefined;
+  // What was planned before is not wanted again.
+  const isWanted: IsWanted = (partition, tenant) => {
+    const holding = findHolding(state, { partition, tenant }, source);
+    return holding !== undefined && isAfter(change.position, progressOf(holding, tenant).planned);
+  };
   const results: (readonly Task[] | Promise<readonly Task[]>)[] = [];
   let isPending = false;
   for (const processor of state.processors) {
@@ -218,6 +226,19 @@ function groupTasks(results: readonly (readonly Task[])[]): Iterable<Group> {
     }
   }
   return groups.values();
+}
+
+function offer(state: State, processor: Processor, partition: number, tasks: readonly Task[]): boolean {
+  const [first] = tasks;
+  const holding = first === undefined ? undefined : findHolding(state, { partition, tenant: first.tenant }, LIVE_FEED);
+  if (first === undefined || holding === undefined) return false;
+  const queue = queueFor(holding, first.tenant, state.feed.done.position);
+  if (isFull(queue, state.holdings)) return false;
+  const index = state.processors.indexOf(processor);
+  const planned = tasks.map((task) => ({ processor: index, task }));
+  pushTasks(queue, planned);
+  state.committer.wake();
+  return true;
 }
 
 /** More than can be committed now: the rest of this tenant is read from the history later, by one reader for all partitions. */

@@ -1,6 +1,7 @@
 /** Webhooks as a user of the engine: changes become rows of the outbox. */
 
 import type { Change } from '../core/change.js';
+import { isAlarmEvent } from '../core/event-names.js';
 import { LIMITS } from '../core/limits.js';
 import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
 import {
@@ -16,7 +17,7 @@ import { type EventMessage, toBody } from './message.js';
 import { type ObjectFacts, toFacts } from './object-facts.js';
 import type { Registry } from './registry.js';
 import { isSelected, namesOf, needsFacts, partitionFor } from './selection.js';
-import { tenantOf, type Webhook } from './webhook.js';
+import { maySend, tenantOf, type Webhook } from './webhook.js';
 
 /** A message to be stored. */
 export interface MessageTask extends Task {
@@ -54,10 +55,11 @@ export function createProcessor(options: ProcessorOptions): Processor<MessageTas
 type Planned = readonly MessageTask[] | Promise<readonly MessageTask[]>;
 
 function plan(options: ProcessorOptions, change: Change, isWanted: IsWanted): Planned {
-  if (change.objectId === null || !options.registry.mayMatch(change.objectId) || !isPublishable(change))
-    return NO_TASKS;
+  const { objectId } = change;
+  if (objectId === null || !isPublishable(change)) return NO_TASKS;
+  if (!options.registry.mayMatch(objectId) && namedIn(change).length === 0) return NO_TASKS;
   if (!isOfObject(change)) return planFor(options, change, null, isWanted);
-  const audience = options.findAudience(change.objectId);
+  const audience = options.findAudience(objectId);
   if (!(audience instanceof Promise)) return planFor(options, change, audience, isWanted);
   return audience.then((found) => planFor(options, change, found, isWanted));
 }
@@ -71,14 +73,31 @@ function planFor(
   const events = toEvents(change, audience);
   const tasks: MessageTask[] = [];
   for (const event of events) {
-    const matched = options.registry.match(event);
+    const matched = matchOf(options, change, event);
     if (matched.length === 0) continue;
-    if (matched.some(needsFacts)) {
+    if (matched.some((one) => needsFacts(one) && !isNamed(change, one))) {
       return planSelected(options, change, { events, isWanted });
     }
     addTasks(options, { change, event, isWanted, matched }, tasks);
   }
   return tasks.length === 0 ? NO_TASKS : tasks;
+}
+
+/** The handlers that the rule of an alarm tells, whatever they select. */
+const namedIn = ({ store, after }: Change): readonly string[] =>
+  store === 'alarms' && Array.isArray(after?.webhooks) ? after.webhooks.map(String) : [];
+
+const isNamed = (change: Change, { stored }: Webhook): boolean => namedIn(change).includes(stored.id);
+
+/** The webhooks that may send an event, and select it or are named by the rule of its alarm. */
+function matchOf({ registry }: ProcessorOptions, change: Change, event: LiveEvent): readonly Webhook[] {
+  const matched = registry.match(event);
+  if (!isAlarmEvent(event.name)) return matched;
+  const named = namedIn(change).flatMap((id) => registry.find(id) ?? []);
+  const may = (webhook: Webhook): boolean =>
+    webhook.rights?.readsAlarms === true && maySend(webhook, event.objectId, event.audience);
+  const isSending = ({ settings }: Webhook): boolean => settings.isActive;
+  return [...new Set([...matched, ...named.filter(isSending)])].filter(may);
 }
 
 /** Some select by what has to be known of the object. */
@@ -90,7 +109,7 @@ async function planSelected(
   const facts = await findFactsOf(options, change);
   const tasks: MessageTask[] = [];
   for (const event of events) {
-    const matched = options.registry.match(event).filter((one) => isSelected(one, facts));
+    const matched = matchOf(options, change, event).filter((one) => isNamed(change, one) || isSelected(one, facts));
     addTasks(options, { change, event, isWanted, matched }, tasks);
   }
   return tasks;
@@ -118,7 +137,8 @@ function addTasks(options: ProcessorOptions, { change, event, isWanted, matched 
     const { settings } = webhook;
     const partition = partitionFor(webhook, event.objectId);
     if (!isWanted(partition, tenantOf(webhook)) || options.registry.isLater(webhook, change)) continue;
-    for (const type of namesOf(webhook, event.name, () => change.after)) {
+    const names = isNamed(change, webhook) ? [event.name] : namesOf(webhook, event.name, () => change.after);
+    for (const type of names) {
       makeBody ??= createBodies({
         timeMs: timeOf(change) ?? options.now(),
         position: change.position,

@@ -10,7 +10,7 @@ import type { Limits, LiveEvent } from '../live/events.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { handoverIn, loadHandler, loadHandlers, type StoredHandler } from './handlers.js';
 import { type RightsParts, toWebhook } from './rights.js';
-import { maySend, type Webhook } from './webhook.js';
+import { maySend, type Reach, type Webhook } from './webhook.js';
 
 export interface RegistryOptions extends RightsParts {
   readonly database: Database;
@@ -109,16 +109,16 @@ function match({ byAddress, byObject }: State, event: MatchedEvent): readonly We
 }
 
 /** Whether the webhook selects the object and may send the event. Independent of the index: of a webhook as it was. */
-export const isMatchedBy = (webhook: Webhook, event: MatchedEvent): boolean =>
+export const isMatchedBy = (webhook: Reach, event: MatchedEvent): boolean =>
   (webhook.objects === null || webhook.objects.has(event.objectId)) && isMatch(webhook, event);
 
-function isMatch(webhook: Webhook, { objectId, audience, limits }: MatchedEvent): boolean {
+function isMatch(webhook: Reach, { objectId, audience, limits }: MatchedEvent): boolean {
   if (webhook.groupAddress !== null && !audience.includes(webhook.groupAddress)) return false;
   return maySend(webhook, objectId, audience) && (limits === null || isInAudience(webhook, limits));
 }
 
 /** As for a client: its owner is none of those who are left out, and one of each of the others. */
-function isInAudience({ rights }: Webhook, { except, within }: Limits): boolean {
+function isInAudience({ rights }: Reach, { except, within }: Limits): boolean {
   const own = rights?.addresses[0] ?? [];
   const isIn = (addresses: readonly string[]): boolean => own.some((address) => addresses.includes(address));
   return !isIn(except) && within.every(isIn);

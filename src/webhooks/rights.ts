@@ -1,10 +1,10 @@
 /** What a handler becomes when it runs: the rights of those behind it, as they are now. */
 import type { Account } from '../accounts/accounts.js';
-import { addressesOf, permittedObjects, type Scope, scopeOf } from '../core/access.js';
+import { addressesOf, mayCall, permittedObjects, type Scope, scopeOf } from '../core/access.js';
 import { isId } from '../core/entity.js';
 import type { WebhookSettings } from '../core/webhook.js';
 import type { StoredHandler } from './handlers.js';
-import type { Rights, Webhook } from './webhook.js';
+import type { Reach, Rights, Webhook } from './webhook.js';
 
 export interface RightsParts {
   readonly findAccount: (userId: string) => Promise<Account | null>;
@@ -22,22 +22,26 @@ export async function toWebhook(
   stored: StoredHandler,
   settings: WebhookSettings,
 ): Promise<Webhook> {
+  return { stored, settings, ...(await findReach(parts, stored, settings.objects)) };
+}
+
+/** Who set something up that acts for its owner. */
+export type Acting = Pick<StoredHandler, 'ownerId' | 'groupId' | 'editor'>;
+
+/** What it reaches now; `named`: the objects that it names, null for all. */
+export async function findReach(parts: RightsParts, stored: Acting, named: readonly string[] | null): Promise<Reach> {
   const actors = await findActors(parts, stored);
   const [owner] = actors ?? [];
-  if (actors === null || owner === undefined) {
-    return { stored, settings, rights: null, objects: new Set(), groupAddress: null };
-  }
+  if (actors === null || owner === undefined) return { rights: null, objects: new Set(), groupAddress: null };
   const scope = scopeOf(owner.account);
   return {
-    stored,
-    settings,
     rights: { scope, ...(await findRights(parts, actors)) },
-    objects: settings.objects === null ? null : await resolveObjects(parts, scope, settings.objects),
+    objects: named === null ? null : await resolveObjects(parts, scope, named),
     groupAddress: stored.groupId === owner.account.groupId ? null : `group:${stored.groupId}`,
   };
 }
 
-async function findActors({ findAccount }: RightsParts, { ownerId, editor }: StoredHandler): Promise<Actor[] | null> {
+async function findActors({ findAccount }: RightsParts, { ownerId, editor }: Acting): Promise<Actor[] | null> {
   const users = new Map<string, readonly string[] | null>([
     [ownerId, null],
     [editor.userId, editor.scopes],
@@ -66,6 +70,9 @@ async function findRights(parts: RightsParts, actors: readonly Actor[]): Promise
     userIds: actors.map(({ account }) => account.userId),
     roleIds: actors.flatMap(({ account }) => account.roleId ?? []),
     ownIds,
+    readsAlarms: actors.every(({ account: { credentials }, scopes }) =>
+      mayCall({ credentials, scopes }, 'GET', ['alarms']),
+    ),
     permitted: first === undefined ? null : new Set([...first].filter((id) => others.every((ids) => ids.has(id)))),
   };
 }

@@ -12,31 +12,37 @@ export interface Rights {
   /** The roles and users that decide it. */
   readonly userIds: readonly string[];
   readonly roleIds: readonly string[];
+  /** Whether they may read alarms. */
+  readonly readsAlarms: boolean;
   /** The objects that credentials name; null where they permit all. */
   readonly permitted: ReadonlySet<string> | null;
   /** Own ids of objects that credentials name. */
   readonly ownIds: readonly string[];
 }
 
-export interface Webhook {
-  readonly stored: StoredHandler;
-  readonly settings: WebhookSettings;
+/** What something that acts for its owner may send, and of which objects. */
+export interface Reach {
   /** Null where its owner, or who set it up, is no active user. */
   readonly rights: Rights | null;
-  /** Those of `settings.objects` by `_id`; null for all. */
+  /** The objects that it names, by `_id`; null for all. */
   readonly objects: ReadonlySet<string> | null;
   /** Where it is another group than the owner's: only what that group sees is sent. */
   readonly groupAddress: string | null;
+}
+
+export interface Webhook extends Reach {
+  readonly stored: StoredHandler;
+  readonly settings: WebhookSettings;
 }
 
 /** Whose work it is, in turns with that of others: a user of the root group is a tenant by itself. */
 export const tenantOf = ({ stored }: Pick<Webhook, 'stored'>): string => stored.tenantId ?? stored.ownerId;
 
 /** Whether an event of this object may be sent to this webhook. */
-export const maySend = (webhook: Webhook, objectId: string, audience: readonly string[]): boolean =>
+export const maySend = (webhook: Reach, objectId: string, audience: readonly string[]): boolean =>
   isPermitted(webhook, objectId) &&
   webhook.rights?.addresses.every((own) => own.some((address) => audience.includes(address))) === true;
 
 /** Whether the credentials behind it permit the object, whoever sees it. */
-export const isPermitted = ({ rights }: Webhook, objectId: string): boolean =>
+export const isPermitted = ({ rights }: Reach, objectId: string): boolean =>
   rights !== null && (rights.permitted === null || rights.permitted.has(objectId));

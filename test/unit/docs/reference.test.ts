@@ -182,6 +182,8 @@ describe('Limits', () => {
     'pastObjectsBatch',
     'webhookReplayCheckMs',
     'expressionPatterns',
+    'alarmLookBackMs',
+    'alarmLookBackPackets',
     'backupCompression',
     'backupPieceBytes',
     'restoreBatch',

@@ -49,6 +49,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'presence', [{ key: { instance: 1 } }], { present, options: WITH_IMAGES }),
     prepare(db, 'deliveries', DELIVERY_INDEXES, { present, options: {} }),
     prepare(db, 'replays', [{ key: { handler: 1 }, unique: true }], { present, options: {} }),
+    prepare(db, 'alarmStates', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
     prepare(db, 'partitions', [], { present, options: {} }),
   ]);
 }
@@ -111,6 +112,7 @@ const COMMAND_INDEXES: readonly IndexDescription[] = [
 const ALARM_INDEXES: readonly IndexDescription[] = [
   { key: { object: 1, status: 1, _id: 1 } },
   { key: { object: 1, raised: 1, _id: 1 } },
+  { key: { object: 1, cleared: 1, _id: 1 } },
   { key: { rule: 1, status: 1, _id: 1 } },
 ];
 

@@ -1,0 +1,162 @@
+/** What an alarm writes: its entity, the commands of its rule, and whom its webhooks tell. All of it is committed with the state. */
+import { type AnyBulkWriteOperation, ObjectId } from 'mongodb';
+import { isHiddenFromOwner, isQueueFull, newCommandId } from '../commands/command-store.js';
+import { newCommand, parseCommand } from '../core/command.js';
+import { toApiError } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import type { Position } from '../core/position-fields.js';
+import type { RuleAction } from '../core/rule/rule.js';
+import { builtInStore } from '../core/stores.js';
+import type { ModelFinder } from '../packets/models.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { toDocument } from '../platform/mongo/schema/mapping.js';
+import type { OutputWrite } from '../processing/commit.js';
+import { ALARMS, type ClearReason } from './alarm-store.js';
+import { toValues, toWhy } from './describe.js';
+import type { Raise } from './machine.js';
+import { findVisibleHandlers } from './references.js';
+import type { RuleObject } from './rule-objects.js';
+import type { ActiveRule, RuleRegistry } from './rule-registry.js';
+
+const COMMANDS = builtInStore('commands');
+
+export interface AlarmParts {
+  readonly database: Database;
+  readonly registry: RuleRegistry;
+  readonly models: ModelFinder;
+  readonly now: () => number;
+}
+
+/** An alarm to be raised. */
+export interface RaisedAlarm {
+  readonly rule: ActiveRule;
+  readonly object: RuleObject;
+  readonly raise: Raise;
+  readonly packetId: string | null;
+  readonly position: Position | null;
+  /** By the service's clock. */
+  readonly raisedMs: number;
+  /** Whether actions follow: not from packets that came too late. */
+  readonly isActing: boolean;
+}
+
+/** The writes of an alarm and its actions. */
+export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise<OutputWrite[]> {
+  const { rule, object, raise, packetId, position, raisedMs, isActing } = alarm;
+  const nowMs = parts.now();
+  const { settings } = rule.compiled;
+  const commands: AnyBulkWriteOperation[] = [];
+  const webhooks: string[] = [];
+  const actions: JsonObject[] = [];
+  for (const action of isActing ? settings.actions : []) {
+    const done = await act(parts, alarm, { action, commands, nowMs });
+    actions.push(done);
+    if (action.kind === 'webhook' && done.error === undefined) webhooks.push(action.handlerId);
+  }
+  const { _id, ...fields } = toDocument(ALARMS, {
+    ...placeOf(rule.stored.ownerId, object),
+    _id: raise.alarmId,
+    rule: rule.id,
+    revision: rule.stored.revision,
+    object: object.id,
+    name: settings.name,
+    severity: settings.severity,
+    status: 'raised',
+    raised: Math.round(raise.atMs),
+    cleared: null,
+    acknowledged: null,
+    values: toValues(rule.compiled, raise.readings),
+    position: position === null ? null : { lat: position.lat, lon: position.lon },
+    packet: packetId,
+    why: toWhy(rule.compiled, raise.readings, object.object),
+    notes: [],
+    reminders: 0,
+    webhooks,
+    actions,
+    time: nowMs,
+    ...(nowMs - raisedMs > LIMITS.alarmLateMs && { late: true }),
+  });
+  // A replay finds it stored.
+  const stored: AnyBulkWriteOperation = {
+    updateOne: { filter: { _id }, update: { $setOnInsert: fields }, upsert: true },
+  };
+  return [
+    { collection: ALARMS.name, operations: [stored] },
+    ...(commands.length === 0 ? [] : [{ collection: COMMANDS.name, operations: commands }]),
+    ...showRefused(rule.id, actions),
+  ];
+}
+
+/** Shows at the rule that its owner, or who set it up, may not do what it says. */
+function showRefused(ruleId: string, actions: readonly JsonObject[]): OutputWrite[] {
+  const refused = actions.find(({ error }) => typeof error === 'string');
+  if (refused === undefined) return [];
+  const disabledReason = `${refused.command ?? refused.webhook}: ${refused.error}`;
+  const filter = { _id: new ObjectId(ruleId) };
+  return [{ collection: 'rules', operations: [{ updateOne: { filter, update: { $set: { disabledReason } } } }] }];
+}
+
+/** The same audience as that of the object. */
+const placeOf = (ownerId: string, object: RuleObject) => ({
+  owner: ownerId,
+  group: object.group,
+  branch: [...object.branch],
+  access: [...object.access],
+  _withoutOwner: isHiddenFromOwner({ owner: object.owner, access: [...object.access] }, ownerId),
+});
+
+interface Acting {
+  readonly action: RuleAction;
+  readonly commands: AnyBulkWriteOperation[];
+  readonly nowMs: number;
+}
+
+/** What was done, or why it was not. */
+async function act(parts: AlarmParts, { rule, object }: RaisedAlarm, acting: Acting): Promise<JsonObject> {
+  const { action, nowMs } = acting;
+  if (action.kind === 'webhook') {
+    const scope = rule.scope;
+    const visible = scope === null ? [] : await findVisibleHandlers(parts.database, scope, [action.handlerId]);
+    const isThere = visible.includes(action.handlerId);
+    return { webhook: action.handlerId, ...(!isThere && { error: 'the owner of the rule sees no such handler' }) };
+  }
+  const { command, params } = action;
+  const refused = (error: string): JsonObject => ({ command, error });
+  if (!(await parts.registry.mayCommand(rule, object, command)))
+    return refused('the owner of the rule may not send it');
+  try {
+    const declared = await parts.models.declarationsOf(String(object.object.model));
+    const parsed = parseCommand(command, params, declared);
+    if (await isQueueFull(parts.database, object.id)) return refused('too many commands wait for the object');
+    const _id = newCommandId(nowMs);
+    const fields = newCommand(object.id, { ...parsed, ttlMs: LIMITS.commandLifetimeMs }, nowMs);
+    const document = toDocument(COMMANDS, { ...fields, ...placeOf(rule.stored.ownerId, object), _id, time: nowMs });
+    acting.commands.push({ insertOne: { document: document as never } });
+    return { command, _id };
+  } catch (error) {
+    const { status } = toApiError(error);
+    if (status !== 404 && status !== 400) throw error;
+    return refused('the model of the object does not declare it');
+  }
+}
+
+/** Clears an alarm, unless somebody has done so. */
+export function toClearing(alarmId: string, atMs: number, reason: ClearReason, nowMs: number): OutputWrite {
+  const filter = { _id: new ObjectId(alarmId), status: 'raised' };
+  const fields = { status: 'cleared', cleared: Math.round(atMs), clearReason: reason };
+  const _at = { $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }] };
+  return { collection: ALARMS.name, operations: [{ updateOne: { filter, update: [{ $set: { ...fields, _at } }] } }] };
+}
+
+/** Lets the raised alarms of an object be seen by those who see it now. */
+export function toFollowing({ id, owner, group, branch, access }: RuleObject): OutputWrite {
+  const toIds = (ids: readonly string[]): ObjectId[] => ids.map((one) => new ObjectId(one));
+  const seen = { group: new ObjectId(group), branch: toIds(branch), access: toIds(access) };
+  const _withoutOwner = { $not: [{ $in: ['$owner', toIds([...access, owner])] }] };
+  const filter = { object: new ObjectId(id), status: 'raised' };
+  return {
+    collection: ALARMS.name,
+    operations: [{ updateMany: { filter, update: [{ $set: { ...seen, _withoutOwner } }] } }],
+  };
+}

@@ -1,0 +1,79 @@
+/** What the owner of a partition remembers of it: states of rules, and the packets of objects. Loaded from what is stored. */
+import { clock } from '../platform/clock.js';
+import type { RuleState } from './machine.js';
+import type { ObjectMemory } from './packet-reader.js';
+import type { StoredState } from './states.js';
+
+/** A state with the conditions to which its readings belong. */
+export interface HeldState {
+  readonly key: string;
+  readonly state: RuleState;
+}
+
+export interface PartitionMemory {
+  /** By object, then by rule. */
+  readonly states: Map<string, Map<string, HeldState>>;
+  readonly objects: Map<string, ObjectMemory>;
+  /** The last change of each object for which a task waits. */
+  readonly waiting: Map<string, string>;
+  /** Whether what is stored was read. */
+  isLoaded: boolean;
+  /** Instants, in slots, at which time alone may change states. */
+  readonly due: Map<number, Set<string>>;
+  /** The last slot that was taken. */
+  takenSlot: number;
+}
+
+export const SLOT_MS = 250;
+
+export function createPartitionMemory(): PartitionMemory {
+  return {
+    states: new Map(),
+    objects: new Map(),
+    waiting: new Map(),
+    isLoaded: false,
+    due: new Map(),
+    takenSlot: Math.floor(clock.now() / SLOT_MS),
+  };
+}
+
+export function fillMemory(memory: PartitionMemory, stored: readonly StoredState[]): void {
+  for (const { objectId, ruleId, key, state } of stored) {
+    setState(memory, objectId, ruleId, { key, state });
+  }
+  memory.isLoaded = true;
+}
+
+export function setState(memory: PartitionMemory, objectId: string, ruleId: string, held: HeldState | null): void {
+  let ofObject = memory.states.get(objectId);
+  if (held === null) {
+    ofObject?.delete(ruleId);
+    if (ofObject?.size === 0) memory.states.delete(objectId);
+    return;
+  }
+  if (ofObject === undefined) {
+    ofObject = new Map();
+    memory.states.set(objectId, ofObject);
+  }
+  ofObject.set(ruleId, held);
+}
+
+/** `dueMs` by the service's clock. A slot later: packets that came before have been read by then. */
+export function schedule(memory: PartitionMemory, objectId: string, dueMs: number): void {
+  const slot = Math.max(Math.ceil(dueMs / SLOT_MS) + 1, memory.takenSlot + 1);
+  const same = memory.due.get(slot);
+  if (same === undefined) memory.due.set(slot, new Set([objectId]));
+  else same.add(objectId);
+}
+
+/** The objects whose instants have come; they are forgotten. */
+export function takeDue(memory: PartitionMemory, nowMs: number): string[] {
+  const found = new Set<string>();
+  const last = Math.floor(nowMs / SLOT_MS);
+  for (; memory.takenSlot < last; memory.takenSlot++) {
+    const slot = memory.takenSlot + 1;
+    for (const id of memory.due.get(slot) ?? []) found.add(id);
+    memory.due.delete(slot);
+  }
+  return [...found];
+}

@@ -1,0 +1,58 @@
+/** The states of rules as they are stored: a row for each rule and object that is not as at the beginning. */
+import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
+import { LIMITS } from '../core/limits.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import type { Reading } from './evaluate.js';
+import type { RuleState } from './machine.js';
+
+export const ALARM_STATES = 'alarmStates';
+
+export interface StoredState {
+  readonly ruleId: string;
+  readonly objectId: string;
+  /** Which conditions the readings belong to. */
+  readonly key: string;
+  readonly state: RuleState;
+}
+
+const idOf = (ruleId: string, objectId: string): string => `${ruleId}:${objectId}`;
+
+/** `dueMs`: when time alone changes the state, by the service's clock. */
+export function toStateWrite(partition: number, stored: StoredState, dueMs: number | null): AnyBulkWriteOperation {
+  const { ruleId, objectId, key, state } = stored;
+  const { phase, sinceMs, begunBy, alarmId, heardMs } = state;
+  const readings = state.readings.map(({ truth, sinceMs: since, value }) => ({ truth, since, value }));
+  const replacement: Document = {
+    partition,
+    rule: new ObjectId(ruleId),
+    object: new ObjectId(objectId),
+    key,
+    due: dueMs,
+    state: { phase, sinceMs, begunBy, alarmId, heardMs, readings },
+  };
+  const filter = { _id: idOf(ruleId, objectId) as never };
+  return { replaceOne: { filter, replacement, upsert: true } };
+}
+
+export const toStateRemoval = (ruleId: string, objectId: string): AnyBulkWriteOperation => ({
+  deleteOne: { filter: { _id: idOf(ruleId, objectId) as never } },
+});
+
+/** All states of a partition. Throws 503. */
+export async function loadStates({ db }: Database, partition: number): Promise<StoredState[]> {
+  const find = () => db.collection(ALARM_STATES).find({ partition }).toArray();
+  return (await mapDriverErrors(find, LIMITS.databaseOperationMs)).map(toState);
+}
+
+function toState({ rule, object, key, state }: Document): StoredState {
+  const readings = (state.readings as Document[]).map(
+    ({ truth, since, value }): Reading => ({ truth, sinceMs: since, value }),
+  );
+  return {
+    ruleId: String(rule),
+    objectId: String(object),
+    key: String(key),
+    state: { ...state, readings } as RuleState,
+  };
+}
