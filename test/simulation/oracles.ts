@@ -68,6 +68,7 @@ interface Sight {
 export interface Viewer {
   readonly client: SubscribedClient;
   readonly userId: string;
+  readonly tokenId: string;
 }
 
 function sightsOf(oplog: readonly Entry[], userId: string, objectIds: readonly string[]): Map<string, Sight[]> {
@@ -104,15 +105,24 @@ const objectOf = ({ collection, after, before, id }: Entry): string | null =>
  * What a subscriber received is what the database has, in its order, without a double, and without a gap from where it joined; nothing
  * of an object that it could see neither then nor since.
  */
-export function checkReceived(server: SimulatedServer, { client, userId }: Viewer, objectIds: readonly string[]): void {
+export function checkReceived(
+  server: SimulatedServer,
+  { client, userId, tokenId }: Viewer,
+  objectIds: readonly string[],
+): void {
   const { oplog, majority } = server;
   const places = new Map(oplog.map((entry, index) => [toPosition({ _data: tokenOf(entry) }), index]));
   const sights = sightsOf(oplog, userId, objectIds);
+  const removedAt = oplog.findIndex(
+    ({ collection, after, id }) => collection === 'tokens' && after === null && String(id) === tokenId,
+  );
+  const lastPermitted = removedAt === -1 ? oplog.length : removedAt;
   let last = -1;
   for (const { position, name, id, seen } of client.received) {
     const index = places.get(position) ?? fail(`${client.name} received ${name} ${id}, which no majority has`);
     const entry = oplog[index] as Entry;
     if (index <= last) fail(`${client.name} received ${name} ${id} again, or after a later event`);
+    if (index > lastPermitted) fail(`${client.name} received ${name} ${id} after its token was removed`);
     last = index;
     const objectId = objectOf(entry) ?? fail(`${client.name} received ${name} of ${entry.collection}`);
     const wanted = name === 'object-packet' ? packetIdIn(entry.id as never) : id;

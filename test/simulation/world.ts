@@ -88,16 +88,17 @@ export class World {
 
   #createViewer(user: number, nth: number): Viewer {
     const userId = String(USERS[user]?.id);
+    const tokenId = String(idOf('e0', nth));
     const client = new SubscribedClient({
       time: this.time,
       name: `client ${nth}`,
-      credential: credentialOf(String(idOf('e0', nth)), userId),
+      credential: credentialOf(tokenId, userId),
       findNode: () => this.#findNode(),
       committed: () => this.database.server.majority,
       note: (name, details) => this.note(name, details),
       onGap: () => undefined,
     });
-    return { client, userId };
+    return { client, userId, tokenId };
   }
 
   #findNode(): Node | null {
