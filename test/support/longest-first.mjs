@@ -10,6 +10,7 @@ const LONGEST = [
   'slow/bench-console',
   'slow/bench-workloads',
   'slow/neighbours',
+  'slow/list-queue',
   'slow/webhook-failover',
   'slow/neighbours-small-heap',
   'slow/history-failover',
