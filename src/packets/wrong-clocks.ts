@@ -39,11 +39,13 @@ interface State {
   readonly noted: Map<string, Noted>;
   /** The objects that say that their clock is wrong, and when that was written last, by the monotonic clock. */
   readonly wrong: Map<string, number>;
+  /** Those that said so until a moment ago, and when that ended: one that is right and wrong in turn is written no more often than any other. */
+  readonly ended: Map<string, number>;
   isStale: boolean;
 }
 
 export function createWrongClocks({ database, log }: WrongClockDeps): WrongClocks {
-  const state: State = { noted: new Map(), wrong: new Map(), isStale: true };
+  const state: State = { noted: new Map(), wrong: new Map(), ended: new Map(), isStale: true };
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const run = async (): Promise<void> => {
@@ -65,7 +67,7 @@ export function createWrongClocks({ database, log }: WrongClockDeps): WrongClock
     },
     apply(change) {
       if (change.store !== 'objects' || !mayHaveChanged(change, ['wrongClock'])) return;
-      if (!isObject(change.after?.wrongClock)) state.wrong.delete(change.id);
+      if (!isObject(change.after?.wrongClock)) end(state, change.id, clock.steadyMs());
       else if (!state.wrong.has(change.id)) state.wrong.set(change.id, clock.steadyMs());
     },
     reset() {
@@ -117,21 +119,27 @@ async function load({ db }: Database, state: State): Promise<void> {
   }
 }
 
-async function writeDue({ db }: Database, { noted, wrong }: State): Promise<void> {
+async function writeDue({ db }: Database, { noted, wrong, ended }: State): Promise<void> {
   const nowMs = clock.steadyMs();
+  for (const [id, endedMs] of ended) if (nowMs - endedMs >= LIMITS.wrongClockWrittenMs) ended.delete(id);
   const isDue = ([id, { wrong: found }]: readonly [string, Noted]): boolean =>
-    found === null || nowMs - (wrong.get(id) ?? Number.NEGATIVE_INFINITY) >= LIMITS.wrongClockWrittenMs;
+    found === null ||
+    nowMs - (wrong.get(id) ?? ended.get(id) ?? Number.NEGATIVE_INFINITY) >= LIMITS.wrongClockWrittenMs;
   for (const batch of inBatches([...noted].filter(isDue), LIMITS.presenceBatch)) {
     const writes = batch.map(([id, one]) => toWrite(id, one));
     await mapDriverErrors(() => db.collection('objects').bulkWrite(writes, { ordered: false }), null);
     for (const [id, one] of batch) {
-      if (one.wrong === null) wrong.delete(id);
-      else wrong.set(id, nowMs);
+      if (one.wrong !== null) wrong.set(id, nowMs);
+      else end({ wrong, ended }, id, nowMs);
       // Otherwise more was noted meanwhile: it counts what was written, too.
       if (noted.get(id) === one) noted.delete(id);
       else noted.set(id, without(noted.get(id), one));
     }
   }
+}
+
+function end({ wrong, ended }: Pick<State, 'wrong' | 'ended'>, id: string, nowMs: number): void {
+  if (wrong.delete(id)) ended.set(id, nowMs);
 }
 
 /** What was noted after `written`. */

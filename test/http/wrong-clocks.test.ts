@@ -73,6 +73,27 @@ describe.each(TRANSPORTS)('an object whose device sends wrong times over %s', (_
   });
 });
 
+test('says no more often that a clock is wrong which is right and wrong in turn', async () => {
+  const usualMs = LIMITS.wrongClockWrittenMs;
+  const id = `wrong-${++count}`;
+  await createObject(service.admin, id);
+  const send = (time: number) => service.admin('POST', `objects/${id}/packets`, { time, v: 1 });
+  await send(1);
+  await untilClock(id, (clock) => clock?.packets === 1);
+  (LIMITS as { wrongClockWrittenMs: number }).wrongClockWrittenMs = 3_600_000;
+  await send(startMs);
+  await untilClock(id, (clock) => clock === null);
+  await send(2);
+  // What is noted later is written.
+  const witness = `wrong-${++count}`;
+  await createObject(service.admin, witness);
+  await service.admin('POST', `objects/${witness}/packets`, { time: 1, v: 1 });
+  await untilClock(witness, (clock) => clock?.packets === 1);
+  expect(await clockOf(id)).toBe(null);
+  (LIMITS as { wrongClockWrittenMs: number }).wrongClockWrittenMs = usualMs;
+  await untilClock(id, (clock) => clock?.deviceTime === 2);
+});
+
 test('writes nothing at objects whose clock is right, or that send no times', async () => {
   const id = `wrong-${++count}`;
   const witness = `wrong-${++count}`;
