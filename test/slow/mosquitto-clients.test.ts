@@ -87,15 +87,13 @@ describeThere('with MQTT 5', () => {
     expect(await valuesOf(id)).toEqual([]);
   });
 
-  test('mosquitto_pub does not send what is larger than the service accepts, nor retained messages', async () => {
+  test('mosquitto_pub does not send what is larger than the service accepts', async () => {
     const id = await create();
     const large = run('mosquitto_pub', 'mqttv5', id, ['-q', '1', '-t', 'base/state', '-s']);
     large.child.stdin?.end('x'.repeat(LIMITS.mqttPacketBytes + 1));
     await large.ended;
     // Sent messages of that size would be among the refused ones.
     expect((await service.admin('GET', `objects/${id}/refused`)).body).toEqual([]);
-    await run('mosquitto_pub', 'mqttv5', id, ['-q', '1', '-r', '-t', 'base/state', '-m', '{"n":1}']).ended;
-    expect(await valuesOf(id)).toEqual([]);
   });
 
   test('mosquitto_sub shows the expiry and the response topic of a command', async () => {
