@@ -67,6 +67,13 @@ export interface CompiledRule {
   readonly readsLast: boolean;
   readonly readsFix: boolean;
   readonly silentMs: number | null;
+  /** Of a rule with one condition that remembers nothing, whose hours never end: whether it calls when that is true; otherwise null. */
+  readonly callsWhen: boolean | null;
+}
+
+/** Whether a packet leaves a rule of one condition idle. */
+export function isQuiet({ callsWhen, singles: [first] }: CompiledRule, input: PacketInput): boolean {
+  return callsWhen !== null && first?.find(input, UNREAD)?.truth !== callsWhen;
 }
 
 /** `zoneOf` gives the zone of geofences. */
@@ -76,6 +83,9 @@ export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly strin
   const singles = [...whenSingles, ...clearSingles].map((condition) => toSingle(condition, zoneOf));
   const when = toTruth(settings.when, counter(0));
   const clear = settings.clear === null ? null : toTruth(settings.clear, counter(whenSingles.length));
+  const [first, ...others] = singles;
+  const isSimple =
+    others.length === 0 && first?.hasMemory === false && first.silentMs === null && settings.schedule === null;
   const silences = singles.flatMap(({ silentMs }) => silentMs ?? []);
   return {
     settings,
@@ -88,6 +98,7 @@ export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly strin
     readsLast: singles.some(({ condition }) => condition.kind === 'expr' && condition.expression.readsLast),
     readsFix: singles.some(({ condition }) => condition.kind === 'geofence'),
     silentMs: silences.length === 0 ? null : Math.min(...silences),
+    callsWhen: isSimple ? when([{ truth: true, sinceMs: 0, value: null }]) : null,
   };
 }
 

@@ -16,6 +16,7 @@ import {
   type Task,
 } from '../processing/processor.js';
 import { readStoredPackets } from '../webhooks/past-packets.js';
+import { isQuiet } from './evaluate.js';
 import { isDefault, isOtherState } from './machine.js';
 import { newMemory, readPacket, remember } from './packet-reader.js';
 import { type PartitionMemory, schedule, setState, takeDue } from './partition-memory.js';
@@ -124,6 +125,7 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   const changed: (() => void)[] = [];
   for (const rule of object.rules) {
     const held = states?.get(rule.id);
+    if (held === undefined && read !== null && isQuiet(rule.compiled, read)) continue;
     if (held !== undefined && held.key !== rule.key) return false;
     const { before, after, effects } = evaluatePacket({ rule, object, memory: ofObject }, held?.state, {
       read,

@@ -80,11 +80,11 @@ describe('a packet', () => {
       why: [{ place: 'when', condition: 't > 8', holds: true, value: 9, since: time }],
       notes: [],
     });
-    await send(objectId, { t: 10 });
-    await send(objectId, { t: 5 });
+    await send(objectId, { t: 10, time: time + 100 });
+    await send(objectId, { t: 5, time: time + 200 });
     const [cleared] = await alarmsWith(objectId, 'cleared');
     expect(cleared).toMatchObject({ _id: alarm?._id, clearReason: 'condition' });
-    await send(objectId, { t: 9 });
+    await send(objectId, { t: 9, time: time + 300 });
     const [, second] = await alarmsWith(objectId, 'cleared', 'raised');
     expect(second?._id).not.toBe(alarm?._id);
   });
