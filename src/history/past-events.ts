@@ -9,8 +9,6 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
-import { readAlarmEvents } from './past-alarm-events.js';
-import { readCommandEvents } from './past-command-events.js';
 import { comparePlaces, type PastPlace, type PastQuery } from './past-event.js';
 import { type PastSubject, stampOf, timeOf, toPastObjectEvent } from './past-object-events.js';
 import { readPacketEvents } from './past-packet-events.js';
@@ -24,6 +22,7 @@ import {
   upToEnd,
   wants,
 } from './past-parts.js';
+import { readTimedEvents, TIMED_ALARMS, TIMED_COMMANDS } from './past-timed-events.js';
 import { readPastUpdates } from './past-updates.js';
 
 export interface PastPage {
@@ -55,8 +54,8 @@ export async function listPastEvents(database: Database, subject: PastSubject, q
   const packets = await readPacketEvents(database, ids, query);
   const left = upToEnd(query, packets);
   const others = [
-    await readCommandEvents(database, ids, left),
-    await readAlarmEvents(database, ids, left),
+    await readTimedEvents(database, TIMED_COMMANDS, ids, left),
+    await readTimedEvents(database, TIMED_ALARMS, ids, left),
     await readObjectEvents(database, subject, left),
   ];
   const { events, readTo } = mergeParts([packets, ...others]);
