@@ -63,7 +63,7 @@ export function createAlarmProcessor(options: AlarmProcessorOptions): Processor<
 function plan(options: AlarmProcessorOptions, change: Change, isWanted: IsWanted): Planned {
   const { store, kind, objectId } = change;
   if (store === 'packets') return objectId === null ? NO_TASKS : planPacket(options, change, isWanted);
-  if (store === 'alarms') return planCleared(change, isWanted);
+  if (store === 'alarms') return planCleared(options, change, isWanted);
   if (store === 'objects') return planObject(options, change, isWanted);
   const ruleIds = options.registry.affectedBy(change);
   if (ruleIds.length === 0 || (store === 'rules' && kind === 'changed' && isOwnChange(change))) return NO_TASKS;
@@ -143,12 +143,14 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   return true;
 }
 
-function planCleared(change: Change, isWanted: IsWanted): readonly AlarmTask[] {
+function planCleared({ memories }: AlarmProcessorOptions, change: Change, isWanted: IsWanted): readonly AlarmTask[] {
   const { after, changed, objectId } = change;
   const isByHand = after?.clearReason === 'user' && changed?.includes('status') === true;
   if (!isByHand || objectId === null) return NO_TASKS;
   const partition = partitionOf(objectId, LIMITS.partitions);
   if (!isWanted(partition, TENANT)) return NO_TASKS;
+  // Packets that come after it wait for it.
+  memories.get(partition)?.waiting.set(objectId, change.position);
   const work: Work = { kind: 'cleared', ruleId: String(after?.rule), alarmId: change.id };
   return [toTask(partition, change, objectId, work)];
 }
