@@ -142,8 +142,8 @@ const REASONS: Readonly<Record<ErrorStatus, string>> = {
 };
 
 function createErrors(): Part {
-  const used = (Object.keys(ERROR_KINDS).map(Number) as ErrorStatus[]).filter((status) => status !== 405);
-  const entries = used.map((status) => {
+  const statuses = Object.keys(ERROR_KINDS).map(Number) as ErrorStatus[];
+  const entries = statuses.map((status) => {
     const { message, tags } = ERROR_KINDS[status];
     const exact = { code: { const: String(status) }, message: { const: message }, tags: { const: [...tags] } };
     const schema = { allOf: [schemaRef('Error'), { type: 'object', properties: exact }] };

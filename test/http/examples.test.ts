@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { STORES } from '../../src/core/stores.js';
 import { createOpenApi } from '../../src/openapi/openapi.js';
 import { useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 interface Parameter {
   readonly name: string;
@@ -75,7 +76,13 @@ beforeAll(async () => {
   keys.set('{store}', (await send('/api/v1/{store}', 'POST')).body._id);
   const { headers } = await send('/api/v1/objects/{id}/commands/{command}', 'POST');
   keys.set('commands', headers.location?.split('/').at(-1) as string);
+  await service.admin('POST', 'rules', { name: 'Moving', when: { param: 'speed', op: '>', value: 0 } });
   await send('/api/v1/objects/{id}/packets', 'POST');
+  await until(async () => {
+    const [alarm] = (await service.admin('GET', 'alarms')).body;
+    if (alarm !== undefined) keys.set('alarms', alarm._id);
+    return alarm !== undefined;
+  }, 'an alarm');
 });
 
 test('creates the object that the examples of paths name', () => {
