@@ -19,7 +19,7 @@ import {
 import { measureChart, measureLive, measureMany } from './console-fleet.js';
 import { CONSOLE_FOLDER, gzipBytesOf, openPage, pagesWithoutMap, scriptsOf, typeSlowly } from './console-pages.js';
 import { createProbe } from './console-probe.js';
-import { objectId, type Size } from './data.js';
+import { databaseName, objectId, type Size } from './data.js';
 import { fill } from './fill.js';
 import { type Place, type RunningServer, startServer } from './servers.js';
 import { format, median } from './stats.js';
@@ -68,7 +68,7 @@ function toLine([title, value, bar, unit]: Row): string {
 
 async function startFilled(place: Place, size: Size): Promise<RunningServer> {
   const client = await new MongoClient(place.mongodbUri).connect();
-  await client.db('ours').dropDatabase();
+  await client.db(databaseName(place.mongodbUri, 'ours')).dropDatabase();
   await client.close();
   await fill(place.mongodbUri, ['ours'], size);
   return startServer('ours', place);

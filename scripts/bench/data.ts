@@ -34,7 +34,14 @@ export function sizeOf(scale: number): Size {
 /** The `_id` of an object by its number. */
 export const objectId = (nth: number): string => `65000000${nth.toString(16).padStart(16, '0')}`;
 
-export const databaseUri = (uri: string, name: string): string => uri.replace(/\/[^/?]*\?/, `/${name}?`);
+/** The database of a server: where the URI names a database, this begins its name, so that two runs can share a MongoDB. */
+export function databaseName(uri: string, server: string): string {
+  const given = new URL(uri).pathname.slice(1);
+  return given === '' ? server : `${given}-${server}`;
+}
+
+export const databaseUri = (uri: string, server: string): string =>
+  uri.replace(/\/[^/?]*\?/, `/${databaseName(uri, server)}?`);
 
 /** The body that creates an object. */
 export function newObject(id: string) {

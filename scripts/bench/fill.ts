@@ -9,7 +9,18 @@ import { PACKET_LAYOUT } from '../../src/packets/packets.js';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
 import { toDocument } from '../../src/platform/mongo/schema/mapping.js';
-import { BEGIN_MS, databaseUri, LOGIN, newObject, newPacket, objectId, placeOf, type Size, STEP_MS } from './data.js';
+import {
+  BEGIN_MS,
+  databaseName,
+  databaseUri,
+  LOGIN,
+  newObject,
+  newPacket,
+  objectId,
+  placeOf,
+  type Size,
+  STEP_MS,
+} from './data.js';
 
 const OWNER_ID = '000000000000000000000002';
 const BATCH = 10_000;
@@ -42,8 +53,8 @@ export async function fill(uri: string, names: readonly string[], size: Size): P
   const { client } = await connectDatabase(databaseUri(uri, ours));
   const loader = await new MongoClient(uri, { writeConcern: { w: 1 } }).connect();
   try {
-    const databases = names.map((name) => loader.db(name));
-    for (const name of others) await prepare(loader.db(name));
+    const databases = names.map((name) => loader.db(databaseName(uri, name)));
+    for (const name of others) await prepare(loader.db(databaseName(uri, name)));
     const latest = await fillPackets(databases, size);
     const objects = Array.from({ length: size.objects }, (_, nth) => storedObject(nth));
     const withState = objects.map((object, nth) => ({ ...object, ...(latest[nth] && { state: latest[nth] }) }));

@@ -9,7 +9,7 @@ import { defaultCacheFolder } from '../../src/config.js';
 import { startEmbedded } from '../../src/platform/mongo/embedded/start.js';
 import { PlainError, parsePositive, runProgram, UsageError } from '../../src/program.js';
 import { CONSOLE_SECONDS, measureConsole } from './console.js';
-import { sizeOf } from './data.js';
+import { databaseName, sizeOf } from './data.js';
 import { fill } from './fill.js';
 import { FLOOD_SECONDS, measureFlood } from './flood.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
@@ -39,7 +39,8 @@ small machine: nothing else should run.
   --scale <n>          so many times the data, which is 1,000 objects and 200,000 packets
   --json <file>        writes every round of every measurement there
   --profile <folder>   writes a CPU profile of each server there (--cpu-prof)
-  --mongodb <uri>      a MongoDB for trials, instead of one that is started; databases named as the servers are dropped
+  --mongodb <uri>      a MongoDB for trials, instead of one that is started; databases named as the
+                       servers, behind the name that the URI has, are dropped
   -h, --help           this text`;
 
 const QUICK = { rounds: 1, seconds: 0.3 };
@@ -144,7 +145,7 @@ async function prepare(
   const client = await new MongoClient(uri).connect();
   try {
     const names = new Set(['ours', ...servers]);
-    for (const name of names) await client.db(name).dropDatabase();
+    for (const name of names) await client.db(databaseName(uri, name)).dropDatabase();
     // The console and the neighbours fill their own.
     if (workloads.length > 0 || webhooks) {
       say(`Filling: ${size.objects} objects and their packets …`);

@@ -2,10 +2,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
+import { testUri } from '../support/fixture.js';
 
 test('measures the console in a browser, and prints the bar of each value', async () => {
   const given = ['--only', 'console', '--seconds', '1', '--scale', '0.002'];
-  const mongodb = ['--mongodb', process.env.TEST_MONGODB_URI as string];
+  const mongodb = ['--mongodb', testUri()];
   const { stdout } = await promisify(execFile)(process.execPath, ['dist/scripts/bench/main.js', ...given, ...mongodb]);
   const bars = stdout.split('\n').flatMap(
     (line) =>

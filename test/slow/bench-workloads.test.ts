@@ -7,13 +7,14 @@ import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import type { Measurement } from '../../scripts/bench/table.js';
 import { WORKLOADS } from '../../scripts/bench/workloads.js';
+import { testUri } from '../support/fixture.js';
 
 test('measures every workload', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-bench-test-'));
   try {
     const file = join(folder, 'results.json');
     const given = ['--rounds', '1', '--seconds', '0.2', '--scale', '0.01', '--servers', 'ours', '--json', file];
-    const mongodb = ['--mongodb', process.env.TEST_MONGODB_URI as string];
+    const mongodb = ['--mongodb', testUri()];
     const { stdout } = await promisify(execFile)(process.execPath, [
       'dist/scripts/bench/main.js',
       ...given,
