@@ -36,8 +36,9 @@ const createRule = async (objectId: string, fields: object): Promise<string> =>
 const send = async (objectId: string, packet: object): Promise<string> =>
   entityOf(await service.admin('POST', `objects/${objectId}/packets`, packet))._id;
 
+/** The alarms of an object as they were raised: the `_id`s of those of one second are in no order. */
 const alarmsOf = async (objectId: string): Promise<Alarm[]> =>
-  (await service.admin('GET', `alarms?where.object=${objectId}`)).body;
+  (await service.admin('GET', `alarms?where.object=${objectId}&sortBy=raised`)).body;
 
 /** The alarms of an object, once these are their statuses. */
 async function alarmsWith(objectId: string, ...statuses: string[]): Promise<Alarm[]> {
