@@ -1,15 +1,14 @@
 /** What the measurements fill a database with has the form of what the service stores. */
 import { expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { newObject, newPacket, objectId, sizeOf } from '../../scripts/bench/data.js';
+import { databaseUri, newObject, newPacket, objectId, sizeOf } from '../../scripts/bench/data.js';
 import { fill } from '../../scripts/bench/fill.js';
 import { startTestService, testUri } from '../support/fixture.js';
 
 test('fills in documents of the form that the service stores', async () => {
   const uri = testUri();
-  const name = new URL(uri).pathname.slice(1);
-  await fill(uri, [name], sizeOf(0.01));
-  const service = await startTestService({}, uri);
+  await fill(uri, ['ours'], sizeOf(0.01));
+  const service = await startTestService({}, databaseUri(uri, 'ours'));
   try {
     await service.admin('POST', 'objects', newObject('made'));
     await service.admin('POST', 'objects/made/packets', newPacket(Date.now()));
@@ -32,8 +31,8 @@ test('fills in documents of the form that the service stores', async () => {
 test('interleaves the packets of objects, as a fleet sends them', async () => {
   const uri = testUri();
   const size = sizeOf(0.01);
-  await fill(uri, [new URL(uri).pathname.slice(1)], size);
-  const client = await new MongoClient(uri).connect();
+  await fill(uri, ['ours'], size);
+  const client = await new MongoClient(databaseUri(uri, 'ours')).connect();
   const stored = await client
     .db()
     .collection('packets')
