@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
 import {
   type Condition,
   type Operand,
@@ -67,6 +68,8 @@ export interface CompiledRule {
   readonly readsLast: boolean;
   readonly readsFix: boolean;
   readonly silentMs: number | null;
+  /** How many comparisons it costs at most, about. */
+  readonly cost: number;
   /** Of a rule with one condition that remembers nothing, whose hours never end: whether it calls when that is true; otherwise null. */
   readonly callsWhen: boolean | null;
 }
@@ -98,8 +101,15 @@ export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly strin
     readsLast: singles.some(({ condition }) => condition.kind === 'expr' && condition.expression.readsLast),
     readsFix: singles.some(({ condition }) => condition.kind === 'geofence'),
     silentMs: silences.length === 0 ? null : Math.min(...silences),
+    cost: singles.reduce((sum, { condition }) => sum + costOf(condition), 0),
     callsWhen: isSimple ? when([{ truth: true, sinceMs: 0, value: null }]) : null,
   };
+}
+
+function costOf(condition: SingleCondition): number {
+  if (condition.kind === 'expr') return LIMITS.conditionsOfExpression;
+  if (condition.kind === 'geofence') return condition.ids.length * LIMITS.conditionsOfExpression;
+  return 1;
 }
 
 function counter(start: number): () => number {

@@ -104,7 +104,8 @@ function planFor(
   const packet = change.after as JsonObject;
   const receivedMs = Number(packet._ts) / 1_000;
   const memory = options.memories.get(partition);
-  if (memory?.isLoaded && !memory.waiting.has(object.id) && isUneventful(memory, object, packet)) return NO_TASKS;
+  const isCheap = object.cost <= LIMITS.plannedConditions && memory?.waiting.has(object.id) === false;
+  if (isCheap && memory.isLoaded && isUneventful(memory, object, packet)) return NO_TASKS;
   memory?.waiting.set(object.id, change.position);
   return [toTask(partition, change, object.id, { kind: 'packet', packet, receivedMs })];
 }

@@ -2,6 +2,7 @@
 import { type AnyBulkWriteOperation, ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
 import { PACKETS } from '../packets/packets.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
@@ -114,10 +115,20 @@ interface State extends RoundParts {
   readonly states: Map<string, Map<string, HeldState | null>>;
   readonly memories: Map<string, ObjectMemory>;
   readonly outputs: OutputWrite[];
+  /** Many rules of one object must not hold the process up. */
+  readonly turn: TurnClock;
 }
 
 export function createRound(parts: RoundParts, partition: number, held: PartitionMemory): Round {
-  const state: State = { ...parts, partition, held, states: new Map(), memories: new Map(), outputs: [] };
+  const state: State = {
+    ...parts,
+    partition,
+    held,
+    states: new Map(),
+    memories: new Map(),
+    outputs: [],
+    turn: startTurnClock(),
+  };
   return {
     readPacket: (objectId, packet, receivedMs) => readOne(state, objectId, packet, receivedMs),
     tick: (objectId) => tick(state, objectId),
@@ -202,6 +213,7 @@ async function readOne(state: State, objectId: string, packet: JsonObject, recei
     const isActing = receivedMs - (packet.time as number) <= rule.compiled.settings.controlMs;
     for (const caused of effects) await apply(state, { rule, object, memory }, caused, { isActing, read });
     store(state, objectId, rule, after);
+    await state.turn.yieldIfLong();
   }
   if (read !== null) remember(memory, read, receivedMs);
 }

@@ -18,6 +18,8 @@ export interface RuleObject extends SelectedObject {
   readonly access: readonly string[];
   readonly createdMs: number;
   rules: readonly ActiveRule[];
+  /** How many comparisons these cost at most, about. */
+  cost: number;
   /** The version of the registry for which these are its rules. */
   version: number;
 }
@@ -37,6 +39,7 @@ export function createRuleObjects(database: Database, registry: RuleRegistry): R
   const withRules = (object: RuleObject): RuleObject => {
     if (object.version !== registry.version()) {
       object.rules = registry.match(object);
+      object.cost = object.rules.reduce((sum, { compiled }) => sum + compiled.cost, 0);
       object.version = registry.version();
     }
     return object;
@@ -81,6 +84,7 @@ function toObject(found: Document): RuleObject {
     createdMs: Number(plain.time),
     object: toRuleObject(plain),
     rules: [],
+    cost: 0,
     version: -1,
   };
 }

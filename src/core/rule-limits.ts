@@ -22,6 +22,10 @@ export const RULE_LIMITS = {
   // How much later than its time a packet makes an instance look for those before it, and at how many.
   alarmLookBackMs: 10 * SECOND_MS,
   alarmLookBackPackets: 100,
+  // Conditions of an object's rules that are evaluated while a change is planned, where an expression or a geofence counts as many.
+  // More of them would delay the live feed.
+  plannedConditions: 200,
+  conditionsOfExpression: 20,
   alarmNotes: 100,
   alarmNoteCharacters: 4_096,
 

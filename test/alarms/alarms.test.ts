@@ -90,6 +90,17 @@ describe('a packet', () => {
     expect(second?._id).not.toBe(alarm?._id);
   });
 
+  test('raises and clears the alarms of more conditions than are evaluated while the feed waits', async () => {
+    const objectId = await createObject();
+    const all = Array.from({ length: 50 }, (_, index) => ({ param: 't', op: '>', value: index / 10 }));
+    for (let index = 0; index < 6; index++) await createRule(objectId, { when: { all } });
+    await send(objectId, { t: 4 });
+    await send(objectId, { t: 9 });
+    await alarmsWith(objectId, ...Array(6).fill('raised'));
+    await send(objectId, { t: 3 });
+    await alarmsWith(objectId, ...Array(6).fill('cleared'));
+  });
+
   test('raises nothing where its object is not selected, or the condition does not hold', async () => {
     const objectId = await createObject();
     const other = await createObject();

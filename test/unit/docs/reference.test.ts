@@ -184,6 +184,8 @@ describe('Limits', () => {
     'expressionPatterns',
     'alarmLookBackMs',
     'alarmLookBackPackets',
+    'plannedConditions',
+    'conditionsOfExpression',
     'backupCompression',
     'backupPieceBytes',
     'restoreBatch',
