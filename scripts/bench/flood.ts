@@ -126,7 +126,10 @@ async function measureInterval(
   const webhook = await receivers.ask('end', '/neighbour');
   const flood = await receivers.ask('end', '/flood');
   return [
-    ...[webhook.p50, webhook.p99, percentile(live, 0.5), percentile(live, 0.99)].map(format),
+    format(webhook.p50),
+    format(webhook.p99),
+    format(percentile(live, 0.5)),
+    format(percentile(live, 0.99)),
     `${sent - webhook.count}, ${sent - live.length} of ${sent}`,
     format(flood.count / flood.seconds),
     used.map((percent) => `${Math.round(percent)} %`).join(', '),
