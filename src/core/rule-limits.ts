@@ -36,7 +36,9 @@ export const RULE_LIMITS = {
   expressionDepth: 32,
   expressionItems: 100,
   expressionMacros: 4,
-  expressionValues: 500,
+  expressionMacroNodes: 20,
+  expressionValues: 200,
+  expressionTextCharacters: 64,
   expressionPatternSize: 1_000,
   expressionPatterns: 10_000,
 } as const;

@@ -46,11 +46,15 @@ function patternOf(source: string): Pattern {
   return made;
 }
 
-/** Only so many steps: beyond them, the expression has no result. */
-function matches(text: string, source: string): boolean {
+/** Only so many steps in all patterns of an evaluation: beyond them, the expression has no result. */
+let steps = newSteps();
+
+function newSteps(): StepBudget {
   let asked = 0;
-  return patternOf(source).test(text, new StepBudget(() => (asked++ === 0 ? 0 : Number.POSITIVE_INFINITY)));
+  return new StepBudget(() => (asked++ === 0 ? 0 : Number.POSITIVE_INFINITY));
 }
+
+const matches = (text: string, source: string): boolean => patternOf(source).test(text, steps);
 
 const ENVIRONMENT = createEnvironment();
 
@@ -140,6 +144,7 @@ function evaluate(run: Program, input: ExpressionInput, hasMacro: boolean): bool
   ) {
     return null;
   }
+  steps = newSteps();
   try {
     const result: unknown = run({ ...input });
     return typeof result === 'boolean' ? result : null;
@@ -148,9 +153,11 @@ function evaluate(run: Program, input: ExpressionInput, hasMacro: boolean): bool
   }
 }
 
+/** Long texts count as many values. */
 function countValues(value: Json): number {
+  if (typeof value === 'string') return 1 + value.length / LIMITS.expressionTextCharacters;
   if (typeof value !== 'object' || value === null) return 1;
-  let count = 1;
+  let count: number = 1;
   for (const one of Array.isArray(value) ? value : Object.values(value)) count += countValues(one);
   return count;
 }
@@ -184,9 +191,11 @@ function checkNodes(ast: ASTNode, fail: Fail): void {
   const nodes = nodesIn(ast);
   const macros = nodes.filter(isMacro);
   for (const macro of macros) {
-    const body = (macro.args as unknown as [string, ASTNode, ASTNode[]])[2];
-    const inner = body.flatMap(nodesIn).find(isMacro);
-    if (inner !== undefined) fail('a macro within another is not permitted', inner.range.start);
+    const [, receiver, body] = macro.args as unknown as [string, ASTNode, ASTNode[]];
+    const inner = [receiver, ...body].flatMap(nodesIn).find(isMacro);
+    if (inner !== undefined) fail('a macro within another is not permitted', macro.range.start);
+    const { length } = body.flatMap(nodesIn);
+    if (length > LIMITS.expressionMacroNodes) fail('a macro with too much in it', macro.range.start);
   }
   const tooMany = macros[LIMITS.expressionMacros];
   if (tooMany !== undefined) fail(`at most ${LIMITS.expressionMacros} macros`, tooMany.range.start);

@@ -23,7 +23,7 @@ describe('results', () => {
     ['p["speed"] > 90', true],
     ['p.engine.temp in [70, 71]', true],
     ['p.list.exists(x, x > 2)', true],
-    ['p.list.filter(x, x > 1).all(x, x > 2)', false],
+    ['p.list.all(x, x > 2)', false],
     ['p.text.matches("^a.c$")', true],
     ['matches(p.text, "b")', true],
     ['("x" + p.text).matches(r"^a")', false],
@@ -46,7 +46,9 @@ describe('errors', () => {
     ['p.speed > 1 &&\n  (p.x', 'line 2, column 7'],
     ['foo > 1', 'line 1, column 1: Unknown variable'],
     ['1 + 2', 'expected a condition'],
-    ['p.list.map(x, p.list.map(y, y + x)).size() > 1', 'column 15: a macro within another'],
+    ['p.list.map(x, p.list.map(y, y + x)).size() > 1', ': a macro within another'],
+    ['size(p.l.map(v, p.l + p.l).map(w, w + w)) < 0', ': a macro within another'],
+    [`p.l.exists(v, size(${Array(20).fill('p.l').join('+')}) < 0)`, ': a macro with too much in it'],
     ['p.list.exists(x, x.matches(p.text))', 'a text in quotes'],
     ['p.text.matches("(")', 'the pattern is not valid'],
     [`p.text.matches("${'(a{1,100}){1,100}'}")`, 'the pattern is too large'],
@@ -67,8 +69,9 @@ describe('bounds', () => {
 
   test('runs macros only over packets of few values', () => {
     const list = Array.from({ length: 600 }, (_, index) => index);
-    expect(evaluate('p.list.exists(x, x in p.list)', { list: list.slice(0, 400) })).toBe(true);
+    expect(evaluate('p.list.exists(x, x in p.list)', { list: list.slice(0, 150) })).toBe(true);
     expect(evaluate('p.list.exists(x, x in p.list)', { list })).toBeNull();
+    expect(evaluate('p.list.exists(x, x > 1)', { list: [2], text: 'a'.repeat(60_000) })).toBeNull();
   });
 });
 
