@@ -36,7 +36,10 @@ function parseStep(rest: string): { readonly name: string | number; readonly len
   if (double !== null) return { name: JSON.parse(double[1] as string), length: double[0].length };
   const single = SINGLE_QUOTED.exec(rest);
   if (single === null) return null;
-  const quoted = (single[1] as string).replace(/\\'/g, "'").replace(/(?<!\\)"/g, '\\"');
+  const quoted = (single[1] as string).replace(/\\.|"/g, (found) => {
+    if (found === '"') return '\\"';
+    return found === "\\'" ? "'" : found;
+  });
   return { name: JSON.parse(`"${quoted}"`), length: single[0].length };
 }
 

@@ -168,6 +168,7 @@ export const LIMITS = {
   mqttStoringPerDevice: 100,
   mqttSubscriptions: 20,
   mqttUnreleasedMessages: 1_000,
+  mqttUserProperties: 100,
   mqttTopicAliases: 20,
   mqttTopicAliasCharacters: 8 * KIB,
   mqttLeaveMs: 1 * SECOND_MS,

@@ -59,7 +59,8 @@ export async function handleConnect(connecting: Connecting, peer: Peer, raw: Raw
   const keepAliveS = Math.min(packet.keepalive || LIMITS.mqttKeepAliveMaxS, LIMITS.mqttKeepAliveMaxS);
   const assignedClientIdentifier = clientId === '' ? credentials.clientId : undefined;
   peer.send(peer.version === 5 ? toConnack(packet, keepAliveS, assignedClientIdentifier) : CONNACK);
-  peer.open(keepAliveS);
+  // The answer may be larger than the client takes.
+  if (!peer.isEnded) peer.open(keepAliveS);
 }
 
 /** Why a client is refused before its credentials are checked; null if it is not. */

@@ -2,6 +2,7 @@
  * Checks the properties of MQTT 5 (section 2.2.2) before the parser of mqtt-packet reads them: it accepts properties of other
  * packets, repeated ones, and lengths beyond the packet.
  */
+import { LIMITS } from '../../core/limits.js';
 import { malformed, ProtocolError } from './reason-codes.js';
 
 export type PropertyOwner =
@@ -66,6 +67,7 @@ export function checkProperties(bytes: Buffer, at: number, owner: PropertyOwner)
   const end = length.end + length.value;
   if (end > bytes.length) throw malformed('properties longer than their packet');
   const seen = new Set<number>();
+  let userProperties: number = 0;
   for (let index = length.end; index < end; ) {
     const id = bytes[index] as number;
     const property = PROPERTIES.get(id);
@@ -73,6 +75,8 @@ export function checkProperties(bytes: Buffer, at: number, owner: PropertyOwner)
       throw malformed(`a property 0x${id.toString(16)}, which the packet cannot have`);
     if (id !== USER_PROPERTY && seen.has(id)) throw new ProtocolError(`the property 0x${id.toString(16)} twice`);
     seen.add(id);
+    if (id === USER_PROPERTY && ++userProperties > LIMITS.mqttUserProperties)
+      throw new ProtocolError(`more than ${LIMITS.mqttUserProperties} user properties`);
     const { end: next, value } = readValue(bytes, index + 1, end, property.form);
     if (property.isPositive === true && value === 0) throw new ProtocolError(`0 as the property 0x${id.toString(16)}`);
     index = next;

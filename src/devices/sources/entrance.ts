@@ -109,7 +109,9 @@ function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, 
 /** A URL may name the device: some senders cannot. */
 const named = (item: Item, device: string): Item => ('reason' in item ? item : { ...item, devices: [device] });
 
+/** A large body is not parsed only to say what it looks like. */
 function parseOrNull(body: Buffer): unknown {
+  if (body.length > LIMITS.packetBytes) return null;
   try {
     return parseExactJson(body.toString());
   } catch {

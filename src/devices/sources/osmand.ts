@@ -34,6 +34,7 @@ const TAKEN: ReadonlySet<string> = new Set(
     'charge',
     'valid',
     'driverUniqueId',
+    'key',
   ]),
 );
 

@@ -16,6 +16,7 @@ test.each<[string, unknown]>([
   ['$["a\\"b"]', 1],
   ["$['c\\'d']", 2],
   ['$["\\u00fc"]', 3],
+  ["$['e\\\\\"']", undefined],
   ['$.ü', 3],
   ['$.null', null],
   ['$.t[2].v', undefined],
