@@ -32,6 +32,9 @@ address_of() {
     sed -n 's/.*_inside //p'
 }
 
+# list_migrations CONTAINER: copied out, because the output of a command that ends at once can get lost.
+list_migrations() { docker cp "$1:/app/dist/src/platform/mongo/schema/migrations" - | tar -t; }
+
 start_one() {
   before=" $(docker compose ps -q app | tr '\n' ' ')"
   # The other instances keep their version. With --no-deps, Compose would consider the service changed and recreate it at the next
@@ -70,9 +73,10 @@ if [ "${1:-}" = --stop ]; then
   docker compose stop app
   exec docker compose up -d --scale "app=$count"
 fi
-list_migrations() { "$@" ls dist/src/platform/mongo/schema/migrations; }
-was=$(list_migrations docker compose exec -T app)
-will=$(list_migrations docker compose run --rm --no-deps -T app)
+was=$(list_migrations "$(docker compose ps -q app | head -n 1)")
+candidate=$(docker create --pull never vigil)
+trap 'docker rm -v "$candidate" > /dev/null' EXIT
+will=$(list_migrations "$candidate")
 [ "$was" = "$will" ] || fail 'This version has a migration, so it cannot run beside the old one.
 Create a backup, then run: scripts/ops/update.sh --stop'
 # Separate steps: a single `up` would also recreate the dependents of a recreated service, such as the database. New passwords come
