@@ -167,6 +167,8 @@ export const LIMITS = {
   mqttThrottleMs: 20,
   mqttStoringPerDevice: 100,
   mqttSubscriptions: 20,
+  mqttFiltersPerPacket: 100,
+  mqttTopicCharacters: 1_024,
   mqttUnreleasedMessages: 1_000,
   mqttUserProperties: 100,
   mqttTopicAliases: 20,

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { ApiError, badRequest } from '../core/errors.js';
 import { parseExactJson, parseTypedValue } from '../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
 import { toOwnTracksPacket } from './sources/owntracks.js';
 import { toShellyPacket } from './sources/shelly.js';
@@ -35,6 +36,9 @@ export function parseMessage(topic: string, payload: Buffer, declared: Declarati
   const references = declared.references.get(topic);
   if (references !== undefined) return { kind: 'packet', body: fromReferences(references, payload, declared) };
   if (topic === STATE_TOPIC) return { kind: 'packet', body: parsePayloadJson(payload) };
+  if (topic.length > LIMITS.mqttTopicCharacters) {
+    throw new TopicError(`a topic of ${topic.length} characters; at most ${LIMITS.mqttTopicCharacters} are permitted`);
+  }
   const [first, second, third, fourth, ...more] = topic.split('/');
   if (first === 'base' && more.length === 0) {
     if (second === 'state' && third !== undefined && fourth === undefined) {

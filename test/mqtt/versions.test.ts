@@ -1,6 +1,8 @@
 /** The same devices with MQTT 3.1, 3.1.1 and 5: what holds for one version holds for each. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IClientOptions, MqttClient } from 'mqtt';
+import type { Packet } from 'mqtt-packet';
+import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { CONNECT, connectDevice, connectRaw, createObject, PUBLISH } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';
@@ -107,6 +109,65 @@ describe.each([
     falling.stream.destroy();
     await until(async () => (await valuesOf(id)).length > 0, 'the will');
     expect(await valuesOf(id)).toEqual(['fallen']);
+  });
+
+  describe('a packet with many filters', () => {
+    const most = LIMITS.mqttFiltersPerPacket;
+    const subscribe = (filters: number, topic = 'a'): Packet => ({
+      cmd: 'subscribe',
+      messageId: 1,
+      subscriptions: Array.from({ length: filters }, () => ({ topic, qos: 0 as const })),
+    });
+    const unsubscribe = (filters: number): Packet => ({
+      cmd: 'unsubscribe',
+      messageId: 1,
+      unsubscriptions: Array(filters).fill('a'),
+    });
+
+    async function answersTo(packet: Packet) {
+      const id = nextId();
+      await createObject(service.admin, id);
+      const raw = await connectRaw(url(), version === '5' ? 5 : 4);
+      raw.send(CONNECT(id, { protocolId: 'MQTT', ...options }), packet);
+      await until(() => raw.received.length === 2 || raw.isClosed(), 'an answer');
+      raw.socket.destroy();
+      return { answers: raw.received.slice(1), id };
+    }
+
+    test.each([
+      ['SUBSCRIBE', subscribe(most), 'suback'],
+      ['SUBSCRIBE with long filters', subscribe(most, 'a/'.repeat(300)), 'suback'],
+      ['UNSUBSCRIBE', unsubscribe(most), 'unsuback'],
+    ])('is answered: %s', async (_name, packet, cmd) => {
+      const { answers } = await answersTo(packet);
+      expect(answers).toMatchObject([{ cmd }]);
+    });
+
+    test.each([
+      ['SUBSCRIBE', subscribe(most + 1)],
+      ['SUBSCRIBE with 16,000', subscribe(16_000)],
+      ['UNSUBSCRIBE', unsubscribe(most + 1)],
+      ['UNSUBSCRIBE with 20,000', unsubscribe(20_000)],
+    ])('ends the connection, if there are more than permitted: %s', async (_name, packet) => {
+      const { answers, id } = await answersTo(packet);
+      // Only MQTT 5 has a word for it.
+      expect(answers).toMatchObject(version === '5' ? [{ cmd: 'disconnect', reasonCode: 0x97 }] : []);
+      expect((await connect(id)).connected).toBe(true);
+    });
+  });
+
+  test.each([
+    ['levels', `base/state/${'/'.repeat(30_000)}`],
+    ['members', `base/state/${'a.'.repeat(20_000)}a`],
+    ['characters', `base/state/${'x'.repeat(60_000)}`],
+  ])('acknowledges a message on a topic of too many %s, and says so', async (_name, topic) => {
+    const id = nextId();
+    await createObject(service.admin, id);
+    const device = await connect(id);
+    const code = await device.publishAsync(topic, '1', { qos: 1 }).catch((error) => error.code);
+    expect(code === 0x90).toBe(version === '5');
+    const { body } = await service.admin('GET', `objects/${id}/refused`);
+    expect(body).toMatchObject([{ reason: expect.stringContaining('at most 1024 are permitted') }]);
   });
 
   test('answers SUBSCRIBE and UNSUBSCRIBE for each filter', async () => {

@@ -1,5 +1,6 @@
 /** Converts packets from and to bytes, for all versions, with mqtt-packet. What its parser accepts wrongly is checked before. */
 import { generate, type Packet, type Parser, parser } from 'mqtt-packet';
+import { LIMITS } from '../../core/limits.js';
 import { checkProperties, type PropertyOwner } from './properties.js';
 import { malformed, ProtocolError, REASON } from './reason-codes.js';
 
@@ -18,7 +19,9 @@ const parsers = new Map<Version, (bytes: Buffer) => Packet>();
 
 /** Throws ProtocolError. */
 export function decode(raw: RawPacket, version: Version): Packet {
-  if (version === 5) checkPacket(raw);
+  const type = (raw.bytes[0] as number) >> 4;
+  if (type === SUBSCRIBE || type === UNSUBSCRIBE) checkFilters(raw, type, version);
+  else if (version === 5) checkPacket(raw);
   let parse = parsers.get(version);
   if (parse === undefined) {
     parse = createParser({ protocolVersion: version });
@@ -82,19 +85,35 @@ function checkedId(packet: Packet, version: Version): Packet {
   return packet;
 }
 
+const SUBSCRIBE = 8;
+const UNSUBSCRIBE = 10;
+
+/** Counts the filters of a packet: the parser would make an object of each, of which a packet has room for 16,000. */
+function checkFilters({ bytes, bodyAt }: RawPacket, type: number, version: Version): void {
+  const identifierEnd = bodyAt + 2;
+  const isSubscribe = type === SUBSCRIBE;
+  let at = identifierEnd;
+  if (version === 5) at = checkProperties(bytes, identifierEnd, isSubscribe ? 'subscribe' : 'unsubscribe');
+  for (let count = 0; at < bytes.length; count++) {
+    if (count === LIMITS.mqttFiltersPerPacket) {
+      throw new ProtocolError(`more than ${LIMITS.mqttFiltersPerPacket} filters in one packet`, REASON.quotaExceeded);
+    }
+    at = skipText(bytes, at) + (isSubscribe ? 1 : 0);
+  }
+  if (at > bytes.length) throw malformed('a filter that is cut off');
+}
+
 const TYPES: Readonly<Record<number, PropertyOwner>> = {
   3: 'publish',
   4: 'ack',
   5: 'ack',
   6: 'ack',
   7: 'ack',
-  8: 'subscribe',
-  10: 'unsubscribe',
   14: 'disconnect',
   15: 'auth',
 };
 
-/** Checks the lengths and the properties of a packet of MQTT 5 that is no CONNECT. */
+/** Checks the lengths and the properties of a packet of MQTT 5 that is neither a CONNECT nor has filters. */
 function checkPacket({ bytes, bodyAt }: RawPacket): void {
   const first = bytes[0] as number;
   const owner = TYPES[first >> 4];
@@ -102,8 +121,6 @@ function checkPacket({ bytes, bodyAt }: RawPacket): void {
   if (owner === 'publish') {
     const topicEnd = skipText(bytes, bodyAt);
     checkProperties(bytes, topicEnd + (((first >> 1) & 3) === 0 ? 0 : 2), owner);
-  } else if (owner === 'subscribe' || owner === 'unsubscribe') {
-    checkProperties(bytes, bodyAt + 2, owner);
   } else {
     // Sections 3.4.2.1, 3.14.2.1 and 3.15.2.1: without them, the reason code is 0 and there are no properties.
     const propertiesAt = bodyAt + (owner === 'ack' ? 3 : 1);

@@ -13,6 +13,8 @@ import type { ProtocolError } from './reason-codes.js';
 export interface PacketLimiter {
   /** Call this when the client is connected. Until then only CONNECT passes. */
   open(): void;
+  /** Counts a packet as so many more: the next ones wait longer. */
+  charge(packets: number): void;
   /** Call this when a message was stored: another one may pass. */
   release(): void;
   /** Stops reading while the client does not take what it is sent, and continues. */
@@ -67,6 +69,10 @@ class Limiter implements PacketLimiter {
   open(): void {
     this.#isOpen = true;
     this.#resume();
+  }
+
+  charge(packets: number): void {
+    this.#budget.charge(packets);
   }
 
   release(): void {
@@ -141,6 +147,7 @@ class Limiter implements PacketLimiter {
 /** Limits packets per second, with a burst of one second, and the count and bytes of messages that are being stored. */
 interface Budget {
   take(isMessage: boolean): boolean;
+  charge(packets: number): void;
   measure(bytes: number): void;
   give(): void;
   isFull(): boolean;
@@ -165,6 +172,9 @@ function createBudget(now: () => number): Budget {
       tokens--;
       if (isMessage) storing.push(0);
       return true;
+    },
+    charge(packets) {
+      tokens -= packets;
     },
     measure(bytes) {
       storing[storing.length - 1] = bytes;

@@ -13,6 +13,7 @@ export function handleSubscribe(
   // [MQTT-3.8.3-2]
   if (subscriptions.length === 0) throw new ProtocolError('SUBSCRIBE without filters');
   const { peer } = connection;
+  peer.limiter.charge(subscriptions.length - 1);
   const hasIdentifier = properties?.subscriptionIdentifier !== undefined;
   const codes = subscriptions.map((one) => {
     // CONNACK has said so (sections 3.2.2.3.11 to 3.2.2.3.13).
@@ -31,6 +32,7 @@ export function handleUnsubscribe(connection: Connection, packet: IUnsubscribePa
   const { messageId = 0, unsubscriptions } = packet;
   // [MQTT-3.10.3-2]
   if (unsubscriptions.length === 0) throw malformed('UNSUBSCRIBE without filters');
+  connection.peer.limiter.charge(unsubscriptions.length - 1);
   const granted = unsubscriptions.map((filter) => {
     if (!isTopicFilter(filter)) return REASON.filterInvalid;
     return connection.filters.delete(filter) ? REASON.success : REASON.noSubscription;

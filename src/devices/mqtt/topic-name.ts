@@ -1,14 +1,12 @@
 /** The form of topic names and filters (section 4.7). */
+import { LIMITS } from '../../core/limits.js';
 
 /** [MQTT-4.7.1-1], [MQTT-4.7.3-1]: at least one character, and no wildcard. */
 export const isTopicName = (topic: string): boolean => topic !== '' && !/[+#]/.test(topic);
 
-/** The characters of a filter: no topic of a command is as long. */
-const FILTER_CHARACTERS = 1_024;
-
 /** [MQTT-4.7.1-1], [MQTT-4.7.1-2]: `#` only as the last level, and wildcards only as whole levels. */
 export function isTopicFilter(filter: string): boolean {
-  if (filter === '' || filter.length > FILTER_CHARACTERS || filter.includes('\0')) return false;
+  if (filter === '' || filter.length > LIMITS.mqttTopicCharacters || filter.includes('\0')) return false;
   const levels = filter.split('/');
   return levels.every((level, index) =>
     /[+#]/.test(level) ? level === '+' || (level === '#' && index === levels.length - 1) : true,
