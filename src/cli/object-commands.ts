@@ -90,7 +90,7 @@ const packets: Command = {
   usage: '<object>',
   summary: 'Lists the packets of an object, the oldest first',
   help: `  --last <n>           the newest n
-  --format <format>    a file on the standard output: csv, ndjson, geojson or gpx\n${LIST_HELP}`,
+  --format <format>    a file on the standard output: csv, ndjson, geojson, gpx or parquet\n${LIST_HELP}`,
   options: { ...LIST_OPTIONS, last: { type: 'string' }, format: { type: 'string' } },
   needsLogin: true,
   arguments: [1, 1],
@@ -114,10 +114,16 @@ const packets: Command = {
 
 /** The markers at the end of an incomplete export. */
 const INCOMPLETE = /#incomplete|"success":false|<incomplete[ >]/;
+/** The end of a complete file in Parquet, whose last bytes may contain any text. */
+const PARQUET_END = 'PAR1';
 const END_CHARACTERS = 2_000;
 
-async function exportPackets({ client, output, signal }: Session, id: string, query: object): Promise<void> {
-  const path = `/api/v1/objects/${encodeURIComponent(id)}/packets${toQueryString({ ...query, signal: undefined } as Query)}`;
+async function exportPackets(
+  { client, output, signal }: Session,
+  id: string,
+  query: ListQuery & { readonly format: string },
+): Promise<void> {
+  const path = `/api/v1/objects/${encodeURIComponent(id)}/packets${toQueryString({ ...query, signal: undefined } as object as Query)}`;
   const response = await client.open(path, { signal });
   const decoder = new TextDecoder();
   let end = '';
@@ -128,7 +134,8 @@ async function exportPackets({ client, output, signal }: Session, id: string, qu
     bytes += piece.length;
     output.progress(`${(bytes / 1e6).toFixed(1)} MB …`);
   }
-  if (INCOMPLETE.test(end)) throw new PlainError('The export is incomplete: its last line contains the reason');
+  const isIncomplete = query.format === 'parquet' ? !end.endsWith(PARQUET_END) : INCOMPLETE.test(end);
+  if (isIncomplete) throw new PlainError('The export is incomplete: its last line contains the reason');
 }
 
 /** As many rows as a person looks at. */

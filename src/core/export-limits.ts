@@ -7,6 +7,10 @@ export const EXPORT_LIMITS = {
   exportsPerCaller: 4,
   exportBatchPackets: 2_000,
   exportSliceMs: 2,
+  // Packets, values and bytes (BSON) of a row group of Parquet, all of which are in memory.
+  exportGroupPackets: 10_000,
+  exportGroupCells: 250_000,
+  exportGroupBytes: 2 * 1_024 ** 2,
   // Bulk requests: entities and concurrent writes of one request; concurrent requests, in total and per caller; removed objects whose
   // packets are being removed concurrently, and those that wait for it.
   bulkEntities: 1_000,

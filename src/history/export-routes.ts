@@ -1,4 +1,4 @@
-/** The packets of an object as a file: CSV, NDJSON, GeoJSON or GPX, of any length. */
+/** The packets of an object as a file: CSV, NDJSON, GeoJSON, GPX or Parquet, of any length. */
 
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
@@ -52,7 +52,7 @@ function parseRequestedFormat(req: Request): ExportFormat | null {
   if (text !== null && text !== '') return parseFormat(text);
   const { accept } = req.headers;
   // A quick check for the usual case: nearly all clients accept JSON or anything.
-  if (accept === undefined || !/csv|json[l+]|ndjson|jsonlines|geo\+|gpx/i.test(accept)) return null;
+  if (accept === undefined || !/csv|json[l+]|ndjson|jsonlines|geo\+|gpx|parquet/i.test(accept)) return null;
   const type = req.accepts(['application/json', ...ACCEPTED_TYPES]);
   return type === false ? null : formatOfType(type);
 }
@@ -79,7 +79,7 @@ async function sendExport(
   const { parameters } = await deps.models.declarationsOf(source.modelId);
   const options = {
     only: selection.only,
-    declared: [...parameters.keys()],
+    declared: parameters,
     name: source.ownId,
     gapMs,
     isForSpreadsheet,
@@ -105,10 +105,16 @@ async function sendExport(
 const TRAILER = 'X-Export';
 const hasTrailer = ({ method, httpVersion }: Request): boolean => method === 'GET' && httpVersion === '1.1';
 
+/** Of media types, where they are not only the character set. */
+const TYPE_PARAMETERS: Readonly<Partial<Record<ExportFormat, string>>> = {
+  csv: '; charset=utf-8; header=present',
+  parquet: '',
+};
+
 function writeHead(res: Response, format: ExportFormat, { ownId, objectId }: Source): void {
   const type = EXPORT_TYPES[format];
   res.statusCode = 200;
-  res.setHeader('Content-Type', format === 'csv' ? `${type}; charset=utf-8; header=present` : `${type}; charset=utf-8`);
+  res.setHeader('Content-Type', `${type}${TYPE_PARAMETERS[format] ?? '; charset=utf-8'}`);
   // RFC 6266: a name in ASCII for old clients, and the exact name.
   const plain = ownId.replace(/[^\w.@+-]/g, '_') || objectId;
   const exact = encodeURIComponent(`${ownId}.${format}`).replace(

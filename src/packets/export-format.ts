@@ -6,6 +6,7 @@ export const EXPORT_TYPES = {
   ndjson: 'application/x-ndjson',
   geojson: 'application/geo+json',
   gpx: 'application/gpx+xml',
+  parquet: 'application/vnd.apache.parquet',
 } as const;
 
 export type ExportFormat = keyof typeof EXPORT_TYPES;

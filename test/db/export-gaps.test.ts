@@ -4,6 +4,7 @@ import { type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from '../../src/history/exports/export.js';
 import { createEncoder } from '../../src/history/exports/formats.js';
+import type { ExportFormat } from '../../src/packets/export-format.js';
 import { removePacketsWhere } from '../../src/packets/packets.js';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
@@ -42,12 +43,16 @@ const ALL: ExportSelection = {
   after: null,
   sort: null,
 };
-const OPTIONS = { only: null, declared: [], name: 'x', gapMs: 1, isForSpreadsheet: false };
+const OPTIONS = { only: null, declared: new Map(), name: 'x', gapMs: 1, isForSpreadsheet: false };
 
 /** Exports the packets, and removes some after the first piece. Returns the last piece. */
-async function exportWhile(selection: Partial<ExportSelection>, remove: (objectId: string) => Promise<unknown>) {
+async function exportWhile(
+  selection: Partial<ExportSelection>,
+  remove: (objectId: string) => Promise<unknown>,
+  format: ExportFormat = 'ndjson',
+) {
   const objectId = await storePackets();
-  const encoder = createEncoder('ndjson', OPTIONS);
+  const encoder = createEncoder(format, OPTIONS);
   const ending = new AbortController().signal;
   let last: ExportPiece | undefined;
   for await (const piece of exportPackets(database, objectId, { ...ALL, ...selection }, { encoder, ending })) {
@@ -90,4 +95,13 @@ test.each<[string, Partial<ExportSelection>, (objectId: string) => Promise<unkno
   ['packets of another object', {}, async () => between(0, PACKETS)(await storePackets())],
 ])('ends as complete after the removal of %s', async (_, selection, remove) => {
   expect((await exportWhile(selection, remove)).error).toBeNull();
+});
+
+test('ends Parquet without what would make it a file, and with the reason', async () => {
+  const end = async (remove: Parameters<typeof exportWhile>[1]) =>
+    (await exportWhile({}, remove, 'parquet')).body.toString('latin1');
+  expect(await end(async () => undefined)).toMatch(/PAR1$/);
+  expect(await end(between(PACKETS - 1, PACKETS - 1))).toMatch(
+    /\n#incomplete: \d+: packets were removed during the export; ask for it again\n$/,
+  );
 });

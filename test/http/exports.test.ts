@@ -108,7 +108,7 @@ describe('an export', () => {
   });
 
   test.each([
-    ['format=xlsx', 'format: expected json, csv, ndjson, geojson, gpx'],
+    ['format=xlsx', 'format: expected json, csv, ndjson, geojson, gpx, parquet'],
     ['format=csv&format=gpx', 'format: given more than once'],
     ['format=csv&meta=true', 'meta: cannot be combined with format'],
     ['format=csv&sortBy=speed', 'sortBy: an export is sorted by time or -time'],

@@ -52,6 +52,7 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'objects/:id/packets?meta=true', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets?format=csv', may: [...READERS, 'scoped'] },
   { method: 'GET', path: 'objects/:id/packets?format=geojson', may: [...READERS, 'scoped'] },
+  { method: 'GET', path: 'objects/:id/packets?format=parquet', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/packets', body: { speed: 1 }, may: [] },
   { method: 'GET', path: 'objects/:id/packets/:packet', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/commands/stop', body: {}, may: ['operator', 'scoped'] },

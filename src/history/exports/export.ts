@@ -69,12 +69,12 @@ export async function* exportPackets(
     if (!progress.isFull()) await gaps.check(null);
     if (!hasBegun) encoder.begin(text.writer, null);
     const error = gaps.isFound ? conflict('packets were removed during the export; ask for it again') : null;
-    encoder.end(text.writer, error && errorBody(error));
+    await encoder.end(text.writer, error && errorBody(error));
     yield text.last(progress.packets, error);
   } catch (thrown) {
     if (!hasBegun || database.listing?.caller.disconnectSignal().aborted) throw thrown;
     const error = progress.explain(toApiError(thrown));
-    encoder.end(text.writer, errorBody(error));
+    await encoder.end(text.writer, errorBody(error));
     yield text.last(progress.packets, error);
   }
 }
@@ -155,6 +155,7 @@ async function encodeInSlices(writer: JsonWriter, encoder: Encoder, { memory, st
     let sinceMs = clock.steadyMs();
     for (let index = 0; index < starts.length; index++) {
       encoder.packet(writer, memory, starts[index] as number);
+      if (encoder.group?.isFull()) await encoder.group.write(writer);
       if (index % CLOCK_CHECK_PACKETS !== 0 || clock.steadyMs() - sinceMs < LIMITS.exportSliceMs) continue;
       await clock.nextTurn();
       sinceMs = clock.steadyMs();
