@@ -26,6 +26,7 @@ export function createAttempts(client: MongoClient): Attempts {
       storeClient: client,
       dbName: client.db().databaseName,
       tableName: 'attempts',
+      disableIndexesCreation: true,
       keyPrefix,
       points,
       duration: durationMs / 1_000,

@@ -74,6 +74,7 @@ function createRegistrationLimit(client: MongoClient): (sourceId: string) => Pro
     storeClient: client,
     dbName: client.db().databaseName,
     tableName: 'attempts',
+    disableIndexesCreation: true,
     keyPrefix: 'registered',
     points: LIMITS.sourceRegistrations,
     duration: LIMITS.sourceRegistrationsMs / 1_000,

@@ -31,6 +31,12 @@ const SESSION_INDEXES: IndexDescription[] = [
   { key: { expires: 1 }, expireAfterSeconds: 0 },
 ];
 
+/** What rate-limiter-flexible would create: each of its limiters by itself, and in the background. */
+const ATTEMPT_INDEXES: IndexDescription[] = [
+  { key: { expire: -1 }, expireAfterSeconds: 0 },
+  { key: { key: 1 }, unique: true },
+];
+
 /** Creates missing collections, concurrently: on a new database each one waits for the disk. */
 export async function prepareCollections(db: Db): Promise<void> {
   const present = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
@@ -39,6 +45,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     ...[...STORES.values()].map((store) => prepareCollection(db, store, present)),
     prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, options: COMPRESSED }),
     prepare(db, 'sessions', SESSION_INDEXES, { present, options: {} }),
+    prepare(db, 'attempts', ATTEMPT_INDEXES, { present, options: {} }),
     prepare(db, 'installation', [], { present, options: {} }),
     prepare(db, 'removals', [{ key: { 'by.userId': 1 } }], { present, options: {} }),
     prepare(db, 'removedPackets', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
