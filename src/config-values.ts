@@ -73,3 +73,17 @@ const OWN_PATHS: ReadonlySet<string> = new Set(
 
 /** A file of map tiles. */
 export const tilesFile = z.string().regex(/\.pmtiles$/, 'expected a file that ends with .pmtiles');
+
+/** The address of a service below which others are, without a slash at its end. */
+export const webAddress = z
+  .url({ protocol: /^https?$/, error: 'expected http:// or https://' })
+  .refine((text) => !/[?#]/.test(text), 'expected an address without ? and #')
+  .transform((text) => text.replace(/\/+$/, ''));
+
+/** `Vigil <alarms@example.com>`, or the address alone. */
+export const mailFrom = z
+  .string()
+  .regex(
+    /^(?:[^\s@<>]+@[^\s@<>]+|[^<>\r\n]*<[^\s@<>]+@[^\s@<>]+>)$/,
+    'expected a mail address, such as "Vigil <alarms@example.com>"',
+  );

@@ -3,7 +3,19 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { basePath, count, duration, list, pageOrigins, port, secrets, tilesFile, webOrigins } from './config-values.js';
+import {
+  basePath,
+  count,
+  duration,
+  list,
+  mailFrom,
+  pageOrigins,
+  port,
+  secrets,
+  tilesFile,
+  webAddress,
+  webOrigins,
+} from './config-values.js';
 import { LIMITS } from './core/limits.js';
 import { type Network, parseNetworks } from './webhooks/address-policy.js';
 
@@ -65,6 +77,14 @@ export interface Config {
     /** Further origins from which that style loads tiles, fonts and images. */
     readonly origins: readonly string[];
     readonly tilesFile: string | null;
+  };
+  /** Over what users are notified; null for what the operator has not set up. */
+  readonly notifications: {
+    readonly mail: { readonly url: string; readonly from: string } | null;
+    /** `url` is the address of the Bot API, without a slash at its end. */
+    readonly telegram: { readonly token: string; readonly url: string } | null;
+    /** Where people open the console, without a slash at its end. */
+    readonly publicUrl: string | null;
   };
   readonly log: { readonly level: string; readonly format: 'pretty' | 'json' };
 }
@@ -129,6 +149,19 @@ const VARIABLES = z.object({
   MAP_STYLE_URL: z.url({ protocol: /^https?$/, error: 'expected http:// or https://' }).optional(),
   MAP_ORIGINS: webOrigins.default([]),
   MAP_TILES: tilesFile.optional(),
+  SMTP_URL: z
+    .url({
+      protocol: /^smtps?$/,
+      error: 'expected smtp:// or smtps://, such as smtps://user:password@mail.example:465',
+    })
+    .optional(),
+  MAIL_FROM: mailFrom.optional(),
+  TELEGRAM_TOKEN: z
+    .string()
+    .regex(/^[\w:-]{1,256}$/, 'expected the token of a bot')
+    .optional(),
+  TELEGRAM_URL: webAddress.default('https://api.telegram.org'),
+  PUBLIC_URL: webAddress.optional(),
   LOG_LEVEL: z.enum(LEVELS, `expected one of ${LEVELS.join(', ')}`).default('info'),
   LOG_FORMAT: z.enum(['pretty', 'json'], 'expected pretty or json').optional(),
 });
@@ -149,6 +182,9 @@ export function parseConfig(env: NodeJS.ProcessEnv): Config {
   }
   if ((given.MQTT_TLS_KEY === undefined) !== (given.MQTT_TLS_CERT === undefined)) {
     problems.push('MQTT_TLS_KEY, MQTT_TLS_CERT: set both or neither');
+  }
+  if ((given.SMTP_URL === undefined) !== (given.MAIL_FROM === undefined)) {
+    problems.push('SMTP_URL, MAIL_FROM: set both or neither');
   }
   const trustProxy = parseTrustProxy(list.parse(given.TRUST_PROXY ?? ''));
   if (trustProxy === null) problems.push('TRUST_PROXY: expected a number of proxies, or their addresses or networks');
@@ -196,7 +232,17 @@ function toConfig(
     live: { perUser: values.LIVE_CONNECTIONS_PER_USER, perAddress: values.LIVE_CONNECTIONS_PER_ADDRESS },
     webhookNetworks: values.WEBHOOK_NETWORKS,
     map: { styleUrl: values.MAP_STYLE_URL ?? null, origins: values.MAP_ORIGINS, tilesFile: values.MAP_TILES ?? null },
+    notifications: toNotifications(values),
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT ?? (production ? 'json' : 'pretty') },
+  };
+}
+
+function toNotifications(values: z.output<typeof VARIABLES>): Config['notifications'] {
+  const { SMTP_URL: url, MAIL_FROM: from, TELEGRAM_TOKEN: token } = values;
+  return {
+    mail: url === undefined || from === undefined ? null : { url, from },
+    telegram: token === undefined ? null : { token, url: values.TELEGRAM_URL },
+    publicUrl: values.PUBLIC_URL ?? null,
   };
 }
 

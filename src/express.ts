@@ -4,8 +4,8 @@ import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
+import type { AccountDeps } from './accounts/account-routes.js';
 import type { Audit } from './accounts/audit.js';
-import type { AuthDeps } from './accounts/auth-routes.js';
 import { authenticate } from './accounts/authenticate.js';
 import { auditRequests } from './accounts/request-audit.js';
 import type { AlarmDeps } from './alarms/routes.js';
@@ -14,6 +14,7 @@ import type { SourceDeps } from './devices/sources/routes.js';
 import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
 import type { EventDeps } from './live/routes.js';
+import type { NotificationDeps } from './notifications/routes.js';
 import { FEATURE_ROUTES, ROUTES } from './openapi/all-routes.js';
 import { createOpenApi } from './openapi/openapi.js';
 import { createPageFiles, SERVICE_ROUTES } from './openapi/routes.js';
@@ -33,7 +34,7 @@ import { createLimitFinder } from './platform/http/route-limits.js';
 import type { WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps
-  extends AuthDeps,
+  extends AccountDeps,
     ExportDeps,
     Omit<PacketDeps, 'findExport'>,
     CommandDeps,
@@ -43,7 +44,8 @@ export interface AppDeps
     ConsoleDeps,
     SourceDeps,
     WebhookDeps,
-    AlarmDeps {
+    AlarmDeps,
+    NotificationDeps {
   readonly audit: Audit;
   readonly log: Logger;
   /** Receives one line for each request. */

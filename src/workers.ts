@@ -3,16 +3,18 @@ import type { Logger } from 'pino';
 import type { Audit } from './accounts/audit.js';
 import { type Alarms, type AlarmsOptions, createAlarms } from './alarms/alarms.js';
 import type { Caches } from './caches.js';
+import type { Config } from './config.js';
 import type { Change } from './core/change.js';
 import { findObjectIds } from './entities/object-ids.js';
+import { type Channels, createChannels } from './notifications/channels.js';
+import { createTestLimit } from './notifications/test-limit.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
 import type { WorkerStats } from './platform/ops/worker-metrics.js';
 import { createEngine, type Engine, type EngineOptions } from './processing/engine.js';
-import type { Network } from './webhooks/address-policy.js';
 import { checkReceiver } from './webhooks/addresses.js';
 import type { StoredHandler } from './webhooks/handlers.js';
-import { createResolve } from './webhooks/names.js';
+import { createResolve, type Resolve } from './webhooks/names.js';
 import { toRangeTexts } from './webhooks/replay.js';
 import { createSecret } from './webhooks/signature.js';
 import { createWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.js';
@@ -22,7 +24,7 @@ export interface WorkerParts {
   readonly caches: Caches;
   readonly audit: Audit;
   readonly isLive: () => boolean;
-  readonly config: { readonly webhookNetworks: readonly Network[] };
+  readonly config: Pick<Config, 'webhookNetworks' | 'notifications'>;
   readonly onOutcome: (outcome: string, count: number, ms: number | null, delayMs?: number) => void;
   readonly log: Logger;
   readonly now: () => number;
@@ -35,6 +37,10 @@ export interface Workers {
     readonly createSecret: () => string;
     readonly sendTest: Webhooks['sendTest'];
     readonly requestReplay: Webhooks['requestReplay'];
+    readonly channels: Channels;
+    readonly sendMessage: Channels['send'];
+    readonly countTests: (userId: string, count: number) => Promise<void>;
+    readonly publicUrl: string | null;
   };
   readonly webhooks: Webhooks;
   begin(position: string): void;
@@ -47,17 +53,18 @@ export interface Workers {
 }
 
 export function createWorkers(parts: WorkerParts): Workers {
-  const { database, caches, now } = parts;
+  const { database, caches, now, config } = parts;
   const log = parts.log.child({ module: 'webhooks' });
   const { onRefill, ...records } = createRecords(parts.audit);
   const openHistory = createHistory(database.client);
   let reloaded = Promise.resolve();
   const resolve = createResolve();
+  const channels = createChannels(config.notifications, { networks: config.webhookNetworks, resolve });
   const webhooks = createWebhooks({
     database,
     log,
     now,
-    networks: parts.config.webhookNetworks,
+    networks: config.webhookNetworks,
     resolve,
     onOutcome: parts.onOutcome,
     findAccount: caches.accounts.findAccount,
@@ -80,12 +87,7 @@ export function createWorkers(parts: WorkerParts): Workers {
   return {
     webhooks,
     begin: engine.begin,
-    api: {
-      createSecret,
-      sendTest: webhooks.sendTest,
-      requestReplay: webhooks.requestReplay,
-      checkReceiver: (url) => checkReceiver(url, parts.config.webhookNetworks, resolve),
-    },
+    api: createApi(parts, { webhooks, channels, resolve }),
     apply(change) {
       const applied = [webhooks.apply(change), alarms.apply(change)].filter((one) => one !== undefined);
       return applied.length === 0 ? engine.apply(change) : Promise.all(applied).then(() => engine.apply(change));
@@ -103,7 +105,24 @@ export function createWorkers(parts: WorkerParts): Workers {
       alarms.stop();
       await engine.stop();
       await webhooks.stop();
+      channels.close();
     },
+  };
+}
+
+function createApi(
+  { database, config }: WorkerParts,
+  { webhooks, channels, resolve }: { webhooks: Webhooks; channels: Channels; resolve: Resolve },
+): Workers['api'] {
+  return {
+    createSecret,
+    sendTest: webhooks.sendTest,
+    requestReplay: webhooks.requestReplay,
+    checkReceiver: (url) => checkReceiver(url, config.webhookNetworks, resolve),
+    channels,
+    sendMessage: channels.send,
+    countTests: createTestLimit(database.client),
+    publicUrl: config.notifications.publicUrl,
   };
 }
 

@@ -1,12 +1,24 @@
 /** Routes: the caller's own account, its tokens and its sessions. Every role may use them, within the scopes of a token. */
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
+import { ObjectId } from 'mongodb';
 import { z } from 'zod';
 import { type Caller, scopeOf } from '../core/access.js';
 import { parseNewEntity, parsePatch } from '../core/entity.js';
 import { badRequest, conflict, notFound } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import {
+  CHANNEL,
+  CHANNEL_KINDS,
+  type Channel,
+  type ChannelKind,
+  parseChannels,
+  parseMinSeverity,
+  parseQuiet,
+  toChannelFields,
+} from '../core/notification.js';
+import { SEVERITIES } from '../core/rule/severity.js';
 import { builtInStore } from '../core/stores.js';
 import { getEntity } from '../entities/read.js';
 import { CREATED_TOKEN, type EntityDeps } from '../entities/routes.js';
@@ -19,6 +31,7 @@ import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
 import { defineRoute } from '../platform/http/route.js';
 import { COUNT, entityOf, every, named, pageOf, SUCCESS, TIME } from '../platform/http/schema.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { endSession } from './accounts.js';
 import { type AuthDeps, CALLER } from './auth-routes.js';
 import {
@@ -32,7 +45,14 @@ import {
 } from './own-access.js';
 import { checkOwnPassword } from './own-password.js';
 
-export interface AccountDeps extends AuthDeps, EntityDeps {}
+export interface AccountDeps extends AuthDeps, EntityDeps {
+  readonly channels: {
+    /** What the operator has set up. */
+    readonly kinds: readonly ChannelKind[];
+    /** Throws a 400 that names the channel where nothing would be sent to its address. */
+    check(channels: readonly Channel[], name: string): Promise<void>;
+  };
+}
 
 const USERS = builtInStore('users');
 const TOKENS = builtInStore('tokens');
@@ -40,7 +60,22 @@ const OWN_FIELDS = ['name', 'email', 'password'];
 
 const MAYBE_TEXT = z.string().nullable();
 const CURRENT = z.union([z.object({ _id: z.string(), expiresAt: TIME }), z.null()]);
-const ACCOUNT = every(CALLER, z.object({ session: CURRENT, token: CURRENT }));
+const QUIET = z
+  .object({ from: z.string(), to: z.string(), tz: z.string().optional() })
+  .describe(
+    'The hours in which messages below `critical` wait, such as `{"from": "22:00", "to": "06:00", "tz": "Europe/Berlin"}`',
+  );
+const ACCOUNT = every(
+  CALLER,
+  z.object({
+    session: CURRENT,
+    token: CURRENT,
+    channels: z.array(CHANNEL).describe('Over what the user is notified'),
+    channelKinds: z.array(z.enum(CHANNEL_KINDS)).describe('What the operator has set up'),
+    quiet: QUIET.nullable(),
+    minSeverity: z.enum(SEVERITIES).describe('The least severity of which the user is notified'),
+  }),
+);
 
 const CHANGE = z
   .object({
@@ -52,6 +87,9 @@ const CHANGE = z
       .max(LIMITS.passwordCharactersMax)
       .describe('A new password. Ends all other sessions and tokens of the user'),
     oldPassword: z.string().describe('Required with `password`'),
+    channels: z.array(CHANNEL).max(LIMITS.channelsPerUser).nullable(),
+    quiet: QUIET.nullable(),
+    minSeverity: z.enum(SEVERITIES).nullable(),
   })
   .partial();
 
@@ -83,11 +121,11 @@ const changeAccount = defineRoute({
   path: '/api/v1/account',
   name: 'changeAccount',
   tag: 'account',
-  summary: 'Changes the own name, email or password',
-  docs: 'Changes the own `name`, `email` or `password`. See [own account](permissions.md#own-account)',
+  summary: 'Changes the own name, email, password, or how the user is notified',
+  docs: 'Changes the own `name`, `email`, `password` (see [own account](permissions.md#own-account)), `channels`, `quiet` or `minSeverity` (see [notifications](notifications.md#channels))',
   auth: 'caller',
   limit: 'request',
-  body: { schema: CHANGE, example: { name: 'Ada' }, limitBytes: LIMITS.loginBodyBytes },
+  body: { schema: CHANGE, example: { name: 'Ada' }, limitBytes: LIMITS.accountBodyBytes },
   answer: { description: 'The changed user', schema: ACCOUNT },
   errors: [403, 404, 409],
   handle: (deps: AccountDeps) => async (req, res) => {
@@ -95,9 +133,10 @@ const changeAccount = defineRoute({
     const body = parseObject(req.body ?? {});
     const given = Object.fromEntries(Object.entries(body).filter(([name]) => OWN_FIELDS.includes(name)));
     const { password, ...fields } = parsePatch(USERS, given);
-    res.locals.fields = Object.keys(given);
+    const settings = await readNotificationSettings(deps, body);
+    res.locals.fields = [...Object.keys(given), ...Object.keys(settings).map((name) => name.slice(1))];
     const secret = password === undefined ? null : await readNewPassword(deps, req, res, password as string);
-    const patch: JsonObject = { ...fields, ...(secret !== null && { _password: secret.hash }) };
+    const patch: JsonObject = { ...fields, ...settings, ...(secret !== null && { _password: secret.hash }) };
     const onlyIf = secret?.onlyIf;
     await changeEntity(deps.database, USERS, scopeOf(caller), caller.userId, { patch, nowMs: deps.now(), onlyIf });
     deps.invalidate('users', caller.userId);
@@ -271,15 +310,44 @@ export const ACCOUNT_ROUTES = [
   endOne,
 ];
 
-async function sendAccount({ database }: AccountDeps, res: Response): Promise<void> {
+/** How the user is notified, as it is stored: in fields that nobody else reads. Throws a 400 that names the field. */
+async function readNotificationSettings({ channels }: AccountDeps, body: JsonObject): Promise<JsonObject> {
+  const settings: JsonObject = {};
+  if (body.channels !== undefined) {
+    const parsed = parseChannels(body.channels);
+    await channels.check(parsed, 'channels');
+    settings._channels = parsed.map(toChannelFields);
+  }
+  if (body.quiet !== undefined) {
+    parseQuiet(body.quiet);
+    settings._quiet = body.quiet;
+  }
+  if (body.minSeverity !== undefined) settings._minSeverity = parseMinSeverity(body.minSeverity);
+  return settings;
+}
+
+async function findNotificationSettings({ database, channels }: AccountDeps, userId: string): Promise<JsonObject> {
+  const projection = { _channels: 1, _quiet: 1, _minSeverity: 1 };
+  const users = database.db.collection('users');
+  const found = await mapDriverErrors(() => users.findOne({ _id: new ObjectId(userId) }, { projection }));
+  return {
+    channels: found?._channels ?? [],
+    channelKinds: [...channels.kinds],
+    quiet: found?._quiet ?? null,
+    minSeverity: found?._minSeverity ?? 'info',
+  };
+}
+
+async function sendAccount(deps: AccountDeps, res: Response): Promise<void> {
   const { userId, credentials, scopes, session, token } = callerOf(res);
-  const user = await getEntity(database, USERS, scopeIn(res), userId);
+  const user = await getEntity(deps.database, USERS, scopeIn(res), userId);
   sendEntity(res, {
     ...user,
     credentials: [...credentials],
     scopes: scopes === null ? null : [...scopes],
     session: session === null ? null : { _id: publicId(session.id), expiresAt: session.expiresAtMs },
     token: token === null ? null : { _id: token.id, expiresAt: token.expiresAtMs },
+    ...(await findNotificationSettings(deps, userId)),
   });
 }
 

@@ -1,5 +1,6 @@
 /** Every limit of the service by name, with its unit. The tables of docs/reference/limits.md are tested against this file. */
 import { ACCOUNT_LIMITS } from './account-limits.js';
+import { NOTIFICATION_LIMITS } from './notification-limits.js';
 import { PROCESSING_LIMITS } from './processing-limits.js';
 import { RULE_LIMITS } from './rule-limits.js';
 import { SHARED_LIMITS } from './shared-limits.js';
@@ -13,6 +14,7 @@ export const LIMITS = {
   ...ACCOUNT_LIMITS,
   ...PROCESSING_LIMITS,
   ...RULE_LIMITS,
+  ...NOTIFICATION_LIMITS,
   ...SOURCE_LIMITS,
   // Lists: at most 10000 entities in one response.
   listEntities: 10_000,

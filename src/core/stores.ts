@@ -9,7 +9,8 @@ import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
 import { isValidOwnId, toOwnId } from './own-id.js';
-import { parseRule, SEVERITIES } from './rule/rule.js';
+import { parseRule } from './rule/rule.js';
+import { SEVERITIES } from './rule/severity.js';
 import { compileSchema } from './schema/schema.js';
 import { parseSourceMap } from './source.js';
 import { SOURCE_KIND_NAMES, type SourceKindName } from './source-kinds.js';
@@ -148,7 +149,9 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     },
     unique: ['login', 'email'],
     removable: ['email', 'object'],
-    hidden: ['_password'],
+    // Channels and when they are used: only their user reads them.
+    hidden: ['_password', '_channels', '_quiet', '_minSeverity'],
+    replaced: ['_quiet'],
     references: ['role', 'object'],
     texts: ['login', 'email', 'name'],
     defaults: { active: true },

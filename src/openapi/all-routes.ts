@@ -10,6 +10,7 @@ import { PAST_EVENT_ROUTES } from '../history/past-event-routes.js';
 import { SERIES_ROUTES } from '../history/series-routes.js';
 import { TRACK_ROUTES } from '../history/track-routes.js';
 import { EVENT_ROUTES } from '../live/routes.js';
+import { NOTIFICATION_ROUTES } from '../notifications/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
 import { WEBHOOK_ROUTES } from '../webhooks/routes.js';
@@ -19,6 +20,7 @@ import { SERVICE_ROUTES } from './routes.js';
 export const FEATURE_ROUTES = [
   ...AUTH_ROUTES,
   ...ACCOUNT_ROUTES,
+  ...NOTIFICATION_ROUTES,
   ...EVENT_ROUTES,
   ...PAST_EVENT_ROUTES,
   ...SERIES_ROUTES,

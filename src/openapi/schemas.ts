@@ -3,7 +3,7 @@
 import { COMMAND_STATUSES } from '../core/command.js';
 import { ERROR_KINDS } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import { SEVERITIES } from '../core/rule/rule.js';
+import { SEVERITIES } from '../core/rule/severity.js';
 import { STORES, type Store } from '../core/stores.js';
 import { titleOf } from '../entities/title.js';
 import { allOf, type Part, schemaRef, toSchema } from '../platform/http/schema.js';

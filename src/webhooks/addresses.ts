@@ -61,11 +61,16 @@ export function checkLiteral(hostname: string, allowed: readonly Network[]): voi
  * Throws a 400 where nothing would be sent to the address. A name that is not known, or that nobody answers for in time, may be
  * known later.
  */
-export async function checkReceiver(url: string, allowed: readonly Network[], resolve: Resolve): Promise<void> {
+export async function checkReceiver(
+  url: string,
+  allowed: readonly Network[],
+  resolve: Resolve,
+  name = 'url',
+): Promise<void> {
   const late = clock.wait(LIMITS.webhookResolveMs, { ref: false });
   try {
     await Promise.race([findAddresses(new URL(url).hostname, allowed, resolve), late]);
   } catch (error) {
-    if (error instanceof AddressError) throw badRequest(`url: ${error.message}`);
+    if (error instanceof AddressError) throw badRequest(`${name}: ${error.message}`);
   }
 }

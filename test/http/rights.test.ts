@@ -156,6 +156,7 @@ const PLAIN_ROUTES: readonly (readonly [
   ['POST', 'account/tokens', { name: 'x' }, 200, 'users'],
   ['GET', 'account/sessions', undefined, 200, 'users'],
   ['DELETE', 'account/sessions', undefined, 200, 'users'],
+  ['POST', 'account/channels/test', {}, 409, 'users'],
   ['PUT', 'account', {}, 405, 'users'],
   ['GET', 'account/nothing', undefined, 404, 'users'],
   ['GET', 'events', undefined, 200, 'callers'],

@@ -1,4 +1,4 @@
-/** A receiver of webhooks on a port of its own: it records messages, and answers as the test decides. */
+/** A receiver of webhooks and notifications on a port of its own: it records messages, and answers as the test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
@@ -55,8 +55,10 @@ function createReceiver(): { receiver: Receiver; listen: () => Promise<void> } {
     req.on('data', (piece) => pieces.push(piece));
     req.on('end', () => {
       const text = Buffer.concat(pieces).toString();
-      const one = { id: String(req.headers['webhook-id']), path: String(req.url), headers: req.headers, text };
-      const whole = { ...one, body: JSON.parse(text) };
+      const id = req.headers['webhook-id'] ?? req.headers['idempotency-key'];
+      const one = { id: String(id), path: String(req.url), headers: req.headers, text };
+      const isText = req.headers['content-type']?.startsWith('text/') === true;
+      const whole = { ...one, body: isText ? text : JSON.parse(text) };
       received.push(whole);
       receiver.answer(whole, res, req);
     });

@@ -6,9 +6,7 @@ import { COMMAND_NAME } from '../model.js';
 import { ID } from '../own-id.js';
 import { type Condition, parseCondition, parseSpan, singlesOf } from './condition.js';
 import { parseSchedule, type Schedule } from './schedule.js';
-
-export const SEVERITIES = ['info', 'warning', 'critical'] as const;
-export type Severity = (typeof SEVERITIES)[number];
+import { SEVERITIES, type Severity } from './severity.js';
 
 /** The objects of a rule: those that meet every member which is not null. */
 export interface RuleSelection {

@@ -16,22 +16,22 @@ export interface Schedule {
 }
 
 /** Throws a 400 that names the place. */
-export function parseSchedule(value: Json | undefined): Schedule | null {
+export function parseSchedule(value: Json | undefined, name = 'schedule'): Schedule | null {
   if (value === undefined || value === null) return null;
-  if (!isObject(value)) throw badRequest('schedule: expected an object with days, from, to and tz');
-  const other = Object.keys(value).find((name) => !['days', 'from', 'to', 'tz'].includes(name));
-  if (other !== undefined) throw badRequest(`schedule.${other}: not known in a schedule`);
+  if (!isObject(value)) throw badRequest(`${name}: expected an object with days, from, to and tz`);
+  const other = Object.keys(value).find((one) => !['days', 'from', 'to', 'tz'].includes(one));
+  if (other !== undefined) throw badRequest(`${name}.${other}: not known in a schedule`);
   const { days = null, from = null, to = null, tz = null } = value;
   const isDays = Array.isArray(days) && days.length > 0 && days.every((day) => DAYS.includes(day as never));
-  if (days !== null && !isDays) throw badRequest(`schedule.days: expected a list of ${DAYS.join(', ')}`);
+  if (days !== null && !isDays) throw badRequest(`${name}.days: expected a list of ${DAYS.join(', ')}`);
   const zone = typeof tz === 'string' ? findZone(tz) : findZone('UTC');
   if (zone === null || (tz !== null && typeof tz !== 'string')) {
-    throw badRequest('schedule.tz: expected a time zone such as "Europe/Berlin"');
+    throw badRequest(`${name}.tz: expected a time zone such as "Europe/Berlin"`);
   }
   return {
     days: new Set(isDays ? days.map((day) => DAYS.indexOf(day as never)) : DAYS.keys()),
-    fromMs: parseClock(from ?? '00:00', 'schedule.from'),
-    toMs: parseClock(to ?? '24:00', 'schedule.to'),
+    fromMs: parseClock(from ?? '00:00', `${name}.from`),
+    toMs: parseClock(to ?? '24:00', `${name}.to`),
     zone,
   };
 }
@@ -59,6 +59,16 @@ export function isOpen(schedule: Schedule, atMs: number): boolean {
     const hours = hoursOf(schedule, day);
     return hours !== null && atMs >= hours.from && atMs < hours.to;
   });
+}
+
+/** When the hours that contain the instant end; the instant itself where it is in none. */
+export function findClosing(schedule: Schedule, atMs: number): number {
+  const today = dayOf(schedule, atMs);
+  const ends = [today - 1, today].flatMap((day) => {
+    const hours = hoursOf(schedule, day);
+    return hours !== null && atMs >= hours.from && atMs < hours.to ? [hours.to] : [];
+  });
+  return Math.max(atMs, ...ends);
 }
 
 /** When it opens next after the instant, at which it is closed. */

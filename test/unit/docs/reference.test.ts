@@ -55,6 +55,7 @@ describe('Limits', () => {
     'connectionCheckMs',
     'databaseConnections',
     'cachedAccounts',
+    'mailConnections',
     'cachedTokens',
     'cachedModels',
     'cachedSources',
