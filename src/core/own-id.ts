@@ -7,13 +7,22 @@ export const ID = /^[0-9a-f]{24}$/i;
 export const isDotSegment = (name: string): boolean => name === '.' || name === '..';
 
 // Line breaks and tabs are control characters, which are refused.
-const OUTER_BLANKS = /^[\p{Z}\ufeff]+|[\p{Z}\ufeff]+$/gu;
+const BLANK = /[\p{Z}\ufeff]/u;
+
+/** Looks at each character once: a pattern for the blanks at the end takes the square of the count of inner ones. */
+function withoutOuterBlanks(text: string): string {
+  let begin = 0;
+  let end = text.length;
+  while (begin < end && BLANK.test(text.charAt(begin))) begin++;
+  while (begin < end && BLANK.test(text.charAt(end - 1))) end--;
+  return text.slice(begin, end);
+}
 
 /**
  * The form of an own id that is stored and looked up: in NFC, as keyboards and file systems differ in how they write accents, and
  * without blanks around it.
  */
-export const toOwnId = (text: string): string => text.replace(OUTER_BLANKS, '').normalize('NFC');
+export const toOwnId = (text: string): string => withoutOuterBlanks(text).normalize('NFC');
 
 /** Whether a stored own id can name an object: not the wildcard `*`, not the form of an `_id`, not blank, not removed from paths. */
 export function isValidOwnId(ownId: string): boolean {

@@ -1,10 +1,12 @@
 /** Limits of sources. A part of `LIMITS`. */
-import { DAY_MS, HOUR_MS, KIB, SECOND_MS } from './units.js';
+import { DAY_MS, HOUR_MS, KIB, MIB, SECOND_MS } from './units.js';
 
 export const SOURCE_LIMITS = {
   // What a source maps, and the text of one path.
   sourceMapFields: 200,
   sourcePathCharacters: 256,
+  // What the map makes of one request: characters of values and names, and of the paths that are looked up.
+  sourceMappedBytes: 16 * MIB,
   cachedSources: 1_000,
   // Objects that one source creates within an hour, and unknown devices of one source that the audit names within an hour.
   sourceRegistrations: 1_000,

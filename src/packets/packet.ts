@@ -135,11 +135,12 @@ function parseId(
   return digestOf(body);
 }
 
-/** Of the packet as it was sent: what the model makes of it may change. */
-function digestOf(body: JsonObject): string {
+const digestOf = (body: JsonObject): string => hash('sha256', contentOf(body), 'hex').slice(0, ID_DIGITS);
+
+/** What identifies a packet that is sent again: all of it as it was sent, since what the model makes of it may change. */
+export function contentOf(body: JsonObject): string {
   // A value that is nested too deep is never stored, and JSON.stringify may throw for it.
-  const fields = Object.entries(body).map(([name, value]) => (isTooDeep(value, 1) ? [name] : [name, value]));
-  return hash('sha256', JSON.stringify(fields), 'hex').slice(0, ID_DIGITS);
+  return JSON.stringify(Object.entries(body).map(([name, value]) => (isTooDeep(value, 1) ? [name] : [name, value])));
 }
 
 const ID_DIGITS = 24;

@@ -29,12 +29,19 @@ const NAMELESS = [
   ' .. ',
   ` ${HEX}\u3000`,
   'a\ud800',
+  // Looking for the blanks at its end must not take the square of its length.
+  `a${'\u00a0'.repeat(250_000)}b`,
 ];
 
 test.each(NAMELESS)('refuses %j for a new object, and for one that is there', async (id) => {
   expectRefusal(await service.admin('POST', 'objects', { id, name: 'x' }), 400, 'id');
   const { _id } = await create(`renamed-${new ObjectId()}`);
   expectRefusal(await service.admin('PATCH', `objects/${_id}`, { id }), 400, 'id');
+});
+
+test('refuses a long id with blanks inside, without a search for those at its end that takes the square of its length', async () => {
+  const id = `a${'\u00a0'.repeat(250_000)}b`;
+  expectRefusal(await service.admin('POST', 'objects', { id, name: 'x' }), 400, 'id');
 });
 
 test.each(['a+b', '+', '**', 'a*', 'Wagen 7', ':object', HEX.slice(1), `${HEX}0`, '@home', '車'])(

@@ -103,6 +103,61 @@ describe('the key', () => {
   });
 });
 
+describe('a large body', () => {
+  const list = <T>(length: number, make: (at: number) => T): T[] => Array.from({ length }, (_, at) => make(at));
+
+  test('is refused as a whole if the map makes too much of it', async () => {
+    const map = { object: '$.id', ...Object.fromEntries(list(190, (at) => [`f${at}`, '$.text'])) };
+    const source = await createSource({ map });
+    const object = await createObject();
+    const body = (length: number) => list(length, () => ({ id: object.id, text: 'x'.repeat(300) }));
+    expectRefusal(await send(source, body(300)), 413, 'makes more than 16 MiB of the body');
+    expect(await packetsOf(object)).toEqual([]);
+    const isKept = async () => (await service.admin('GET', `sources/${source._id}/refused`)).body.length === 1;
+    await until(isKept, 'the refused payload');
+    // The source goes on.
+    expect((await send(source, body(100))).body).toEqual({ success: true, count: 100 });
+  });
+
+  test('is stored as it is, at every object, once', async () => {
+    const source = await createSource({ kind: 'flespi' });
+    const objects = [await createObject(), await createObject(), await createObject()];
+    const text = 'ä'.repeat(200);
+    const message = (at: number) => ({ ident: objects[at % 3]?.id, timestamp: 1_795_500_000 + at, n: at, text });
+    const messages = list(3_000, message);
+    for (const count of [3_000, 3_000]) {
+      expect((await send(source, messages)).body).toEqual({ success: true, count });
+    }
+    for (const [place, object] of objects.entries()) {
+      const packets = await packetsOf(object);
+      expect(packets.map(({ n }) => n)).toEqual(list(1_000, (at) => 3 * at + place));
+      expect(new Set(packets.map((packet) => packet.text))).toEqual(new Set([text]));
+    }
+  });
+
+  test.each([
+    ['in the middle', (text: string) => text.replace('"n":1500,', '"n":,')],
+    ['at the end', (text: string) => text.slice(0, -1)],
+    ['between two messages', (text: string) => text.replace('{"n":1500,', ',{"n":1500,')],
+  ])('is refused with the place of its fault: %s', async (_name, spoil) => {
+    const source = await createSource({ kind: 'flespi' });
+    const messages = list(3_000, (at) => ({ n: at, ident: 'x', timestamp: 1_795_500_000, text: 'x'.repeat(200) }));
+    const answer = await send(source, spoil(JSON.stringify(messages)));
+    expectRefusal(answer, 400, 'the body is not valid JSON');
+    const { body } = await service.admin('GET', `sources/${source._id}/refused`);
+    expect(body[0].payload).toMatch(/^\[\{"n":0,"ident":"x"/);
+  });
+
+  test('costs only the fields that are nested too deep', async () => {
+    const source = await createSource({ kind: 'flespi' });
+    const object = await createObject();
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const text = `[{"ident":"${object.id}","timestamp":1795500000,"a":1,"deep":${deep}}]`;
+    expect((await send(source, text)).body).toMatchObject({ success: true, count: 1 });
+    expect(await packetsOf(object)).toMatchObject([{ a: 1 }]);
+  });
+});
+
 describe('who may make a source', () => {
   test('must be allowed to send packets, and to create objects where it registers devices', async () => {
     const sender = async (...more: string[]) => {

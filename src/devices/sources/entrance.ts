@@ -8,14 +8,23 @@ import { PLACE_NAMES } from '../../core/position-fields.js';
 import { identifyingMs } from '../../packets/device-time.js';
 import type { Ingest } from '../../packets/ingest.js';
 import type { ModelFinder } from '../../packets/models.js';
-import { inOrder, type Message, parseItem, type Refusal, refusalError, toBatch } from '../../packets/packet.js';
+import {
+  contentOf,
+  inOrder,
+  type Message,
+  parseItem,
+  type Refusal,
+  refusalError,
+  toBatch,
+} from '../../packets/packet.js';
 import { othersStored } from '../../packets/reasons.js';
 import type { RefusedPackets } from '../../packets/refused-packets.js';
 import type { Source } from '../../packets/source.js';
+import { parseInPieces, withoutByteOrderMark } from '../../platform/http/large-body.js';
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import { mapInSlices } from '../../platform/slices.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
-import type { Answer, Item, Sample, SourceRequest } from './kind.js';
+import { type Answer, type Item, invalidJson, type Sample, type SourceRequest } from './kind.js';
 import { explainKind, KINDS } from './kinds.js';
 import type { RefusedPayloads } from './refused-payloads.js';
 import type { SourceRecord } from './source-store.js';
@@ -60,9 +69,9 @@ export type Receive = (source: SourceRecord, request: SourceRequest, origin: Ori
 export const createReceive =
   (deps: EntranceDeps): Receive =>
   async (source, request, origin) => {
-    const { items, answer, resends } = read(deps, source, request, origin);
+    const { items, answer, resends } = await read(deps, source, request, origin);
     const { found, missing } = await findTargets(deps, source, items, origin);
-    const stored = await Promise.all(found.map((one) => store(deps, one)));
+    const stored = await storeAll(deps, found);
     const count = stored.reduce((sum, one) => sum + one.count, 0);
     const refused = missing
       .concat(...stored.map((one) => one.refused))
@@ -91,11 +100,12 @@ function explainAll(
 const toRefusals = (refused: readonly Refused[]): Refusal[] => refused.map(({ index, reason }) => ({ index, reason }));
 
 /** Keeps a payload that cannot be read, and says which kind it looks like. */
-function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, origin: Origin) {
+async function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, origin: Origin) {
   try {
-    const readout = KINDS[source.kind].read(request);
+    const readout = KINDS[source.kind].read(await parseLarge(request));
     const { device } = request.query;
-    return device === undefined ? readout : { ...readout, items: readout.items.map((item) => named(item, device)) };
+    const items = await mapInSlices(readout.items, (item) => (device === undefined ? item : named(item, device)));
+    return { ...readout, items };
   } catch (thrown) {
     const error = toApiError(thrown);
     if (error.status === 500) throw thrown;
@@ -103,6 +113,19 @@ function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, 
     const reason = other === null ? error.message : `${error.message}; ${other}`;
     keep(deps, source, request, [{ index: 0, reason, device: null }], origin);
     throw other === null ? error : badRequest(reason);
+  }
+}
+
+const LIST_OR_OBJECT = /^(?:\xef\xbb\xbf)?[ \t\r\n]*[[{]/;
+
+/** A large body is parsed in pieces; a form is not JSON. Throws a 400. */
+async function parseLarge(request: SourceRequest): Promise<SourceRequest> {
+  const { body } = request;
+  if (body.length <= LIMITS.bigBodyBytes || !LIST_OR_OBJECT.test(body.toString('latin1', 0, 100))) return request;
+  try {
+    return { ...request, parsed: await parseInPieces(body) };
+  } catch (error) {
+    throw error instanceof SyntaxError ? invalidJson(withoutByteOrderMark(body)) : error;
   }
 }
 
@@ -192,19 +215,45 @@ function toLimit(error: unknown): ApiError {
   throw error;
 }
 
+/** What was stored of the samples of one object. */
+interface Stored {
+  readonly count: number;
+  readonly refused: readonly Refused[];
+}
+
+/** Prepares the samples in slices, and stores those of all objects together. */
+async function storeAll(deps: EntranceDeps, found: readonly Found[]): Promise<readonly Stored[]> {
+  const nowMs = deps.now();
+  const models = [...new Set(found.map(({ target }) => target.modelId))];
+  const declared = new Map(
+    await Promise.all(models.map(async (id) => [id, await deps.models.declarationsOf(id)] as const)),
+  );
+  const all = found.flatMap(({ target, samples }) => samples.map((sample) => ({ target, ...sample })));
+  const parsed = await mapInSlices(all, ({ target, packet, index, omitsZeros }) => {
+    const own = declared.get(target.modelId) as Declarations;
+    const message = parseItem(omitsZeros ? withZeros(packet, own) : packet, index, own, nowMs);
+    return 'reason' in message ? message : withId(deps, target, message, packet);
+  });
+  let at = 0;
+  const stored = await mapInSlices(found, ({ target, samples }) => {
+    const own = parsed.slice(at, at + samples.length);
+    at += samples.length;
+    const done = store(deps, target, own, nowMs);
+    // It may reject before the others have begun.
+    done.catch(() => undefined);
+    return done;
+  });
+  return Promise.all(stored);
+}
+
 async function store(
   deps: EntranceDeps,
-  { target, samples }: Found,
-): Promise<{ readonly count: number; readonly refused: readonly Refused[] }> {
-  const declared = await deps.models.declarationsOf(target.modelId);
-  const nowMs = deps.now();
-  const parse = ({ packet, index, omitsZeros }: Found['samples'][number]) =>
-    parseItem(omitsZeros ? withZeros(packet, declared) : packet, index, declared, nowMs);
-  const parsed = samples.length > LIMITS.slicedPackets ? await mapInSlices(samples, parse) : samples.map(parse);
+  target: Source,
+  parsed: readonly (Message | Refusal)[],
+  nowMs: number,
+): Promise<Stored> {
   const { messages, refused, incomplete } = toBatch(parsed);
-  const packets = new Map(samples.map(({ packet, index }) => [index, packet]));
-  const named = messages.map((message) => withId(deps, target, message, packets.get(message.index ?? 0) ?? {}));
-  const ingested = await deps.ingest(target, named);
+  const ingested = await deps.ingest(target, messages);
   const all = inOrder(refused.concat(ingested.refused));
   const common = { time: nowMs, via: 'http', topic: null } as const;
   const partial = incomplete.map((one) => ({ ...one, reason: othersStored(one.reason) }));
@@ -233,7 +282,7 @@ function withZeros(packet: JsonObject, { parameters }: Declarations): JsonObject
 function withId({ digest }: EntranceDeps, { objectId }: Source, message: Message, packet: JsonObject): Message {
   const timeMs = identifyingMs(message);
   if (message.id !== null || timeMs === null) return message;
-  const content = digest(Buffer.from(`${objectId}\n${JSON.stringify(packet)}`));
+  const content = digest(Buffer.from(`${objectId}\n${contentOf(packet)}`));
   return { ...message, id: packetIdOf(timeMs, content) };
 }
 

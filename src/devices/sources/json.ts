@@ -1,9 +1,11 @@
 /** JSON of any form: the `map` of the source says where the values are. Without one, the body is a packet of ours. */
-import { badRequest } from '../../core/errors.js';
+import { badRequest, tooLarge } from '../../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
 import { valueAt } from '../../core/json-path.js';
+import { LIMITS } from '../../core/limits.js';
 import { type MappedField, scale } from '../../core/source.js';
 import { parseDeviceTime } from '../../core/time.js';
+import { MIB } from '../../core/units.js';
 import type { Zone } from '../../core/zone.js';
 import {
   type Item,
@@ -16,11 +18,19 @@ import {
   toNumber,
 } from './kind.js';
 
+/** No time has more. */
+const TIME_CHARACTERS = 100;
 const HAS_ZONE = /(?:Z|UTC?|GMT|[+-]\d\d(?::?\d\d)?)(?: \([^()]*\))?$/i;
 
 /** A time without a zone is one of the source's zone. */
 function toTime(value: Json, zone: Zone | null): Json {
-  if (zone === null || typeof value !== 'string' || HAS_ZONE.test(value.replace(/^\d{4}-\d\d-\d\d/, ''))) return value;
+  if (
+    zone === null ||
+    typeof value !== 'string' ||
+    value.length > TIME_CHARACTERS ||
+    HAS_ZONE.test(value.replace(/^\d{4}-\d\d-\d\d/, ''))
+  )
+    return value;
   const isDigits = /^[\d.+-]+$/.test(value.trim()) && !/^\d{4}-/.test(value.trim());
   const localMs = isDigits ? null : parseDeviceTime(value);
   return localMs === null ? value : zone.toInstant(localMs);
@@ -32,11 +42,43 @@ function mapped(value: Json, field: MappedField): Json {
   return number === undefined ? value : scale(number, field);
 }
 
-function readMapped(body: unknown, { map, zone }: SourceRequest): Item {
+/** Counts what a map makes of a request: many fields may have the same large value. Throws a 413. */
+function createCounter(): (name: string, field: MappedField, found: Json | undefined) => void {
+  let left: number = LIMITS.sourceMappedBytes;
+  return (name, { path }, found) => {
+    left -= path.length + (found === undefined ? 0 : name.length + sizeOf(found, left));
+    if (left >= 0) return;
+    const most = LIMITS.sourceMappedBytes / MIB;
+    throw tooLarge(`the map of the source makes more than ${most} MiB of the body: send fewer measurements at once`);
+  };
+}
+
+/** About how many characters of JSON a value has; counting ends beyond `most`. */
+function sizeOf(value: Json, most: number): number {
+  let size = 0;
+  const rest: Json[] = [value];
+  for (let next = rest.pop(); next !== undefined && size <= most; next = rest.pop()) {
+    size += (typeof next === 'string' ? next.length : 0) + OVERHEAD;
+    if (Array.isArray(next)) for (const item of next) rest.push(item);
+    else if (isObject(next)) {
+      for (const [name, member] of Object.entries(next)) {
+        size += name.length + OVERHEAD;
+        rest.push(member);
+      }
+    }
+  }
+  return size;
+}
+
+/** Quotation marks and a comma; a number has about as many digits. */
+const OVERHEAD = 3;
+
+function readMapped(body: unknown, { map, zone }: SourceRequest, count: ReturnType<typeof createCounter>): Item {
   const packet: JsonObject = {};
   let devices: string[] = [];
   for (const [name, field] of map.fields) {
     const found = valueAt(body, field.path);
+    count(name, field, found);
     if (found === undefined) continue;
     if (name === 'object') devices = identifiers(found);
     else if (name === 'time') packet.time = toTime(field.factor === 1 ? found : mappedTime(found, field), zone);
@@ -64,9 +106,10 @@ function readPlain(body: unknown, { zone }: SourceRequest): Item {
 export const json: SourceKind = {
   read(request) {
     const body = parseBody(request);
-    const readOne = request.map.fields.size === 0 ? readPlain : readMapped;
-    const items = readEach(toList(body), (item) => readOne(item, request));
-    return { items, answer: null, resends: false };
+    const isPlain = request.map.fields.size === 0;
+    const count = createCounter();
+    const readOne = (item: unknown): Item => (isPlain ? readPlain(item, request) : readMapped(item, request, count));
+    return { items: readEach(toList(body), readOne), answer: null, resends: false };
   },
   // Everything is.
   matches: () => false,

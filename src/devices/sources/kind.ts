@@ -16,6 +16,8 @@ export interface SourceRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Empty for a GET. */
   readonly body: Buffer;
+  /** The body, if it is JSON that was parsed before: a large one is parsed in pieces. */
+  readonly parsed?: unknown;
   readonly map: SourceMap;
   /** Of times without a zone; null for UTC. */
   readonly zone: Zone | null;
@@ -43,7 +45,8 @@ export interface Answer {
 
 /** What a request contains. */
 export interface Readout {
-  readonly items: readonly Item[];
+  /** Large bodies are read one by one, so that other requests run in between. */
+  readonly items: Iterable<Item>;
   /** What the sender takes as done; null for `{success, count}`. */
   readonly answer: Answer | null;
   /** Whether the sender sends the whole request again until it is done, so that a sample which cannot be stored would block all later ones. */
@@ -62,7 +65,8 @@ export interface SourceKind {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Parses the body as JSON. Throws a 400 that names the place. */
-export function parseBody({ body }: Pick<SourceRequest, 'body'>): unknown {
+export function parseBody({ body, parsed }: Pick<SourceRequest, 'body' | 'parsed'>): unknown {
+  if (parsed !== undefined) return parsed;
   if (body.length === 0) throw badRequest('the body is empty: expected JSON');
   if (!isUtf8(body)) throw badRequest('the body is not UTF-8');
   const fault = new JsonScan().take(body);
@@ -71,9 +75,11 @@ export function parseBody({ body }: Pick<SourceRequest, 'body'>): unknown {
   try {
     return parseExactJson(text);
   } catch {
-    throw badRequest(`the body is not valid JSON${placeOfFault(text)}`);
+    throw invalidJson(text);
   }
 }
+
+export const invalidJson = (text: string): ApiError => badRequest(`the body is not valid JSON${placeOfFault(text)}`);
 
 function placeOfFault(text: string): string {
   try {
@@ -94,23 +100,30 @@ export function toList(body: unknown): readonly unknown[] {
 }
 
 /** Reads each of the items; one that cannot be read costs none of the others. */
-export function readEach<T>(items: readonly T[], read: (item: T, index: number) => Item): Item[] {
-  return items.map((item, index) => {
-    try {
-      return read(item, index);
-    } catch (error) {
-      if (error instanceof ApiError) return { reason: error.message };
-      throw error;
-    }
-  });
+export function* readEach<T>(items: readonly T[], read: (item: T) => Item): Generator<Item, void> {
+  for (const item of items) yield readOr(item, read);
+}
+
+function readOr<T>(item: T, read: (item: T) => Item): Item {
+  try {
+    return read(item);
+  } catch (error) {
+    // What is too large is so as a whole.
+    if (error instanceof ApiError && error.status === 400) return { reason: error.message };
+    throw error;
+  }
 }
 
 export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
+/** No number has more characters, and a pattern may take their square. */
+const NUMBER_CHARACTERS = 400;
+
 /** A number, or text of one. */
 export function toNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  if (typeof value !== 'string' || !/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value.trim())) return undefined;
+  if (typeof value !== 'string' || value.length > NUMBER_CHARACTERS) return undefined;
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value.trim())) return undefined;
   const number = Number(value);
   return Number.isFinite(number) ? number : undefined;
 }
@@ -162,10 +175,16 @@ export function present(fields: Readonly<Record<string, unknown>>): JsonObject {
 export const without = (fields: JsonObject, names: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.has(name)));
 
-/** The texts and numbers among these as identifiers of a device, each once. */
+/** The texts and numbers among these as identifiers of a device, each once. One that is too long for an object is cut, but still too long. */
 export function identifiers(...values: readonly (Json | undefined)[]): string[] {
   const texts = values.flatMap((value) =>
-    (typeof value === 'string' && value.trim() !== '') || typeof value === 'number' ? [String(value).trim()] : [],
+    (typeof value === 'string' && value.trim() !== '') || typeof value === 'number'
+      ? [
+          String(value)
+            .trim()
+            .slice(0, LIMITS.idCharacters + 1),
+        ]
+      : [],
   );
   return [...new Set(texts)];
 }

@@ -2,9 +2,11 @@
  * Traccar Client and OsmAnd. Both send a query or a form (https://www.traccar.org/osmand/): `id`, `lat`, `lon`, `timestamp`, `speed` in
  * knots. Traccar Client 9 sends the JSON of its location library: `location.coords`, `speed` in m/s.
  */
-import { badRequest } from '../../core/errors.js';
+import { badRequest, tooLarge } from '../../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
 import { parseDeviceTime } from '../../core/time.js';
+import { KIB } from '../../core/units.js';
 import {
   asObject,
   fromKnots,
@@ -114,6 +116,7 @@ function read(request: SourceRequest): Readout {
       throw badRequest('the body: expected {location: {coords, …}, device_id}, as Traccar Client sends it');
     return { items: [readLocation(body)], answer: EMPTY, resends: true };
   }
+  if (request.body.length > LIMITS.packetBytes) throw tooLarge(`a form of more than ${LIMITS.packetBytes / KIB} KiB`);
   const form = Object.fromEntries(new URLSearchParams(request.body.toString()));
   return { items: [readParameters({ ...request.query, ...form })], answer: EMPTY, resends: true };
 }

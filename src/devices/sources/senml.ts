@@ -1,6 +1,7 @@
 /** Sensor Measurement Lists in JSON (RFC 8428): records are resolved with their base fields; those of one time become one packet. */
 import { badRequest } from '../../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
 import {
   fromMetresPerSecond,
   type Item,
@@ -12,6 +13,9 @@ import {
   toList,
   toNumber,
 } from './kind.js';
+
+/** What a name and its base name may have: a device and a parameter. Each record repeats its base name. */
+const NAME_CHARACTERS = LIMITS.idCharacters + LIMITS.keyCharacters;
 
 /** Times below 2^28 s are relative to now (RFC 8428, 4.5.3). */
 const RELATIVE_S = 2 ** 28;
@@ -80,20 +84,27 @@ function addRecord(packet: JsonObject, record: JsonObject, base: Base, given: st
   if (sum !== undefined) packet[`${name}Sum`] = sum + base.sum;
 }
 
+function explainRecord(record: unknown): string | null {
+  if (!isObject(record)) return 'expected an object';
+  const unknown = Object.keys(record).find((label) => label.endsWith('_'));
+  if (unknown !== undefined) return `unknown field ${unknown.slice(0, LIMITS.keyCharacters)}`;
+  const long = ['bn', 'n', 'u', 'bu'].find((label) => String(record[label] ?? '').length > NAME_CHARACTERS);
+  return long === undefined ? null : `${long}: more than ${NAME_CHARACTERS} characters`;
+}
+
 function read(request: SourceRequest): Readout {
   const records = toList(parseBody(request));
   if (!matches(records)) throw badRequest('the body: expected a list of SenML records (RFC 8428)');
   const packets = new Map<string, { readonly devices: string[]; readonly packet: JsonObject }>();
   const faults: Item[] = [];
   let base = NO_BASE;
-  for (const [index, record] of records.entries()) {
-    const unknown = isObject(record) ? Object.keys(record).find((label) => label.endsWith('_')) : 'none';
-    if (!isObject(record) || unknown !== undefined) {
-      faults.push({
-        reason: `record ${index}: ${isObject(record) ? `unknown field ${unknown}` : 'expected an object'}`,
-      });
+  for (const [index, given] of records.entries()) {
+    const fault = explainRecord(given);
+    if (fault !== null) {
+      faults.push({ reason: `record ${index}: ${fault}` });
       continue;
     }
+    const record = given as JsonObject;
     base = toBase(base, record);
     const { device, parameter } = splitName(base.name, typeof record.n === 'string' ? record.n : '');
     const timeS = base.timeS + (toNumber(record.t) ?? 0);

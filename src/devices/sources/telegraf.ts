@@ -4,6 +4,7 @@
  */
 import { badRequest } from '../../core/errors.js';
 import { isObject, type JsonObject } from '../../core/json.js';
+import { LIMITS } from '../../core/limits.js';
 import {
   asObject,
   type Item,
@@ -32,6 +33,8 @@ function readMetric(metric: unknown, { map }: SourceRequest): Item {
   if (!isMetric(metric)) throw badRequest('expected a metric with "name" and "fields"');
   const tags = asObject(metric.tags);
   const name = String(metric.name);
+  // Each field repeats it.
+  if (name.length > LIMITS.keyCharacters) throw badRequest(`name: more than ${LIMITS.keyCharacters} characters`);
   const values = Object.entries(asObject(metric.fields)).map(([field, value]) => [`${name}.${field}`, value]);
   const others = without(tags, new Set([map.objectTag]));
   const more = { time: toTime(metric.timestamp), tags: Object.keys(others).length > 0 ? others : undefined };

@@ -111,15 +111,31 @@ export async function parseChecked({ bytes, pieces }: CheckedBytes): Promise<unk
   return items;
 }
 
+/** Checks and parses JSON that has arrived; yields to the event loop in between. Throws 400, SyntaxError. */
+export async function parseInPieces(bytes: Buffer): Promise<unknown> {
+  const scan = new JsonScan();
+  for (let at = 0; at < bytes.length; at += LIMITS.bodyPieceBytes) {
+    const fault = scan.take(bytes.subarray(at, at + LIMITS.bodyPieceBytes));
+    if (fault !== null) throw badRequest(`the body: ${fault}`);
+    await yieldToEventLoop();
+  }
+  return parseChecked({ bytes, pieces: scan.pieces() });
+}
+
 const ARRAY_BEGIN = 0x5b;
 const ARRAY_END = 0x5d;
 
 /** Parses one piece as a list. The whole text is a valid list only if each piece holds one item more than commas. */
 function parsePiece(bytes: Buffer, { begin, end, items }: Piece): unknown[] {
-  // Overwrites the commas around the piece, or the brackets of the whole list.
+  // In place of the commas around the piece, or the brackets of the whole list, for as long as its text is read.
+  const before = bytes[begin - 1] as number;
+  const after = bytes[end] as number;
   bytes[begin - 1] = ARRAY_BEGIN;
   bytes[end] = ARRAY_END;
-  const parsed = parseExactJson(bytes.toString('utf8', begin - 1, end + 1)) as unknown[];
+  const text = bytes.toString('utf8', begin - 1, end + 1);
+  bytes[begin - 1] = before;
+  bytes[end] = after;
+  const parsed = parseExactJson(text) as unknown[];
   if (parsed.length !== items) throw new SyntaxError('a comma without a value');
   return parsed;
 }

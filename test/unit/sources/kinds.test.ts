@@ -19,7 +19,7 @@ const read = (kind: SourceKindName, given: Given): Readout => KINDS[kind].read(t
 
 /** The only sample. */
 function one(kind: SourceKindName, given: Given) {
-  const { items } = read(kind, given);
+  const items = [...read(kind, given).items];
   expect(items).toHaveLength(1);
   return items[0];
 }
@@ -194,4 +194,79 @@ test('tells one kind from another', () => {
   expect(explainKind({ _type: 'location' }, 'owntracks')).toBeNull();
   expect(explainKind({ location: { coords: {} } }, 'owntracks')).toContain('this looks like Traccar Client');
   expect(explainKind({ a: 1 }, 'owntracks')).toBeNull();
+});
+
+describe('hostile payloads', () => {
+  const MANY = 400_000;
+  const digits = `${'1'.repeat(MANY)}x`;
+
+  // With a pattern or a name that each value repeats, one of these takes minutes, or all memory.
+  test.each<[SourceKindName, string, Given, unknown]>([
+    [
+      'senml',
+      'a base name of separators',
+      { body: [{ bn: `${'-'.repeat(MANY)}x`, n: 'a', v: 1 }] },
+      { reason: 'record 0: bn: more than 256 characters' },
+    ],
+    [
+      'senml',
+      'a name of letters',
+      { body: [{ n: `urn:dev:mac:${'a'.repeat(MANY)}/`, v: 1 }] },
+      { reason: 'record 0: n: more than 256 characters' },
+    ],
+    [
+      'telegraf',
+      'a name',
+      { body: { name: 'n'.repeat(MANY), fields: { a: 1 } } },
+      { reason: 'name: more than 128 characters' },
+    ],
+    [
+      'overland',
+      'a speed of digits',
+      { body: { locations: [{ properties: { device_id: 'a', speed: digits } }] } },
+      { devices: ['a'], packet: {} },
+    ],
+    [
+      'overland',
+      'a latitude of digits',
+      { body: { locations: [{ geometry: { coordinates: [1, digits] }, properties: {} }] } },
+      { reason: 'latitude: expected degrees, from -90 to 90' },
+    ],
+    [
+      'flespi',
+      'a device',
+      { body: [{ ident: 'i'.repeat(MANY), timestamp: 1, a: 1 }] },
+      { devices: ['i'.repeat(129)], packet: { a: 1, time: 1 } },
+    ],
+  ])('are read in a time that grows with their length: %s, %s', (kind, _name, given, expected) => {
+    expect(one(kind, given)).toEqual(expected);
+  });
+
+  test('are refused if they are a long form', () => {
+    expect(() => read('osmand', { body: 'id=1&a=1'.padEnd(65_537, '&b=1') })).toThrow('a form of more than 64 KiB');
+  });
+
+  test.each<[string, object, unknown]>([
+    [
+      'fields with the same large value',
+      Object.fromEntries(Array.from({ length: 190 }, (_, at) => [`f${at}`, '$.big'])),
+      { big: 'x'.repeat(100_000) },
+    ],
+    [
+      'fields with the same long list',
+      Object.fromEntries(Array.from({ length: 190 }, (_, at) => [`f${at}`, '$'])),
+      Array(9_000).fill({ a: [1, 2, 3] }),
+    ],
+    ['long names', { [`n${'n'.repeat(10_000)}`]: '$.a' }, Array(9_000).fill({ a: 1 })],
+  ])('are refused if the map makes too much of them: %s', (_name, map, body) => {
+    expect(() => [...read('json', { body, map }).items]).toThrow(
+      'the map of the source makes more than 16 MiB of the body: send fewer measurements at once',
+    );
+  });
+
+  test('are no lists of many measurements, each with many fields', () => {
+    const map = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`f${at}`, `$.f${at}`]));
+    const body = Array(5_000).fill(Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`f${at}`, at])));
+    expect([...read('json', { body, map }).items]).toHaveLength(5_000);
+  });
 });

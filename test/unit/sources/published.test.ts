@@ -25,7 +25,7 @@ const named = (payloads: readonly Payload[]) => payloads.map((one) => [`${one.ki
 
 test.each(named(PAYLOADS))('reads %s', (_, payload) => {
   const { items, answer } = KINDS[payload.kind].read(toRequest(payload.kind, payload));
-  const found = items.map((item) => ('reason' in item ? item : { device: item.devices[0], packet: item.packet }));
+  const found = [...items].map((item) => ('reason' in item ? item : { device: item.devices[0], packet: item.packet }));
   expect(found).toEqual(payload.packets.map((packet) => ({ device: payload.device, packet })));
   expect(answer?.body).toBe(ANSWERS[payload.kind]);
 });
