@@ -1,5 +1,6 @@
 /** What happens because of changes, besides live events: the engine, and the webhooks that it drives. */
 import type { Logger } from 'pino';
+import { findScopeObjects } from './accounts/accounts.js';
 import type { Audit } from './accounts/audit.js';
 import { type Alarms, type AlarmsOptions, createAlarms } from './alarms/alarms.js';
 import type { Caches } from './caches.js';
@@ -69,6 +70,7 @@ export function createWorkers(parts: WorkerParts): Workers {
     onOutcome: parts.onOutcome,
     findAccount: caches.accounts.findAccount,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    findScopeObjects: (scopes) => findScopeObjects(database, scopes),
     findAudience: caches.audiences.find,
     openHistory,
     livePosition: () => engine.position(),
@@ -141,6 +143,7 @@ const createOwnAlarms = ({ database, caches, log, isLive, now }: WorkerParts, of
     models: caches.models,
     findAccount: caches.accounts.findAccount,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    findScopeObjects: (scopes) => findScopeObjects(database, scopes),
   });
 
 type Records = Pick<WebhooksOptions, 'onDisabled' | 'onOverflow' | 'onReplayed'> & Pick<EngineOptions, 'onRefill'>;

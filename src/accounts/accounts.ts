@@ -1,7 +1,14 @@
 /** Users with their permissions, tokens and sessions: cached for authentication, and invalidated by changes. */
 import { LRUCache } from 'lru-cache';
 import { type Document, ObjectId } from 'mongodb';
-import { type Caller, forObject, type NamedObject, type OwnObject } from '../core/access.js';
+import {
+  type Caller,
+  forObject,
+  type NamedObject,
+  type OwnObject,
+  objectKeysIn,
+  type ScopeObject,
+} from '../core/access.js';
 import { cacheSize } from '../core/cache-size.js';
 import type { Change } from '../core/change.js';
 import { type Entity, isId } from '../core/entity.js';
@@ -32,7 +39,7 @@ export interface TokenRecord {
   readonly id: string;
   readonly userId: string;
   readonly scopes: readonly string[] | null;
-  readonly scopeObjects: readonly NamedObject[];
+  readonly scopeObjects: readonly ScopeObject[];
   readonly expiresAtMs: number;
 }
 
@@ -55,7 +62,15 @@ export function createAccounts(database: Database, isLive: () => boolean): Accou
     if (account !== null && account.object !== null) devices.add(account.object.objectId);
     return account;
   });
-  const tokens = createReadThroughCache(LIMITS.cachedTokens, isLive, (tokenId) => loadToken(database, tokenId));
+  // The tokens whose scopes name an object.
+  const tokensOf = new Map<string, Set<string>>();
+  const tokens = createReadThroughCache(LIMITS.cachedTokens, isLive, async (tokenId) => {
+    const token = await loadToken(database, tokenId);
+    for (const { objectId } of token?.scopeObjects ?? []) {
+      tokensOf.set(objectId, (tokensOf.get(objectId) ?? new Set()).add(tokenId));
+    }
+    return token;
+  });
   return {
     findAccount: accounts.find,
     findToken: tokens.find,
@@ -65,11 +80,15 @@ export function createAccounts(database: Database, isLive: () => boolean): Accou
       if (store === 'roles') accounts.invalidateWhere(({ roleId }) => roleId === id);
       if (store === 'objects' && devices.has(id)) accounts.invalidateWhere(({ object }) => object?.objectId === id);
       if (store === 'tokens') tokens.invalidate(id);
+      if (store !== 'objects') return;
+      for (const tokenId of tokensOf.get(id) ?? []) tokens.invalidate(tokenId);
+      tokensOf.delete(id);
     },
     invalidateAll() {
       accounts.invalidateAll();
       tokens.invalidateAll();
       devices.clear();
+      tokensOf.clear();
     },
   };
 }
@@ -100,7 +119,7 @@ export async function findRights(database: Database, user: Entity): Promise<Pick
 async function findObject(database: Database, id: unknown): Promise<OwnObject | null> {
   const object = id instanceof ObjectId ? await findOne(database, 'objects', { _id: id }) : null;
   if (object === null) return null;
-  return { objectId: object._id.toHexString(), ownId: isValidOwnId(object.id) ? object.id : null };
+  return { objectId: object._id.toHexString(), ownId: toNameOf(object.id) };
 }
 
 async function loadToken(database: Database, tokenId: string): Promise<TokenRecord | null> {
@@ -110,10 +129,31 @@ async function loadToken(database: Database, tokenId: string): Promise<TokenReco
     id: tokenId,
     userId: token.user.toHexString(),
     scopes: token.scopes ?? null,
-    scopeObjects: token._objects ?? [],
+    scopeObjects: await findScopeObjects(database, token.scopes ?? [], token._objects ?? []),
     expiresAtMs: token.expiresAt,
   };
 }
+
+/** The objects that scopes name: by `_id`, or by an own id that was bound to the object. */
+export async function findScopeObjects(
+  database: Database,
+  scopes: readonly string[],
+  bound: readonly NamedObject[] = [],
+): Promise<ScopeObject[]> {
+  const ids = [...new Set([...bound.map(({ objectId }) => objectId), ...objectKeysIn(scopes).filter(isId)])];
+  if (ids.length === 0) return [];
+  const named = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
+  const options = { projection: { id: 1 }, maxTimeMS: LIMITS.databaseOperationMs, ...COMMITTED_READ };
+  const found = await mapDriverErrors(() => database.db.collection('objects').find(named, options).toArray());
+  const ownIds = new Map(found.map(({ _id, id }) => [_id.toHexString(), id]));
+  return ids.map((objectId) => ({
+    objectId,
+    ownId: toNameOf(ownIds.get(objectId)),
+    boundIds: bound.filter((one) => one.objectId === objectId).map(({ ownId }) => ownId),
+  }));
+}
+
+const toNameOf = (ownId: unknown): string | null => (typeof ownId === 'string' && isValidOwnId(ownId) ? ownId : null);
 
 /** The objects that have these own ids. */
 export async function findObjectsNamed(database: Database, ownIds: readonly string[]): Promise<NamedObject[]> {

@@ -1,7 +1,7 @@
 /** Routes of rules and alarms beside the generic ones: dry runs, and what people do with alarms. */
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { mayCall, scopeOf } from '../core/access.js';
+import { mayCallObject, scopeOf } from '../core/access.js';
 import { type Entity, isId, parseNewEntity } from '../core/entity.js';
 import { badRequest, forbidden, toApiError } from '../core/errors.js';
 import { isObject, type JsonObject, parseObject } from '../core/json.js';
@@ -136,7 +136,8 @@ async function sendTest(
   if (typeof asked.object !== 'string') throw badRequest('object: expected the _id or own id of an object');
   const object = await findObject(deps, res, asked.object);
   // Its packets are read.
-  if (!mayCall(caller, 'GET', ['objects', object._id, 'packets'])) throw forbidden();
+  const named = { objectId: object._id, ownId: String(object.id) };
+  if (!mayCallObject(caller, named, 'GET', ['packets'])) throw forbidden();
   const result = await readHistory(listDatabaseFor(deps, req, res), (database) =>
     testRule(database, { caller, settings, object, interval }),
   );

@@ -1,13 +1,13 @@
 /** The active rules of the installation, compiled, with the rights of those behind them. Updated from changes. */
 import type { Account } from '../accounts/accounts.js';
-import { mayCall, type Scope } from '../core/access.js';
+import { mayCallObject, type Scope } from '../core/access.js';
 import type { Change } from '../core/change.js';
 import { toApiError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { parseRule, type RuleSettings } from '../core/rule/rule.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isMatchedBy } from '../webhooks/registry.js';
-import { findReach, type RightsParts } from '../webhooks/rights.js';
+import { findActors, findReach, type RightsParts } from '../webhooks/rights.js';
 import type { Reach } from '../webhooks/webhook.js';
 import { type CompiledRule, compileRule } from './evaluate.js';
 import { conditionsOf, loadZones } from './references.js';
@@ -201,21 +201,12 @@ function findAffected({ rules }: State, { store, id, changed, before, after, kin
 }
 
 async function mayCommand(
-  { findAccount }: State,
+  state: State,
   { stored }: ActiveRule,
   { id, object }: SelectedObject,
   command: string,
 ): Promise<boolean> {
-  const actors = new Map([
-    [stored.ownerId, null as readonly string[] | null],
-    [stored.editor.userId, stored.editor.scopes],
-  ]);
-  for (const [userId, scopes] of actors) {
-    const account = await findAccount(userId);
-    if (account === null) return false;
-    const keys = [id, String(object.id)];
-    const caller = { credentials: account.credentials, scopes };
-    if (!keys.some((objectKey) => mayCall(caller, 'POST', ['objects', objectKey, 'commands', command]))) return false;
-  }
-  return true;
+  const actors = await findActors(state, stored);
+  const named = { objectId: id, ownId: String(object.id) };
+  return actors?.every((actor) => mayCallObject(actor, named, 'POST', ['commands', command])) ?? false;
 }

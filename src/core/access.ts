@@ -2,7 +2,7 @@
  * All permissions. `mayCall` permits a method on a path (403), `scopeOf` determines the visible entities, `audienceOf` the
  * recipients of an event. The last two are the same rule, as a filter and as addresses.
  */
-import { toOwnId } from './own-id.js';
+import { ID, isValidOwnId, toOwnId } from './own-id.js';
 
 /** The user of a request, authenticated by a session or a token. */
 export interface Caller {
@@ -16,8 +16,8 @@ export interface Caller {
   readonly credentials: readonly string[];
   /** The scopes of the token, which restrict the role; null means no restriction. */
   readonly scopes: readonly string[] | null;
-  /** The objects that the scopes name by their own ids: those that had them when the token was created. */
-  readonly scopeObjects?: readonly NamedObject[];
+  /** The objects that the scopes name. */
+  readonly scopeObjects?: readonly ScopeObject[];
   readonly session: { readonly id: string; readonly expiresAtMs: number } | null;
   readonly token: { readonly id: string; readonly expiresAtMs: number } | null;
   /** The object, if the user is its device. */
@@ -36,6 +36,15 @@ export interface OwnObject {
 export interface NamedObject {
   readonly objectId: string;
   readonly ownId: string;
+}
+
+/** An object that the scopes of a token name: they permit the same by every name of it. */
+export interface ScopeObject {
+  readonly objectId: string;
+  /** The own id that it has now; null if that can name no object, or if the object is gone. */
+  readonly ownId: string | null;
+  /** The own ids by which the scopes name it since the creation of the token, even if other objects have them by now. */
+  readonly boundIds: readonly string[];
 }
 
 declare const scopeBrand: unique symbol;
@@ -61,21 +70,27 @@ export interface AccessFields {
 // Other platforms omit the leading slash; a lone `*` is not a path.
 const CREDENTIAL = /^(\*|[A-Z]+) (\/\S*|[A-Za-z:]\S*)$/;
 
+/** What decides which requests a caller may make. `scopeObjects` belong to `scopes`. */
+export type PermissionHolder = Pick<Caller, 'credentials' | 'scopes' | 'scopeObjects'>;
+
 type ScopeOwner = Pick<Caller, 'userId' | 'groupId'> &
   Partial<Pick<Caller, 'object' | 'scopeObjects' | 'credentials' | 'scopes'>>;
 
 export function scopeOf(owner: ScopeOwner): Scope {
   const { userId, groupId, object = null, scopeObjects = [], credentials, scopes = null } = owner;
-  const objects = object === null ? scopeObjects : [object, ...scopeObjects];
-  const onlyObjects = credentials === undefined ? null : onlyObjectsOf({ credentials, scopes });
-  return { userId, groupId, objects, onlyObjects } as Scope;
+  const bound = scopeObjects.flatMap(({ objectId, boundIds }) => boundIds.map((ownId) => ({ objectId, ownId })));
+  // What a scope is bound to comes before who has the name now.
+  const objects = [...(object === null ? [] : [object]), ...bound, ...scopeObjects];
+  const onlyObjects = credentials === undefined ? null : onlyObjectsOf({ credentials, scopes, scopeObjects });
+  const scope: Omit<Scope, typeof scopeBrand> = { userId, groupId, objects, onlyObjects };
+  return scope as Scope;
 }
 
 /** By the lists of a caller, which stay the same as long as its account is cached. */
 const onlyObjectsKnown = new WeakMap<readonly string[], WeakMap<readonly string[], Scope['onlyObjects']>>();
 const NO_SCOPES: readonly string[] = [];
 
-function onlyObjectsOf(caller: Pick<Caller, 'credentials' | 'scopes'>): Scope['onlyObjects'] {
+function onlyObjectsOf(caller: PermissionHolder): Scope['onlyObjects'] {
   const { credentials, scopes } = caller;
   const byScopes = onlyObjectsKnown.get(credentials) ?? new WeakMap<readonly string[], Scope['onlyObjects']>();
   onlyObjectsKnown.set(credentials, byScopes);
@@ -122,26 +137,71 @@ export function toSegments(path: string): string[] {
  * Whether the caller's role, and the scopes of a token, permit the method on the path. HEAD counts as GET. In a pattern, `*` and
  * `:name` match one segment; a final `*` matches the path so far and everything below it.
  */
-export function mayCall(
-  caller: Pick<Caller, 'credentials' | 'scopes'>,
-  method: string,
-  segments: readonly string[],
-): boolean {
+export function mayCall(caller: PermissionHolder, method: string, segments: readonly string[]): boolean {
   return permits(caller, method === 'HEAD' ? 'GET' : method, segments);
 }
 
 /** Permitted to every role: the caller's own account. A token still needs a scope for it. */
 const OWN_ACCOUNT = '* /account/*';
 
+/** Whether the caller may call the method below an object, by one of the two names that the object has now. */
+export function mayCallObject(
+  caller: PermissionHolder & ScopeOwner,
+  { objectId, ownId }: OwnObject,
+  method: string,
+  below: readonly string[],
+): boolean {
+  // For this caller, the own id may mean another object that had it before.
+  const isOwn = ownId !== null && isValidOwnId(ownId) && (objectNamed(scopeOf(caller), ownId) ?? objectId) === objectId;
+  const keys = isOwn ? [objectId, ownId] : [objectId];
+  return keys.some((key) => mayCall(caller, method, ['objects', key, ...below]));
+}
+
+type Segments = readonly (string | null)[];
+
 /** Like `mayCall`; null in the path means any segment. */
 function permits(
-  { credentials, scopes }: Pick<Caller, 'credentials' | 'scopes'>,
+  { credentials, scopes, scopeObjects = [] }: PermissionHolder,
   method: string,
-  segments: readonly (string | null)[],
+  path: Segments,
 ): boolean {
-  const fits = (credential: string) => matches(credential, method, segments);
-  return (segments[0] === 'account' || credentials.some(fits)) && (scopes === null || scopes.some(fits));
+  const segments = path.map(toKey);
+  const named = scopeObjects.length === 0 ? null : findNamed(scopeObjects, segments);
+  const fits = (held: readonly string[], keys: readonly string[]): boolean =>
+    named === null
+      ? held.some((credential) => matches(credential, method, segments))
+      : keys.some((key) =>
+          held.some((credential) => matches(credential, method, ['objects', key, ...segments.slice(2)])),
+        );
+  const names = named === null ? [] : [named.objectId, named.ownId].filter((name) => name !== null);
+  const isPermitted = segments[0] === 'account' || fits(credentials, names);
+  return isPermitted && (scopes === null || fits(scopes, named === null ? [] : namesInScopes(named, scopeObjects)));
 }
+
+/** The object of a path, if scopes name it. */
+function findNamed(scopeObjects: readonly ScopeObject[], [store, key]: Segments): ScopeObject | null {
+  if (store !== 'objects' || typeof key !== 'string') return null;
+  const found =
+    scopeObjects.find(({ objectId, boundIds }) => objectId === key || boundIds.includes(key)) ??
+    scopeObjects.find(({ ownId }) => ownId === key);
+  return found ?? null;
+}
+
+/** The names by which scopes mean the object: its own id of now may be one that they bind to another object. */
+function namesInScopes(named: ScopeObject, scopeObjects: readonly ScopeObject[]): string[] {
+  const { objectId, ownId, boundIds } = named;
+  const isOthers = scopeObjects.some((one) => one !== named && ownId !== null && one.boundIds.includes(ownId));
+  return [objectId, ...boundIds, ...(ownId === null || isOthers ? [] : [ownId])];
+}
+
+/** A segment of a path as it is compared: names in the form in which they are stored. */
+function toKey<T extends Part>(segment: T, index: number, [store]: readonly Part[]): T | string {
+  if (typeof segment !== 'string') return segment;
+  if (ID.test(segment)) return segment.toLowerCase();
+  return index === 1 && typeof store === 'string' && NAMED_BY_OWN_ID.has(store) ? toOwnId(segment) : segment;
+}
+
+const NAMED_BY_OWN_ID: ReadonlySet<string> = new Set(['objects', 'sources']);
 
 /** The first credential that permits the method on the path; null if none does. `account` is everyone's. */
 export function findPermitting(
@@ -150,7 +210,8 @@ export function findPermitting(
   segments: readonly string[],
 ): string | null {
   const wanted = method === 'HEAD' ? 'GET' : method;
-  const found = credentials.find((credential) => matches(credential, wanted, segments));
+  const keys = segments.map(toKey);
+  const found = credentials.find((credential) => matches(credential, wanted, keys));
   return found ?? (segments[0] === 'account' ? OWN_ACCOUNT : null);
 }
 
@@ -169,13 +230,14 @@ interface Pattern {
 function parsePattern(credential: string): Pattern | null {
   const [, method, path] = CREDENTIAL.exec(credential) ?? [];
   if (method === undefined || path === undefined) return null;
-  const segments = path
-    .replace(/^\/?api\/v1(?=\/|$)/, '')
-    .split('/')
-    .filter(Boolean);
+  const all = path.split('/').filter(Boolean);
+  const segments = all[0] === 'api' && all[1] === 'v1' ? all.slice(2) : all;
   const open = segments.at(-1) === '*';
-  const parts = (open ? segments.slice(0, -1) : segments).map(parsePart);
-  return { method, parts, open };
+  // As in the paths of requests, the case of routes does not matter.
+  const parts = (open ? segments.slice(0, -1) : segments)
+    .map(parsePart)
+    .map((part, index) => (index % 2 === 0 && typeof part === 'string' ? part.toLowerCase() : part));
+  return { method, parts: parts.map(toKey), open };
 }
 
 function parsePart(part: string): Part {
@@ -200,7 +262,7 @@ function reaches({ parts, open }: Pattern, segments: readonly Part[]): boolean {
 }
 
 /** Whether the caller has all the permissions of `granted`: callers cannot grant permissions that they lack. */
-export function mayGrant(caller: Pick<Caller, 'credentials' | 'scopes'>, granted: readonly string[]): boolean {
+export function mayGrant(caller: PermissionHolder, granted: readonly string[]): boolean {
   const coveredBy = (held: readonly string[], wanted: string) => held.some((credential) => covers(credential, wanted));
   return granted.every(
     (wanted) =>
@@ -234,25 +296,28 @@ export function forObject(credentials: readonly string[], object: OwnObject | nu
 export const objectKeysIn = (credentials: readonly string[]): string[] =>
   credentials.flatMap((credential) => {
     const [store, key] = parsePattern(credential)?.parts ?? [];
-    return store === 'objects' && typeof key === 'string' ? [toOwnId(key)] : [];
+    return store === 'objects' && typeof key === 'string' ? [key] : [];
   });
 
-const OF_OBJECT = /^(\S+ \/?(?:api\/v1\/)?objects\/)[^/]+/;
+const OF_OBJECT = /^(\S+ \/*(?:api\/+v1\/+)?objects\/+)[^/]+/i;
 
-/** Scopes that name these objects by `_id` in place of their own ids. */
-export const withObjectIds = (scopes: readonly string[], objects: readonly NamedObject[]): string[] =>
+/** Scopes that name the objects by `_id` in place of the own ids that mean them for this caller. */
+export const withObjectIds = (scopes: readonly string[], objects: Pick<Scope, 'objects'>): string[] =>
   scopes.map((scope) => {
     const [key] = objectKeysIn([scope]);
-    const objectId = key === undefined ? null : objectNamed({ objects }, key);
+    const objectId = key === undefined || ID.test(key) ? null : objectNamed(objects, key);
     return objectId === null ? scope : scope.replace(OF_OBJECT, (_, before: string) => `${before}${objectId}`);
   });
 
 // Escapes characters with a meaning in patterns.
 const encoded = (id: string): string => encodeURIComponent(id).replace(/\*/g, '%2A');
 
-/** The objects whose events the credentials permit: all, or only the named ones. */
-export function permittedObjects(caller: Pick<Caller, 'credentials' | 'scopes'>): 'all' | string[] {
+/** The objects whose events the credentials permit: all, or only the named ones, by `_id` or own id. */
+export function permittedObjects(caller: PermissionHolder): 'all' | string[] {
   if (permits(caller, 'GET', ['objects', null])) return 'all';
-  const named = objectKeysIn([...caller.credentials, ...(caller.scopes ?? [])]);
-  return [...new Set(named)].filter((id) => mayCall(caller, 'GET', ['objects', id]));
+  const { credentials, scopes, scopeObjects = [] } = caller;
+  const keys = objectKeysIn([...credentials, ...(scopes ?? [])]).filter((key) =>
+    mayCall(caller, 'GET', ['objects', key]),
+  );
+  return [...new Set(keys.map((key) => findNamed(scopeObjects, ['objects', key])?.objectId ?? key))];
 }

@@ -2,8 +2,17 @@
 
 import type { Logger } from 'pino';
 import type { Identify } from '../accounts/identify.js';
-import { addressesOf, type Caller, mayCall, permittedObjects, type Scope, scopeOf } from '../core/access.js';
-import type { Change } from '../core/change.js';
+import {
+  addressesOf,
+  type Caller,
+  mayCall,
+  objectKeysIn,
+  permittedObjects,
+  type Scope,
+  scopeOf,
+} from '../core/access.js';
+import { type Change, mayHaveChanged } from '../core/change.js';
+import { isId } from '../core/entity.js';
 import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../core/errors.js';
 import { EVENT_NAMES, isAlarmEvent } from '../core/event-names.js';
 import type { EventFilter, ListenRequest, Sink } from '../core/feed.js';
@@ -37,6 +46,8 @@ export interface Subscriber {
   rooms: ReadonlySet<string>;
   /** The addresses of its permissions, if its rooms are at other addresses; otherwise null. */
   permitted: ReadonlySet<string> | null;
+  /** The own ids by which its credentials name objects. */
+  names: readonly string[];
   /** Whether it is in its rooms; false until it has received the missed events. */
   live: boolean;
   /** The position up to which missed events were sent. */
@@ -76,6 +87,8 @@ interface State {
   readonly options: SubscriptionOptions;
   readonly fanOut: FanOut;
   readonly all: Set<Subscriber>;
+  /** The subscribers of whom credentials name objects, by each own id: another object may get it. */
+  readonly byOwnId: Map<string, Set<Subscriber>>;
   readonly users: Counts;
   readonly networks: Counts;
   /** The count of changes in the authenticating stores. */
@@ -84,7 +97,15 @@ interface State {
 
 export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut): Subscriptions {
   const all = new Set<Subscriber>();
-  const state: State = { options, fanOut, all, users: createCounts(), networks: createCounts(), changeCount: 0 };
+  const state: State = {
+    options,
+    fanOut,
+    all,
+    byOwnId: new Map(),
+    users: createCounts(),
+    networks: createCounts(),
+    changeCount: 0,
+  };
   return {
     authenticate: (request) => authenticate(state, request),
     start: (listener) => start(state, listener),
@@ -143,7 +164,9 @@ async function toEndError({ options }: State, { credentials }: ListenRequest): P
   return (await options.identify(credentials)) === null ? unauthorized() : unavailable('the feed restarted');
 }
 
-async function apply(state: State, { store, kind, id }: Change): Promise<void> {
+async function apply(state: State, change: Change): Promise<void> {
+  const { store, kind, id } = change;
+  if (store === 'objects') return recheckNamed(state, change);
   if (kind === 'created') return;
   if (AUTHENTICATING.has(store)) state.changeCount++;
   const listenersOf = (isAffected: (caller: Caller) => boolean): Subscriber[] =>
@@ -160,6 +183,20 @@ async function apply(state: State, { store, kind, id }: Change): Promise<void> {
     const affected = listenersOf(({ userId, roleId }) => (store === 'users' ? userId : roleId) === id);
     await Promise.all(affected.map((listener) => recheck(state, listener)));
   }
+}
+
+/** Rechecks subscribers whose credentials name an object by an own id that this object has got or lost. */
+async function recheckNamed(state: State, change: Change): Promise<void> {
+  const { byOwnId } = state;
+  if (byOwnId.size === 0 || !mayHaveChanged(change, ['id'])) return;
+  const { kind, before, after } = change;
+  // Without both images, it may have had any id.
+  const isUnknown = kind === 'changed' && (before === null || after === null);
+  const named = isUnknown
+    ? [...byOwnId.values()]
+    : [before, after].map((image) => byOwnId.get(String(image?.id)) ?? []);
+  const affected = new Set(named.flatMap((subscribers) => [...subscribers]));
+  await Promise.all([...affected].map((listener) => recheck(state, listener)));
 }
 
 /** Ends a subscriber when its session or token expires. */
@@ -204,9 +241,11 @@ function end(state: State, listener: Subscriber, mayReturn: boolean): void {
   if (listener.authenticated) listener.sink.end(mayReturn);
 }
 
-function remove({ fanOut, all, users, networks }: State, listener: Subscriber): void {
+function remove(state: State, listener: Subscriber): void {
+  const { fanOut, all, users, networks } = state;
   if (listener.gone) return;
   listener.gone = true;
+  setNames(state, listener, []);
   clock.clearTimer(listener.expiry);
   fanOut.setRooms(listener.member, { rooms: new Set(), permitted: null });
   all.delete(listener);
@@ -223,6 +262,7 @@ function createSubscriber(request: ListenRequest, caller: Caller): Subscriber {
     filter,
     rooms: new Set(),
     permitted: null,
+    names: [],
     upTo: null,
     live: false,
     expiry: undefined,
@@ -248,11 +288,27 @@ function permittedEvents(caller: Caller, events: EventFilter['events']): EventFi
   return (events ?? EVENT_NAMES).filter((name) => !isAlarmEvent(name));
 }
 
+const ownIdsIn = ({ credentials, scopes }: Caller): string[] => [
+  ...new Set(objectKeysIn([...credentials, ...(scopes ?? [])]).filter((key) => !isId(key))),
+];
+
+function setNames({ byOwnId }: State, listener: Subscriber, names: readonly string[]): void {
+  for (const name of listener.names) {
+    const named = byOwnId.get(name);
+    named?.delete(listener);
+    if (named?.size === 0) byOwnId.delete(name);
+  }
+  listener.names = listener.gone ? [] : names;
+  for (const name of listener.names) byOwnId.set(name, (byOwnId.get(name) ?? new Set()).add(listener));
+}
+
 /** Sets the rooms of its permissions and the filter. All rooms change in the same turn. */
 async function applyFilter(state: State, listener: Subscriber, filter: EventFilter): Promise<EventFilter> {
   const scope = scopeOf(listener.caller);
   const resolve = (keys: readonly string[] | null) => keys && state.options.findObjects(scope, keys);
   const permittedKeys = permittedObjects(listener.caller);
+  // Before they are resolved: of what is renamed meanwhile, it hears.
+  setNames(state, listener, permittedKeys === 'all' ? [] : ownIdsIn(listener.caller));
   const permitted = await resolve(permittedKeys === 'all' ? null : permittedKeys);
   const groups = filter.groups && (await state.options.findGroups(scope, filter.groups));
   const restricted = restrictFilter(

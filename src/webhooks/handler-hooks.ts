@@ -14,9 +14,9 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { removeDeliveries, withholdFormer } from './delivery-upkeep.js';
 import { countWebhooks, type Editor, loadHandler, toHandover } from './handlers.js';
 
-export const editorOf = ({ userId, scopes, scopeObjects = [] }: Caller): Editor => ({
-  userId,
-  scopes: scopes && withObjectIds(scopes, scopeObjects),
+export const editorOf = (caller: Caller): Editor => ({
+  userId: caller.userId,
+  scopes: caller.scopes && withObjectIds(caller.scopes, scopeOf(caller)),
 });
 
 const toStored = ({ userId, scopes }: Editor): JsonObject => ({

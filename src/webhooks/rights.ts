@@ -1,6 +1,15 @@
 /** What a handler becomes when it runs: the rights of those behind it, as they are now. */
 import type { Account } from '../accounts/accounts.js';
-import { addressesOf, mayCall, permittedObjects, type Scope, scopeOf } from '../core/access.js';
+import {
+  addressesOf,
+  mayCall,
+  objectKeysIn,
+  type PermissionHolder,
+  permittedObjects,
+  type Scope,
+  type ScopeObject,
+  scopeOf,
+} from '../core/access.js';
 import { isId } from '../core/entity.js';
 import type { WebhookSettings } from '../core/webhook.js';
 import type { StoredHandler } from './handlers.js';
@@ -10,12 +19,12 @@ export interface RightsParts {
   readonly findAccount: (userId: string) => Promise<Account | null>;
   /** Objects by `_id` or own id, as the scope sees them. */
   readonly findObjects: (scope: Scope, keys: readonly string[]) => Promise<string[]>;
+  /** The objects that scopes name by `_id`. */
+  readonly findScopeObjects: (scopes: readonly string[]) => Promise<ScopeObject[]>;
 }
 
-interface Actor {
-  readonly account: Account;
-  readonly scopes: readonly string[] | null;
-}
+/** A user behind something that acts for its owner, with the scopes with which it was set up. */
+export type Actor = Account & Required<Pick<PermissionHolder, 'scopes' | 'scopeObjects'>>;
 
 export async function toWebhook(
   parts: RightsParts,
@@ -33,15 +42,19 @@ export async function findReach(parts: RightsParts, stored: Acting, named: reado
   const actors = await findActors(parts, stored);
   const [owner] = actors ?? [];
   if (actors === null || owner === undefined) return { rights: null, objects: new Set(), groupAddress: null };
-  const scope = scopeOf(owner.account);
+  const scope = scopeOf(owner);
   return {
     rights: { scope, ...(await findRights(parts, actors)) },
     objects: named === null ? null : await resolveObjects(parts, scope, named),
-    groupAddress: stored.groupId === owner.account.groupId ? null : `group:${stored.groupId}`,
+    groupAddress: stored.groupId === owner.groupId ? null : `group:${stored.groupId}`,
   };
 }
 
-async function findActors({ findAccount }: RightsParts, { ownerId, editor }: Acting): Promise<Actor[] | null> {
+/** Null where one of them does not exist or is not active. */
+export async function findActors(
+  { findAccount, findScopeObjects }: Pick<RightsParts, 'findAccount' | 'findScopeObjects'>,
+  { ownerId, editor }: Pick<Acting, 'ownerId' | 'editor'>,
+): Promise<Actor[] | null> {
   const users = new Map<string, readonly string[] | null>([
     [ownerId, null],
     [editor.userId, editor.scopes],
@@ -50,7 +63,7 @@ async function findActors({ findAccount }: RightsParts, { ownerId, editor }: Act
   for (const [userId, scopes] of users) {
     const account = await findAccount(userId);
     if (account === null) return null;
-    actors.push({ account, scopes });
+    actors.push({ ...account, scopes, scopeObjects: await findScopeObjects(scopes ?? []) });
   }
   return actors;
 }
@@ -58,21 +71,19 @@ async function findActors({ findAccount }: RightsParts, { ownerId, editor }: Act
 async function findRights(parts: RightsParts, actors: readonly Actor[]): Promise<Omit<Rights, 'scope'>> {
   const named: Set<string>[] = [];
   const ownIds: string[] = [];
-  for (const { account, scopes } of actors) {
-    const audible = permittedObjects({ credentials: account.credentials, scopes });
+  for (const actor of actors) {
+    const audible = permittedObjects(actor);
     if (audible === 'all') continue;
-    named.push(await resolveObjects(parts, scopeOf(account), audible));
-    ownIds.push(...audible.filter((key) => !isId(key)));
+    named.push(await resolveObjects(parts, scopeOf(actor), audible));
+    ownIds.push(...objectKeysIn([...actor.credentials, ...(actor.scopes ?? [])]).filter((key) => !isId(key)));
   }
   const [first, ...others] = named;
   return {
-    addresses: actors.map(({ account }) => addressesOf(scopeOf(account))),
-    userIds: actors.map(({ account }) => account.userId),
-    roleIds: actors.flatMap(({ account }) => account.roleId ?? []),
+    addresses: actors.map((actor) => addressesOf(scopeOf(actor))),
+    userIds: actors.map(({ userId }) => userId),
+    roleIds: actors.flatMap(({ roleId }) => roleId ?? []),
     ownIds,
-    readsAlarms: actors.every(({ account: { credentials }, scopes }) =>
-      mayCall({ credentials, scopes }, 'GET', ['alarms']),
-    ),
+    readsAlarms: actors.every((actor) => mayCall(actor, 'GET', ['alarms'])),
     permitted: first === undefined ? null : new Set([...first].filter((id) => others.every((ids) => ids.has(id)))),
   };
 }

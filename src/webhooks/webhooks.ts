@@ -1,7 +1,5 @@
 /** Webhooks: the handlers, what is to be sent to them, and how it is sent. */
 
-import type { Account } from '../accounts/accounts.js';
-import type { Scope } from '../core/access.js';
 import { backoffMs } from '../core/backoff.js';
 import type { Change } from '../core/change.js';
 import type { JsonObject } from '../core/json.js';
@@ -25,13 +23,12 @@ import { createRegistry, type Registry } from './registry.js';
 import { type ReplayOptions, requestReplay, startReplays } from './replays.js';
 import { createSender } from './request.js';
 import { createResults } from './results.js';
+import type { RightsParts } from './rights.js';
 import { startUpkeep, type Upkeep } from './upkeep.js';
 import type { Webhook } from './webhook.js';
 
-export interface WebhooksOptions {
+export interface WebhooksOptions extends RightsParts {
   readonly database: Database;
-  readonly findAccount: (userId: string) => Promise<Account | null>;
-  readonly findObjects: (scope: Scope, keys: readonly string[]) => Promise<string[]>;
   readonly findAudience: (objectId: string) => readonly string[] | null | Promise<readonly string[] | null>;
   /** Private networks that webhooks may be sent to. */
   readonly networks: readonly Network[];

@@ -45,6 +45,21 @@ describe('authentication', () => {
     expect(await codeOf(connect(id, options))).toBe(4);
   });
 
+  test('lets a token in for its object by former and present id, and for no successor of the id', async () => {
+    const id = nextId();
+    const first = await createObject(service.admin, id);
+    const options = { username: 'any', password: await tokenOf([`POST /objects/${id}/packets`]) };
+    const renamed = nextId();
+    await service.admin('PATCH', `objects/${first}`, { id: renamed });
+    const second = await createObject(service.admin, id);
+    expect(await Promise.all([codeOf(connect(renamed, options)), codeOf(connect(second, options))])).toEqual([0, 4]);
+    const device = await connect(id, options);
+    await device.publishAsync('base/state', JSON.stringify({ a: 7 }), { qos: 1 });
+    const read = async (object: string) => (await service.admin('GET', `objects/${object}/packets`)).body;
+    expect(await read(first)).toContainEqual(expect.objectContaining({ a: 7 }));
+    expect(await read(second)).toEqual([]);
+  });
+
   test('accepts only the password of the object', async () => {
     const id = nextId();
     const other = nextId();

@@ -1,6 +1,6 @@
 /** Which webhooks receive an event, while what decides it changes. */
 import { describe, expect, test } from '@jest/globals';
-import { createAccounts } from '../../src/accounts/accounts.js';
+import { createAccounts, findScopeObjects } from '../../src/accounts/accounts.js';
 import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { findObjectIds } from '../../src/entities/object-ids.js';
@@ -49,6 +49,7 @@ test('keeps a handler that is created while all of them are read', async () => {
       return accounts.findAccount(userId);
     },
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
+    findScopeObjects: (scopes) => findScopeObjects(database, scopes),
     onChange: () => undefined,
   });
   const first = await createHandler();

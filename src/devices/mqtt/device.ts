@@ -2,11 +2,11 @@
 
 import type { DevicePasswords } from '../../accounts/device-passwords.js';
 import type { Identify } from '../../accounts/identify.js';
-import { mayCall, objectNamed, scopeOf } from '../../core/access.js';
+import { type Caller, mayCallObject, objectNamed, scopeOf } from '../../core/access.js';
 import { toApiError, tooManyRequests, unauthorized } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Declarations } from '../../core/model.js';
-import { isValidOwnId } from '../../core/own-id.js';
+import { toOwnId } from '../../core/own-id.js';
 import { builtInStore } from '../../core/stores.js';
 import { getEntity } from '../../entities/read.js';
 import type { ModelFinder } from '../../packets/models.js';
@@ -72,31 +72,32 @@ export async function findAuthenticated(
   if (clientId.length > LIMITS.idCharacters || !clientId.isWellFormed()) return null;
   // Decoding makes all invalid UTF-8 names equal.
   if (`${clientId}${credentials.username}`.includes(REPLACEMENT)) return null;
-  const record = await deps.findDevice(clientId);
+  const caller = await findTokenCaller(deps, credentials.password);
+  // The object to which the token is bound, even if another one has its former id by now.
+  const bound = caller === null ? null : objectNamed(scopeOf(caller), toOwnId(clientId));
+  const record = await deps.findDevice(bound ?? clientId);
   const isOwn = deps.devicePasswords.verify(record?.password ?? null, credentials.password);
   const isNamed = record === null || record.username === null || record.username === credentials.username;
   const knowsPassword = isOwn && isNamed;
-  const token = knowsPassword ? null : await findToken(deps, record, credentials.password);
+  const token = knowsPassword ? null : await checkToken(deps, record, caller);
   if (record === null || !record.isActive || (!knowsPassword && token === null)) return null;
   return { record, declared: await deps.models.declarationsOf(record.modelId), token };
 }
 
+async function findTokenCaller({ identify }: DeviceDeps, text: string): Promise<Caller | null> {
+  return text.split('.').length === 3 ? identify({ authorization: text }) : null;
+}
+
 /** The token, if it permits its user to send packets for this object. */
-async function findToken(
-  { database, identify }: DeviceDeps,
+async function checkToken(
+  { database }: DeviceDeps,
   record: DeviceRecord | null,
-  text: string,
+  caller: Caller | null,
 ): Promise<DeviceToken | null> {
-  const caller = text.split('.').length === 3 ? await identify({ authorization: text }) : null;
   if (record === null || caller === null || caller.token === null) return null;
-  const { objectId, ownId } = record;
-  const scope = scopeOf(caller);
-  // Permissions on the own id of an object must not apply to another object that has taken over the id.
-  const isOthers = !isValidOwnId(ownId) || (objectNamed(scope, ownId) ?? objectId) !== objectId;
-  const names = isOthers ? [objectId] : [objectId, ownId];
-  if (!names.some((name) => mayCall(caller, 'POST', ['objects', name, 'packets']))) return null;
+  if (!mayCallObject(caller, record, 'POST', ['packets'])) return null;
   try {
-    await getEntity(database, OBJECTS, scope, objectId);
+    await getEntity(database, OBJECTS, scopeOf(caller), record.objectId);
   } catch (error) {
     if (toApiError(error).status === 404) return null;
     throw error;
