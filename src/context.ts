@@ -281,6 +281,8 @@ function createApi(deps: ApiDeps) {
     ingest: metrics.counted('http', deps.ingest),
     refusedPackets: deps.refusedPackets,
     attempts: deps.attempts,
+    // A fleet with a wrong key must not lock the logins of the users at its address.
+    keyAttempts: createAttempts(database.client, 'source '),
     sources: caches.sources,
     refusedPayloads: deps.refusedPayloads,
     receiveFromSource: deps.receiveFromSource,

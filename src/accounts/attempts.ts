@@ -18,16 +18,16 @@ export interface Attempts {
 
 /**
  * Failures of an account are counted per address and over all addresses. A stranger who guesses from elsewhere cannot lock the
- * owner out of an address from which the owner has logged in before.
+ * owner out of an address from which the owner has logged in before. Attempts of another `kind` have counts of their own.
  */
-export function createAttempts(client: MongoClient): Attempts {
+export function createAttempts(client: MongoClient, kind = ''): Attempts {
   const limiter = (keyPrefix: string, points: number, durationMs: number = LIMITS.loginFailureWindowMs) =>
     new RateLimiterMongo({
       storeClient: client,
       dbName: client.db().databaseName,
       tableName: 'attempts',
       disableIndexesCreation: true,
-      keyPrefix,
+      keyPrefix: kind + keyPrefix,
       points,
       duration: durationMs / 1_000,
     });

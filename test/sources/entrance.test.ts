@@ -1,14 +1,18 @@
-/** The entrance of sources: keys, tenants, unknown devices, batches, and what is sent again. */
+/**
+ * The entrance of sources: keys, tenants, unknown devices, batches, and what is sent again.
+ * Long because all of it has one service, whose log is searched for keys in the end.
+ */
 import { describe, expect, test } from '@jest/globals';
 import { ADMINISTRATOR_ROLE_ID, DEFAULT_MODEL_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
-import { createPerson } from '../support/callers.js';
+import { createPerson, openSession } from '../support/callers.js';
 import { useService } from '../support/fixture.js';
 import { sendHttp } from '../support/http-call.js';
 import { basic, useSources } from '../support/sources.js';
 import { until } from '../support/until.js';
 
-const service = useService({ env: { LOG_LEVEL: 'debug' } });
+const service = useService({ env: { LOG_LEVEL: 'debug', TRUST_PROXY: '1' } });
 
 const { createSource, createObject, newName, packetsOf, post, get, send } = useSources(service);
 
@@ -87,13 +91,31 @@ describe('the key', () => {
     for (const shown of [audit, refused, service.logLines.join('')]) expect(shown).not.toContain(source.key);
   });
 
-  test('counts as a failed login of the address when it is wrong, also for an unknown source', async () => {
-    const { id } = await createSource();
-    for (const name of [id, 'no-such-source']) {
+  /** A sender behind the proxy of a site. */
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+
+  test('is refused with 429 if too many were wrong at its address, also for an unknown source, unless it is the right one', async () => {
+    const source = await createSource();
+    const object = await createObject();
+    const site = from('203.0.113.7');
+    for (const name of [source.id, 'no-such-source']) {
       const statuses: number[] = [];
-      while (!statuses.includes(429) && statuses.length < 50) statuses.push((await post(`${name}/wrong`, {})).status);
-      expect(new Set(statuses)).toEqual(new Set([401, 429]));
+      while (!statuses.includes(429) && statuses.length < 50) {
+        statuses.push((await post(`${name}/wrong`, {}, site)).status);
+      }
+      expect(statuses).toEqual([...Array(LIMITS.loginFailuresPerAccount).fill(401), 429]);
     }
+    expect((await post(`${source.id}/${source.key}`, { id: object.id, a: 1 }, site)).status).toBe(200);
+    expect((await post(`${source.id}/wrong`, {}, from('203.0.113.8'))).status).toBe(401);
+  });
+
+  test('does not lock the logins of its address when it is wrong', async () => {
+    const person = await createPerson(service, { role: VIEWER_ROLE_ID });
+    const site = from('203.0.113.9');
+    let last = 0;
+    for (let at = 0; last !== 429 && at < 500; at++) last = (await post(`fleet-${at}/wrong`, {}, site)).status;
+    expect(last).toBe(429);
+    expect(await openSession(service, person, site)).toMatch(/^sid=/);
   });
 
   test('is asked for where there is none', async () => {

@@ -23,7 +23,8 @@ import { createKey, replaceKey, type SourceFinder, type SourceRecord } from './s
 
 export interface SourceDeps extends BodyDeps, RateLimitDeps {
   readonly database: Database;
-  readonly attempts: Attempts;
+  /** Wrong keys. Failed logins are counted apart from them. */
+  readonly keyAttempts: Attempts;
   readonly sources: SourceFinder;
   readonly receiveFromSource: Receive;
   readonly refusedPayloads: RefusedPayloads;
@@ -46,11 +47,11 @@ function keyIn({ params, query, headers }: Request): string | null {
 }
 
 /**
- * Finds the source by its key, before the body is read. The right key is not looked for among failed logins, which senders behind one
- * address share: it is too long to be guessed. Throws 401, 429.
+ * Finds the source by its key, before the body is read. The right key always passes, also where others fail, since senders behind one
+ * address share their count: it is too long to be guessed. Throws 401, 429.
  */
 const authenticateSource =
-  ({ sources, attempts, consume, isOverloaded }: SourceDeps): RequestHandler =>
+  ({ sources, keyAttempts, consume, isOverloaded }: SourceDeps): RequestHandler =>
   async (req, res, next) => {
     const id = String(req.params.source);
     const key = keyIn(req);
@@ -58,12 +59,11 @@ const authenticateSource =
     const source = await sources.authenticate(id, key);
     if (source === null) {
       const address = req.ip ?? 'unknown';
-      // No user has a login with a line break before it.
-      const login = `\nsource ${id.slice(0, LIMITS.idCharacters)}`;
+      const name = id.slice(0, LIMITS.idCharacters);
       res.locals.action = 'login failed';
       res.locals.userId = (await sources.find(id))?.ownerId;
-      await attempts.check(login, address);
-      await attempts.failed(login, address);
+      await keyAttempts.check(name, address);
+      await keyAttempts.failed(name, address);
       throw unauthorized();
     }
     const bytes = Number(req.headers['content-length'] ?? 0) || 0;
