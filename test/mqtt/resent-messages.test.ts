@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { LIMITS } from '../../src/core/limits.js';
 import { createDigest, packetIdOf } from '../../src/devices/dedup-id.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
-import { CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
+import { bytesOf, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';
 
 let laterMs = 0;
@@ -102,6 +102,16 @@ describe('a sensor that sleeps, whose connection breaks after each message, and 
     const id = await createRaw();
     await sendAsleep(id, ten, { clean: false, bridgeMode: true });
     expect(await valuesOf(id)).toEqual(Array(10).fill(1));
+  });
+
+  test('stores all messages of a bridge of Mosquitto that crashes before they are acknowledged', async () => {
+    const id = await createRaw();
+    for (const [at, text] of ten.entries()) {
+      const bridge = await connect(id, { clean: false, bridgeMode: true });
+      bridge.socket.end(bytesOf(sent(text, 1)));
+      await bridge.closed;
+      await until(async () => (await valuesOf(id)).length > at, 'the message to be stored');
+    }
   });
 
   test('stores a message once that is marked as sent again', async () => {

@@ -33,6 +33,8 @@ export interface Connecting {
   readonly will: Published | null;
   /** Whether the device goes on with its session, so that it may send messages of the previous connection again. */
   readonly continuesSession: boolean;
+  /** Whether it marks each message that it sends again. */
+  readonly marksRepeats: boolean;
 }
 
 export interface ConnectAuth {
@@ -71,7 +73,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     );
   };
   return {
-    async authenticate({ continuesSession, peer, will }, credentials) {
+    async authenticate({ continuesSession, marksRepeats, peer, will }, credentials) {
       try {
         const device = await checkCredentials(checkDeps, credentials);
         const { objectId } = device.record;
@@ -83,7 +85,8 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
           throw error;
         });
         const { sinceMs, ...previous } = arrival;
-        const session = sessions.begin(objectId, { ...previous, continuesSession, nowMs: deps.now() });
+        const repeats = { continuesSession, marksRepeats };
+        const session = sessions.begin(objectId, { ...previous, ...repeats, nowMs: deps.now() });
         const connection = newConnection({ id, sinceMs, credentials, device, session, peer, will });
         watchToken(connection);
         return connection;

@@ -40,12 +40,13 @@ export async function handleConnect(connecting: Connecting, peer: Peer, raw: Raw
     password: readPassword(password),
     address: peer.address,
   };
+  const continuesSession = clean === false;
   // Bridges of Mosquitto say that they are one. They mark each message that they send again, and forget theirs when they crash.
-  const continuesSession = clean === false && !('bridgeMode' in packet);
+  const marksRepeats = 'bridgeMode' in packet;
   const will = packet.will === undefined ? null : { ...packet.will, qos: packet.will.qos ?? 0, dup: false };
   let connection: Connection;
   try {
-    connection = await connecting.connectAuth.authenticate({ peer, continuesSession, will }, credentials);
+    connection = await connecting.connectAuth.authenticate({ peer, continuesSession, marksRepeats, will }, credentials);
   } catch (error) {
     const { isFinal } = error as ConnectError;
     // Clients reconnect after a connection that ends without a CONNACK, as after a network failure.

@@ -20,6 +20,8 @@ export interface Session {
 }
 
 export interface NewConnection {
+  /** Whether the device marks each message that it sends again. */
+  readonly marksRepeats: boolean;
   /** Whether the device continues its session. */
   readonly continuesSession: boolean;
   /** Whether the previous connection had not ended, as far as the database knows. */
@@ -37,12 +39,12 @@ export interface Sessions {
 export function createSessions(): Sessions {
   const sessions = new LRUCache<string, Session>(cacheSize(LIMITS.mqttDevicesRemembered));
   return {
-    begin(objectId, { continuesSession, hasTakenOver, storedAtMs, nowMs }) {
+    begin(objectId, { marksRepeats, continuesSession, hasTakenOver, storedAtMs, nowMs }) {
       const before = sessions.get(objectId);
       const isRecent = storedAtMs !== null && nowMs - storedAtMs < LIMITS.mqttResendMs;
       // The previous connection was that of another process, which may have failed before it acknowledged.
       const isOfOthers = before === undefined && hasTakenOver;
-      const isLost = before?.hasDisconnected !== true;
+      const isLost = before?.hasDisconnected !== true && !marksRepeats;
       const session = {
         mayRepeatAll: isRecent && isLost && (continuesSession || isOfOthers),
         unanswered: new Set(isLost ? [...(before?.unanswered ?? [])].slice(-LIMITS.mqttStoringPerDevice) : []),
