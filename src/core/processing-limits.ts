@@ -54,6 +54,7 @@ export const PROCESSING_LIMITS = {
   webhookBreakerFailures: 5,
   webhookProbeMs: 30 * SECOND_MS,
   webhookProbeMaxMs: 10 * MINUTE_MS,
+  webhookResumedMs: SECOND_MS,
   webhookQueueRows: 100_000,
   webhookQueueBytes: 256 * MIB,
   webhookQueueCheckMs: 5 * SECOND_MS,

@@ -195,7 +195,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
       name: text().nullish(),
       url: z.url({ protocol: /^https?$/, error: `expected ${WEBHOOK_URL}` }).nullish(),
     },
-    hidden: ['_secrets', '_editor', '_handover'],
+    hidden: ['_secrets', '_editor', '_handover', '_resumed'],
     service: ['secret'],
     references: ['_editor.user'],
     checkWhole: parseWebhook,

@@ -26,6 +26,8 @@ export interface Dispatcher {
   recheck(owned: OwnedPartition, deliveries: readonly Pick<Delivery, 'handlerId'>[]): void;
   /** The webhook is another than it was. */
   refresh(handlerId: string): void;
+  /** Ends a pause after failures. */
+  resume(handlerId: string): void;
   stats(): { readonly running: number; readonly open: number; readonly bufferedBytes: number };
   stop(): void;
 }
@@ -67,6 +69,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         recheck(queueOf(state, outlet, handlerId));
     },
     refresh: (handlerId) => refresh(state, handlerId),
+    resume: receivers.resume,
     stats: () => ({ ...receivers.stats(), bufferedBytes: state.bufferedBytes }),
     stop() {
       clock.clearTimer(timer);
@@ -234,6 +237,7 @@ async function serveAskedFor(state: State): Promise<void> {
       if (isReplayed) recheck(queue);
       else unblock(queue, objectId);
     }
+    // The change of the handler, which says the same to every instance, may have been missed.
     for (const handlerId of resumed) state.receivers.resume(handlerId);
   } catch (error) {
     state.log.warn({ err: error }, 'failed to read requested webhook messages');

@@ -31,6 +31,8 @@ export interface StoredHandler {
   readonly handover: string | null;
   /** Since when it is in these hands, ms since the epoch: what happened before is not sent. */
   readonly sinceMs: number;
+  /** When somebody ended its pause after failures last; null if nobody did. */
+  readonly resumedMs: number | null;
 }
 
 /** How a change of hands is stored. */
@@ -61,7 +63,7 @@ export async function loadHandler(database: Database, id: string): Promise<Store
 }
 
 function toHandler(document: Document): StoredHandler {
-  const { _id, owner, group, _secrets, _editor, _handover, ...fields } = toPlain(document) as JsonObject;
+  const { _id, owner, group, _secrets, _editor, _handover, _resumed, ...fields } = toPlain(document) as JsonObject;
   const { at = -Infinity } = (_handover ?? {}) as { at?: number };
   const [, tenantId = null] = fields.branch as string[];
   const editor = (_editor ?? {}) as { user?: string; scopes?: string[] | null };
@@ -78,6 +80,7 @@ function toHandler(document: Document): StoredHandler {
     editor: { userId: editor.user ?? String(owner), scopes: editor.scopes ?? null },
     handover: handoverIn(document),
     sinceMs: Math.max(Number(fields.time), at),
+    resumedMs: typeof _resumed === 'number' ? _resumed : null,
   };
 }
 
@@ -97,6 +100,13 @@ export async function countWebhooks(database: Database, tenant: string | null, m
 export async function deactivateHandler(database: Database, id: string, nowMs: number): Promise<void> {
   const update = { $set: { active: false, _at: nowMs } };
   await mapDriverErrors(() => handlersOf(database).updateOne({ _id: new ObjectId(id) }, update));
+}
+
+/** Ends its pause after failures in every instance. Many requests at once are one. */
+export async function resumeHandler(database: Database, id: string, nowMs: number): Promise<void> {
+  const before = { $not: { $gt: nowMs - LIMITS.webhookResumedMs, $lte: nowMs } };
+  const update = { $set: { _resumed: nowMs } };
+  await mapDriverErrors(() => handlersOf(database).updateOne({ _id: new ObjectId(id), _resumed: before }, update));
 }
 
 /** Another secret from now on; the one before it is valid until `untilMs`. */

@@ -16,6 +16,8 @@ export interface RegistryOptions extends RightsParts {
   readonly database: Database;
   /** Called when a webhook was changed or removed. */
   readonly onChange: (handlerId: string) => void;
+  /** Called when somebody ended the pause of a webhook. */
+  readonly onResume: (handlerId: string) => void;
 }
 
 export type MatchedEvent = Pick<LiveEvent, 'objectId' | 'audience' | 'limits'>;
@@ -134,9 +136,11 @@ function isLater({ begun }: State, { stored }: Webhook, { position }: Pick<Chang
 async function load(state: State): Promise<void> {
   const handlers = await loadHandlers(state.database);
   const loaded = await Promise.all(handlers.map((stored) => prepare(state, stored)));
+  const before = new Map(state.webhooks);
   state.webhooks.clear();
   for (const webhook of loaded) if (webhook !== null) state.webhooks.set(webhook.stored.id, webhook);
   arrange(state);
+  for (const webhook of loaded) if (webhook !== null) noteResumed(state, webhook, before.get(webhook.stored.id));
 }
 
 /** A handler that is not a valid webhook is skipped. */
@@ -205,10 +209,16 @@ async function reload(state: State, { id, kind, position, changed, after }: Chan
   if (kind === 'removed') state.begun.delete(id);
   const stored = await loadHandler(state.database, id);
   const webhook = stored === null ? null : await prepare(state, stored);
+  const before = state.webhooks.get(id);
   if (webhook === null) state.webhooks.delete(id);
   else state.webhooks.set(id, webhook);
   arrange(state);
   state.onChange(id);
+  if (webhook !== null) noteResumed(state, webhook, before);
+}
+
+function noteResumed({ onResume }: State, { stored }: Webhook, before: Webhook | undefined): void {
+  if (before !== undefined && before.stored.resumedMs !== stored.resumedMs) onResume(stored.id);
 }
 
 async function refresh(state: State, webhooks: ReadonlySet<Webhook>): Promise<void> {

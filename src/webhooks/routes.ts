@@ -22,7 +22,7 @@ import { ANY_OBJECT, COUNT, every, literal, SUCCESS, TIME } from '../platform/ht
 import type { Database } from '../platform/mongo/driver/client.js';
 import { listDeliveries, retryDelivery, summarizeDeliveries } from './delivery-lists.js';
 import { editorOf } from './handler-hooks.js';
-import { rotateSecret } from './handlers.js';
+import { resumeHandler, rotateSecret } from './handlers.js';
 import { parseReplay, type ReplayRange, toRangeFields, toRangeTexts } from './replay.js';
 
 export interface WebhookDeps extends ListDeps, BodyDeps {
@@ -122,7 +122,9 @@ const retry = defineRoute({
   handle: (deps: WebhookDeps) => async (req, res) => {
     const { _id: handlerId } = await getOwn(deps, req, res);
     const named = { handlerId, deliveryId: String(req.params.deliveryID) };
-    sendEntity(res, await retryDelivery(deps.database, named, deps.now()));
+    const message = await retryDelivery(deps.database, named, deps.now());
+    await resumeHandler(deps.database, handlerId, deps.now());
+    sendEntity(res, message);
   },
 });
 

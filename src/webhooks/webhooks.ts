@@ -67,7 +67,11 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   const { database } = options;
   const stopping = new AbortController();
   const facts = createObjectFacts(database);
-  const registry = createRegistry({ ...options, onChange: (handlerId) => dispatcher.refresh(handlerId) });
+  const registry = createRegistry({
+    ...options,
+    onChange: (handlerId) => dispatcher.refresh(handlerId),
+    onResume: (handlerId) => dispatcher.resume(handlerId),
+  });
   const dispatcher = createOwnDispatcher(options, registry, stopping.signal);
   const replayOptions = { ...options, registry, findFacts: facts.find };
   let upkeep: Upkeep | null = null;

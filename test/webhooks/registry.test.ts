@@ -51,6 +51,7 @@ test('keeps a handler that is created while all of them are read', async () => {
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
     findScopeObjects: (scopes) => findScopeObjects(database, scopes),
     onChange: () => undefined,
+    onResume: () => undefined,
   });
   const first = await createHandler();
   const loading = registry.load();

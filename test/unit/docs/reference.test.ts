@@ -310,7 +310,17 @@ describe('Interface', () => {
 describe('Stores', () => {
   const rows = tableOf(`${REFERENCE}/stores.md`, 'Stores');
   // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command, the hash of a key.
-  const BOOKKEEPING = ['_expires', '_moved', '_holder', '_parents', '_objects', '_withoutOwner', '_handover', '_key'];
+  const BOOKKEEPING = [
+    '_expires',
+    '_moved',
+    '_holder',
+    '_parents',
+    '_objects',
+    '_withoutOwner',
+    '_handover',
+    '_resumed',
+    '_key',
+  ];
   const WHEN = { param: 'a', op: 'changed' };
   const SAMPLES = {
     id: 'a',
