@@ -20,7 +20,8 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { toProperties } from './command-properties.js';
 import type { Connection } from './mqtt/connection.js';
 import { FIRST_FAILURE } from './mqtt/reason-codes.js';
-import { COMMANDS_TOPIC } from './topics.js';
+import { toOwnTracksCommand } from './sources/owntracks.js';
+import { COMMANDS_TOPIC, isOwnTracksCommands } from './topics.js';
 
 export interface DeliveryDeps {
   readonly database: Database;
@@ -170,6 +171,19 @@ async function finish(
   });
 }
 
+/** A device that has subscribed only to the commands of OwnTracks gets them as `cmd`, unless its model says something else. */
+function toMessage({ filters, device }: Connection, command: StoredCommand): { topic: string; payload: string } {
+  const action = device.declared.actions.get(command.command);
+  const { topic, payload } = toDelivery(command, action);
+  if (topic !== null) return { topic, payload };
+  const [first = '', ...others] = filters.keys();
+  if (!isOwnTracksCommands(first) || others.length > 0) {
+    return { topic: `${COMMANDS_TOPIC}/${command.command}`, payload };
+  }
+  const own = toOwnTracksCommand(command.command, command.params);
+  return { topic: first, payload: action?.payload === undefined ? JSON.stringify(own) : payload };
+}
+
 /** Sends a command. Returns what became of it, as far as the QoS of its subscription allows to know. */
 async function send(
   connection: Connection,
@@ -178,12 +192,11 @@ async function send(
   nowMs: number,
 ): Promise<Fate> {
   const { peer, filters } = connection;
-  const own = toDelivery(command, connection.device.declared.actions.get(command.command));
-  const topic = own.topic ?? `${COMMANDS_TOPIC}/${command.command}`;
+  const { topic, payload } = toMessage(connection, command);
   // The QoS of the subscription to this exact topic, otherwise the highest of all subscriptions.
   const qos = filters.get(topic) ?? ([...filters.values()].includes(1) ? 1 : 0);
   const messageId = nextId(state);
-  const message = { cmd: 'publish', topic, payload: own.payload, qos, retain: false, dup: false, messageId } as const;
+  const message = { cmd: 'publish', topic, payload, qos, retain: false, dup: false, messageId } as const;
   const properties = peer.version === 5 ? toProperties(command, '', nowMs) : undefined;
   const bytes = peer.encode({ ...message, ...(properties && { properties }) });
   // [MQTT-3.1.2-25]: it will never be sent to this device.

@@ -72,17 +72,21 @@ function fromOwnTracks(payload: Buffer): unknown {
 
 /**
  * Whether a device may subscribe to a filter: the topics of its commands (`base/commands/#`, `base/commands/+`,
- * `base/commands/<command>`), and filters that match the topic of an action of its model. The first level must be literal: `#`,
- * `+/…` and `$…` are refused.
+ * `base/commands/<command>`), that of OwnTracks, and filters that match the topic of an action of its model. The first level must be
+ * literal: `#`, `+/…` and `$…` are refused.
  */
 export function isOwnFilter(filter: string, declared: Declarations): boolean {
   if (/^[$+#]/.test(filter)) return false;
+  if (isOwnTracksCommands(filter)) return true;
   const levels = filter.split('/');
   if (levels.length === 3 && filter.startsWith(`${COMMANDS_TOPIC}/`)) return true;
   return [...declared.actions.values()].some(
     ({ topic }) => typeof topic === 'string' && matches(levels, topic.split('/')),
   );
 }
+
+/** Where OwnTracks expects its commands (https://owntracks.org/booklet/tech/json/#_typecmd): `owntracks/jane/phone/cmd`. */
+export const isOwnTracksCommands = (filter: string): boolean => /^owntracks\/[^/+#]+\/[^/+#]+\/cmd$/.test(filter);
 
 function matches(filter: readonly string[], topic: readonly string[]): boolean {
   const isOpen = filter.at(-1) === '#';

@@ -192,3 +192,65 @@ describe('on several instances', () => {
     expect(got).toHaveLength(1);
   });
 });
+
+describe('a phone with OwnTracks', () => {
+  const TOPIC = 'owntracks/jane/phone/cmd';
+
+  async function phone(fields: object, filters: readonly string[]) {
+    const id = await create(fields);
+    const client = await connectDevice(service.service.mqttUrl as string, id);
+    endings.push(() => client.end(true));
+    const got: { topic: string; body: unknown }[] = [];
+    client.on('message', (topic, payload) => got.push({ topic, body: JSON.parse(payload.toString()) }));
+    const wanted = Object.fromEntries(filters.map((filter) => [filter, { qos: 1 as const }]));
+    // The client takes a refusal for a failure of all.
+    const granted = await new Promise((resolve) => {
+      client.subscribe(wanted, (_error, _granted, suback) => resolve(suback?.granted));
+    });
+    return { id, got, granted };
+  }
+
+  test('gets commands as its app expects them, which are delivered when it confirms them', async () => {
+    const { id, got, granted } = await phone({}, ['owntracks/+/+', TOPIC, 'owntracks/+/+/event']);
+    expect(granted).toEqual([128, 1, 128]);
+    const first = await command(id, 'reportLocation');
+    const second = await command(id, 'setConfiguration', { configuration: { _type: 'configuration', monitoring: 2 } });
+    await becomes(second, 'delivered');
+    expect(await statusOf(first)).toBe('delivered');
+    expect(got).toEqual([
+      { topic: TOPIC, body: { _type: 'cmd', action: 'reportLocation' } },
+      {
+        topic: TOPIC,
+        body: { _type: 'cmd', action: 'setConfiguration', configuration: { _type: 'configuration', monitoring: 2 } },
+      },
+    ]);
+  });
+
+  test.each<[string, readonly string[], number[]]>([
+    ['of all users', ['owntracks/+/+/cmd'], [128]],
+    ['of all devices', ['owntracks/jane/+/cmd'], [128]],
+    ['of everything', ['owntracks/#'], [128]],
+    ['of an empty name', ['owntracks//phone/cmd'], [128]],
+    ['below its own', [`${TOPIC}/more`], [128]],
+  ])('may not subscribe to the commands %s', async (_name, filters, expected) => {
+    expect((await phone({}, filters)).granted).toEqual(expected);
+  });
+
+  test('gets commands of Vigil in their usual form if it has also subscribed to these', async () => {
+    const { id, got } = await phone({}, [TOPIC, 'base/commands/#']);
+    const _id = await command(id, 'reportLocation');
+    await becomes(_id, 'delivered');
+    expect(got).toEqual([
+      { topic: 'base/commands/reportLocation', body: { _id, command: 'reportLocation', params: {} } },
+    ]);
+  });
+
+  test('gets the payload that its model defines', async () => {
+    const params = { payload: { _type: 'cmd', action: 'dump' } };
+    const data = { children: [{ id: 'look', name: 'look', type: 'action', params }] };
+    const { body: model } = await service.admin('POST', 'models', { name: 'phone', data });
+    const { id, got } = await phone({ model: model._id }, [TOPIC]);
+    await becomes(await command(id, 'look'), 'delivered');
+    expect(got).toEqual([{ topic: TOPIC, body: params.payload }]);
+  });
+});

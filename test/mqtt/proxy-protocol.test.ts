@@ -135,15 +135,20 @@ const hasOpenssl = spawnSync('openssl', ['version']).error === undefined;
     await rm(folder, { recursive: true });
   });
 
-  test('accepts a device over TLS, and logs its own address', async () => {
-    await createObject(secured.admin, 'safe');
-    const url = `mqtts://127.0.0.1:${(balancer.address() as { port: number }).port}`;
-    const ca = await readFile(join(folder, 'cert.pem'));
-    const device = await connectDevice(url, 'safe', { ca });
-    await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
-    device.end(true);
-    await expect(connectDevice(url, 'unknown', { ca })).rejects.toThrow();
-    const line = secured.logLines.find((text) => text.includes('device refused')) ?? '{}';
-    expect(JSON.parse(line)).toMatchObject({ clientId: 'unknown', address: '192.0.2.7' });
-  });
+  test.each([4, 5] as const)(
+    'accepts a device over TLS, and logs its own address: version %i',
+    async (protocolVersion) => {
+      const id = `safe-${protocolVersion}`;
+      await createObject(secured.admin, id);
+      const url = `mqtts://127.0.0.1:${(balancer.address() as { port: number }).port}`;
+      const ca = await readFile(join(folder, 'cert.pem'));
+      const device = await connectDevice(url, id, { ca, protocolVersion });
+      await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
+      device.end(true);
+      const unknown = `unknown-${protocolVersion}`;
+      await expect(connectDevice(url, unknown, { ca, protocolVersion })).rejects.toThrow();
+      const line = secured.logLines.find((text) => text.includes(unknown)) ?? '{}';
+      expect(JSON.parse(line)).toMatchObject({ clientId: unknown, address: '192.0.2.7' });
+    },
+  );
 });

@@ -47,6 +47,13 @@ export function toOwnTracksPacket(body: JsonObject): JsonObject | null {
   throw badRequest(`_type: ${JSON.stringify(String(type).slice(0, 40))} is none of OwnTracks`);
 }
 
+/** A command as the app takes it: `reportLocation`, `setWaypoints` with `waypoints`, and so on. */
+export const toOwnTracksCommand = (action: string, params: JsonObject): JsonObject => ({
+  ...params,
+  _type: 'cmd',
+  action,
+});
+
 function toPosition(body: JsonObject): JsonObject {
   for (const name of ['lat', 'lon']) if (body[name] === undefined) throw badRequest(`${name}: required`);
   const fields = {
