@@ -8,6 +8,7 @@ import { APPLY_COMMANDS } from './apply-command.js';
 import { type Command, type Options, openClient, type Session, textOf, type Values } from './command.js';
 import { createCompletionCommand } from './completion.js';
 import { DEVICE_COMMANDS } from './device-command.js';
+import { EXPORT_COMMANDS } from './export-command.js';
 import { LISTEN_COMMANDS } from './listen-command.js';
 import { OBJECT_COMMANDS } from './object-commands.js';
 import { createOutput } from './output.js';
@@ -27,6 +28,7 @@ const SHARED_HELP = `  --url <address>      the service (default: VIGIL_URL, tha
 const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
   ...OBJECT_COMMANDS,
+  ...EXPORT_COMMANDS,
   ...LISTEN_COMMANDS,
   ...DEVICE_COMMANDS,
   ...STORE_COMMANDS,

@@ -18,7 +18,7 @@ const LIST_OPTIONS: Options = {
   count: { type: 'boolean' },
 };
 
-const INTERVAL_HELP = `  --from, --to <time>  bounds of the time: ms since the epoch, or ISO 8601 (UTC without a zone); --to a day means its end`;
+export const INTERVAL_HELP = `  --from, --to <time>  bounds of the time: ms since the epoch, or ISO 8601 (UTC without a zone); --to a day means its end`;
 
 const LIST_HELP = `  --where <field>=<v>  only with this value; may be given several times
   --only <field>,…     only these fields, and as columns in this order

@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readBlocks, readSection } from '../support/docs/markdown.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { startProgram, waitForOutput } from '../support/program.js';
@@ -68,6 +69,86 @@ test('lists and counts objects, packets and series', async () => {
   expect(
     (await vigil('series', 'truck-7', 'speed', '--points', '1000', '--fn', 'max')).stdout.trim().split('\n'),
   ).toHaveLength(4);
+});
+
+describe('export', () => {
+  const ODD = 'a b*é%.';
+  const DAY_MS = 86_400_000;
+  const START = Date.UTC(2026, 9, 1);
+  const target = join(folder, 'history');
+
+  beforeAll(async () => {
+    const created = await service.admin('POST', 'objects', { id: ODD, name: 'Odd' });
+    expect(created.body).toMatchObject({ id: ODD });
+    await service.admin('POST', 'objects', { id: 'empty', name: 'Empty' });
+    const odd = [0, DAY_MS - 1, DAY_MS, 40 * DAY_MS].map((ms, n) => ({ time: START + ms, n, lat: 1, lon: 2 }));
+    const sent = await service.admin('POST', `objects/${encodeURIComponent(ODD)}/packets`, odd);
+    expect(sent.body).toMatchObject({ count: 4 });
+  });
+
+  async function ask(sql: string): Promise<unknown[][]> {
+    const connection = await (await DuckDBInstance.create()).connect();
+    const rows = (await connection.runAndReadAll(sql)).getRowsJson();
+    connection.closeSync();
+    return rows;
+  }
+  const all = (path: string): string =>
+    `read_parquet('${path}/*/*/*.parquet', hive_partitioning = true, union_by_name = true)`;
+
+  test('writes a file for each object and day, which DuckDB reads as one table', async () => {
+    expect(await vigil('export', '--parquet', target)).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^4 files, 0\.0 MB\n$/),
+    });
+    const rows = await ask(
+      `select object, day::text, count(*)::int, sum(n)::int, count(geometry)::int from ${all(target)} group by all order by all`,
+    );
+    expect(rows).toEqual([
+      [ODD, '2026-10-01', 2, 1, 2],
+      [ODD, '2026-10-02', 1, 2, 1],
+      [ODD, '2026-11-10', 1, 3, 1],
+      ['truck-7', '2023-11-14', 3, null, 0],
+    ]);
+  });
+
+  test('replaces the files of its interval, and keeps the others', async () => {
+    await service.admin('POST', 'objects/truck-7/packets', { time: 1_700_000_004_000, speed: 4 });
+    expect(await vigil('export', ODD, '--parquet', target, '--from', '2026-10-02', '--json')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\{"files":2,"bytes":\d+\}\n$/),
+    });
+    expect(await ask(`select count(*)::int from ${all(target)}`)).toEqual([[7]]);
+    expect((await vigil('export', 'truck-7', '--parquet', target)).code).toBe(0);
+    expect(await ask(`select count(*)::int, max(speed) from ${all(target)}`)).toEqual([[8, 4]]);
+  });
+
+  test('has the packets of the interval, to its end, and the fields', async () => {
+    const other = join(folder, 'some');
+    const options = ['--from', '2026-10-01T12:00', '--to', '2026-10-02', '--only', 'n'];
+    expect((await vigil('export', ODD, '--parquet', other, ...options)).code).toBe(0);
+    expect(await ask(`select n, day::text from ${all(other)} order by n`)).toEqual([
+      [1, '2026-10-01'],
+      [2, '2026-10-02'],
+    ]);
+    expect(await ask(`select column_name from (describe select * from ${all(other)})`)).toEqual(
+      ['_id', 'n', '_more', 'day', 'object'].map((name) => [name]),
+    );
+  });
+
+  test.each([
+    [['export'], 2, '--parquet is missing'],
+    [['export', 'nobody', '--parquet', target], 1, 'There is no object "nobody"'],
+    [['export', 'truck-7', '--parquet', target, '--from', 'soon'], 1, 'from: '],
+    [['export', 'truck-7', '--parquet', '/dev/null/x'], 1, '/dev/null/x'],
+  ])('fails with a reason: %j', async (args, code, message) => {
+    const result = await vigil(...args);
+    expect([result.code, result.stdout]).toEqual([code, '']);
+    expect(result.stderr).toContain(message);
+  });
+
+  test('says that there are no packets', async () => {
+    expect(await vigil('export', 'empty', '--parquet', target)).toMatchObject({ code: 0, stderr: 'No packets\n' });
+  });
 });
 
 test('shows the arguments of a command', async () => {
