@@ -14,6 +14,8 @@ export interface Size {
 }
 
 export const LOGIN = { login: 'admin', password: 'correct horse battery' };
+/** A source of the service, through which a Traccar server forwards. */
+export const SOURCE = { id: 'bench', key: 'key-of-the-source-that-is-measured' };
 /** The time of each object's first packet; the others follow at intervals of a second. */
 export const BEGIN_MS = Date.UTC(2025, 0, 1);
 export const STEP_MS = 1_000;

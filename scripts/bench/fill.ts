@@ -4,6 +4,7 @@ import { hash } from '@node-rs/argon2';
 import { type Db, type Document, MongoClient } from 'mongodb';
 import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
 import { builtInStore } from '../../src/core/stores.js';
+import { hashKey } from '../../src/devices/sources/source-store.js';
 import { type Packet, toPacket } from '../../src/packets/packet.js';
 import { PACKET_LAYOUT } from '../../src/packets/packets.js';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
@@ -19,6 +20,7 @@ import {
   objectId,
   placeOf,
   type Size,
+  SOURCE,
   STEP_MS,
 } from './data.js';
 
@@ -33,6 +35,19 @@ function storedObject(nth: number): Document {
   const common = { owner: OWNER_ID, group: ROOT_GROUP_ID, branch: [ROOT_GROUP_ID], access: [], time: BEGIN_MS };
   const entity = { _id: objectId(nth), id, name, model, models: { id: model }, status: '', active: true, ...rest };
   return toDocument(builtInStore('objects'), { ...entity, ...common });
+}
+
+function storedSource(): Document {
+  const common = { owner: OWNER_ID, group: ROOT_GROUP_ID, branch: [ROOT_GROUP_ID], access: [], time: BEGIN_MS };
+  const entity = {
+    _id: objectId(0),
+    id: SOURCE.id,
+    name: SOURCE.id,
+    kind: 'traccar',
+    model: DEFAULT_MODEL_ID,
+    ...common,
+  };
+  return { ...toDocument(builtInStore('sources'), entity), _key: hashKey(SOURCE.key) };
 }
 
 function packetOf(nth: number, at: number, number: number): Packet {
@@ -53,6 +68,7 @@ export async function fill(uri: string, names: readonly string[], size: Size): P
   const { client } = await connectDatabase(databaseUri(uri, ours));
   const loader = await new MongoClient(uri, { writeConcern: { w: 1 } }).connect();
   try {
+    await client.db(databaseName(uri, ours)).collection('sources').insertOne(storedSource());
     const databases = names.map((name) => loader.db(databaseName(uri, name)));
     for (const name of others) await prepare(loader.db(databaseName(uri, name)));
     const latest = await fillPackets(databases, size);

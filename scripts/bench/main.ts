@@ -159,8 +159,10 @@ async function prepare(
 }
 
 /** The two floors differ only in live workloads. */
-const isMeant = (server: ServerName, { kind, withoutFloor }: Workload): boolean =>
-  server === 'floor-tick' ? kind === 'live' : server !== 'floor' || withoutFloor !== true;
+function isMeant(server: ServerName, { kind, withoutFloor, onlyOurs }: Workload): boolean {
+  if (onlyOurs === true) return server === 'ours';
+  return server === 'floor-tick' ? kind === 'live' : server !== 'floor' || withoutFloor !== true;
+}
 
 async function run(options: Options, folder: string, signal: AbortSignal): Promise<{ text: string; results: object }> {
   const mongodb = await startMongodb(options.mongodb, folder);

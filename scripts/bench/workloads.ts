@@ -1,5 +1,5 @@
 // The workloads: the same requests for every server. The table of results has a row for each.
-import { BEGIN_MS, newObject, newPacket, objectId, PAGE, placeOf, type Size, STEP_MS } from './data.js';
+import { BEGIN_MS, newObject, newPacket, objectId, PAGE, placeOf, type Size, SOURCE, STEP_MS } from './data.js';
 
 /** A request to the API. */
 export interface Wanted {
@@ -17,6 +17,8 @@ interface Common {
   readonly readsPerSecond: number;
   /** Whether the floor is omitted: it cannot do the same with less code. */
   readonly withoutFloor?: true;
+  /** Whether the other servers have nothing like it. */
+  readonly onlyOurs?: true;
 }
 
 /** Requests as fast as answers arrive, or at a fixed rate. */
@@ -106,6 +108,22 @@ export const postMove: MakeWanted = (nth, size) => {
   return { method: 'POST', path: `${anyDevice(nth, size)}/packets`, body };
 };
 
+/** A position as a Traccar server forwards it, through a source. */
+const forwardPosition: MakeWanted = (nth, { longHistories, histories }) => {
+  const device = longHistories + (nth % histories);
+  const fixTime = new Date().toISOString();
+  const attributes = { batteryLevel: 81, distance: 12.5, totalDistance: 1_234_567.8, motion: true, sat: 9 };
+  const motion = { speed: 24.3, course: 118, altitude: 34, accuracy: 5 };
+  const { lat: latitude, lon: longitude } = placeOf(device);
+  const known = { protocol: 'teltonika', valid: true, deviceId: device, fixTime, deviceTime: fixTime };
+  const position = { id: nth, ...known, latitude, longitude, ...motion, attributes };
+  return {
+    method: 'POST',
+    path: `/api/v1/in/${SOURCE.id}/${SOURCE.key}`,
+    body: { position, device: { id: device, name: `Truck ${device}`, uniqueId: `truck-${device}`, status: 'online' } },
+  };
+};
+
 const TURN_PACKETS = 20;
 const WARM_REQUESTS = 10_000;
 /** For requests whose inner loops run a hundred times or more. */
@@ -154,6 +172,7 @@ export const WORKLOADS: readonly Workload[] = [
     warmRequests: WARM_PAGES,
     readsPerSecond: 200,
   },
+  { ...http('F', 'forward one position through a source', forwardPosition), onlyOurs: true },
   series('S1', 'series of a day in 1,000 points', readDay),
   series('S2', 'series of a long history in 2,000 points', readHistory),
   series('S3', 'series of long histories with 200 GET/s', readHistory, 200),
