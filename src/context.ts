@@ -174,6 +174,7 @@ function createLiveFeed(
 
 /** The intake of packets, which HTTP and MQTT share so that their packets are written together, and the MQTT gateway. */
 interface DeviceServices {
+  readonly stampUs: () => number;
   readonly ingest: Ingest;
   readonly refusedPackets: RefusedPackets;
   readonly attempts: Attempts;
@@ -200,13 +201,13 @@ async function createDeviceServices(
   },
 ): Promise<DeviceServices> {
   const { database, audit, now, config, ops } = deps;
-  const stampClock = createStampClock(now, () => clock.steadyMs());
+  const stampUs = createStampClock(now, () => clock.steadyMs());
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
   const digest = createDigest(await findKey(database, 'packet key'));
   const mqttLog = deps.log.child({ module: 'mqtt' });
   const arrivals = createArrivals({
     database,
-    ingest: createIngest(database, stampClock),
+    ingest: createIngest(database, stampUs),
     digest,
     isLive: deps.isLive,
     log: mqttLog,
@@ -248,7 +249,7 @@ async function createDeviceServices(
     now,
   });
   const hashDevicePassword = devicePasswords.hash;
-  return { ingest, refusedPackets, attempts, hashDevicePassword, gateway, refusedPayloads, receiveFromSource };
+  return { stampUs, ingest, refusedPackets, attempts, hashDevicePassword, gateway, refusedPayloads, receiveFromSource };
 }
 
 interface ApiDeps extends Opened, DeviceServices {
@@ -279,6 +280,7 @@ function createApi(deps: ApiDeps) {
     models: caches.models,
     hooks: createHooks({ ...common, ...deps.workers.api, inBackground, hashDevicePassword: deps.hashDevicePassword }),
     ingest: metrics.counted('http', deps.ingest),
+    stampUs: deps.stampUs,
     refusedPackets: deps.refusedPackets,
     attempts: deps.attempts,
     // A fleet with a wrong key must not lock the logins of the users at its address.

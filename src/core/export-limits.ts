@@ -27,6 +27,8 @@ export const EXPORT_LIMITS = {
   removalCheckMs: 5 * SECOND_MS,
   // How long clients can continue exactly after a packet that was removed on request.
   removedPlaceMs: DAY_MS,
+  // How long a request looks for packets that a clock which was ahead has stamped.
+  removalAheadMs: 2 * SECOND_MS,
   // The last steps of removals that exports look for.
   removalsMarked: 100,
   // Packets further apart belong to different segments of a track.

@@ -8,13 +8,14 @@ import { parseDryRun, parseInterval } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
 import { COUNT } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { countInterval, type PacketInterval, type Removals, toFields } from './removals.js';
+import { countInterval, findAhead, type PacketInterval, type Removals, toFields } from './removals.js';
 import { getSource } from './source.js';
 
 export interface RemovalDeps extends ListDeps {
   readonly database: Database;
   readonly requestRemoval: Removals['request'];
-  readonly now: () => number;
+  /** The stamp of a packet that would arrive now. */
+  readonly stampUs: () => number;
 }
 
 /** The answer. */
@@ -33,8 +34,9 @@ export const removePacketsOf =
     const isDryRun = parseDryRun(req.query);
     const { fromMs, toMs } = parseRemovalInterval(req);
     const { objectId } = await getSource(deps.database, scopeIn(res), String(req.params.id));
-    // Of this millisecond to the last: what comes later stays.
-    const interval = { objectId, fromMs, toMs, stampUs: deps.now() * 1_000 + 999 };
+    // What comes later stays. The clock may have gone back since packets were stored; stamps of this process have not.
+    const until = { objectId, fromMs, toMs, stampUs: deps.stampUs() };
+    const interval = { ...until, ahead: await findAhead(deps.database, until) };
     if (isDryRun) {
       sendJson(res, JSON.stringify({ success: true, count: await count(deps, req, res, interval) }));
       return;

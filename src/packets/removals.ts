@@ -3,7 +3,7 @@
  * requests round-robin, so that a long one blocks no other, and continues those of an instance that stopped.
  */
 
-import { type Document, type Filter, ObjectId } from 'mongodb';
+import { type Document, type Filter, MongoServerError, ObjectId } from 'mongodb';
 import { tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { clock } from '../platform/clock.js';
@@ -12,12 +12,19 @@ import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { PACKETS, removePacketsWhere } from './packets.js';
 
-/** The packets of an object between two times, both included, that arrived until `stampUs`. */
+/** The packets of an object between two times, both included, that arrived until `stampUs`, or are in `ahead`. */
 export interface PacketInterval {
   readonly objectId: string;
   readonly fromMs: number | null;
   readonly toMs: number | null;
   readonly stampUs: number;
+  /** The stamps, both included, of packets that arrived before while a server's clock was ahead. */
+  readonly ahead: StampRange | null;
+}
+
+export interface StampRange {
+  readonly fromUs: number;
+  readonly toUs: number;
 }
 
 /** The caller, for the security event. */
@@ -60,10 +67,44 @@ export async function countInterval({ db }: Database, interval: PacketInterval):
   return mapDriverErrors(count, LIMITS.databaseOperationMs);
 }
 
-function toFilter({ objectId, fromMs, toMs, stampUs }: PacketInterval): Filter<Document> {
-  const time = { ...(fromMs !== null && { $gte: fromMs }), ...(toMs !== null && { $lte: toMs }) };
-  return { _oid: new ObjectId(objectId), time, _ts: { $lte: stampUs } };
+function toFilter({ stampUs, ahead, ...interval }: PacketInterval): Filter<Document> {
+  const arrived = { _ts: { $lte: stampUs } };
+  if (ahead == null) return { ...withinTimes(interval), ...arrived };
+  return { ...withinTimes(interval), $or: [arrived, { _ts: { $gte: ahead.fromUs, $lte: ahead.toUs } }] };
 }
+
+function withinTimes({
+  objectId,
+  fromMs,
+  toMs,
+}: Pick<PacketInterval, 'objectId' | 'fromMs' | 'toMs'>): Filter<Document> {
+  const time = { ...(fromMs !== null && { $gte: fromMs }), ...(toMs !== null && { $lte: toMs }) };
+  return { _oid: new ObjectId(objectId), time };
+}
+
+/**
+ * The stamps of packets in the interval that are stored already, and yet are later than any that could arrive while they are looked for:
+ * the clock of the server that stored them has gone back since. Null if there are none, or if that takes too long to find.
+ */
+export async function findAhead({ db }: Database, interval: Omit<PacketInterval, 'ahead'>): Promise<StampRange | null> {
+  const later = { ...withinTimes(interval), _ts: { $gt: interval.stampUs + 2 * LIMITS.removalAheadMs * 1_000 } };
+  // By keys of the index alone.
+  const group = { _id: null, fromUs: { $min: '$_ts' }, toUs: { $max: '$_ts' } };
+  const options = { maxTimeMS: LIMITS.removalAheadMs };
+  const find = () =>
+    db
+      .collection(PACKETS)
+      .aggregate([{ $match: later }, { $group: group }], options)
+      .toArray()
+      .catch((error) => {
+        if (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED) return [];
+        throw error;
+      });
+  const [found] = await mapDriverErrors(find);
+  return found === undefined ? null : { fromUs: found.fromUs, toUs: found.toUs };
+}
+
+const MAX_TIME_EXPIRED = 50;
 
 /** The interval as security events name it. */
 export function toFields({ fromMs, toMs }: Pick<PacketInterval, 'fromMs' | 'toMs'>): string[] {
@@ -74,7 +115,9 @@ export function toFields({ fromMs, toMs }: Pick<PacketInterval, 'fromMs' | 'toMs
 /** Stores at the object when packets of it were removed last. */
 export async function noteRemoval({ db }: Database, objectId: string, packetsRemoved: number): Promise<void> {
   const object = { _id: new ObjectId(objectId) };
-  await mapDriverErrors(() => db.collection('objects').updateOne(object, { $set: { packetsRemoved } }));
+  // Always another value than before, even where the clock has gone back: only a change is an event.
+  const next = { $cond: [{ $eq: ['$packetsRemoved', packetsRemoved] }, packetsRemoved + 1, packetsRemoved] };
+  await mapDriverErrors(() => db.collection('objects').updateOne(object, [{ $set: { packetsRemoved: next } }]));
 }
 
 /** Processes requests until it is stopped. */
@@ -159,8 +202,8 @@ async function giveEachATurn(options: RemovalOptions, signal: AbortSignal): Prom
 }
 
 async function work({ database, onRemoved }: RemovalOptions, stored: Stored, signal: AbortSignal): Promise<void> {
-  const { _id, object, fromMs, toMs, stampUs, by } = stored;
-  const removal = { _id, objectId: object.toHexString(), fromMs, toMs, stampUs, by };
+  const { _id, object, fromMs, toMs, stampUs, ahead, by } = stored;
+  const removal = { _id, objectId: object.toHexString(), fromMs, toMs, stampUs, ahead, by };
   const timeSlice = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.removalTurnMs)]);
   const removed = await removePacketsWhere(database, {
     objectId: removal.objectId,
