@@ -1,9 +1,9 @@
 /** The input of one field of an entity. */
 import { useId, useRef } from 'preact/hooks';
-
-import { SOURCE_KINDS } from '../../core/source-kinds.js';
+import { SOURCE_KIND_NAMES, SOURCE_KINDS, type SourceKindName } from '../../core/source-kinds.js';
 import { useFault } from '../parts/field-errors.js';
 import { Field, Note, Select } from '../parts/form.js';
+import { Icon, type IconName } from '../parts/icon.js';
 import { namedOf, titleOf } from '../state/references.js';
 import { t } from '../text/language.js';
 import type { EntityField } from './field.js';
@@ -85,17 +85,32 @@ function Check({ label, value, onInput }: PartProps) {
   );
 }
 
-/** A card for each kind of source. */
+const KIND_ICONS: Readonly<Record<SourceKindName, IconName>> = {
+  json: 'terminal',
+  osmand: 'map',
+  owntracks: 'map',
+  traccar: 'database',
+  chirpstack: 'activity',
+  ttn: 'activity',
+  telegraf: 'laptop',
+  senml: 'list',
+  flespi: 'database',
+  overland: 'map',
+  shelly: 'zap',
+};
+
+/** A card for each kind of source: radio buttons, of which arrow keys choose one. */
 function Cards({ name, label, value, onInput }: PartProps & { readonly name: string }) {
   const noteId = useId();
   const { text, input, clear } = useFault<HTMLFieldSetElement>(name);
   return (
-    <fieldset class="choice several" ref={input} tabIndex={-1} aria-describedby={text ? noteId : undefined}>
+    <fieldset class="options cards" ref={input} tabIndex={-1} aria-describedby={text ? noteId : undefined}>
       <legend>{label}</legend>
-      {Object.entries(SOURCE_KINDS).map(([kind, title]) => (
-        <label key={kind} class="check">
+      {SOURCE_KIND_NAMES.map((kind) => (
+        <label key={kind} class="option">
           <input
             type="radio"
+            class="visually-hidden"
             name={noteId}
             checked={value === kind}
             onChange={() => {
@@ -103,8 +118,10 @@ function Cards({ name, label, value, onInput }: PartProps & { readonly name: str
               onInput(kind);
             }}
           />
+          <Icon name={KIND_ICONS[kind]} />
           <span>
-            {title} <code>{kind}</code>
+            <strong>{SOURCE_KINDS[kind]}</strong>
+            <small class="quiet">{t(`source.${kind}About`)}</small>
           </span>
         </label>
       ))}

@@ -1,5 +1,6 @@
 /** Sources in the console. */
 import { expect, test } from '@jest/globals';
+import { SOURCE_KIND_NAMES, SOURCE_KINDS } from '../../../src/core/source-kinds.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { sendHttp } from '../../support/http-call.js';
@@ -16,7 +17,8 @@ test('makes a source, shows its address once, adds an unknown device, and sees t
   await dialog.getByLabel('id', { exact: true }).fill('phones');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.getByText('required').waitFor();
-  await dialog.getByLabel('Traccar Client, OsmAnd').check();
+  await dialog.getByText('Phones with Traccar Client').click();
+  expect(await dialog.getByRole('radio', { name: 'Traccar Client, OsmAnd' }).isChecked()).toBe(true);
   await dialog.getByRole('button', { name: 'Save' }).click();
   const address = (await dialog.getByLabel('Address for the sender').textContent()) as string;
   expect(address).toMatch(new RegExp(`^${service.url}/api/v1/in/phones/[\\w-]{32}$`));
@@ -41,4 +43,19 @@ test('makes a source, shows its address once, adds an unknown device, and sees t
   const renewed = await dialog.getByLabel('Address for the sender').textContent();
   expect(renewed).not.toBe(address);
   expect((await send()).status).toBe(401);
+});
+
+test('offers the kinds of sources as cards of one group of radio buttons, by mouse and by keyboard', async () => {
+  const page = await browser.openAs('/data/sources');
+  await page.getByRole('button', { name: 'New' }).click();
+  const kinds = page.getByRole('group', { name: 'What sends' });
+  await kinds.getByRole('radio').first().waitFor();
+  expect(await kinds.getByRole('radio').count()).toBe(SOURCE_KIND_NAMES.length);
+  for (const title of Object.values(SOURCE_KINDS)) await kinds.getByText(title, { exact: true }).waitFor();
+  await kinds.getByText(SOURCE_KINDS.owntracks, { exact: true }).click();
+  const chosen = async (): Promise<string | null> =>
+    await kinds.getByRole('radio', { checked: true }).locator('..').textContent();
+  expect(await chosen()).toContain(SOURCE_KINDS.owntracks);
+  await page.keyboard.press('ArrowRight');
+  expect(await chosen()).toContain(SOURCE_KINDS.traccar);
 });
