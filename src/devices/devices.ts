@@ -42,7 +42,8 @@ async function findNamed(database: Database, keys: readonly string[]): Promise<M
   const names = [...new Set(keys)];
   const ids = names.filter(isId);
   const ownIds = new Map(names.filter((name) => !isId(name)).map((name) => [name, toOwnId(name)]));
-  const wanted = [...new Set(ownIds.values())].filter(isValidOwnId);
+  // And those that were stored before ids had one form.
+  const wanted = [...new Set([...ownIds].filter(([, ownId]) => isValidOwnId(ownId)).flat())];
   const find = (filter: Document): Promise<DeviceRecord[]> => listDevices(database, filter, LIMITS.databaseAnswerMs);
   const [byId, byOwnId] = await Promise.all([
     ids.length === 0 ? [] : find({ _id: { $in: ids.map((id) => new ObjectId(id)) } }),
@@ -51,7 +52,7 @@ async function findNamed(database: Database, keys: readonly string[]): Promise<M
   const named = new Map(byOwnId.map((device) => [device.ownId, device]));
   const found = new Map<string, DeviceRecord>();
   for (const [name, ownId] of ownIds) {
-    const device = named.get(ownId);
+    const device = named.get(ownId) ?? named.get(name);
     if (device !== undefined) found.set(name, device);
   }
   const devices = new Map(byId.map((device) => [device.objectId, device]));

@@ -5,7 +5,7 @@ import { builtInStore } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
-import { parseKey } from '../platform/mongo/schema/lookup.js';
+import { resolveKey } from '../platform/mongo/schema/lookup.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
 
 /** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. */
@@ -13,8 +13,8 @@ export async function findObjectIds(database: Database, scope: Scope, keys: read
   const store = builtInStore('objects');
   const ids: ObjectId[] = [];
   const ownIds: string[] = [];
-  for (const key of keys) {
-    const [field, value] = parseKey(store, scope, key) ?? [];
+  for (const named of await Promise.all(keys.map((key) => resolveKey(database, store, scope, key)))) {
+    const [field, value] = named ?? [];
     if (field === '_id') ids.push(new ObjectId(value));
     else if (value !== undefined) ownIds.push(value);
   }

@@ -21,7 +21,7 @@ import { readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { collectionName } from '../platform/mongo/schema/collections.js';
-import { findByKey, findStored, isVisibleToOwner, type KeyField, parseKey } from '../platform/mongo/schema/lookup.js';
+import { findByKey, findStored, isVisibleToOwner, type KeyField, resolveKey } from '../platform/mongo/schema/lookup.js';
 import { orderBy, selectionFilter, toEntity } from '../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../platform/mongo/schema/visibility.js';
 import { isReadableThroughObjects, readableFilter } from './through-objects.js';
@@ -120,7 +120,7 @@ export async function readEntity(
 }
 
 async function readWhole(database: Database, store: Store, scope: Scope, key: string): Promise<Buffer | null> {
-  const named = parseKey(store, scope, key);
+  const named = await resolveKey(database, store, scope, key);
   const found = named === null ? null : await findWhole(database, store, ...named);
   if (found === null) return null;
   return (await isReadable(database, store, scope, found.stored)) ? toWhole(found) : null;
@@ -133,7 +133,7 @@ async function readSome(
   key: string,
   only: readonly string[],
 ): Promise<Buffer | null> {
-  const named = parseKey(store, scope, key);
+  const named = await resolveKey(database, store, scope, key);
   if (named === null) return null;
   const filter = { $and: [filterOf(named), await readableFilter(database, store, scope)] };
   const command = { find: collectionName(store.name), filter, ...projected(store, only) };
@@ -176,7 +176,7 @@ export async function getEntity(database: Database, store: Store, scope: Scope, 
 
 /** A readable entity: a visible one, or one that is read because of objects. Throws 404. */
 export async function getReadable(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
-  const named = parseKey(store, scope, key);
+  const named = await resolveKey(database, store, scope, key);
   const document = named === null ? null : await findStored(database, store, ...named);
   if (document === null || !(await isReadable(database, store, scope, document))) throw notFound();
   return toEntity(store, BSON.deserialize(document));
@@ -191,12 +191,13 @@ export async function getStored(database: Database, store: Store, id: string): P
 
 /** Calls `attempt` with a filter for the visible entity with this key; null for an invalid key. */
 export async function withKey<T>(
+  database: Database,
   store: Store,
   scope: Scope,
   key: string,
   attempt: (filter: Filter<Document>) => Promise<T | null>,
 ): Promise<T | null> {
-  const named = parseKey(store, scope, key);
+  const named = await resolveKey(database, store, scope, key);
   if (named === null) return null;
   return attempt({ $and: [filterOf(named), scopeFilter(store, scope)] });
 }

@@ -11,7 +11,7 @@ import { DOCUMENT_BYTES, toBson } from '../platform/mongo/bson/writer.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionName, collectionOf } from '../platform/mongo/schema/collections.js';
-import { findByKey, findStored, parseKey } from '../platform/mongo/schema/lookup.js';
+import { findByKey, findStored, resolveKey } from '../platform/mongo/schema/lookup.js';
 import { toDocument, toEntity } from '../platform/mongo/schema/mapping.js';
 import { visibleExpression } from '../platform/mongo/schema/visibility.js';
 import { insertDocument } from './bulk-insert.js';
@@ -142,7 +142,7 @@ async function updateOne(
 ): Promise<string | null> {
   const collection = collectionName(store.name);
   const update = toUpdate(edit, visibleExpression(store, scope));
-  const named = parseKey(store, scope, key);
+  const named = await resolveKey(database, store, scope, key);
   if (named === null) return null;
   const [field, value] = named;
   const id = field === '_id' ? value : await findId(database, store, field, value);
@@ -200,7 +200,7 @@ export async function shareEntity(
 /** Removes an entity and returns its last state. Throws 404, 403 (built in). */
 export async function removeEntity(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
   const condition = store.builtIn ? { _builtin: { $ne: true } } : {};
-  const removed = await withKey(store, scope, key, (filter) =>
+  const removed = await withKey(database, store, scope, key, (filter) =>
     store.name === 'objects'
       ? removeObject(database, filter)
       : mapDriverErrors(() => collectionOf(database, store).findOneAndDelete({ ...filter, ...condition })),

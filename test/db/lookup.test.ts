@@ -61,7 +61,7 @@ describe.each(['objects', 'models'])('the store %s', (name) => {
         const keys = [...given.flatMap(({ _id, id }) => [_id.toHexString(), id]), IDS[1]?.toHexString(), 'missing'];
         const wanted = scopes.flatMap((one) => keys.map((key) => ({ key, scope: one })));
         const plain = (one: (typeof wanted)[number]) =>
-          withKey(store, one.scope, one.key, (filter) => collectionOf(database, store).findOne(filter));
+          withKey(database, store, one.scope, one.key, (filter) => collectionOf(database, store).findOne(filter));
         const [alone, shared] = await Promise.all([
           Promise.all(wanted.map(plain)),
           Promise.all(wanted.map((one) => findByKey(database, store, one.scope, one.key))),

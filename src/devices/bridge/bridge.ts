@@ -11,7 +11,7 @@ import type { Change } from '../../core/change.js';
 import { isTopic, toDelivery } from '../../core/command.js';
 import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
-import { isValidOwnId } from '../../core/own-id.js';
+import { isValidOwnId, toOwnId } from '../../core/own-id.js';
 import type { ModelFinder } from '../../packets/models.js';
 import { clock } from '../../platform/clock.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
@@ -258,4 +258,4 @@ async function sendAll(deps: BridgeDeps, state: State, objectId: string): Promis
 
 /** The id in the device's command topics: its own id, if that is valid in a topic, otherwise the `_id`. */
 const nameInTopics = ({ objectId, ownId }: DeviceRecord): string =>
-  isValidOwnId(ownId) && isTopic(ownId) ? ownId : objectId;
+  isValidOwnId(toOwnId(ownId)) && isTopic(ownId) ? ownId : objectId;

@@ -32,7 +32,9 @@ export function createTargets({ database, now }: TargetDeps): Targets {
   const findOne = async (source: SourceRecord, device: string): Promise<Source | null> => {
     const ownId = toOwnId(device);
     if (!isValidOwnId(ownId) || ownId.length > LIMITS.idCharacters) return null;
-    const document = await findStored(database, OBJECTS, 'id', ownId);
+    const document =
+      (await findStored(database, OBJECTS, 'id', ownId)) ??
+      (ownId === device ? null : await findStored(database, OBJECTS, 'id', device));
     return document !== null && holdsObjectId(document, 'branch', source.groupId) ? toSource(document) : null;
   };
   return {

@@ -28,6 +28,26 @@ export function parseKey(store: Store, scope: Scope, key: string): [KeyField, st
   return named === null ? ['id', ownId] : ['_id', named];
 }
 
+/**
+ * Like `parseKey`; a key that is not in the form of own ids may also be one that was stored before that form was required. An entity
+ * with the id in the right form comes first.
+ */
+export async function resolveKey(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  key: string,
+): Promise<[KeyField, string] | null> {
+  const named = parseKey(store, scope, key);
+  if (named === null || named[0] === '_id' || named[1] === key) return named;
+  const [present, former] = await Promise.all([
+    findStored(database, store, 'id', named[1]),
+    findStored(database, store, 'id', key),
+  ]);
+  const id = present === null && former !== null ? readObjectId(former) : null;
+  return id === null ? named : ['_id', id];
+}
+
 /** Finds the visible entity with this key, without hidden fields. */
 export async function findByKey(
   database: Database,
@@ -35,7 +55,7 @@ export async function findByKey(
   scope: Scope,
   key: string,
 ): Promise<Uint8Array | null> {
-  const named = parseKey(store, scope, key);
+  const named = await resolveKey(database, store, scope, key);
   const document = named === null ? null : await findStored(database, store, ...named);
   if (document === null) return null;
   return isVisible(store, scope, document) || (await isVisibleToOwner(database, store, scope, document))

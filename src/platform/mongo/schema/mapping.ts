@@ -62,7 +62,9 @@ export function selectionFilter(layout: Layout, selection: Selection, search: re
   }
   for (const filter of selection.filters) {
     checkReadable(layout, filter.path);
-    conditions.push({ [filter.path]: { $in: filter.values.map((given) => toOperand(layout, filter.path, given)) } });
+    conditions.push({
+      [filter.path]: { $in: filter.values.flatMap((given) => toOperands(layout, filter.path, given)) },
+    });
   }
   if (selection.search !== null) {
     // A text of accents alone is found as it is.
@@ -88,11 +90,12 @@ function checkReadable(layout: Layout, path: string): void {
     throw badRequest(`${path}: a computed field, which cannot be filtered or sorted by`);
 }
 
-function toOperand(layout: Layout, path: string, given: Selection['filters'][number]['values'][number]): unknown {
-  if (given.value === null) return null;
-  if ((path === '_id' || layout.references.includes(path)) && isId(given.text)) return new ObjectId(given.text);
-  if (!layout.texts.includes(path)) return given.value;
-  return path === 'id' ? toOwnId(given.text) : given.text;
+function toOperands(layout: Layout, path: string, given: Selection['filters'][number]['values'][number]): unknown[] {
+  if (given.value === null) return [null];
+  if ((path === '_id' || layout.references.includes(path)) && isId(given.text)) return [new ObjectId(given.text)];
+  if (!layout.texts.includes(path)) return [given.value];
+  // Ids that were stored before are in the form in which they were given.
+  return path === 'id' ? [...new Set([toOwnId(given.text), given.text])] : [given.text];
 }
 
 // Escapes every character by its code point, so that no character has a special meaning.
