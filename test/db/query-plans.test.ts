@@ -1,7 +1,8 @@
 /** How the database finds what every route asks of it: by an index, in the order of the index. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ADMINISTRATOR_ROLE_ID } from '../../src/core/builtin.js';
-import { ADMIN, useService } from '../support/fixture.js';
+import { ADMIN, startSecond, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 // Before the database is dropped: what is profiled is written into it.
 afterAll(() => service.client.db().command({ profile: 0 }));
@@ -122,6 +123,27 @@ test.each(['models', 'geofences', 'labels'])(
     expect(distinct.filter(({ docsExamined = 0 }) => docsExamined > 0)).toEqual([]);
   },
 );
+
+test('reads objects with wrong clocks by an index when an instance starts', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'reset', name: 'x' });
+  await service.admin('POST', `objects/${body._id}/packets`, { time: 5_000, n: 1 });
+  await until(async () => (await service.admin('GET', `objects/${body._id}`)).body.wrongClock?.packets === 1);
+  const endings: (() => unknown)[] = [];
+  const started = await profile(async () => {
+    await startSecond(service, endings);
+    await until(async () => (await readsOfWrongClocks()).length > 0, 'the read');
+  });
+  for (const end of endings) await end();
+  const ofClocks = started.filter(({ command }) => JSON.stringify(command).includes('wrongClock'));
+  expect(ofClocks).toMatchObject([{ planSummary: 'IXSCAN { wrongClock: 1 }', docsExamined: 1 }]);
+});
+
+const readsOfWrongClocks = () =>
+  service.client
+    .db()
+    .collection('system.profile')
+    .find({ 'command.filter.wrongClock': { $exists: true } })
+    .toArray();
 
 test('detects a collection scan and a sort in the profile', async () => {
   const objects = service.client.db().collection('objects');

@@ -126,11 +126,15 @@ const ALARM_INDEXES: readonly IndexDescription[] = [
 /** Every `_id`: only queries that demand this of a field use the indexes below, so that lists keep to those in their order. */
 export const ANY_ID = { $gte: new ObjectId('0'.repeat(24)) } as const;
 
-/** For the models and groups of the objects that a caller sees, without reading the objects (entities/through-objects.ts). */
+/**
+ * For the models and groups of the objects that a caller sees, without reading the objects (entities/through-objects.ts), and for the
+ * few objects whose clock is wrong, which each instance reads when it starts (packets/wrong-clocks.ts).
+ */
 const OBJECT_INDEXES: readonly IndexDescription[] = [
   { key: { branch: 1, model: 1 }, partialFilterExpression: { model: ANY_ID } },
   { key: { owner: 1, group: 1, model: 1 }, partialFilterExpression: { group: ANY_ID } },
   { key: { access: 1, group: 1, model: 1 }, partialFilterExpression: { group: ANY_ID } },
+  { key: { wrongClock: 1 }, partialFilterExpression: { wrongClock: { $type: 'object' } } },
 ];
 
 function indexesOf(store: Store): IndexDescription[] {
