@@ -145,7 +145,9 @@ const series: Command = {
   name: 'series',
   usage: '<object> <parameter> …',
   summary: 'Shows the history of parameters in buckets',
-  help: `${INTERVAL_HELP}
+  help: `A parameter may be a pattern, such as "temp*".
+
+${INTERVAL_HELP}
   --points <n>         at most n buckets, which are equally long (default: ${TABLE_POINTS}, with --json 1,000)
   --every <time>       the length of the buckets instead: "15 min", "1 h", "1 day"
   --tz <zone>          the time zone of --every

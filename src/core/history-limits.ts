@@ -15,6 +15,7 @@ export const HISTORY_LIMITS = {
   seriesPoints: 1_000,
   seriesPointsMax: 10_000,
   seriesParameters: 20,
+  seriesMatches: 100,
   seriesFunctions: 10,
   seriesObjects: 100,
   seriesCells: 1_000_000,

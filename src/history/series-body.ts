@@ -12,7 +12,8 @@ export async function toSeriesBody(query: SeriesQuery, { starts, objects }: Seri
   const writer = new SliceWriter();
   writer.add('{"time":');
   await writer.addNumbers(starts);
-  writer.add(',');
+  const { paths } = objects[0] ?? query;
+  if (paths.length > 0) writer.add(',');
   await addObject(writer, query, objects[0]);
   writer.add('}\n');
   return writer.end();
@@ -47,7 +48,8 @@ export async function toSeriesListBody(
   return writer.end();
 }
 
-async function addObject(writer: SliceWriter, { paths }: SeriesQuery, object: ObjectSeries | undefined): Promise<void> {
+async function addObject(writer: SliceWriter, query: SeriesQuery, object: ObjectSeries | undefined): Promise<void> {
+  const { paths } = object ?? query;
   for (const [index, path] of paths.entries()) {
     writer.add(`${index === 0 ? '' : ','}${JSON.stringify(path)}:`);
     const results = object?.columns[index]?.results() ?? null;

@@ -36,7 +36,9 @@ const SERIES_QUERY = {
     schema: z.array(z.string()).max(LIMITS.seriesParameters),
     example: ['speed', 'fuel'],
     isRequired: true,
-    description: 'The parameters; nested ones are possible (`engine.rpm`). A name with a comma stands in double quotes',
+    description:
+      'The parameters; nested ones are possible (`engine.rpm`), and patterns with `*` (`temp*`, `engine.*`). A name with a comma or ' +
+      'an asterisk stands in double quotes',
   },
   ...INTERVAL_QUERY,
   points: {

@@ -8,6 +8,7 @@ import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createWorkClock, type WorkClock } from '../platform/mongo/driver/work-clock.js';
+import { findMatchingNames } from './matching-names.js';
 import { bucketStarts } from './series/calendar.js';
 import { type Buckets, Column } from './series/column.js';
 import { checkCells, divideInterval, type SeriesQuery } from './series/query.js';
@@ -17,6 +18,8 @@ import { ColumnFeed } from './series-feed.js';
 /** The columns of an object, in the order of the parameters. */
 export interface ObjectSeries {
   readonly objectId: string;
+  /** The parameters: those that are named, then those that match patterns. */
+  readonly paths: readonly string[];
   readonly columns: readonly Column[];
 }
 
@@ -49,9 +52,15 @@ export async function readSeries(
   const interval = await completeInterval(task.database, objectIds, query);
   if (interval === null) return { interval, starts: new Float64Array(), objects: [] };
   const buckets = await createBuckets(query, interval);
-  checkCells(buckets.starts.length, query, objectIds.length);
+  checkCells(buckets.starts.length, query, objectIds.length * query.paths.length);
   const objects: ObjectSeries[] = [];
-  for (const objectId of objectIds) objects.push(await readObject(task, buckets, objectId));
+  let columns = objectIds.length * query.paths.length;
+  for (const objectId of objectIds) {
+    const paths = await findPaths(task, buckets, objectId);
+    columns += paths.length - query.paths.length;
+    checkCells(buckets.starts.length, query, columns);
+    objects.push(await readObject({ ...task, query: { ...query, paths } }, buckets, objectId));
+  }
   return { interval, starts: buckets.starts, objects };
 }
 
@@ -81,6 +90,18 @@ async function createBuckets(
   return { fromMs, starts: Float64Array.from(starts), endMs: toMs + 1 };
 }
 
+/** The parameters that are named, and those that match patterns: at the beginning of the interval, others hold. */
+async function findPaths(
+  { database, query, clock: workClock }: Task,
+  { fromMs, endMs }: Buckets,
+  objectId: string,
+): Promise<readonly string[]> {
+  const { paths, patterns, gapMs } = query;
+  if (patterns.length === 0) return paths;
+  const search = { objectId, fromMs: fromMs - (gapMs ?? 0), endMs, patterns };
+  return [...new Set([...paths, ...(await findMatchingNames(database, workClock, search))])];
+}
+
 async function readObject(task: Task, buckets: Buckets, objectId: string): Promise<ObjectSeries> {
   const { query, nowMs } = task;
   const holding = { gapMs: query.gapMs, untilMs: Math.min(buckets.endMs, Math.max(nowMs, buckets.fromMs)) };
@@ -93,7 +114,7 @@ async function readObject(task: Task, buckets: Buckets, objectId: string): Promi
   const reading = { conditions: [{ _oid: new ObjectId(objectId), time }], only: query.paths, readsAhead: true };
   for await (const batch of streamPackets(task.database, reading)) await takeBatch(task, feed, batch);
   await task.clock.count(() => feed.finish());
-  return { objectId, columns };
+  return { objectId, paths: query.paths, columns };
 }
 
 const takeBatch = ({ clock }: Task, feed: ColumnFeed, batch: PacketBatch): Promise<void> =>

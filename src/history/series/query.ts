@@ -3,11 +3,12 @@
 import { parseDuration } from '../../core/duration.js';
 import { badRequest, tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
-import { isPath, splitList } from '../../core/list.js';
+import { isPath, splitList, splitQuoted } from '../../core/list.js';
 import { findZone, type Zone } from '../../core/zone.js';
 import { type Every, parseEvery } from './calendar.js';
 import { COUNTER_BITS } from './counter.js';
 import { FUNCTION_NAMES, parseFunction, type SeriesFunction } from './functions.js';
+import { type NamePattern, parseNamePattern } from './name-pattern.js';
 
 /** The raw parameters; null if absent. */
 export interface SeriesTexts {
@@ -24,6 +25,8 @@ export interface SeriesTexts {
 
 export interface SeriesQuery {
   readonly paths: readonly string[];
+  /** Which further parameters are wanted. */
+  readonly patterns: readonly NamePattern[];
   readonly functions: readonly SeriesFunction[];
   readonly fromMs: number | null;
   readonly toMs: number | null;
@@ -50,7 +53,7 @@ export function parseSeriesQuery(texts: SeriesTexts): SeriesQuery {
     fromMs,
     toMs,
     points: points ?? LIMITS.seriesPoints,
-    paths: parsePaths(texts.params),
+    ...parseParams(texts.params),
     functions: parseFunctions(texts.fn || 'minmax'),
     every: every ? parsedEvery(every) : null,
     zone: parseZone(texts.tz || 'UTC'),
@@ -59,8 +62,24 @@ export function parseSeriesQuery(texts: SeriesTexts): SeriesQuery {
   };
 }
 
-function parsePaths(text: string | null): string[] {
-  const paths = [...new Set(splitList(text ?? ''))].filter((path) => path !== '');
+/** A name in double quotes is no pattern. */
+function parseParams(text: string | null): Pick<SeriesQuery, 'paths' | 'patterns'> {
+  const isPattern = (item: string, isQuoted: boolean): boolean => !isQuoted && parseNamePattern(item) !== null;
+  const items = splitQuoted(text ?? '').map((item) => ({
+    ...item,
+    text: item.isQuoted ? item.text : item.text.trim(),
+  }));
+  const all = checkPaths(items.map((item) => item.text));
+  const patterns = new Set(items.flatMap((item) => (isPattern(item.text, item.isQuoted) ? [item.text] : [])));
+  const named = new Set(items.flatMap((item) => (isPattern(item.text, item.isQuoted) ? [] : [item.text])));
+  return {
+    paths: all.filter((path) => named.has(path)),
+    patterns: [...patterns].flatMap((pattern) => parseNamePattern(pattern) ?? []),
+  };
+}
+
+function checkPaths(texts: readonly string[]): string[] {
+  const paths = [...new Set(texts)].filter((path) => path !== '');
   if (paths.length === 0) throw badRequest('params: expected the names of parameters, separated by commas');
   if (paths.length > LIMITS.seriesParameters) throw badRequest(`params: more than ${LIMITS.seriesParameters} names`);
   const wrong = paths.find((path) => !isPath(path));
@@ -114,8 +133,8 @@ function parseWrap(text: string): number {
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 64));
 
 /** Throws 413 if the answer would contain too many numbers. */
-export function checkCells(buckets: number, { paths, functions }: SeriesQuery, objects: number): void {
-  if (buckets * paths.length * functions.length * objects <= LIMITS.seriesCells) return;
+export function checkCells(buckets: number, { functions }: SeriesQuery, columns: number): void {
+  if (buckets * functions.length * columns <= LIMITS.seriesCells) return;
   throw tooLarge(
     `the answer would have more than ${LIMITS.seriesCells} numbers: ask for fewer points, parameters, functions or objects`,
   );

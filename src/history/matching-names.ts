@@ -1,0 +1,69 @@
+/** Finds the parameters that match patterns of a series, in the packets of its interval. */
+import { ObjectId } from 'mongodb';
+import { tooLarge } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
+import { clock } from '../platform/clock.js';
+import { eachMember, nameAt } from '../platform/mongo/bson/members.js';
+import { BSON_TYPES } from '../platform/mongo/bson/reader.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import type { WorkClock } from '../platform/mongo/driver/work-clock.js';
+import { matchesName, type NamePattern } from './series/name-pattern.js';
+
+const { DOCUMENT, NULL, UNDEFINED } = BSON_TYPES;
+/** The fields of packets that are no parameters. */
+const OWN_FIELDS: ReadonlySet<string> = new Set(['_id', '_ts', 'time', '_oid', 'id', '_gid']);
+/** How many packets are read between two checks of the clock. */
+const SLICE = 50;
+
+export interface NameSearch {
+  readonly objectId: string;
+  /** From the first, to before the last. */
+  readonly fromMs: number;
+  readonly endMs: number;
+  readonly patterns: readonly NamePattern[];
+}
+
+/** Their names in order. Throws 413 for more than `seriesMatches`. */
+export async function findMatchingNames(
+  database: Database,
+  workClock: WorkClock,
+  { objectId, fromMs, endMs, patterns }: NameSearch,
+): Promise<string[]> {
+  const found = new Set<string>();
+  const conditions = [{ _oid: new ObjectId(objectId), time: { $gte: fromMs, $lt: endMs } }];
+  for await (const batch of streamPackets(database, { conditions, only: null, readsAhead: true })) {
+    await workClock.count(() => takeNames(batch, patterns, found));
+  }
+  return [...found].sort();
+}
+
+async function takeNames({ memory, starts }: PacketBatch, patterns: readonly NamePattern[], found: Set<string>) {
+  let sinceMs = clock.steadyMs();
+  for (const [index, start] of starts.entries()) {
+    for (const { levels } of patterns) addMatching({ memory, levels, found }, start, '');
+    if (found.size > LIMITS.seriesMatches) {
+      throw tooLarge(`params: more than ${LIMITS.seriesMatches} parameters match: ask for a narrower pattern`);
+    }
+    if (index % SLICE !== SLICE - 1 || clock.steadyMs() - sinceMs < LIMITS.turnMs) continue;
+    await clock.nextTurn();
+    sinceMs = clock.steadyMs();
+  }
+}
+
+interface Matching {
+  readonly memory: Buffer;
+  readonly levels: readonly string[];
+  readonly found: Set<string>;
+}
+
+/** Adds the members of the document at `start` that match; `prefix` are the names above it. */
+function addMatching({ memory, levels: [level = '', ...below], found }: Matching, start: number, prefix: string): void {
+  eachMember(memory, start, (type, nameStart, nameEnd, valueStart) => {
+    if (type === NULL || type === UNDEFINED || (type === DOCUMENT) !== below.length > 0) return;
+    const name = nameAt(memory, nameStart, nameEnd);
+    if ((prefix === '' && OWN_FIELDS.has(name)) || !matchesName(level, name)) return;
+    if (below.length === 0) found.add(prefix + name);
+    else addMatching({ memory, levels: below, found }, valueStart, `${prefix}${name}.`);
+  });
+}
