@@ -8,6 +8,8 @@ import type { Config } from './config.js';
 import type { Change } from './core/change.js';
 import { findObjectIds } from './entities/object-ids.js';
 import { type Channels, createChannels } from './notifications/channels.js';
+import { createNotifier, type Notifier } from './notifications/notifier.js';
+import { kindOf } from './notifications/outbox.js';
 import { createTestLimit } from './notifications/test-limit.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
@@ -77,11 +79,12 @@ export function createWorkers(parts: WorkerParts): Workers {
     ...records,
   });
   const alarms: Alarms = createOwnAlarms(parts, (...given) => engine.offer(alarms.processor, ...given));
+  const notifier = createOwnNotifier(parts, channels);
   const engine = createEngine({
     database,
     now,
     log: parts.log.child({ module: 'processing' }),
-    processors: [webhooks.processor, alarms.processor],
+    processors: [webhooks.processor, alarms.processor, notifier.processor],
     // What was missed is for the webhooks of now.
     openHistory: (position) => reloaded.then(() => openHistory(position)),
     onRefill,
@@ -101,10 +104,12 @@ export function createWorkers(parts: WorkerParts): Workers {
       await webhooks.start();
       await alarms.start();
       await engine.start();
+      notifier.start();
     },
     stats: () => statsOf(engine, webhooks),
     async stop() {
       alarms.stop();
+      notifier.stop();
       await engine.stop();
       await webhooks.stop();
       channels.close();
@@ -144,6 +149,28 @@ const createOwnAlarms = ({ database, caches, log, isLive, now }: WorkerParts, of
     findAccount: caches.accounts.findAccount,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
     findScopeObjects: (scopes) => findScopeObjects(database, scopes),
+  });
+
+const createOwnNotifier = ({ database, caches, audit, config, log, now }: WorkerParts, channels: Channels): Notifier =>
+  createNotifier({
+    database,
+    now,
+    findAccount: caches.accounts.findAccount,
+    send: channels.send,
+    publicUrl: config.notifications.publicUrl,
+    log: log.child({ module: 'notifications' }),
+    onFailed: ({ userId, channel, alarmId, step }, error) =>
+      audit.record({
+        action: 'notification failed',
+        userId,
+        login: null,
+        address: '',
+        requestId: '',
+        method: '',
+        path: '',
+        entityId: alarmId,
+        fields: [`channel=${kindOf(channel)}`, `step=${step}`, `error=${error}`],
+      }),
   });
 
 type Records = Pick<WebhooksOptions, 'onDisabled' | 'onOverflow' | 'onReplayed'> & Pick<EngineOptions, 'onRefill'>;

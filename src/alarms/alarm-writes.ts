@@ -8,10 +8,12 @@ import { LIMITS } from '../core/limits.js';
 import type { Position } from '../core/position-fields.js';
 import type { RuleAction } from '../core/rule/rule.js';
 import { builtInStore } from '../core/stores.js';
+import { NOTICES, toClearedNotice, toNoticeWrite } from '../notifications/notices.js';
 import type { ModelFinder } from '../packets/models.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { toDocument } from '../platform/mongo/schema/mapping.js';
 import type { OutputWrite } from '../processing/commit.js';
+import { partitionOf } from '../processing/processor.js';
 import { ALARMS, type ClearReason } from './alarm-store.js';
 import { toValues, toWhy } from './describe.js';
 import type { Raise } from './machine.js';
@@ -50,6 +52,7 @@ export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise
   const webhooks: string[] = [];
   const actions: JsonObject[] = [];
   for (const action of isActing ? settings.actions : []) {
+    if (action.kind === 'notify') continue;
     const done = await act(parts, alarm, { action, commands, nowMs });
     actions.push(done);
     if (action.kind === 'webhook' && done.error === undefined) webhooks.push(action.handlerId);
@@ -85,7 +88,18 @@ export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise
     { collection: ALARMS.name, operations: [stored] },
     ...(commands.length === 0 ? [] : [{ collection: COMMANDS.name, operations: commands }]),
     ...showRefused(rule.id, actions),
+    ...(isActing ? toNotices(alarm, nowMs) : []),
   ];
+}
+
+/** What is to be told of it, and what follows while nobody acknowledges it. */
+function toNotices({ rule, object, raise }: RaisedAlarm, recordedMs: number): OutputWrite[] {
+  const { actions, escalation, remindMs } = rule.compiled.settings;
+  const notify = actions.flatMap((action) => (action.kind === 'notify' ? [action.notify] : []));
+  if (notify.length === 0 && escalation.length === 0) return [];
+  const partition = partitionOf(object.id, LIMITS.partitions);
+  const notice = { alarmId: raise.alarmId, partition, notify, escalation, remindMs, recordedMs };
+  return [{ collection: NOTICES, operations: [toNoticeWrite(notice)] }];
 }
 
 /** Shows at the rule that its owner, or who set it up, may not do what it says. */
@@ -107,7 +121,7 @@ const placeOf = (ownerId: string, object: RuleObject) => ({
 });
 
 interface Acting {
-  readonly action: RuleAction;
+  readonly action: Exclude<RuleAction, { kind: 'notify' }>;
   readonly commands: AnyBulkWriteOperation[];
   readonly nowMs: number;
 }
@@ -141,13 +155,22 @@ async function act(parts: AlarmParts, { rule, object }: RaisedAlarm, acting: Act
   }
 }
 
-/** Clears an alarm, unless somebody has done so. */
-export function toClearing(alarmId: string, atMs: number, reason: ClearReason, nowMs: number): OutputWrite {
+/** Clears an alarm, unless somebody has done so, and has those told who were told of it. */
+export function toClearing(alarmId: string, atMs: number, reason: ClearReason, nowMs: number): OutputWrite[] {
   const filter = { _id: new ObjectId(alarmId), status: 'raised' };
   const fields = { status: 'cleared', cleared: Math.round(atMs), clearReason: reason };
   const _at = { $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }] };
-  return { collection: ALARMS.name, operations: [{ updateOne: { filter, update: [{ $set: { ...fields, _at } }] } }] };
+  return [
+    { collection: ALARMS.name, operations: [{ updateOne: { filter, update: [{ $set: { ...fields, _at } }] } }] },
+    tellCleared(alarmId, nowMs),
+  ];
 }
+
+/** Has those told who were told of an alarm that is cleared. */
+export const tellCleared = (alarmId: string, nowMs: number): OutputWrite => ({
+  collection: NOTICES,
+  operations: [toClearedNotice(alarmId, nowMs)],
+});
 
 /** Lets the raised alarms of an object be seen by those who see it now. */
 export function toFollowing({ id, owner, group, branch, access }: RuleObject): OutputWrite {

@@ -5,6 +5,7 @@ import { isId } from '../core/entity.js';
 import { badRequest } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { type FenceCondition, type SingleCondition, singlesOf } from '../core/rule/condition.js';
+import type { Notify } from '../core/rule/notifying.js';
 import type { RuleSettings } from '../core/rule/rule.js';
 import { builtInStore } from '../core/stores.js';
 import { findObjectIds } from '../entities/object-ids.js';
@@ -27,7 +28,25 @@ export async function checkReferences(database: Database, caller: Caller, settin
     action.kind === 'webhook' ? [{ place: `then[${index}].webhook`, id: action.handlerId }] : [],
   );
   await check(database, scope, 'handlers', handlers);
+  const notified = notifiedBy(settings);
+  const users = notified.flatMap(({ place, notify }) =>
+    notify.users.map((id, index) => ({ place: `${place}.users[${index}]`, id })),
+  );
+  await check(database, scope, 'users', users);
+  const groups = notified.flatMap(({ place, notify }) =>
+    notify.group === null ? [] : [{ place: `${place}.group`, id: notify.group }],
+  );
+  await check(database, scope, 'groups', groups);
 }
+
+const notifiedBy = ({ actions, escalation }: RuleSettings): { place: string; notify: Notify }[] => [
+  ...actions.flatMap((action, index) =>
+    action.kind === 'notify' ? [{ place: `then[${index}].notify`, notify: action.notify }] : [],
+  ),
+  ...escalation.flatMap((step, nth) =>
+    step.notify.map((notify, index) => ({ place: `escalate[${nth}].then[${index}].notify`, notify })),
+  ),
+];
 
 interface Reference {
   readonly place: string;

@@ -10,7 +10,7 @@ import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
 import { toPastId } from '../webhooks/refill.js';
 import type { ClearReason } from './alarm-store.js';
-import { type AlarmParts, raiseAlarm, toClearing, toFollowing } from './alarm-writes.js';
+import { type AlarmParts, raiseAlarm, tellCleared, toClearing, toFollowing } from './alarm-writes.js';
 import type { PacketInput } from './evaluate.js';
 import {
   afterClearing,
@@ -225,7 +225,7 @@ async function apply(
   { isActing, read }: { isActing: boolean; read: PacketInput | null },
 ): Promise<void> {
   if (effect.kind === 'clear') {
-    state.outputs.push(toClearing(effect.alarmId, effect.atMs, 'condition', state.now()));
+    state.outputs.push(...toClearing(effect.alarmId, effect.atMs, 'condition', state.now()));
     return;
   }
   const fix = read?.fix ?? null;
@@ -268,6 +268,7 @@ const heardSince = (state: RuleState, { dataMs }: ObjectMemory): RuleState =>
   state.heardMs === null || dataMs <= state.heardMs ? state : { ...state, heardMs: dataMs };
 
 function forgetAlarm(state: State, objectId: string, ruleId: string, alarmId: string): void {
+  state.outputs.push(tellCleared(alarmId, state.now()));
   const held = stateOf(state, objectId, ruleId);
   if (held === undefined) return;
   const next = afterClearing(held.state, alarmId);
@@ -281,7 +282,7 @@ function end(state: State, objectId: string, ruleId: string, reason: ClearReason
   const held = stateOf(state, objectId, ruleId);
   if (held === undefined) return;
   const { alarmId } = held.state;
-  if (alarmId !== null) state.outputs.push(toClearing(alarmId, state.now(), reason, state.now()));
+  if (alarmId !== null) state.outputs.push(...toClearing(alarmId, state.now(), reason, state.now()));
   put(state, objectId, ruleId, null);
 }
 

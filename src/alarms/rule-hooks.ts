@@ -20,7 +20,7 @@ import { checkReferences } from './references.js';
 const RULES = builtInStore('rules');
 
 /** What decides what a rule reads and does: whoever changes it answers for that with his rights. */
-const DECISIVE = ['select', 'when', 'clear', 'then'];
+const DECISIVE = ['select', 'when', 'clear', 'then', 'escalate'];
 
 const toEditor = (caller: Caller): JsonObject => {
   const { userId, scopes } = editorOf(caller);

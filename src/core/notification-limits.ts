@@ -1,5 +1,5 @@
 /** Limits of notifications. A part of `LIMITS`. */
-import { KIB, MINUTE_MS, SECOND_MS } from './units.js';
+import { DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const NOTIFICATION_LIMITS = {
   channelsPerUser: 10,
@@ -15,4 +15,29 @@ export const NOTIFICATION_LIMITS = {
   // Of a text as a channel shows it.
   notificationTitleCharacters: 200,
   notificationTextCharacters: 3_000,
+
+  // Whom a rule notifies: named users, and all who belong to a group.
+  notifiedUsersNamed: 100,
+  notifiedUsers: 1_000,
+  notificationTemplateCharacters: 1_000,
+  notificationValueCharacters: 200,
+  remindMinMs: SECOND_MS,
+  escalationSteps: 10,
+
+  // The sender: how often it looks for what is due, and how many rows it reads at a time and works on at once.
+  notificationCheckMs: SECOND_MS,
+  noticesAtOnce: 100,
+  notificationLanes: 1_000,
+  notificationLanesAtOnce: 32,
+  notificationBatch: 100,
+  notificationAttempts: 12,
+  notificationRetryMs: 5 * SECOND_MS,
+  notificationRetryMaxMs: HOUR_MS,
+  notificationKeptMs: 30 * DAY_MS,
+  notificationsShown: 100,
+
+  // Messages to one channel in this time; what comes then is held back, and reported as one.
+  stormMessages: 20,
+  stormMs: 5 * MINUTE_MS,
+  stormGatherMs: 10 * SECOND_MS,
 } as const;

@@ -239,6 +239,8 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
       clearFor: span.nullish(),
       control: span.nullish(),
       then: z.array(record).nullish(),
+      remind: span.nullish(),
+      escalate: z.array(record).nullish(),
     },
     hidden: ['_editor'],
     service: ['disabledReason'],

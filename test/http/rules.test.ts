@@ -49,7 +49,7 @@ describe('a rule', () => {
     ['select.group', { select: { group: MISSING } }],
     ['select.model', { select: { model: MISSING } }],
     ['then[0].webhook: there is no such entity in handlers', { then: [{ webhook: MISSING }] }],
-    ['then[0].notify: notifications are not available yet', { then: [{ notify: { users: [MISSING] } }] }],
+    ['then[0].notify.users[0]: there is no such entity in users', { then: [{ notify: { users: [MISSING] } }] }],
     ['severity', { severity: 'high' }],
   ])('is refused with %s', async (message, fields) => expectRefusal(await create(fields), 400, message));
 

@@ -5,6 +5,7 @@ import { LIMITS } from '../limits.js';
 import { COMMAND_NAME } from '../model.js';
 import { ID } from '../own-id.js';
 import { type Condition, parseCondition, parseSpan, singlesOf } from './condition.js';
+import { type EscalationStep, type Notify, parseEscalation, parseNotify, parseRemind } from './notifying.js';
 import { parseSchedule, type Schedule } from './schedule.js';
 import { SEVERITIES, type Severity } from './severity.js';
 
@@ -19,7 +20,8 @@ export interface RuleSelection {
 
 export type RuleAction =
   | { readonly kind: 'webhook'; readonly handlerId: string }
-  | { readonly kind: 'command'; readonly command: string; readonly params: JsonObject };
+  | { readonly kind: 'command'; readonly command: string; readonly params: JsonObject }
+  | { readonly kind: 'notify'; readonly notify: Notify };
 
 export interface RuleSettings {
   readonly name: string;
@@ -35,19 +37,16 @@ export interface RuleSettings {
   readonly controlMs: number;
   readonly schedule: Schedule | null;
   readonly actions: readonly RuleAction[];
+  /** How often those who were notified are reminded, until somebody acknowledges the alarm; null for never. */
+  readonly remindMs: number | null;
+  readonly escalation: readonly EscalationStep[];
 }
-
-/** What a later version will do: a rule that asks for it now would call nobody. */
-const NOT_YET = ['remind', 'escalate'];
 
 /** Parses the fields of a rule. Throws a 400 that names the place. */
 export function parseRule(fields: JsonObject): RuleSettings {
   if (JSON.stringify(fields).length > LIMITS.ruleCharacters)
     throw badRequest(`a rule has at most ${LIMITS.ruleCharacters} characters`);
   if ((fields.when ?? null) === null) throw badRequest('when: required');
-  for (const name of NOT_YET) {
-    if ((fields[name] ?? null) !== null) throw badRequest(`${name}: not available yet`);
-  }
   const when = parseCondition(fields.when, 'when');
   const clear = (fields.clear ?? null) === null ? null : parseCondition(fields.clear, 'clear');
   const count = singlesOf(when).length + (clear === null ? 0 : singlesOf(clear).length);
@@ -63,8 +62,18 @@ export function parseRule(fields: JsonObject): RuleSettings {
     clearForMs: parseSpan(fields.clearFor ?? 0, 'clearFor'),
     controlMs: parseSpan(fields.control ?? LIMITS.ruleControlMs, 'control'),
     schedule: parseSchedule(fields.schedule),
-    actions: parseActions(fields.then ?? null),
+    ...parseReaction(fields),
   };
+}
+
+function parseReaction(fields: JsonObject): Pick<RuleSettings, 'actions' | 'remindMs' | 'escalation'> {
+  const actions = parseActions(fields.then ?? null);
+  const remindMs = parseRemind(fields.remind ?? null);
+  const escalation = parseEscalation(fields.escalate ?? null);
+  if (remindMs !== null && escalation.length === 0 && !actions.some(({ kind }) => kind === 'notify')) {
+    throw badRequest('remind: the rule notifies nobody; add {"notify": …} to then');
+  }
+  return { actions, remindMs, escalation };
 }
 
 function parseActive(value: Json): boolean {
@@ -116,15 +125,16 @@ function parseActions(value: Json): readonly RuleAction[] {
 }
 
 function parseAction(value: Json, place: string): RuleAction {
-  const expected = `${place}: expected {"webhook": "<_id of a handler>"} or {"command": "<name>", "params": {…}}`;
+  const expected = `${place}: expected {"notify": {"users": […]}}, {"webhook": "<_id of a handler>"} or {"command": "<name>", "params": {…}}`;
   if (!isObject(value)) throw badRequest(expected);
-  const { webhook = null, command = null, params = null, ...others } = value;
-  if ((others.notify ?? null) !== null) {
-    throw badRequest(`${place}.notify: notifications are not available yet; use a webhook`);
-  }
+  const { webhook = null, command = null, params = null, notify = null, ...others } = value;
   const other = Object.keys(others).find((name) => others[name] !== null);
-  if (other !== undefined) throw badRequest(`${place}.${other}: not known; expected webhook or command`);
-  if ((webhook === null) === (command === null)) throw badRequest(expected);
+  if (other !== undefined) throw badRequest(`${place}.${other}: not known; expected notify, webhook or command`);
+  if ([webhook, command, notify].filter((one) => one !== null).length !== 1) throw badRequest(expected);
+  if (notify !== null) {
+    if (params !== null) throw badRequest(`${place}.params: not known with notify`);
+    return { kind: 'notify', notify: parseNotify(notify, `${place}.notify`) };
+  }
   if (webhook !== null) {
     if (params !== null) throw badRequest(`${place}.params: not known with webhook`);
     return { kind: 'webhook', handlerId: parseId(`${place}.webhook`, webhook) as string };

@@ -93,9 +93,13 @@ describe('rules', () => {
     ['then[1].webhook: expected an _id', { then: [{ webhook: ID }, { webhook: 'crm' }] }],
     ['then[0].command: expected the name', { then: [{ command: 'a b' }] }],
     ['then[0].params: expected an object', { then: [{ command: 'a', params: [] }] }],
-    ['then[0].notify: notifications are not available yet', { then: [{ notify: { users: [ID] } }] }],
-    ['remind: not available yet', { remind: '30 min' }],
-    ['escalate: not available yet', { escalate: [] }],
+    ['then[0].notify: expected users or group', { then: [{ notify: {} }] }],
+    ['remind: the rule notifies nobody', { remind: '30 min' }],
+    ['escalate: expected a list', { escalate: {} }],
+    [
+      'escalate[1].after: expected no less',
+      { escalate: ['2 min', '1 min'].map((after) => ({ after, then: [{ notify: { users: [ID] } }] })) },
+    ],
     ['a rule has at most 65536 characters', { note: 'x'.repeat(65_536) }],
   ])('refuses with: %s', (message, fields) => expect(() => parseRule(rule(fields))).toThrow(message));
 });

@@ -57,6 +57,8 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'deliveries', DELIVERY_INDEXES, { present, options: {} }),
     prepare(db, 'replays', [{ key: { handler: 1 }, unique: true }], { present, options: {} }),
     prepare(db, 'alarmStates', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
+    prepare(db, 'alarmNotices', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
+    prepare(db, 'notifications', NOTIFICATION_INDEXES, { present, options: {} }),
     prepare(db, 'partitions', [], { present, options: {} }),
   ]);
 }
@@ -113,6 +115,19 @@ const COMMAND_INDEXES: readonly IndexDescription[] = [
   })),
   { key: { expires: 1 }, partialFilterExpression: { status: { $in: [...OPEN_STATUSES] } } },
   { key: { _holder: 1 }, partialFilterExpression: { _holder: { $exists: true } } },
+];
+
+/** What is due in a partition, what waits and was sent over a channel, what an alarm has told, and a digest stands for. */
+const NOTIFICATION_INDEXES: IndexDescription[] = [
+  {
+    key: { partition: 1, next: 1, user: 1, channel: 1 },
+    partialFilterExpression: { state: 'pending' },
+  },
+  { key: { user: 1, channel: 1, time: 1, _id: 1 }, partialFilterExpression: { state: 'pending' } },
+  { key: { user: 1, channel: 1, sent: 1 }, partialFilterExpression: { sent: { $exists: true } } },
+  { key: { alarm: 1, user: 1 } },
+  { key: { digest: 1 }, partialFilterExpression: { digest: { $exists: true } } },
+  { key: { _expires: 1 }, expireAfterSeconds: 0 },
 ];
 
 /** For the alarms of an object, those that are open, its past events, and the open ones of a rule. */

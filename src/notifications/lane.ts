@@ -1,0 +1,199 @@
+/** Sends what is due over one channel of a user: in order, as far as the user may know it and wants to, and not too much at once. */
+import { ObjectId } from 'mongodb';
+import type { Account } from '../accounts/accounts.js';
+import { backoffMs } from '../core/backoff.js';
+import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
+import type { Channel } from '../core/notification.js';
+import { findClosing, isOpen } from '../core/rule/schedule.js';
+import { isAtLeast, type Severity } from '../core/rule/severity.js';
+import { clock } from '../platform/clock.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import type { Channels } from './channels.js';
+import type { Message } from './message.js';
+import {
+  channelKey,
+  countHeld,
+  dropLane,
+  hold,
+  kindOf,
+  type Lane,
+  loadLane,
+  loadSent,
+  type Notification,
+  postpone,
+  postponeLane,
+  type SentRow,
+  storeEnded,
+  wasTold,
+} from './outbox.js';
+import { loadPerson, type Person } from './person.js';
+import { loadReadable, loadSeenObject } from './recipients.js';
+import { toDigest, toMessage } from './text.js';
+
+export interface LaneParts {
+  readonly database: Database;
+  readonly findAccount: (userId: string) => Promise<Account | null>;
+  readonly send: Channels['send'];
+  readonly publicUrl: string | null;
+  /** A message was given up. */
+  readonly onFailed: (notification: Notification, error: string) => void;
+  readonly now: () => number;
+}
+
+interface Run extends LaneParts {
+  readonly lane: Lane;
+  readonly account: Account;
+  readonly person: Person;
+  readonly channel: Channel;
+  readonly alarms: ReadonlyMap<string, JsonObject>;
+  /** What was sent in the time in which storms are counted. */
+  readonly sent: SentRow[];
+  readonly signal: AbortSignal;
+}
+
+/** Whether more may be due. Throws 503. */
+export async function runLane(parts: LaneParts, lane: Lane, signal: AbortSignal): Promise<boolean> {
+  const { database, now } = parts;
+  const rows = await loadLane(database, lane, now());
+  if (rows.length === 0) return false;
+  const [account, person] = await Promise.all([parts.findAccount(lane.userId), loadPerson(database, lane.userId)]);
+  if (account === null || person === null) {
+    await dropLane(database, lane, 'the user is not active', now());
+    return false;
+  }
+  const channel = person.channels.find((one) => channelKey(one) === lane.channel);
+  if (channel === undefined) {
+    await dropLane(database, lane, 'the user has removed the channel', now());
+    return false;
+  }
+  const alarms = await loadReadable(
+    database,
+    account,
+    rows.flatMap(({ alarmId }) => alarmId ?? []),
+  );
+  const sent = await loadSent(database, lane, now() - LIMITS.stormMs);
+  const run: Run = { ...parts, lane, account, person, channel, alarms, sent, signal };
+  const held: Notification[] = [];
+  for (const row of rows) {
+    if (signal.aborted) break;
+    const outcome = await runOne(run, row);
+    if (outcome === 'failed') break;
+    if (outcome === 'held') held.push(row);
+  }
+  await holdBack(run, held);
+  return rows.length === LIMITS.notificationBatch && !signal.aborted;
+}
+
+type RowOutcome = 'done' | 'held' | 'failed';
+
+async function runOne(run: Run, row: Notification): Promise<RowOutcome> {
+  const { database, person, now } = run;
+  const nowMs = now();
+  const waitsMs = quietUntil(person, row.severity, nowMs);
+  if (waitsMs !== null) {
+    await postpone(database, [row.id], waitsMs);
+    return 'done';
+  }
+  if (row.alarmId === null) {
+    return attempt(run, row, toDigest(row, await countHeld(database, row.id), run.publicUrl), false);
+  }
+  const alarm = run.alarms.get(row.alarmId);
+  const reason = alarm === undefined ? 'the user may not read the alarm' : await findReason(run, row, alarm);
+  if (alarm === undefined || reason !== null) return drop(run, row, reason);
+  if (isStorm(run)) return 'held';
+  const object = await loadSeenObject(database, run.account, String(alarm.object));
+  if (object === null) return drop(run, row, 'the user does not see the object');
+  const message = toMessage(row, { alarm, object, publicUrl: run.publicUrl });
+  return attempt(run, row, message, alarm.status === 'cleared');
+}
+
+/** Until when a message waits; null where it does not. */
+function quietUntil({ quiet }: Person, severity: Severity, nowMs: number): number | null {
+  if (quiet === null || severity === 'critical' || !isOpen(quiet, nowMs)) return null;
+  return findClosing(quiet, nowMs);
+}
+
+const isStorm = ({ sent, now }: Run): boolean =>
+  sent.filter(({ sentMs, isDigest }) => !isDigest && sentMs > now() - LIMITS.stormMs).length >= LIMITS.stormMessages;
+
+/** Why a message has become needless; null where it has not. */
+async function findReason(
+  { database, person, lane }: Run,
+  { step, severity, alarmId }: Notification,
+  { status, acknowledged }: JsonObject,
+): Promise<string | null> {
+  if (!isAtLeast(severity, person.minSeverity)) return `below ${person.minSeverity}`;
+  if (step === 'raised') return null;
+  if (step === 'cleared') {
+    return (await wasTold(database, alarmId as string, lane)) ? null : 'nothing was told before';
+  }
+  if (status === 'cleared') return 'cleared';
+  return (acknowledged ?? null) === null ? null : 'acknowledged';
+}
+
+async function drop({ database, now }: Run, { id, attempts }: Notification, error: string | null): Promise<RowOutcome> {
+  await storeEnded(database, id, { state: 'dropped', attempts, error, sentMs: null, saysCleared: false }, now());
+  return 'done';
+}
+
+async function attempt(run: Run, row: Notification, message: Message, saysCleared: boolean): Promise<RowOutcome> {
+  const { database, now, signal } = run;
+  const { error, isFinal, retryAfterMs } = await run.send(run.channel, message, signal);
+  const attempts = row.attempts + 1;
+  const nowMs = now();
+  if (error === null) {
+    await storeEnded(database, row.id, { state: 'sent', attempts, error, sentMs: nowMs, saysCleared }, nowMs);
+    run.sent.push({ sentMs: nowMs, isDigest: row.alarmId === null });
+    await showAtAlarm(run, row, null);
+    return 'done';
+  }
+  // Another instance goes on with it.
+  if (signal.aborted) return 'failed';
+  if (isFinal || attempts >= LIMITS.notificationAttempts) {
+    await storeEnded(database, row.id, { state: 'failed', attempts, error, sentMs: null, saysCleared: false }, nowMs);
+    await showAtAlarm(run, row, error);
+    run.onFailed(row, error);
+    return 'done';
+  }
+  const waitMs = backoffMs(attempts, LIMITS.notificationRetryMs, LIMITS.notificationRetryMaxMs, clock.random());
+  const nextMs = nowMs + Math.max(waitMs, retryAfterMs ?? 0);
+  await postponeLane(database, { ...row, attempts }, { error, nextMs });
+  return 'failed';
+}
+
+/** Whom the alarm was told, and whom it could not be told. */
+async function showAtAlarm(
+  { database, lane, now }: Run,
+  { alarmId, step }: Notification,
+  error: string | null,
+): Promise<void> {
+  if (alarmId === null) return;
+  const entry = {
+    user: lane.userId,
+    channel: kindOf(lane.channel),
+    step,
+    time: now(),
+    ...(error !== null && { error }),
+  };
+  const $push = { notified: { $each: [entry], $slice: -LIMITS.notificationsShown } };
+  await mapDriverErrors(() =>
+    database.db.collection('alarms').updateOne({ _id: new ObjectId(alarmId) }, { $push: $push as never }),
+  );
+}
+
+/** Makes one message of those that are too many: soon, and then once for each time in which storms are counted. */
+async function holdBack({ database, lane, sent, now }: Run, held: readonly Notification[]): Promise<void> {
+  if (held.length === 0) return;
+  const nowMs = now();
+  const recent = sent.filter(({ sentMs }) => sentMs > nowMs - LIMITS.stormMs);
+  const wasReported = recent.some(({ isDigest }) => isDigest);
+  const oldestMs = Math.min(nowMs, ...recent.map(({ sentMs }) => sentMs));
+  await hold(database, lane, {
+    held: held.map(({ id }) => id),
+    severity: held.reduce<Severity>((worst, one) => (isAtLeast(one.severity, worst) ? one.severity : worst), 'info'),
+    dueMs: wasReported ? oldestMs + LIMITS.stormMs : nowMs + LIMITS.stormGatherMs,
+    nowMs,
+  });
+}

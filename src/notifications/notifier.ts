@@ -1,0 +1,191 @@
+/**
+ * Tells people about alarms. Each instance works on what belongs to its partitions: the notices of objects, which become messages,
+ * and the channels of users. What is due stands in the database, so that a new owner goes on with it.
+ */
+import { type Document, ObjectId } from 'mongodb';
+import type { Change } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
+import type { Severity } from '../core/rule/severity.js';
+import { clock, type Timer } from '../platform/clock.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { NO_TASKS, type OwnedPartition, type Processor } from '../processing/processor.js';
+import { type LaneParts, runLane } from './lane.js';
+import { loadDue, type Notice, planSteps, removeNotice, type Step, storeTold } from './notices.js';
+import { addNotifications, findDueLanes, type Lane, loadTold, notificationPartition, toId } from './outbox.js';
+import { loadAlarm, loadRecipients } from './recipients.js';
+
+/** Several alarms of a moment are looked for once. */
+const WAKE_MS = 50;
+
+export interface NotifierOptions extends LaneParts {
+  readonly log: { warn(details: object, message: string): void };
+}
+
+export interface Notifier {
+  /** Knows the partitions; it makes no tasks. */
+  readonly processor: Processor<never>;
+  start(): void;
+  stop(): void;
+}
+
+interface Owned {
+  readonly partition: OwnedPartition;
+  /** Ends the requests of its channels. */
+  readonly ending: AbortController;
+  readonly running: Map<string, Promise<void>>;
+}
+
+interface State extends NotifierOptions {
+  readonly owned: Map<number, Owned>;
+  timer: Timer | undefined;
+  waking: Timer | undefined;
+  isChecking: boolean;
+  /** Channels wait until others have ended. */
+  isFull: boolean;
+  isStopped: boolean;
+}
+
+export function createNotifier(options: NotifierOptions): Notifier {
+  const state: State = {
+    ...options,
+    owned: new Map(),
+    timer: undefined,
+    waking: undefined,
+    isChecking: false,
+    isFull: false,
+    isStopped: false,
+  };
+  return {
+    processor: {
+      name: 'notifications',
+      plan(change) {
+        if (tellsSomething(change)) wake(state);
+        return NO_TASKS;
+      },
+      prepare: () => ({ writes: [], committed: () => undefined }),
+      describe: () => ({}),
+      acquire: (owned) => acquire(state, owned),
+      leave: (owned) => leave(state, owned),
+      async *refill() {},
+    },
+    start() {
+      state.timer ??= clock.setInterval(() => void check(state), LIMITS.notificationCheckMs).unref();
+    },
+    stop() {
+      state.isStopped = true;
+      clock.clearTimer(state.timer);
+      clock.clearTimer(state.waking);
+    },
+  };
+}
+
+const tellsSomething = ({ store, kind, changed }: Change): boolean =>
+  store === 'alarms' && (kind === 'created' || changed?.includes('status') === true);
+
+function wake(state: State): void {
+  if (state.owned.size === 0 || state.waking !== undefined || state.isStopped) return;
+  state.waking = clock
+    .setTimeout(() => {
+      state.waking = undefined;
+      void check(state);
+    }, WAKE_MS)
+    .unref();
+}
+
+function acquire(state: State, partition: OwnedPartition): void {
+  const owned: Owned = { partition, ending: new AbortController(), running: new Map() };
+  state.owned.set(partition.index, owned);
+  partition.lost.addEventListener('abort', () => {
+    owned.ending.abort();
+    if (state.owned.get(partition.index) === owned) state.owned.delete(partition.index);
+  });
+}
+
+async function leave(state: State, { index }: OwnedPartition): Promise<void> {
+  const owned = state.owned.get(index);
+  if (owned === undefined) return;
+  state.owned.delete(index);
+  const all = Promise.all(owned.running.values());
+  await Promise.race([all, clock.wait(LIMITS.webhookStopMs, { ref: false })]);
+  owned.ending.abort();
+  await all;
+}
+
+const ownedNow = ({ owned }: State): Owned[] => [...owned.values()].filter(({ partition }) => partition.isOwned());
+
+async function check(state: State): Promise<void> {
+  if (state.isChecking || state.isStopped) return;
+  const indexes = ownedNow(state).map(({ partition }) => partition.index);
+  if (indexes.length === 0) return;
+  state.isChecking = true;
+  try {
+    const due = await loadDue(state.database, indexes, state.now());
+    for (const notice of due) await tell(state, notice);
+    if (due.length === LIMITS.noticesAtOnce) wake(state);
+    state.isFull = false;
+    for (const lane of await findDueLanes(state.database, indexes, state.now())) startLane(state, lane);
+  } catch (error) {
+    state.log.warn({ err: error }, 'failed to look for notifications that are due; retrying');
+  } finally {
+    state.isChecking = false;
+  }
+}
+
+/** Makes messages of what is due of an alarm. Done again, it makes the same ones. */
+async function tell(state: State, notice: Notice): Promise<void> {
+  const { database } = state;
+  const alarm = await loadAlarm(database, notice.alarmId);
+  if (alarm === null) return removeNotice(database, notice.alarmId);
+  const isCleared = alarm.status === 'cleared';
+  const isAcknowledged = (alarm.acknowledged ?? null) !== null;
+  const nowMs = state.now();
+  const plan = planSteps(notice, { isCleared, isAcknowledged }, nowMs);
+  for (const step of plan.steps) await addStep(state, notice.alarmId, alarm.severity as Severity, step);
+  if (plan.after.reminders > notice.reminders) await setReminders(state, notice.alarmId, plan.after.reminders);
+  await storeTold(database, notice, plan, nowMs);
+}
+
+async function addStep(
+  { database, now }: State,
+  alarmId: string,
+  severity: Severity,
+  { name, notify }: Step,
+): Promise<void> {
+  const lanes =
+    notify === null
+      ? (await loadTold(database, alarmId)).map((lane) => ({ ...lane, text: null }))
+      : await loadRecipients(database, notify);
+  const timeMs = now();
+  const messages = lanes.map(({ userId, channel, text }) => {
+    const id = toId(alarmId, name, { userId, channel });
+    return { id, userId, channel, alarmId, step: name, severity, text, timeMs, attempts: 0 };
+  });
+  await addNotifications(database, messages);
+}
+
+async function setReminders({ database }: State, alarmId: string, reminders: number): Promise<void> {
+  const update: Document = { $max: { reminders } };
+  await mapDriverErrors(() => database.db.collection('alarms').updateOne({ _id: new ObjectId(alarmId) }, update));
+}
+
+function startLane(state: State, lane: Lane): void {
+  const owned = state.owned.get(notificationPartition(lane.userId));
+  const key = `${lane.userId}|${lane.channel}`;
+  if (owned === undefined || owned.running.has(key)) return;
+  const running = ownedNow(state).reduce((sum, one) => sum + one.running.size, 0);
+  if (running >= LIMITS.notificationLanesAtOnce) {
+    state.isFull = true;
+    return;
+  }
+  const run = async (): Promise<void> => {
+    try {
+      const hasMore = await runLane(state, lane, owned.ending.signal);
+      if (hasMore || state.isFull) wake(state);
+    } catch (error) {
+      state.log.warn({ err: error, user: lane.userId }, 'failed to send notifications; retrying');
+    } finally {
+      owned.running.delete(key);
+    }
+  };
+  owned.running.set(key, run());
+}

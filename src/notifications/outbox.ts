@@ -1,0 +1,229 @@
+/** The outbox of notifications: a row for each alarm, step, user and channel, from the step until the receiver has it or it was given up. */
+import { createHash } from 'node:crypto';
+import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
+import { LIMITS } from '../core/limits.js';
+import type { Channel, ChannelKind } from '../core/notification.js';
+import type { Severity } from '../core/rule/severity.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { partitionOf } from '../processing/processor.js';
+
+export const NOTIFICATIONS = 'notifications';
+
+/** `held`: part of a digest. `dropped`: nobody is to be told any more. */
+export type NotificationState = 'pending' | 'sent' | 'failed' | 'dropped' | 'held';
+
+/** A message that waits. */
+export interface Notification {
+  /** The same for each attempt. */
+  readonly id: string;
+  readonly userId: string;
+  /** Tells the channels of a user apart without their addresses. */
+  readonly channel: string;
+  /** Null for a digest. */
+  readonly alarmId: string | null;
+  /** What it tells: `raised`, `cleared`, `reminder-1`, `escalated-1` or `digest`. */
+  readonly step: string;
+  readonly severity: Severity;
+  /** The rule's text; null for what the condition read. */
+  readonly text: string | null;
+  readonly timeMs: number;
+  readonly attempts: number;
+}
+
+/** A user's channel: its messages are sent one after the other. */
+export interface Lane {
+  readonly userId: string;
+  readonly channel: string;
+}
+
+const rowsOf = ({ db }: Database) => db.collection<Document & { _id: string }>(NOTIFICATIONS);
+const digestOf = (...parts: readonly string[]): string =>
+  createHash('sha256').update(parts.join('|')).digest('hex').slice(0, 32);
+
+export const channelKey = ({ kind, address }: Channel): string => `${kind}:${digestOf(kind, address).slice(0, 12)}`;
+export const kindOf = (channel: string): ChannelKind => channel.split(':', 1)[0] as ChannelKind;
+
+export const notificationPartition = (userId: string): number => partitionOf(userId, LIMITS.partitions);
+
+export const toId = (alarmId: string, step: string, { userId, channel }: Lane): string =>
+  digestOf('notification', alarmId, step, userId, channel);
+
+/** Rows that may be stored already stay as they are. Throws 503. */
+export async function addNotifications(database: Database, added: readonly Notification[]): Promise<void> {
+  if (added.length === 0) return;
+  const operations = added.map((one) => ({
+    updateOne: { filter: { _id: one.id }, update: { $setOnInsert: toDocument(one, one.timeMs) }, upsert: true },
+  }));
+  await mapDriverErrors(() => rowsOf(database).bulkWrite(operations as never, { ordered: false }));
+}
+
+function toDocument({ userId, channel, alarmId, ...rest }: Notification, nextMs: number): Document {
+  return {
+    partition: notificationPartition(userId),
+    user: new ObjectId(userId),
+    channel,
+    alarm: alarmId === null ? null : new ObjectId(alarmId),
+    state: 'pending',
+    step: rest.step,
+    severity: rest.severity,
+    text: rest.text,
+    time: rest.timeMs,
+    attempts: rest.attempts,
+    next: nextMs,
+  };
+}
+
+const toNotification = (found: Document): Notification => ({
+  id: String(found._id),
+  userId: String(found.user),
+  channel: found.channel,
+  alarmId: found.alarm === null ? null : String(found.alarm),
+  step: found.step,
+  severity: found.severity,
+  text: found.text,
+  timeMs: found.time,
+  attempts: found.attempts,
+});
+
+/** The channels that have something due. Throws 503. */
+export async function findDueLanes(database: Database, partitions: readonly number[], nowMs: number): Promise<Lane[]> {
+  const due = { partition: { $in: partitions }, state: 'pending', next: { $lte: nowMs } };
+  const group = { $group: { _id: { user: '$user', channel: '$channel' } } };
+  const pipeline = [{ $match: due }, group, { $limit: LIMITS.notificationLanes }];
+  const found = await mapDriverErrors(() =>
+    rowsOf(database).aggregate(pipeline, { maxTimeMS: LIMITS.databaseOperationMs }).toArray(),
+  );
+  return found.map(({ _id }) => ({ userId: String(_id.user), channel: _id.channel }));
+}
+
+const inLane = ({ userId, channel }: Lane): Document => ({ user: new ObjectId(userId), channel });
+
+/** What is due in a lane, in the order in which it came. Throws 503. */
+export async function loadLane(database: Database, lane: Lane, nowMs: number): Promise<Notification[]> {
+  const filter = { ...inLane(lane), state: 'pending', next: { $lte: nowMs } };
+  const options = { sort: { time: 1, _id: 1 } as const, limit: LIMITS.notificationBatch };
+  return (await mapDriverErrors(() => rowsOf(database).find(filter, options).toArray())).map(toNotification);
+}
+
+export interface SentRow {
+  readonly sentMs: number;
+  readonly isDigest: boolean;
+}
+
+/** What was sent over the channel since then, the oldest first. Throws 503. */
+export async function loadSent(database: Database, lane: Lane, sinceMs: number): Promise<SentRow[]> {
+  const filter = { ...inLane(lane), sent: { $gt: sinceMs } };
+  const options = { projection: { sent: 1, step: 1 }, sort: { sent: 1 } as const, limit: LIMITS.notificationBatch };
+  const found = await mapDriverErrors(() => rowsOf(database).find(filter, options).toArray());
+  return found.map(({ sent, step }) => ({ sentMs: sent, isDigest: step === 'digest' }));
+}
+
+/** Those who were told of an alarm, or will be. Throws 503. */
+export async function loadTold(database: Database, alarmId: string): Promise<(Lane & { severity: Severity })[]> {
+  const filter = { alarm: new ObjectId(alarmId), state: { $in: ['pending', 'sent'] } };
+  const options = { projection: { user: 1, channel: 1, severity: 1 } };
+  const found = await mapDriverErrors(() => rowsOf(database).find(filter, options).toArray());
+  const lanes = new Map(found.map((row) => [`${row.user}|${row.channel}`, row]));
+  return [...lanes.values()].map((row) => ({ userId: String(row.user), channel: row.channel, severity: row.severity }));
+}
+
+/** Whether something of the alarm was sent over the channel that does not say already that it is over. Throws 503. */
+export async function wasTold(database: Database, alarmId: string, lane: Lane): Promise<boolean> {
+  const filter = { alarm: new ObjectId(alarmId), ...inLane(lane), state: 'sent', saysCleared: { $ne: true } };
+  return (await mapDriverErrors(() => rowsOf(database).findOne(filter, { projection: { _id: 1 } }))) !== null;
+}
+
+export interface Ended {
+  readonly state: Exclude<NotificationState, 'pending'>;
+  readonly attempts: number;
+  readonly error: string | null;
+  /** When it was sent. */
+  readonly sentMs: number | null;
+  /** Whether the message said that the alarm is over. */
+  readonly saysCleared: boolean;
+}
+
+/** Throws 503. */
+export async function storeEnded(database: Database, id: string, ended: Ended, nowMs: number): Promise<void> {
+  const $set: Document = {
+    state: ended.state,
+    attempts: ended.attempts,
+    error: ended.error,
+    saysCleared: ended.saysCleared,
+    _expires: new Date(nowMs + LIMITS.notificationKeptMs),
+    ...(ended.sentMs !== null && { sent: ended.sentMs }),
+  };
+  await mapDriverErrors(() => rowsOf(database).updateOne({ _id: id }, { $set }));
+}
+
+/** A failed attempt: all messages of the channel wait for the next one. Throws 503. */
+export async function postponeLane(
+  database: Database,
+  { id, attempts, ...lane }: Notification,
+  { error, nextMs }: { error: string; nextMs: number },
+): Promise<void> {
+  const waiting = { ...inLane(lane), state: 'pending', next: { $lt: nextMs } };
+  const operations: AnyBulkWriteOperation<Document & { _id: string }>[] = [
+    { updateOne: { filter: { _id: id }, update: { $set: { attempts, error, next: nextMs } } } },
+    { updateMany: { filter: waiting, update: { $set: { next: nextMs } } } },
+  ];
+  await mapDriverErrors(() => rowsOf(database).bulkWrite(operations));
+}
+
+/** Waits for the end of the quiet hours, for example. Throws 503. */
+export async function postpone(database: Database, ids: readonly string[], nextMs: number): Promise<void> {
+  if (ids.length === 0) return;
+  await mapDriverErrors(() =>
+    rowsOf(database).updateMany({ _id: { $in: [...ids] }, state: 'pending' }, { $set: { next: nextMs } }),
+  );
+}
+
+/** Nothing of the channel is sent any more: its user has removed it, for example. Throws 503. */
+export async function dropLane(database: Database, lane: Lane, error: string, nowMs: number): Promise<void> {
+  const $set = { state: 'dropped', error, _expires: new Date(nowMs + LIMITS.notificationKeptMs) };
+  await mapDriverErrors(() => rowsOf(database).updateMany({ ...inLane(lane), state: 'pending' }, { $set }));
+}
+
+/** Whether a digest waits, and which. Throws 503. */
+export async function findDigest(database: Database, lane: Lane): Promise<string | null> {
+  const filter = { ...inLane(lane), step: 'digest', state: 'pending' };
+  return (await mapDriverErrors(() => rowsOf(database).findOne(filter, { projection: { _id: 1 } })))?._id ?? null;
+}
+
+/** Makes messages part of a digest, which is sent then unless it waits already. Throws 503. */
+export async function hold(
+  database: Database,
+  lane: Lane,
+  { held, severity, dueMs, nowMs }: { held: readonly string[]; severity: Severity; dueMs: number; nowMs: number },
+): Promise<void> {
+  const [first] = held;
+  if (first === undefined) return;
+  const present = await findDigest(database, lane);
+  const id = present ?? digestOf('digest', first);
+  if (present === null) {
+    const digest = { ...lane, id, alarmId: null, step: 'digest', severity, text: null, timeMs: nowMs, attempts: 0 };
+    const update = { $setOnInsert: toDocument(digest, dueMs) };
+    await mapDriverErrors(() => rowsOf(database).updateOne({ _id: id }, update, { upsert: true }));
+  } else if (severity === 'critical') {
+    await mapDriverErrors(() => rowsOf(database).updateOne({ _id: id }, { $set: { severity } }));
+  }
+  const $set = { state: 'held', digest: id, _expires: new Date(nowMs + LIMITS.notificationKeptMs) };
+  await mapDriverErrors(() => rowsOf(database).updateMany({ _id: { $in: [...held] }, state: 'pending' }, { $set }));
+}
+
+/** How many messages a digest stands for, by severity, and how many of them tell the end of an alarm. Throws 503. */
+export async function countHeld(
+  database: Database,
+  id: string,
+): Promise<{ severity: Severity; isEnd: boolean; count: number }[]> {
+  const group = {
+    $group: { _id: { severity: '$severity', isEnd: { $eq: ['$step', 'cleared'] } }, count: { $sum: 1 } },
+  };
+  const found = await mapDriverErrors(() =>
+    rowsOf(database)
+      .aggregate([{ $match: { digest: id } }, group])
+      .toArray(),
+  );
+  return found.map(({ _id, count }) => ({ severity: _id.severity, isEnd: _id.isEnd, count }));
+}
