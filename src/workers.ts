@@ -57,7 +57,6 @@ export interface Workers {
 
 export function createWorkers(parts: WorkerParts): Workers {
   const { database, caches, now, config } = parts;
-  const log = parts.log.child({ module: 'webhooks' });
   const { onRefill, ...records } = createRecords(parts.audit);
   const openHistory = createHistory(database.client);
   let reloaded = Promise.resolve();
@@ -65,7 +64,7 @@ export function createWorkers(parts: WorkerParts): Workers {
   const channels = createChannels(config.notifications, { networks: config.webhookNetworks, resolve });
   const webhooks = createWebhooks({
     database,
-    log,
+    log: parts.log.child({ module: 'webhooks' }),
     now,
     networks: config.webhookNetworks,
     resolve,
