@@ -86,7 +86,15 @@ function addBasemap() {
 
 /** Every page needs most of the small files in these folders, but few need the others. */
 const SHARED = ['parts', 'state'];
-const RARELY_NEEDED = new Set(['copy.tsx', 'search-field.tsx', 'virtual-list.tsx']);
+const RARELY_NEEDED = new Set([
+  'confirm-dialog.tsx',
+  'copy.tsx',
+  'dialog.tsx',
+  'geofences.ts',
+  'map-view.tsx',
+  'search-field.tsx',
+  'virtual-list.tsx',
+]);
 
 /**
  * What the pages that people open most begin with, by their addresses. Browsers load it with the page; otherwise they would find each

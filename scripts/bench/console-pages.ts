@@ -16,7 +16,7 @@ export const pagesWithoutMap = (object: string): readonly PageRow[] => [
     'main input, main h2',
   ),
   ...rows(['/account/tokens', '/models', '/data/labels', '/data/stores'], 'main h2'),
-  ...rows(['/log'], 'main .search'),
+  ...rows(['/log', '/alarms'], 'main .search'),
 ];
 
 export const pagesWithMap = (object: string): readonly PageRow[] => [

@@ -1,5 +1,5 @@
 /** The map beside the list. It is created when the first rows are there. */
-import { useSignal } from '@preact/signals';
+import { type Signal, signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { MapPlace } from '../map/camera.js';
 import type { FleetMap } from '../map/fleet-map.js';
@@ -8,14 +8,27 @@ import { type MapState, NoMap, useMap } from '../parts/map-view.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isLost } from '../state/live.js';
+import { loadPart } from '../state/parts.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
-import { Choice, type Several } from './choice.js';
+import type { Several } from './choice.js';
 import { isFiltered, place, search, selectedId, visible } from './selection.js';
 
 const SEARCH_RESTS_MS = 400;
+
+const choice = signal<typeof import('./choice.js') | null>(null);
+
+/** It is loaded when somebody first clicks where several objects are. */
+function Choice({ several }: { several: Signal<Several | null> }) {
+  const isNeeded = several.value !== null;
+  useEffect(() => {
+    if (isNeeded && choice.peek() === null)
+      void loadPart(() => import('./choice.js')).then((loaded) => write(choice)(loaded));
+  }, [isNeeded]);
+  return choice.value && <choice.value.Choice several={several} />;
+}
 
 export function MapPanel() {
   const show = useShow();

@@ -1,27 +1,16 @@
-/** Asks before something that cannot be undone, and says what it concerns. */
-import { t } from '../text/language.js';
-import { Dialog } from './dialog.js';
-import { Form, useWork } from './form.js';
+/** Asks before something that cannot be undone. What asks is loaded when it is first needed. */
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { loadPart } from '../state/parts.js';
+import type { ConfirmProps } from './confirm-dialog.js';
 
-interface ConfirmProps {
-  readonly title: string;
-  readonly text: string;
-  readonly action: string;
-  readonly onConfirm: () => Promise<void>;
-  readonly onClose: () => void;
+const part = signal<typeof import('./confirm-dialog.js') | null>(null);
+
+async function load(): Promise<void> {
+  part.value ??= await loadPart(() => import('./confirm-dialog.js'));
 }
 
-export function Confirm({ title, text, action, onConfirm, onClose }: ConfirmProps) {
-  const work = useWork();
-  const submit = async (): Promise<void> => {
-    await onConfirm();
-    onClose();
-  };
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <Form work={work} submit={action || t('action.remove')} onSubmit={submit} onCancel={onClose} kind="danger">
-        <p>{text}</p>
-      </Form>
-    </Dialog>
-  );
+export function Confirm(props: ConfirmProps) {
+  useEffect(() => void load(), []);
+  return part.value && <part.value.ConfirmDialog {...props} />;
 }

@@ -3,6 +3,7 @@ const PATHS = {
   activity:
     'M22 12h-2.48a2 2 0 0 0-1.93 1.46l-2.35 8.36a.25.25 0 0 1-.48 0L9.24 2.18a.25.25 0 0 0-.48 0l-2.35 8.36A2 2 0 0 1 4.49 12H2',
   back: 'm12 19-7-7 7-7M19 12H5',
+  bell: 'M10.3 21a2 2 0 0 0 3.4 0M3.3 15.3A1 1 0 0 0 4 17h16a1 1 0 0 0 .7-1.7C19.4 14 18 12.5 18 8A6 6 0 0 0 6 8c0 4.5-1.4 6-2.7 7.3',
   box: 'M21 8a2 2 0 0 0-1-1.73l-7-4a2 2 0 0 0-2 0l-7 4A2 2 0 0 0 3 8v8a2 2 0 0 0 1 1.73l7 4a2 2 0 0 0 2 0l7-4A2 2 0 0 0 21 16ZM3.3 7l8.7 5 8.7-5M12 22V12',
   check: 'M20 6 9 17l-5-5',
   clock: 'M12 6v6l4 2M12 2a10 10 0 1 0 0 20 10 10 0 1 0 0-20Z',
@@ -40,10 +41,13 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** Decoration: what it means is said in text beside it, or in the label of its button. */
-export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
-  return (
-    <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
-      <path d={PATHS[name]} />
-    </svg>
-  );
-}
+export const Icon = ({ name, size = 18 }: { name: IconName; size?: number }) => (
+  <Outline path={PATHS[name]} size={size} />
+);
+
+/** An icon of a single page. */
+export const Outline = ({ path, size }: { path: string; size: number }) => (
+  <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
+    <path d={path} />
+  </svg>
+);

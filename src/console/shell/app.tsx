@@ -1,12 +1,15 @@
 /** Which page is shown: the login, or the page of the address inside the frame. */
 
+import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
-import { LoginDialog, LoginPage } from '../account/login.js';
 import { Notices } from '../parts/notices.js';
+import { followAlarms, SOUND_STORED } from '../state/alarms.js';
 import { followEvents } from '../state/live.js';
 import { toAddress } from '../state/location.js';
-import { user } from '../state/session.js';
+import { loadPart } from '../state/parts.js';
+import { isAskingLogin, user } from '../state/session.js';
+import { write } from '../state/write.js';
 import { prepareNumbers } from '../text/language.js';
 import { Frame } from './frame.js';
 import { NotFound } from './not-found.js';
@@ -14,12 +17,26 @@ import { ROUTES } from './routes.js';
 
 export function App() {
   if (user.value === undefined) return <div class="splash" aria-busy="true" />;
-  if (user.value === null) return <LoginPage />;
+  if (user.value === null) return <Login isAgain={false} />;
   return <Console />;
+}
+
+const login = signal<typeof import('../account/login.js') | null>(null);
+
+/** Most pages do without. */
+function Login({ isAgain }: { isAgain: boolean }) {
+  useEffect(() => {
+    if (login.peek() === null)
+      void loadPart(() => import('../account/login.js')).then((loaded) => write(login)(loaded));
+  }, []);
+  if (login.value === null) return <div class="splash" aria-busy="true" />;
+  return isAgain ? <login.value.LoginDialog /> : <login.value.LoginPage />;
 }
 
 function Console() {
   useEffect(() => {
+    followAlarms();
+    if (localStorage.getItem(SOUND_STORED) !== null) void loadPart(() => import('../alarms/sound.js'));
     void followEvents();
     prepareNumbers();
   }, []);
@@ -33,7 +50,7 @@ function Console() {
           <Route default component={NotFound} />
         </Router>
       </Frame>
-      <LoginDialog />
+      {isAskingLogin.value && <Login isAgain={true} />}
       <Notices />
     </LocationProvider>
   );

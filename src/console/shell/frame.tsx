@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { Age } from '../parts/age.js';
 import { Icon, type IconName } from '../parts/icon.js';
 import { Empty } from '../parts/notices.js';
+import { waitingCount } from '../state/alarms.js';
 import { isOffline } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { currentUntilMs, liveStatus, tryAgain } from '../state/live.js';
@@ -12,7 +13,7 @@ import { toAddress, useLocation } from '../state/location.js';
 import { missingPage } from '../state/parts.js';
 import { pages, user } from '../state/session.js';
 import { titleOfPage } from '../state/title.js';
-import { formatMoment, type TextKey, t } from '../text/language.js';
+import { formatMoment, formatNumber, type TextKey, t } from '../text/language.js';
 import { AccountMenu } from './account-menu.js';
 import { Logo } from './logo.js';
 
@@ -24,18 +25,19 @@ interface Page {
   readonly also?: readonly string[];
 }
 
-const MONITORING: readonly Page[] = [
-  { path: '/', text: 'nav.map', icon: 'map', also: ['/objects'] },
-  { path: '/log', text: 'nav.log', icon: 'activity' },
-];
+const MAP: Page = { path: '/', text: 'nav.map', icon: 'map', also: ['/objects'] };
+const ALARMS: Page = { path: '/alarms', text: 'nav.alarms', icon: 'bell' };
+const LOG: Page = { path: '/log', text: 'nav.log', icon: 'activity' };
 
 const ACCESS: Page = { path: '/access', text: 'nav.access', icon: 'shield' };
 
 /** What the user may never open is not there. */
 function pagesOfUser(): Page[] {
-  const { objects, users, roles } = pages.value;
+  const { objects, alarms, users, roles } = pages.value;
   return [
-    ...(objects ? MONITORING : []),
+    ...(objects ? [MAP] : []),
+    ...(alarms ? [ALARMS] : []),
+    ...(objects ? [LOG] : []),
     ...dataPage(),
     ...(users || roles ? [ACCESS] : []),
     { path: '/account', text: 'nav.account', icon: 'key' },
@@ -57,8 +59,9 @@ export function Frame({ children }: { children: ComponentChildren }) {
   const page = pagesOfUser().find((one) => isAt(path, one));
   const title = titleOfPage.value ?? (page && t(page.text));
   useEffect(() => {
-    document.title = title ? `${title} · Vigil` : 'Vigil';
-  }, [title]);
+    const count = waitingCount.value > 0 ? `(${formatNumber(waitingCount.value)}) ` : '';
+    document.title = `${count}${title ? `${title} · ` : ''}Vigil`;
+  }, [title, waitingCount.value]);
   return (
     <div class="frame">
       <a class="skip" href="#main">
@@ -74,6 +77,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
             <a key={page.path} href={toAddress(page.path)} aria-current={isAt(path, page) ? 'page' : undefined}>
               <Icon name={page.icon} />
               <span>{t(page.text)}</span>
+              {page === ALARMS && <Waiting />}
             </a>
           ))}
         </nav>
@@ -88,6 +92,18 @@ export function Frame({ children }: { children: ComponentChildren }) {
         {children}
       </main>
     </div>
+  );
+}
+
+/** How many alarms wait for somebody. */
+function Waiting() {
+  const count = waitingCount.value;
+  if (count === 0) return null;
+  return (
+    <span class="badge">
+      {formatNumber(count)}
+      <span class="visually-hidden"> {t('nav.waiting')}</span>
+    </span>
   );
 }
 

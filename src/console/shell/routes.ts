@@ -19,6 +19,7 @@ const pageWith = (texts: MoreTexts, load: () => Promise<unknown>): Page =>
 
 const Account = pageWith('pages', () => import('../account/account.js').then(({ Account }) => Account));
 const Access = pageWith('data', () => import('../entities/access.js').then(({ Access }) => Access));
+const Alarms = pageWith('alarms', () => import('../alarms/alarms.js').then(({ Alarms }) => Alarms));
 const Data = pageWith('data', () => import('../entities/data.js').then(({ Data }) => Data));
 const ObjectPage = pageWith('pages', () => import('../objects/object-page.js').then(({ ObjectPage }) => ObjectPage));
 const OBJECT_TAB = '/objects/:id/:tab?';
@@ -27,6 +28,7 @@ export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
   ['/', page(() => import('../home/home.js').then(({ Home }) => Home))],
   ['/welcome', pageWith('pages', () => import('../welcome/welcome.js').then(({ Welcome }) => Welcome))],
   [OBJECT_TAB, ObjectPage],
+  ['/alarms/:id?', Alarms],
   ['/access/:section?', Access],
   ['/data/:store?', Data],
   ['/geofences', pageWith('data', () => import('../geofences/geofences.js').then(({ Geofences }) => Geofences))],

@@ -104,6 +104,7 @@ const isBuiltIn = ({ _id }: Entity): boolean => _id.startsWith('0000000000000000
 /** Pages that need more than their own data. */
 export const pages = computed(() => ({
   objects: may('GET', '/objects'),
+  alarms: may('GET', '/alarms'),
   models: may('GET', '/models'),
   geofences: may('GET', '/geofences'),
   users: may('GET', '/users'),

@@ -1,4 +1,5 @@
 /** The texts of every page in English; every other language has the same keys. */
+import type { ENGLISH_ALARMS } from './english-alarms.js';
 import type { ENGLISH_DATA } from './english-data.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 
@@ -72,12 +73,14 @@ export const ENGLISH = {
   'narrow.title': 'Filter',
   'nav.access': 'Access',
   'nav.account': 'Account',
+  'nav.alarms': 'Alarms',
   'nav.brand': 'Vigil, home',
   'nav.data': 'Data',
   'nav.label': 'Pages',
   'nav.log': 'Log',
   'nav.map': 'Map',
   'nav.skip': 'Skip to content',
+  'nav.waiting': 'not acknowledged',
   'notFound.home': 'To the map',
   'notFound.title': 'There is no such page',
   'offline.events': 'Events do not arrive.',
@@ -120,5 +123,6 @@ export type Catalogue = Readonly<Record<keyof typeof ENGLISH, string>>;
 /** The texts that are loaded with the pages that need them. */
 export type PageCatalogue = Readonly<Record<keyof typeof ENGLISH_PAGES, string>>;
 export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
-export type Texts = Catalogue & PageCatalogue & DataCatalogue;
+export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
+export type Texts = Catalogue & PageCatalogue & DataCatalogue & AlarmCatalogue;
 export type TextKey = keyof Texts;

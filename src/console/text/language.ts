@@ -22,6 +22,10 @@ const MORE = {
     en: async () => (await import('./english-pages.js')).ENGLISH_PAGES,
     de: async () => (await import('./german-pages.js')).GERMAN_PAGES,
   },
+  alarms: {
+    en: async () => (await import('./english-alarms.js')).ENGLISH_ALARMS,
+    de: async () => (await import('./german-alarms.js')).GERMAN_ALARMS,
+  },
   /** Of stores and of administration. */
   data: {
     en: async () => (await import('./english-data.js')).ENGLISH_DATA,

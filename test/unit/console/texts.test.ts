@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { ENGLISH } from '../../../src/console/text/english.js';
+import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 
 const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
-const MORE: Readonly<Record<string, object>> = { data: ENGLISH_DATA, pages: ENGLISH_PAGES };
+const MORE: Readonly<Record<string, object>> = { alarms: ENGLISH_ALARMS, data: ENGLISH_DATA, pages: ENGLISH_PAGES };
 const ALL = new Set([ENGLISH, ...Object.values(MORE)].flatMap(Object.keys));
 
 const sourceOf = (file: string): string => {

@@ -1,0 +1,140 @@
+/** The open alarms that the user sees, as far as every page needs them: how many wait for somebody, and the worst of each object. */
+import { computed, effect, signal } from '@preact/signals';
+import { type Entity, list, type Routes } from './api.js';
+import { interruptions, liveStatus, onEvent } from './live.js';
+import { may } from './session.js';
+
+export type Severity = 'critical' | 'warning' | 'info';
+/** The worst one first. */
+export const SEVERITIES: readonly Severity[] = ['critical', 'warning', 'info'];
+
+type Fields = Routes['GET /api/v1/alarms/{id}']['answer'];
+
+export interface Alarm extends Entity, Pick<Fields, '_at' | 'values'> {
+  readonly rule: string;
+  readonly object: string;
+  readonly name: string;
+  readonly severity: Severity;
+  readonly status: 'raised' | 'cleared';
+  readonly raised: number;
+  readonly cleared: number | null;
+  readonly acknowledged?: { readonly time: number; readonly user: string; readonly note: string | null } | null;
+  readonly position?: { readonly lat: number; readonly lon: number } | null;
+}
+
+export const isOpen = ({ status }: Alarm): boolean => status === 'raised';
+/** Whether nobody has taken care of it. */
+export const isWaiting = (alarm: Alarm): boolean => isOpen(alarm) && !alarm.acknowledged;
+
+interface OpenAlarm {
+  readonly object: string;
+  readonly severity: Severity;
+  readonly isWaiting: boolean;
+}
+
+/** Where the browser keeps whether alarms sound. */
+export const SOUND_STORED = 'vigil.alarm-sound';
+
+/** More are not counted. */
+const MOST_OPEN = 10_000;
+const SHOW_MS = 200;
+const RETRY_MS = 5_000;
+
+let open = new Map<string, OpenAlarm>();
+/** What came while the alarms are loaded; null for one that was cleared. */
+let meanwhile: Map<string, OpenAlarm | null> | null = null;
+let run = 0;
+let timer: number | undefined;
+const revision = signal(0);
+const listeners = new Set<(alarm: Alarm) => void>();
+
+/** Calls the function with every alarm that changes. Returns a function that stops this. */
+export function onAlarm(listener: (alarm: Alarm) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** Takes an alarm as an event or an answer has it. */
+export function takeAlarm(alarm: Alarm): void {
+  const taken = isOpen(alarm) ? toOpen(alarm) : null;
+  meanwhile?.set(alarm._id, taken);
+  put(alarm._id, taken);
+  for (const listener of listeners) listener(alarm);
+}
+
+function toOpen(alarm: Alarm): OpenAlarm {
+  const { object, severity } = alarm;
+  return { object, severity, isWaiting: !alarm.acknowledged };
+}
+
+function put(id: string, alarm: OpenAlarm | null): void {
+  if (alarm === null) open.delete(id);
+  else open.set(id, alarm);
+  if (timer !== undefined) return;
+  // Thousands may come at once.
+  timer = setTimeout(() => {
+    timer = undefined;
+    revision.value++;
+  }, SHOW_MS);
+}
+
+/** For as long as the page is there. */
+export function followAlarms(): void {
+  if (!may('GET', '/alarms')) return;
+  onEvent(({ name, data }) => {
+    if (name.startsWith('alarm-')) takeAlarm(data.alarm as Alarm);
+    else if (name === 'object-removed') forgetObject(String(data.id));
+  });
+  effect(() => {
+    const isFirst = interruptions.value === 0;
+    // Without events, what can be read is shown even so.
+    if (!isFirst || liveStatus.value === 'lost') void load();
+  });
+}
+
+function forgetObject(id: string): void {
+  for (const [alarmId, { object }] of open) if (object === id) put(alarmId, null);
+}
+
+async function load(): Promise<void> {
+  const mine = ++run;
+  const newer = new Map<string, OpenAlarm | null>();
+  meanwhile = newer;
+  const query = { where: { status: 'raised' }, only: 'object,severity,acknowledged.time', limit: MOST_OPEN };
+  const found = await list<Alarm>('/alarms', query).catch(() => null);
+  if (mine !== run) return;
+  if (found === null) {
+    setTimeout(() => mine === run && void load(), RETRY_MS);
+    return;
+  }
+  meanwhile = null;
+  open = new Map(found.map((alarm) => [alarm._id, toOpen(alarm)]));
+  for (const [id, alarm] of newer) put(id, alarm);
+  revision.value++;
+}
+
+/** How many open alarms nobody has acknowledged. */
+export const waitingCount = computed(() => {
+  revision.value;
+  let count = 0;
+  for (const { isWaiting } of open.values()) if (isWaiting) count++;
+  return count;
+});
+
+/** Whether one of them is worth a sound. */
+export const isCalling = computed(() => {
+  revision.value;
+  for (const { isWaiting, severity } of open.values()) if (isWaiting && severity !== 'info') return true;
+  return false;
+});
+
+/** The severity of the worst open alarm of each object that has one, by `_id`. */
+export const worstByObject = computed<ReadonlyMap<string, Severity>>(() => {
+  revision.value;
+  const worst = new Map<string, Severity>();
+  for (const { object, severity } of open.values()) {
+    const known = worst.get(object);
+    if (known === undefined || SEVERITIES.indexOf(severity) < SEVERITIES.indexOf(known)) worst.set(object, severity);
+  }
+  return worst;
+});
