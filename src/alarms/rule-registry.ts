@@ -178,13 +178,17 @@ async function reload(state: State, ids: readonly string[]): Promise<void> {
 }
 
 /** The rules whose conditions, rights or objects the change may decide. */
-function findAffected({ rules }: State, { store, id, changed, before, after, kind }: Change): readonly string[] {
+function findAffected({ rules }: State, change: Change): readonly string[] {
+  // Reading a member decodes it: most changes are packets, and their members are not needed.
+  const { store, kind } = change;
+  if (store === 'packets' || store === 'alarms' || store === 'commands') return [];
+  const { id, changed } = change;
   if (store === 'rules') {
     // What the service itself shows at a rule changes nothing.
     const isOwn = kind === 'changed' && changed?.every((name) => name === 'disabledReason') === true;
     return isOwn ? [] : [id];
   }
-  if (store === 'packets' || store === 'alarms' || store === 'commands' || rules.size === 0) return [];
+  if (rules.size === 0) return [];
   const all = [...rules.values()];
   const idsOf = (some: readonly ActiveRule[]): string[] => some.map((rule) => rule.id);
   if (store === 'geofences') return idsOf(all.filter(({ fenceIds }) => fenceIds.has(id)));
@@ -194,7 +198,7 @@ function findAffected({ rules }: State, { store, id, changed, before, after, kin
   if (store === 'roles') return idsOf(all.filter(({ reach }) => reach.rights?.roleIds.includes(id)));
   if (store !== 'objects' || (changed !== null && !changed.includes('id') && kind === 'changed')) return [];
   // An own id may mean another object now.
-  const ownIds = [before?.id, after?.id].map(String);
+  const ownIds = [change.before?.id, change.after?.id].map(String);
   return idsOf(
     all.filter(({ compiled }) => compiled.settings.select.objects?.some((objectKey) => ownIds.includes(objectKey))),
   );

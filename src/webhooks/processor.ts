@@ -2,6 +2,7 @@
 
 import type { Change } from '../core/change.js';
 import { isAlarmEvent } from '../core/event-names.js';
+import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { isOfObject, isPublishable, type LiveEvent, toEvents } from '../live/events.js';
 import {
@@ -83,9 +84,13 @@ function planFor(
   return tasks.length === 0 ? NO_TASKS : tasks;
 }
 
-/** The handlers that the rule of an alarm tells, whatever they select. */
-const namedIn = ({ store, after }: Change): readonly string[] =>
-  store === 'alarms' && Array.isArray(after?.webhooks) ? after.webhooks.map(String) : [];
+const NO_IDS: readonly string[] = [];
+
+/** The handlers that the rule of an alarm tells, whatever they select. Only alarms are decoded. */
+function namedIn(change: Change): readonly string[] {
+  const webhooks = change.store === 'alarms' ? change.after?.webhooks : null;
+  return Array.isArray(webhooks) ? webhooks.map(String) : NO_IDS;
+}
 
 const isNamed = (change: Change, { stored }: Webhook): boolean => namedIn(change).includes(stored.id);
 
@@ -133,11 +138,17 @@ interface Matched {
 
 function addTasks(options: ProcessorOptions, { change, event, isWanted, matched }: Matched, to: MessageTask[]): void {
   let makeBody: MakeBody | null = null;
+  let packet: JsonObject | null = null;
+  // Decoded once for all webhooks.
+  const readPacket = (): JsonObject | null => {
+    packet ??= change.after;
+    return packet;
+  };
   for (const webhook of matched) {
     const { settings } = webhook;
     const partition = partitionFor(webhook, event.objectId);
     if (!isWanted(partition, tenantOf(webhook)) || options.registry.isLater(webhook, change)) continue;
-    const names = isNamed(change, webhook) ? [event.name] : namesOf(webhook, event.name, () => change.after);
+    const names = isNamed(change, webhook) ? [event.name] : namesOf(webhook, event.name, readPacket);
     for (const type of names) {
       makeBody ??= createBodies({
         timeMs: timeOf(change) ?? options.now(),

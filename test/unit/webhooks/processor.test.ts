@@ -66,3 +66,38 @@ test('gives each webhook the fields that it wants', () => {
   ]);
   expect(tasks.map(({ delivery }) => delivery.handlerId.at(-1))).toEqual(['0', '2']);
 });
+
+/** A packet whose members are counted when they are decoded. */
+function countingPacket(): { readonly change: Change; readonly decoded: string[] } {
+  const decoded: string[] = [];
+  const change = packet(7);
+  const count = (name: 'after' | 'json') => {
+    const value = change[name];
+    Object.defineProperty(change, name, {
+      get() {
+        decoded.push(name);
+        return value;
+      },
+    });
+  };
+  count('after');
+  count('json');
+  return { change, decoded };
+}
+
+test('decodes no packet of an object that no webhook may match', () => {
+  const { change, decoded } = countingPacket();
+  const processor = createProcessor({ registry: { mayMatch: () => false } } as unknown as ProcessorOptions);
+  expect(processor.plan(change, () => true)).toEqual([]);
+  expect(decoded).toEqual([]);
+});
+
+test('decodes a packet once for all webhooks that ask whether it reports presence', () => {
+  const webhooks = Array.from({ length: 50 }, (_, nth) => {
+    const webhook = createWebhook(nth);
+    return { ...webhook, settings: { ...webhook.settings, events: new Set(['offline' as const]) } };
+  });
+  const { change, decoded } = countingPacket();
+  expect(processorOf(webhooks).plan(change, () => true)).toEqual([]);
+  expect(decoded).toEqual(['after']);
+});

@@ -10,11 +10,11 @@ export type ChangeConsumer = (change: Change) => void | Promise<void>;
  * only the consumers that failed are called.
  */
 export function createChangeConsumers(consumers: readonly ChangeConsumer[]): (change: Change) => Promise<void> {
-  let position = '';
+  // Of the change that failed; null while none did, so that positions of all others are not computed.
+  let failedAt: string | null = null;
   let left = consumers;
   return async (change) => {
-    if (change.position !== position) left = consumers;
-    position = change.position;
+    if (failedAt === null || change.position !== failedAt) left = consumers;
     const failed: [consumer: ChangeConsumer, error: unknown][] = [];
     for (const consume of left) {
       try {
@@ -26,6 +26,7 @@ export function createChangeConsumers(consumers: readonly ChangeConsumer[]): (ch
     }
     left = failed.map(([consume]) => consume);
     const [first] = failed;
+    failedAt = first === undefined ? null : change.position;
     if (first === undefined) return;
     throw (failed.find(([, error]) => toApiError(error).status === 503) ?? first)[1];
   };
