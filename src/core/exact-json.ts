@@ -6,6 +6,8 @@ import type { Json } from './json.js';
 
 /** The beginning of a text, or digits that may be more than a double can hold. */
 const CANDIDATE = /"|\d{16,}/g;
+/** What does not change an integer. */
+const WHOLE_TAIL = /(?:\.0+)?(?:e[+-]?0+)?/iy;
 /** An integer with fewer digits is exact. */
 const LONG_DIGITS = 16;
 
@@ -36,7 +38,9 @@ function quoteLongIntegers(text: string): string {
       CANDIDATE.lastIndex = endOfText(text, found.index);
       continue;
     }
-    const end = CANDIDATE.lastIndex;
+    WHOLE_TAIL.lastIndex = CANDIDATE.lastIndex;
+    WHOLE_TAIL.test(text);
+    const end = WHOLE_TAIL.lastIndex;
     const begin = text[found.index - 1] === '-' ? found.index - 1 : found.index;
     if (!isInteger(text, begin, end) || Number.isSafeInteger(Number(found[0]))) continue;
     quoted += `${text.slice(copied, begin)}"${text.slice(begin, end)}"`;
@@ -92,4 +96,5 @@ export const isExactNumber = (value: number, source: string): boolean =>
   String(value) === source.replace(/^\+/, '').replace(/\.0*$|(\.\d*[1-9])0+$/, '$1');
 
 /** Whether the digits are an integer that a double would round. */
-export const isRounded = (text: string): boolean => /^[+-]?\d{16,}$/.test(text) && !Number.isSafeInteger(Number(text));
+export const isRounded = (text: string): boolean =>
+  /^[+-]?\d{16,}(?:\.0*)?$/.test(text) && !Number.isSafeInteger(Number(text));

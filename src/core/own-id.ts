@@ -7,7 +7,9 @@ export const ID = /^[0-9a-f]{24}$/i;
 export const isDotSegment = (name: string): boolean => name === '.' || name === '..';
 
 // Line breaks and tabs are control characters, which are refused.
-const BLANK = /[\p{Z}\ufeff]/u;
+// Nobody sees the others either, which come along when a text is copied: soft hyphens, zero widths, marks of direction, fillers.
+const BLANK =
+  /[\p{Z}\u00ad\u115f\u1160\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\u2800\u3164\ufeff\uffa0]/u;
 
 /** Looks at each character once: a pattern for the blanks at the end takes the square of the count of inner ones. */
 function withoutOuterBlanks(text: string): string {

@@ -6,17 +6,22 @@ const TEXT_CHARACTERS = 128;
 export const EARLIEST_MS = Date.parse('0001-01-02T00:00:00Z');
 
 const CLOCK = String.raw`(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?`;
-// Form decoding makes a blank of a plus.
-const ZONE = String.raw` *(Z|UTC?|GMT|(?:UTC|GMT)?[+-]\d\d(?::?\d\d)?(?: [A-Z]{3,5})?| \d\d(?::?\d\d)?)`;
+// Form decoding makes a blank of a plus. ISO 8601 has a minus sign, for which a hyphen stands where there is none.
+const ZONE = String.raw` *(Z|UTC?|GMT|(?:UTC|GMT)?[+\u2212-]\d\d(?::?\d\d)?(?: [A-Z]{3,5})?| \d\d(?::?\d\d)?)`;
+/** RFC 9557: the name of the zone, and more in brackets, after an offset that says the same. */
+const ZONE_NAME = String.raw`(?:\[!?[a-z][\w.~+/-]*(?:=[\w-]+)?\])*`;
 const withClock = (date: string): RegExp =>
-  new RegExp(String.raw`^${date}(?:(?:T| (?=\d\d:?\d\d))${CLOCK}(?:${ZONE})?)?$`, 'i');
-/** ISO 8601: the day of a month, of a year, of a week. Each has a year, a separator, and one or two numbers. */
+  new RegExp(String.raw`^${date}(?:(?:T| (?=\d\d:?\d\d))${CLOCK}(?:${ZONE}${ZONE_NAME})?)?$`, 'i');
+/**
+ * ISO 8601: the day of a month, of a year, of a week. Each has a year, a separator, and one or two numbers. With the year in front, a
+ * date has one meaning whatever separates it: slashes of logs, points, and the colons of cameras (Exif).
+ */
 const ISO_FORMS: ReadonlyArray<[RegExp, (year: number, first: number, second: number) => number | null]> = [
-  [withClock(String.raw`(\d{4})(-?)(\d\d)\2(\d\d)`), dayOfMonth],
+  [withClock(String.raw`(\d{4})([-/.:]?)(\d\d)\2(\d\d)`), dayOfMonth],
   [withClock(String.raw`(\d{4})(-?)(\d{3})()`), dayOfYear],
   [withClock(String.raw`(\d{4})(-?)W(\d\d)\2(\d)`), dayOfWeek],
 ];
-const DAY = /^\d{4}-?(?:\d\d-\d\d|\d{3}|W\d\d-?\d)$/i;
+const DAY = /^\d{4}(?:([-/.:])\d\d\1\d\d|-?\d{3}|-?W\d\d-?\d)$/i;
 
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
@@ -61,12 +66,12 @@ function addClock(dayMs: number, match: RegExpExecArray): number | null {
 
 function parseOffset(zone: string | undefined): number | null {
   if (zone === undefined || zone === 'Z') return 0;
-  const [, sign, hour, minute] = /([+ -])(\d\d):?(\d\d)?/.exec(zone) ?? [];
+  const [, sign, hour, minute] = /([+ \u2212-])(\d\d):?(\d\d)?/.exec(zone) ?? [];
   if (sign === undefined) return 0;
   const hours = Number(hour);
   const minutes = Number(minute ?? 0);
   if (hours > 23 || minutes > 59) return null;
-  return (sign === '-' ? -1 : 1) * (hours * HOUR_MS + minutes * MINUTE_MS);
+  return (sign === '-' || sign === '\u2212' ? -1 : 1) * (hours * HOUR_MS + minutes * MINUTE_MS);
 }
 
 function dayOfMonth(year: number, month: number, day: number): number | null {

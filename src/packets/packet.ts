@@ -98,7 +98,7 @@ export function toBatch(items: readonly (Message | Refusal)[]): Batch {
 function parseMessage(body: unknown, declared: Declarations, nowMs: number, index?: number): Message {
   if (!isObject(body)) throw badRequest(`${index === undefined ? 'the body' : 'a packet'}: expected a JSON object`);
   const { time = null } = body;
-  const sentMs = time === null ? null : parsePacketTime(time);
+  const sentMs = isAbsent(time) ? null : parsePacketTime(time);
   const { timeMs, deviceTimeMs } = judgeTime(sentMs, nowMs, declared.aheadMs);
   const { kept: parameters, dropped } = parseParameters(body, declared);
   const online = parseOnline(body.online ?? true, dropped);
@@ -149,6 +149,9 @@ function isMessageId(given: Json): boolean {
   if (typeof given !== 'string') return typeof given === 'number' && Number.isFinite(given);
   return given.trim() !== '' && given.length <= LIMITS.idCharacters && given.isWellFormed();
 }
+
+/** Devices without a clock also send a blank text. */
+const isAbsent = (time: unknown): boolean => time === null || (typeof time === 'string' && time.trim() === '');
 
 function parsePacketTime(time: unknown): number {
   const timeMs = parseDeviceTime(time);

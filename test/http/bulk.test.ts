@@ -114,6 +114,7 @@ test('requires the permission for the store and for each entity', async () => {
 test.each([
   ['objects', 'where, search, from or to: at least one filter is required'],
   ['objects?limit=5', 'where, search, from or to: at least one filter is required'],
+  ['objects?search=%20', 'where, search, from or to: at least one filter is required'],
   ['objects?from=', 'where, search, from or to: at least one filter is required'],
   ['objects?from=20261125', 'from: these digits look like a date: write 2026-11-25'],
   ['objects?to=1795500000', expect.stringMatching(/^to: these look like seconds/)],

@@ -67,6 +67,8 @@ describe.each(WAYS)('%s', (_, open) => {
       { door: 'OFF', speed: '12.50' },
       { door: false, speed: 12.5 },
     ],
+    [{ time: '', t: 21.5 }, { t: 21.5 }],
+    [{ time: ' ', t: 21.5 }, { t: 21.5 }],
     [{ online: 1, t: 21.5 }, { t: 21.5 }],
     [{ online: 'ON', t: 21.5 }, { t: 21.5 }],
     [{ speed: 'fast', t: 21.5, door: 'ajar' }, { t: 21.5 }],

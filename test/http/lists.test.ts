@@ -113,6 +113,7 @@ describe('a filter or a search', () => {
     ['where.missing=1', []],
     ['search=label', all.slice(6)],
     ['search=LABEL 1', [10, 11]],
+    ['search=%20LABEL 1%C2%A0', [10, 11]],
     ['search=(1)', [2]],
     ['search=.b*', [3]],
     ['search=50%25', [4]],

@@ -28,6 +28,10 @@ const NAMELESS = [
   '..',
   ' .. ',
   ` ${HEX}\u3000`,
+  '\u200b',
+  '\u00ad\u2060',
+  '\u3164',
+  '\u2800',
   'a\ud800',
   // Looking for the blanks at its end must not take the square of its length.
   `a${'\u00a0'.repeat(250_000)}b`,
@@ -63,6 +67,8 @@ test.each([
   ['Zu\u0308rich', 'Zürich'],
   ['\u212bngstro\u0308m', 'Ångström'],
   ['\u3000\u30ab\u3099\ufeff', 'ガ'],
+  ['\u200btruck 10\u200e', 'truck 10'],
+  ['\u2068סמל\u2069', 'סמל'],
 ])('stores %j in NFC without outer blanks, and finds the object by each form of it', async (given, id) => {
   const { _id, ...stored } = await create(given, { config: { auth: AUTH } });
   expect(stored.id).toBe(id);

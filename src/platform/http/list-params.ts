@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { isId } from '../../core/entity.js';
 import { badRequest } from '../../core/errors.js';
+import { isRounded } from '../../core/exact-json.js';
 import { LIMITS } from '../../core/limits.js';
 import {
   type Filter,
@@ -132,8 +133,9 @@ function parseSort(query: Query): Page['sort'] {
 }
 
 function parseSearch(query: Query): string | null {
-  const text = parseText(query, 'search');
-  if (text === null || text === '') return null;
+  // Blanks come along when a text is copied.
+  const text = parseText(query, 'search')?.trim() ?? '';
+  if (text === '') return null;
   if (text.length > LIMITS.searchCharacters || !text.isWellFormed()) {
     throw badRequest(`search: expected at most ${LIMITS.searchCharacters} characters of well-formed text`);
   }
@@ -155,11 +157,16 @@ function parseFilterValues(name: string, text: string): Filter['values'] {
   const items = splitQuoted(text);
   if (items.length > LIMITS.whereValues) throw badRequest(`${name}: more than ${LIMITS.whereValues} values`);
   if (!text.isWellFormed()) throw badRequest(`${name}: not well-formed text`);
-  return items.map((item) => ({ value: item.isQuoted ? item.text : toScalar(item.text), text: item.text }));
+  return items.flatMap(({ isQuoted, text: item }) =>
+    (isQuoted ? [item] : toScalars(item)).map((value) => ({ value, text: item })),
+  );
 }
 
-function toScalar(text: string): Scalar {
-  if (text === 'null') return null;
-  if (text === 'true' || text === 'false') return text === 'true';
-  return /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
+/** Digits that a number does not print back may be an identifier, which is stored as text: 0012, 8944110068765432109. */
+function toScalars(text: string): Scalar[] {
+  if (text === 'null') return [null];
+  if (text === 'true' || text === 'false') return [text === 'true'];
+  if (!/^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/i.test(text) || !Number.isFinite(Number(text))) return [text];
+  if (isRounded(text)) return [text];
+  return String(Number(text)) === text ? [Number(text)] : [Number(text), text];
 }

@@ -1,4 +1,4 @@
-/** Times and durations as devices, databases, programs and people write them. */
+/** Times and durations as devices, databases, programs and people write them. Long because it is the table of all forms. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parseDuration } from '../../../src/core/duration.js';
@@ -192,13 +192,18 @@ describe('digits as the bound of an interval', () => {
 });
 
 describe('a day as the bound of an interval', () => {
-  test.each<[text: string]>([['2026-11-23'], ['2026-327'], ['2026-W48-1'], ['2026W481'], [' 2026-11-23 ']])(
-    'begins and ends with the day: %s',
-    (text) => {
-      expect(isoOf(parseQueryTime(text, 'first'))).toBe('2026-11-23T00:00:00.000Z');
-      expect(isoOf(parseQueryTime(text, 'last'))).toBe('2026-11-23T23:59:59.999Z');
-    },
-  );
+  test.each<[text: string]>([
+    ['2026-11-23'],
+    ['2026/11/23'],
+    ['2026.11.23'],
+    ['2026-327'],
+    ['2026-W48-1'],
+    ['2026W481'],
+    [' 2026-11-23 '],
+  ])('begins and ends with the day: %s', (text) => {
+    expect(isoOf(parseQueryTime(text, 'first'))).toBe('2026-11-23T00:00:00.000Z');
+    expect(isoOf(parseQueryTime(text, 'last'))).toBe('2026-11-23T23:59:59.999Z');
+  });
 
   test.each([['2026-11-23T00:00'], ['2026-11-23 00:00:00'], ['20261123T00Z'], ['Mon, 23 Nov 2026 00:00:00 GMT']])(
     'is one moment with a clock time: %s',
@@ -215,6 +220,16 @@ describe('a time that a program, a database or a person writes', () => {
     // RFC 3339, and ISO 8601 in its extended format.
     ['2026-11-23T10:00:00Z', MORNING],
     ['2026-11-23t10:00:00z', MORNING],
+    ['2026/11/23 10:00:00', MORNING],
+    ['2026/11/23T10:00:00.5+00:00', MORNING + 500],
+    ['2026.11.23 10:00', MORNING],
+    ['2026:11:23 10:00:00', MORNING],
+    ['2026-11-23T10:00:00Z[Europe/Berlin]', MORNING],
+    ['2026-11-23T11:00:00+01:00[Europe/Berlin]', MORNING],
+    ['2026-11-23T11:00+01:00[Europe/Berlin][u-ca=iso8601]', MORNING],
+    ['2026-11-23T10:00:00Z[Etc/GMT+1]', MORNING],
+    ['2026-11-23T10:00:00Z[!UTC]', MORNING],
+    ['2026-11-23T08:00:00\u221202:00', MORNING],
     ['2026-11-23 10:00:00Z', MORNING],
     ['2026-11-23T10:00:00.000Z', MORNING],
     ['2026-11-23T10:00:00.1Z', MORNING + 100],
@@ -340,6 +355,17 @@ describe('a time that a program, a database or a person writes', () => {
     '23.11.2026',
     '11/23/2026',
     '11/23/2026, 10:00:00 AM',
+    '23/11/2026',
+    '2026/11-23',
+    '2026/1123',
+    '2026/13/01 10:00:00',
+    '2026/02/29',
+    '2026:11:23:10:00:00',
+    '2026-11-23T10:00:00[Europe/Berlin]',
+    '2026-11-23T10:00:00Z[',
+    '2026-11-23T10:00:00Z[]',
+    '2026-11-23[UTC]',
+    '2026\u221211-23',
     '10:00:00',
     'Tue, 23 Nov 2026 10:00:00 GMT',
     'Mon, 31 Nov 2026 10:00:00 GMT',
