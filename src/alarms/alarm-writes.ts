@@ -3,11 +3,12 @@ import { type AnyBulkWriteOperation, ObjectId } from 'mongodb';
 import { isHiddenFromOwner, isQueueFull, newCommandId } from '../commands/command-store.js';
 import { newCommand, parseCommand } from '../core/command.js';
 import { toApiError } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
+import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import type { Position } from '../core/position-fields.js';
 import type { RuleAction } from '../core/rule/rule.js';
 import { builtInStore } from '../core/stores.js';
+import { findObjectIds } from '../entities/object-ids.js';
 import { NOTICES, toClearedNotice, toNoticeWrite } from '../notifications/notices.js';
 import type { ModelFinder } from '../packets/models.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -88,18 +89,38 @@ export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise
     { collection: ALARMS.name, operations: [stored] },
     ...(commands.length === 0 ? [] : [{ collection: COMMANDS.name, operations: commands }]),
     ...showRefused(rule.id, actions),
-    ...(isActing ? toNotices(alarm, nowMs) : []),
+    ...(isActing ? await toNotices(parts, alarm, nowMs) : []),
   ];
 }
 
 /** What is to be told of it, and what follows while nobody acknowledges it. */
-function toNotices({ rule, object, raise }: RaisedAlarm, recordedMs: number): OutputWrite[] {
+async function toNotices(
+  { database }: AlarmParts,
+  { rule, object, raise }: RaisedAlarm,
+  recordedMs: number,
+): Promise<OutputWrite[]> {
   const { actions, escalation, remindMs } = rule.compiled.settings;
   const notify = actions.flatMap((action) => (action.kind === 'notify' ? [action.notify] : []));
   if (notify.length === 0 && escalation.length === 0) return [];
   const partition = partitionOf(object.id, LIMITS.partitions);
-  const notice = { alarmId: raise.alarmId, partition, notify, escalation, remindMs, recordedMs };
+  const gateway = await findGateway(database, rule, object);
+  const notice = { alarmId: raise.alarmId, partition, notify, escalation, remindMs, recordedMs, gateway };
   return [{ collection: NOTICES, operations: [toNoticeWrite(notice)] }];
+}
+
+/** The object that `config.parent` names, where the rule asks whether its object is heard; as the owner of the rule sees it. */
+async function findGateway(
+  database: Database,
+  { compiled, scope }: ActiveRule,
+  { id, object }: RuleObject,
+): Promise<string | null> {
+  const parent = isObject(object.config) ? object.config.parent : null;
+  const asks = compiled.singles.slice(0, compiled.whenCount).some(({ condition }) => {
+    return condition.kind === 'silent' || condition.kind === 'online';
+  });
+  if (!asks || scope === null || typeof parent !== 'string' || parent === '') return null;
+  const [gateway] = await findObjectIds(database, scope, [parent]);
+  return gateway === undefined || gateway === id ? null : gateway;
 }
 
 /** Shows at the rule that its owner, or who set it up, may not do what it says. */

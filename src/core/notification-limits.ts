@@ -24,6 +24,12 @@ export const NOTIFICATION_LIMITS = {
   remindMinMs: SECOND_MS,
   escalationSteps: 10,
 
+  // A gateway that is offline: how long an alarm of its objects waits at first, how often it is looked at, and how long its objects have
+  // to come back after it.
+  gatewayWaitMs: 2 * SECOND_MS,
+  gatewayCheckMs: 10 * SECOND_MS,
+  gatewayGraceMs: MINUTE_MS,
+
   // The sender: how often it looks for what is due, and how many rows it reads at a time and works on at once.
   notificationCheckMs: SECOND_MS,
   noticesAtOnce: 100,

@@ -20,13 +20,17 @@ export interface Notice {
   readonly isRaisedTold: boolean;
   readonly escalated: number;
   readonly reminders: number;
+  /** The object that the alarm waits for: nobody is told while it is offline, nor of what ends then. */
+  readonly gateway: string | null;
 }
 
 export type NewNotice = Omit<Notice, 'isRaisedTold' | 'escalated' | 'reminders'>;
 
 /** A replay finds it stored. */
 export function toNoticeWrite({ alarmId, ...notice }: NewNotice): AnyBulkWriteOperation {
-  const fields = { ...notice, due: notice.recordedMs, isRaisedTold: false, escalated: 0, reminders: 0 };
+  // The packet that says that a gateway is offline may come after those of its objects.
+  const due = notice.recordedMs + (notice.gateway === null ? 0 : LIMITS.gatewayWaitMs);
+  const fields = { ...notice, due, isRaisedTold: false, escalated: 0, reminders: 0 };
   const filter = { _id: new ObjectId(alarmId) };
   return { updateOne: { filter, update: { $setOnInsert: fields }, upsert: true } };
 }
@@ -113,6 +117,16 @@ export async function storeTold(database: Database, { alarmId }: Notice, plan: P
   }
   const due = { $cond: [{ $eq: ['$isCleared', true] }, nowMs, plan.dueMs] };
   await mapDriverErrors(() => noticesOf(database).updateOne(filter, [{ $set: { ...plan.after, due } }]));
+}
+
+/** Looks again later; null: nothing keeps the alarm back any more, and everything counts from then. Throws 503. */
+export async function storeWaiting(
+  database: Database,
+  { alarmId }: Notice,
+  { gateway, dueMs }: { gateway: string | null; dueMs: number },
+): Promise<void> {
+  const $set = { due: dueMs, gateway, ...(gateway === null && { recordedMs: dueMs }) };
+  await mapDriverErrors(() => noticesOf(database).updateOne({ _id: new ObjectId(alarmId) }, { $set }));
 }
 
 export async function removeNotice(database: Database, alarmId: string): Promise<void> {

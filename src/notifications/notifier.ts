@@ -9,6 +9,7 @@ import type { Severity } from '../core/rule/severity.js';
 import { clock, type Timer } from '../platform/clock.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { NO_TASKS, type OwnedPartition, type Processor } from '../processing/processor.js';
+import { isKeptBack } from './gateway.js';
 import { type LaneParts, runLane } from './lane.js';
 import { loadDue, type Notice, planSteps, removeNotice, type Step, storeTold } from './notices.js';
 import { addNotifications, findDueLanes, type Lane, loadTold, notificationPartition, toId } from './outbox.js';
@@ -139,6 +140,8 @@ async function tell(state: State, notice: Notice): Promise<void> {
   const isCleared = alarm.status === 'cleared';
   const isAcknowledged = (alarm.acknowledged ?? null) !== null;
   const nowMs = state.now();
+  const suppressedBy = typeof alarm.suppressedBy === 'string' ? alarm.suppressedBy : null;
+  if (!notice.isRaisedTold && (await isKeptBack(database, notice, { isCleared, suppressedBy, nowMs }))) return;
   const plan = planSteps(notice, { isCleared, isAcknowledged }, nowMs);
   for (const step of plan.steps) await addStep(state, notice.alarmId, alarm.severity as Severity, step);
   if (plan.after.reminders > notice.reminders) await setReminders(state, notice.alarmId, plan.after.reminders);

@@ -111,6 +111,7 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
       packet: { type: ['string', 'null'], description: 'The packet that completed it' },
       why: { type: 'array', items: OPEN },
       notes: { type: 'array', items: OPEN },
+      suppressedBy: { ...ID, description: 'The gateway because of which nobody is told' },
       reminders: { type: 'integer', description: 'How often those who were notified were reminded' },
       notified: { type: 'array', items: OPEN, description: 'Whom it was told: `{user, channel, step, time, error}`' },
     },

@@ -285,6 +285,30 @@ describe('quiet hours', () => {
   });
 });
 
+describe('a gateway', () => {
+  test('lets nobody be told of the silence of its objects while it is offline', async () => {
+    const gateway = await createObject();
+    const other = await createObject();
+    const ada = await createListener();
+    const rule = { when: { online: false }, then: notify(ada) };
+    const child = await createObject({ config: { parent: gateway } });
+    const orphan = await createObject({ config: { parent: other } });
+    for (const objectId of [child, orphan]) await createRule(objectId, rule);
+    await createRule(child, { when: HOT, then: notify(ada) });
+    await send(other, { t: 1 });
+    // The gateway is the last one that is known to be offline.
+    for (const objectId of [child, orphan, gateway]) await send(objectId, { online: false });
+    await until(async () => (await alarmOf(child))?.suppressedBy === gateway, 'the alarm to say why nobody is told');
+    await got(ada, 1);
+    expect((await alarmOf(orphan)).suppressedBy).toBeUndefined();
+    await send(child, { t: 9, online: true });
+    await got(ada, 2);
+    await settle();
+    expect(to(ada)).toHaveLength(2);
+    expect(to(ada)[1]?.body).toMatch(/^t > 8: 9/);
+  });
+});
+
 describe('a storm', () => {
   test('becomes one message that counts what it holds back', async () => {
     const ada = await createListener();

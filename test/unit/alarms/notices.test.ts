@@ -19,6 +19,7 @@ const NOTICE: Notice = {
   isRaisedTold: false,
   escalated: 0,
   reminders: 0,
+  gateway: null,
 };
 const told = (fields: Partial<Notice> = {}): Notice => ({ ...NOTICE, isRaisedTold: true, ...fields });
 const namesOf = (plan: ReturnType<typeof planSteps>): string[] => plan.steps.map(({ name }) => name);
