@@ -15,12 +15,13 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { toDocument } from '../platform/mongo/schema/mapping.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
+import type { ActiveRule } from './active-rule.js';
 import { ALARMS, type ClearReason } from './alarm-store.js';
 import { toValues, toWhy } from './describe.js';
 import type { Raise } from './machine.js';
 import { findVisibleHandlers } from './references.js';
 import type { RuleObject } from './rule-objects.js';
-import type { ActiveRule, RuleRegistry } from './rule-registry.js';
+import type { RuleRegistry } from './rule-registry.js';
 
 const COMMANDS = builtInStore('commands');
 

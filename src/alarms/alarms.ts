@@ -5,8 +5,16 @@ import { LIMITS } from '../core/limits.js';
 import type { ModelFinder } from '../packets/models.js';
 import { clock, type Timer } from '../platform/clock.js';
 import type { OwnedPartition, Processor } from '../processing/processor.js';
-import { createPartitionMemory, fillMemory, type PartitionMemory, SLOT_MS, schedule } from './partition-memory.js';
-import { type AlarmTask, createAlarmProcessor, scheduleAll, takeTicks } from './processor.js';
+import {
+  createPartitionMemory,
+  fillMemory,
+  type PartitionMemory,
+  SLOT_MS,
+  schedule,
+  takeDue,
+} from './partition-memory.js';
+import { type AlarmTask, createAlarmProcessor, scheduleAll, toOwnTask, toTicks } from './processor.js';
+import { findOutdated } from './reconcile.js';
 import { createRuleObjects, type RuleObjects } from './rule-objects.js';
 import { createRuleRegistry, type RuleRegistry, type RuleRegistryOptions } from './rule-registry.js';
 import { loadStates } from './states.js';
@@ -25,7 +33,7 @@ export interface Alarms {
   /** Reads the rules. Throws 503. */
   start(): Promise<void>;
   /** A change, before the processor receives it. */
-  apply(change: Change): undefined | Promise<void>;
+  apply(change: Change): void;
   /** Changes were missed. Resolves when the rules have been read again, however long the database stays away. */
   reload(): Promise<void>;
   stop(): void;
@@ -41,7 +49,7 @@ interface State extends AlarmsOptions {
 }
 
 export function createAlarms(options: AlarmsOptions): Alarms {
-  const registry = createRuleRegistry(options);
+  const registry = createRuleRegistry(options, (ruleIds) => lookAtRules(state, ruleIds));
   const objects = createRuleObjects(options.database, registry);
   const state: State = { ...options, registry, objects, memories: new Map(), loading: new Map() };
   const stopping = new AbortController();
@@ -58,14 +66,16 @@ export function createAlarms(options: AlarmsOptions): Alarms {
     },
     apply(change) {
       objects.apply(change);
-      return registry.apply(change);
+      registry.apply(change);
     },
     async reload() {
       objects.forgetAll();
       await loadUntilRead(state, stopping.signal);
+      for (const memory of state.memories.values()) memory.isReconciled = false;
     },
     stop() {
       stopping.abort();
+      registry.stop();
       clock.clearTimer(timer);
     },
   };
@@ -106,16 +116,75 @@ async function loaded(state: State, index: number): Promise<PartitionMemory> {
   return loading;
 }
 
+/** The rules were read again: their states are looked at, those of each partition once however often they change. */
+function lookAtRules(state: State, ruleIds: readonly string[]): void {
+  for (const [index, memory] of state.memories) {
+    for (const ruleId of ruleIds) {
+      const tenant = state.registry.find(ruleId)?.stored.tenant ?? memory.changedRules.get(ruleId) ?? '';
+      memory.changedRules.set(ruleId, tenant);
+    }
+    offerRules(state, index, memory);
+  }
+}
+
+function offerRules({ offer }: State, index: number, memory: PartitionMemory): void {
+  if (!memory.isLoaded) return;
+  for (const [ruleId, tenant] of memory.changedRules) {
+    if (offer(index, [toOwnTask(index, tenant, null, { kind: 'rule', ruleId })])) memory.changedRules.delete(ruleId);
+  }
+}
+
 function run(state: State): void {
   if (!state.isLive()) return;
-  const nowMs = state.now();
   for (const [index, memory] of state.memories) {
     if (!memory.isLoaded) {
       loaded(state, index).catch(() => undefined);
       continue;
     }
-    const tasks = takeTicks(memory, index, nowMs);
-    if (tasks.length === 0 || state.offer(index, tasks)) continue;
-    for (const { objectId } of tasks) schedule(memory, objectId as string, nowMs + RETRY_MS);
+    offerRules(state, index, memory);
+    const due = takeDue(memory, state.now());
+    if (due.length > 0) void offerTicks(state, index, memory, due);
+  }
+  void reconcile(state);
+}
+
+/** Looks at what may have changed while nobody followed. */
+async function reconcile(state: State): Promise<void> {
+  const waiting = [...state.memories].filter(([, { isLoaded, isReconciled }]) => isLoaded && !isReconciled);
+  if (waiting.length === 0) return;
+  const memories = new Map(waiting);
+  for (const memory of memories.values()) memory.isReconciled = true;
+  const again = (memory: PartitionMemory | undefined): void => {
+    if (memory !== undefined) memory.isReconciled = false;
+  };
+  try {
+    for await (const { index, objectId, tenant } of findOutdated(state, memories)) {
+      const memory = memories.get(index);
+      if (state.memories.get(index) !== memory) continue;
+      const isTaken = state.offer(index, [toOwnTask(index, tenant, objectId, { kind: 'object' })]);
+      if (!isTaken) again(memory);
+    }
+  } catch (error) {
+    state.log.warn({ err: error }, 'failed to compare alarms with objects and rules; retrying');
+    for (const memory of memories.values()) again(memory);
+  }
+}
+
+async function offerTicks(
+  { objects, offer, now }: State,
+  index: number,
+  memory: PartitionMemory,
+  due: readonly string[],
+): Promise<void> {
+  const retry = (objectIds: readonly string[]): void => {
+    for (const objectId of objectIds) schedule(memory, objectId, now() + RETRY_MS);
+  };
+  try {
+    await objects.read(due);
+    for (const tasks of toTicks(index, due, objects.tenantFor)) {
+      if (!offer(index, tasks)) retry(tasks.flatMap(({ objectId }) => objectId ?? []));
+    }
+  } catch {
+    retry(due);
   }
 }

@@ -14,10 +14,16 @@ export interface PartitionMemory {
   /** By object, then by rule. */
   readonly states: Map<string, Map<string, HeldState>>;
   readonly objects: Map<string, ObjectMemory>;
-  /** The last change of each object for which a task waits. */
+  /** The last task of each object that waits. */
   readonly waiting: Map<string, string>;
+  /** The objects that have a state of each rule. */
+  readonly objectsOf: Map<string, Set<string>>;
+  /** Rules that have changed, whose states are not looked at yet. */
+  readonly changedRules: Map<string, string>;
   /** Whether what is stored was read. */
   isLoaded: boolean;
+  /** Whether that is compared with the objects and rules that there are, or is being compared. */
+  isReconciled: boolean;
   /** Instants, in slots, at which time alone may change states. */
   readonly due: Map<number, Set<string>>;
   /** The last slot that was taken. */
@@ -31,7 +37,10 @@ export function createPartitionMemory(): PartitionMemory {
     states: new Map(),
     objects: new Map(),
     waiting: new Map(),
+    objectsOf: new Map(),
+    changedRules: new Map(),
     isLoaded: false,
+    isReconciled: false,
     due: new Map(),
     takenSlot: Math.floor(clock.now() / SLOT_MS),
   };
@@ -45,17 +54,28 @@ export function fillMemory(memory: PartitionMemory, stored: readonly StoredState
 }
 
 export function setState(memory: PartitionMemory, objectId: string, ruleId: string, held: HeldState | null): void {
-  let ofObject = memory.states.get(objectId);
   if (held === null) {
-    ofObject?.delete(ruleId);
-    if (ofObject?.size === 0) memory.states.delete(objectId);
+    dropFrom(memory.states, objectId, ruleId);
+    dropFrom(memory.objectsOf, ruleId, objectId);
     return;
   }
-  if (ofObject === undefined) {
-    ofObject = new Map();
-    memory.states.set(objectId, ofObject);
-  }
-  ofObject.set(ruleId, held);
+  const ofObject = memory.states.get(objectId);
+  if (ofObject === undefined) memory.states.set(objectId, new Map([[ruleId, held]]));
+  else ofObject.set(ruleId, held);
+  const ofRule = memory.objectsOf.get(ruleId);
+  if (ofRule === undefined) memory.objectsOf.set(ruleId, new Set([objectId]));
+  else ofRule.add(objectId);
+}
+
+interface Items {
+  readonly size: number;
+  delete(key: string): boolean;
+}
+
+function dropFrom(all: Map<string, Items>, key: string, item: string): void {
+  const items = all.get(key);
+  items?.delete(item);
+  if (items?.size === 0) all.delete(key);
 }
 
 /** `dueMs` by the service's clock. A slot later: packets that came before have been read by then. */

@@ -2,7 +2,6 @@
  * Alarms as a user of the engine. A packet that changes no state becomes no task: it is evaluated when it is planned, and only
  * remembered. Everything else is evaluated when it is prepared, in order, and committed with the partition's position.
  */
-import type { ObjectId } from 'mongodb';
 import type { Change } from '../core/change.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
@@ -19,12 +18,13 @@ import { readStoredPackets } from '../webhooks/past-packets.js';
 import { isQuiet } from './evaluate.js';
 import { isDefault, isOtherState } from './machine.js';
 import { newMemory, readPacket, remember } from './packet-reader.js';
-import { type PartitionMemory, schedule, setState, takeDue } from './partition-memory.js';
+import { type PartitionMemory, schedule, setState } from './partition-memory.js';
 import { createRound, dueOf, evaluatePacket, type RoundParts } from './round.js';
 import type { RuleObject } from './rule-objects.js';
+import { tenantOf } from './rule-store.js';
 
-/** All tasks of a partition are done in order: those of a rule may change states of any tenant. */
-const TENANT = 'alarms';
+/** What belongs to no object that is known. */
+const NO_TENANT = '';
 
 export type Work =
   | { readonly kind: 'packet'; readonly packet: JsonObject; readonly receivedMs: number }
@@ -36,6 +36,8 @@ export type Work =
 export interface AlarmTask extends Task {
   /** Null for work on a whole partition. */
   readonly objectId: string | null;
+  /** By which the task is known as the last one of its object that waits. */
+  readonly mark: string;
   readonly work: Work;
 }
 
@@ -61,53 +63,57 @@ export function createAlarmProcessor(options: AlarmProcessorOptions): Processor<
 }
 
 function plan(options: AlarmProcessorOptions, change: Change, isWanted: IsWanted): Planned {
-  const { store, kind, objectId } = change;
+  const { store, objectId } = change;
   if (store === 'packets') return objectId === null ? NO_TASKS : planPacket(options, change, isWanted);
   if (store === 'alarms') return planCleared(options, change, isWanted);
   if (store === 'objects') return planObject(options, change, isWanted);
-  const ruleIds = options.registry.affectedBy(change);
-  if (ruleIds.length === 0 || (store === 'rules' && kind === 'changed' && isOwnChange(change))) return NO_TASKS;
-  const partitions = Array.from({ length: LIMITS.partitions }, (_, index) => index).filter((one) =>
-    isWanted(one, TENANT),
-  );
-  return ruleIds.flatMap((ruleId) =>
-    partitions.map((partition) => toTask(partition, change, null, { kind: 'rule', ruleId })),
-  );
+  return NO_TASKS;
 }
-
-const isOwnChange = ({ changed }: Change): boolean => changed?.every((name) => name === 'disabledReason') === true;
 
 const toTask = (
   partition: number,
   { position, bytes }: Pick<Change, 'position' | 'bytes'>,
-  objectId: string | null,
+  object: Pick<RuleObject, 'id' | 'tenant'>,
   work: Work,
-): AlarmTask => ({ partition, tenant: TENANT, position, bytes, objectId, work });
+): AlarmTask => ({ partition, tenant: object.tenant, position, mark: position, bytes, objectId: object.id, work });
 
 function planPacket(options: AlarmProcessorOptions, change: Change, isWanted: IsWanted): Planned {
   const objectId = change.objectId as string;
   if (options.registry.isEmpty() || !options.registry.mayMatch(objectId)) return NO_TASKS;
+  return withObject(options, objectId, (partition, object) =>
+    object !== null && isWanted(partition, object.tenant) ? planFor(options, change, partition, object) : NO_TASKS,
+  );
+}
+
+/** Plans what belongs to an object of a partition that this instance owns. */
+function withObject(
+  { memories, objects }: AlarmProcessorOptions,
+  objectId: string,
+  planWith: (partition: number, object: RuleObject | null) => readonly AlarmTask[],
+): Planned {
   const partition = partitionOf(objectId, LIMITS.partitions);
-  if (!isWanted(partition, TENANT)) return NO_TASKS;
-  const object = options.objects.find(objectId);
-  if (object instanceof Promise) return object.then((found) => planFor(options, change, partition, found));
-  return planFor(options, change, partition, object);
+  if (!memories.has(partition)) return NO_TASKS;
+  const object = objects.find(objectId);
+  if (object instanceof Promise) return object.then((found) => planWith(partition, found));
+  return planWith(partition, object);
 }
 
 function planFor(
-  options: AlarmProcessorOptions,
+  { registry, memories }: AlarmProcessorOptions,
   change: Change,
   partition: number,
-  object: RuleObject | null,
+  object: RuleObject,
 ): readonly AlarmTask[] {
-  if (object === null || object.rules.length === 0) return NO_TASKS;
+  // Its rules are those of now when it is prepared.
+  const isPending = registry.isPending(object.audience);
+  if (object.set.rules.length === 0 && !isPending) return NO_TASKS;
   const packet = change.after as JsonObject;
-  const receivedMs = Number(packet._ts) / 1_000;
-  const memory = options.memories.get(partition);
-  const isCheap = object.cost <= LIMITS.plannedConditions && memory?.waiting.has(object.id) === false;
-  if (isCheap && memory.isLoaded && isUneventful(memory, object, packet)) return NO_TASKS;
+  const memory = memories.get(partition);
+  const mayBeDone = !isPending && memory?.isLoaded === true && !memory.waiting.has(object.id);
+  if (mayBeDone && isUneventful(memory, object, packet)) return NO_TASKS;
   memory?.waiting.set(object.id, change.position);
-  return [toTask(partition, change, object.id, { kind: 'packet', packet, receivedMs })];
+  const work: Work = { kind: 'packet', packet, receivedMs: Number(packet._ts) / 1_000 };
+  return [toTask(partition, change, object, work)];
 }
 
 /** Whether a packet changes no state, as far as another instance would have to know: then it is remembered, and done. */
@@ -115,16 +121,18 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   const receivedMs = Number(packet._ts) / 1_000;
   const isLate = receivedMs - Number(packet.time) > LIMITS.alarmLookBackMs;
   const known = memory.objects.get(object.id);
-  const needsPast = isLate || object.rules.some(({ compiled }) => compiled.readsLast || compiled.readsFix);
-  if (known === undefined && needsPast) return false;
-  const readsLast = object.rules.some(({ compiled }) => compiled.readsLast);
+  const { readsLast, readsFix } = object.set;
+  if (known === undefined && (isLate || readsLast || readsFix)) return false;
   const ofObject = known ?? newMemory(readsLast);
   if (readsLast && ofObject.last === null) return false;
   if (ofObject.packetId === packet._id) return true;
   const read = readPacket(ofObject, packet, object.object);
   const states = memory.states.get(object.id);
   const changed: (() => void)[] = [];
-  for (const rule of object.rules) {
+  let cost: number = 0;
+  for (const rule of object.set.concernedBy(packet, states)) {
+    cost += rule.compiled.cost;
+    if (cost > LIMITS.plannedConditions) return false;
     const held = states?.get(rule.id);
     if (held === undefined && read !== null && isQuiet(rule.compiled, read)) continue;
     if (held !== undefined && held.key !== rule.key) return false;
@@ -144,16 +152,18 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   return true;
 }
 
-function planCleared({ memories }: AlarmProcessorOptions, change: Change, isWanted: IsWanted): readonly AlarmTask[] {
+function planCleared(options: AlarmProcessorOptions, change: Change, isWanted: IsWanted): Planned {
   const { after, changed, objectId } = change;
   const isByHand = after?.clearReason === 'user' && changed?.includes('status') === true;
   if (!isByHand || objectId === null) return NO_TASKS;
-  const partition = partitionOf(objectId, LIMITS.partitions);
-  if (!isWanted(partition, TENANT)) return NO_TASKS;
-  // Packets that come after it wait for it.
-  memories.get(partition)?.waiting.set(objectId, change.position);
   const work: Work = { kind: 'cleared', ruleId: String(after?.rule), alarmId: change.id };
-  return [toTask(partition, change, objectId, work)];
+  return withObject(options, objectId, (partition, object) => {
+    const { tenant } = object ?? { tenant: NO_TENANT };
+    if (!isWanted(partition, tenant)) return NO_TASKS;
+    // Packets that come after it wait for it.
+    options.memories.get(partition)?.waiting.set(objectId, change.position);
+    return [toTask(partition, change, { id: objectId, tenant }, work)];
+  });
 }
 
 function planObject(
@@ -161,15 +171,16 @@ function planObject(
   change: Change,
   isWanted: IsWanted,
 ): readonly AlarmTask[] {
-  const partition = partitionOf(change.id, LIMITS.partitions);
-  if (!isWanted(partition, TENANT)) return NO_TASKS;
+  const { id, position, accessFields, accessFieldsBefore } = change;
+  const partition = partitionOf(id, LIMITS.partitions);
+  const fields = accessFields ?? accessFieldsBefore;
+  const tenant = fields === null ? NO_TENANT : tenantOf(fields);
+  if (!isWanted(partition, tenant)) return NO_TASKS;
   const memory = memories.get(partition);
-  const hasStates =
-    memory === undefined || !memory.isLoaded || memory.states.has(change.id) || memory.waiting.has(change.id);
-  const mayStart = [...registry.all()].some(({ compiled }) => compiled.silentMs !== null);
-  if (!hasStates && !mayStart) return NO_TASKS;
-  memory?.waiting.set(change.id, change.position);
-  return [toTask(partition, change, change.id, { kind: 'object' })];
+  const hasStates = memory === undefined || !memory.isLoaded || memory.states.has(id) || memory.waiting.has(id);
+  if (!hasStates && !registry.hasSilent()) return NO_TASKS;
+  memory?.waiting.set(id, position);
+  return [toTask(partition, change, { id, tenant }, { kind: 'object' })];
 }
 
 async function prepare(
@@ -178,10 +189,14 @@ async function prepare(
   tasks: readonly AlarmTask[],
 ): Promise<Outputs> {
   const memory = await options.loaded(owned);
+  await waitForRules(options, tasks);
   const round = createRound(options, owned.index, memory);
-  for (const { objectId, work } of tasks) {
-    if (work.kind === 'rule') await round.changeRule(work.ruleId);
-    else if (objectId === null) continue;
+  const unfinished: AlarmTask[] = [];
+  for (const task of tasks) {
+    const { objectId, work } = task;
+    if (work.kind === 'rule') {
+      if (!(await round.changeRule(work.ruleId))) unfinished.push(task);
+    } else if (objectId === null) continue;
     else if (work.kind === 'packet') await round.readPacket(objectId, work.packet, work.receivedMs);
     else if (work.kind === 'tick') await round.tick(objectId);
     else if (work.kind === 'cleared') await round.forgetAlarm(objectId, work.ruleId, work.alarmId);
@@ -189,24 +204,52 @@ async function prepare(
   }
   const committed = (): void => {
     round.keep();
-    for (const { objectId, position } of tasks) {
-      if (objectId !== null && memory.waiting.get(objectId) === position) memory.waiting.delete(objectId);
+    for (const { objectId, mark } of tasks) {
+      if (objectId !== null && memory.waiting.get(objectId) === mark) memory.waiting.delete(objectId);
+    }
+    for (const { work, tenant } of unfinished) {
+      if (work.kind === 'rule') memory.changedRules.set(work.ruleId, tenant);
     }
   };
   return { writes: round.writes(), committed };
 }
 
-/** The tasks of a partition whose instants have come. */
-export function takeTicks(memory: PartitionMemory, partition: number, nowMs: number): AlarmTask[] {
-  return takeDue(memory, nowMs).map((objectId) => ({
-    partition,
-    tenant: TENANT,
-    position: null,
-    bytes: 200,
-    objectId,
-    work: { kind: 'tick' },
-  }));
+/** Reads the objects of tasks, and waits for rules that had changed by now and may select them. Throws 503. */
+async function waitForRules({ registry, objects }: AlarmProcessorOptions, tasks: readonly AlarmTask[]): Promise<void> {
+  await objects.read(tasks.flatMap(({ objectId }) => objectId ?? []));
+  for (const { objectId, work } of tasks) {
+    if (work.kind === 'rule') await registry.currentRule(work.ruleId);
+    const object = objectId === null ? null : await objects.find(objectId);
+    if (object !== null && registry.isPending(object.audience)) await registry.current(object.audience);
+  }
 }
+
+/** Tasks of time for objects, by tenant. */
+export function toTicks(
+  partition: number,
+  objectIds: readonly string[],
+  tenantFor: (objectId: string) => string | null,
+): Iterable<readonly AlarmTask[]> {
+  const byTenant = new Map<string, AlarmTask[]>();
+  for (const objectId of objectIds) {
+    const task = toOwnTask(partition, tenantFor(objectId) ?? NO_TENANT, objectId, { kind: 'tick' });
+    const same = byTenant.get(task.tenant);
+    if (same === undefined) byTenant.set(task.tenant, [task]);
+    else same.push(task);
+  }
+  return byTenant.values();
+}
+
+/** A task that follows from no change. */
+export const toOwnTask = (partition: number, tenant: string, objectId: string | null, work: Work): AlarmTask => ({
+  partition,
+  tenant,
+  position: null,
+  mark: '',
+  bytes: 200,
+  objectId,
+  work,
+});
 
 /** Schedules the states of a partition that was loaded. */
 export function scheduleAll(parts: RoundParts, memory: PartitionMemory): void {
@@ -221,7 +264,7 @@ export function scheduleAll(parts: RoundParts, memory: PartitionMemory): void {
 
 /** The packets that were stored since, object by object. */
 async function* refill(
-  { registry, database, objects }: AlarmProcessorOptions,
+  { registry, database, objects, memories }: AlarmProcessorOptions,
   partitions: readonly number[],
   interval: { fromMs: number; toMs: number },
 ): AsyncGenerator<readonly AlarmTask[]> {
@@ -229,14 +272,18 @@ async function* refill(
   const wanted = new Set(partitions);
   const cursor = database.db.collection('objects').find({}, { sort: { _id: 1 }, batchSize: LIMITS.pastObjectsBatch });
   for await (const found of cursor) {
-    const id = (found._id as ObjectId).toHexString();
+    const object = objects.toObject(found);
+    const { id, tenant, set, audience } = object;
     const partition = partitionOf(id, LIMITS.partitions);
-    if (!wanted.has(partition) || objects.toObject(found).rules.length === 0) continue;
+    if (!wanted.has(partition) || (set.rules.length === 0 && !registry.isPending(audience))) continue;
     for await (const packets of readStoredPackets(database, [id], interval)) {
       yield packets.map(({ json, stampUs }) => {
         const packet = JSON.parse(json.toString()) as JsonObject;
         const work: Work = { kind: 'packet', packet, receivedMs: stampUs / 1_000 };
-        return { partition, tenant: TENANT, position: null, bytes: json.length, objectId: id, work };
+        // What comes later waits for it.
+        const mark = `stored ${packet._id}`;
+        memories.get(partition)?.waiting.set(id, mark);
+        return { partition, tenant, position: null, mark, bytes: json.length, objectId: id, work };
       });
     }
   }

@@ -112,13 +112,17 @@ export async function findVisibleHandlers(database: Database, scope: Scope, ids:
   return found.map(({ _id }) => String(_id));
 }
 
+/** The `_id`s of the geofences of a rule. */
+export const fencesOf = (settings: RuleSettings): readonly string[] =>
+  [...new Set(fencesIn(settings).map(({ id }) => id))].sort();
+
 /** The geofences of a rule, as its owner sees them, as zones. */
 export async function loadZones(
   database: Database,
   scope: Scope,
   settings: RuleSettings,
 ): Promise<(ids: readonly string[]) => Zone> {
-  const ids = [...new Set(fencesIn(settings).map(({ id }) => id))];
+  const ids = fencesOf(settings);
   const fields = { geometry: 1, radius: 1 };
   const found = ids.length === 0 ? [] : await findReadable(database, scope, 'geofences', { ids, fields });
   const geofences = new Map(found.map((one) => [String(one._id), toPlain(one) as JsonObject]));

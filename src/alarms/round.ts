@@ -9,6 +9,7 @@ import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
 import { toPastId } from '../webhooks/refill.js';
+import type { ActiveRule } from './active-rule.js';
 import type { ClearReason } from './alarm-store.js';
 import { type AlarmParts, raiseAlarm, tellCleared, toClearing, toFollowing } from './alarm-writes.js';
 import type { PacketInput } from './evaluate.js';
@@ -26,8 +27,8 @@ import {
 import { newMemory, type ObjectMemory, readPacket, remember } from './packet-reader.js';
 import { type HeldState, type PartitionMemory, schedule, setState } from './partition-memory.js';
 import type { RuleObject, RuleObjects } from './rule-objects.js';
-import type { ActiveRule } from './rule-registry.js';
 import { loadRule } from './rule-store.js';
+import { findSelected } from './silent-objects.js';
 import { ALARM_STATES, toStateRemoval, toStateWrite } from './states.js';
 
 export interface RoundParts extends AlarmParts {
@@ -102,7 +103,8 @@ export interface Round {
   tick(objectId: string): Promise<void>;
   forgetAlarm(objectId: string, ruleId: string, alarmId: string): Promise<void>;
   changeObject(objectId: string): Promise<void>;
-  changeRule(ruleId: string): Promise<void>;
+  /** False where it has more objects than are written together: it is to be called again then. */
+  changeRule(ruleId: string): Promise<boolean>;
   writes(): OutputWrite[];
   /** What was prepared is committed. */
   keep(): void;
@@ -172,7 +174,7 @@ async function memoryOf(state: State, object: RuleObject, packet: JsonObject): P
   const own = state.memories.get(object.id);
   if (own !== undefined) return own;
   const known = state.held.objects.get(object.id);
-  const readsLast = object.rules.some(({ compiled }) => compiled.readsLast);
+  const { readsLast } = object.set;
   const isComplete = known !== undefined && (known.last !== null || !readsLast);
   const memory = isComplete
     ? { ...known, last: known.last === null ? null : { ...known.last } }
@@ -200,13 +202,19 @@ async function lookBack(
   return memory;
 }
 
+function concernedBy({ states, held }: State, object: RuleObject, packet: JsonObject): Iterable<ActiveRule> {
+  // States of this round may be others than those that are held.
+  if (states.has(object.id)) return object.set.rules;
+  return object.set.concernedBy(packet, held.states.get(object.id));
+}
+
 async function readOne(state: State, objectId: string, packet: JsonObject, receivedMs: number): Promise<void> {
   const object = await state.objects.find(objectId);
   if (object === null) return;
   const memory = await memoryOf(state, object, packet);
   if (memory.packetId === packet._id) return;
   const read = readPacket(memory, packet, object.object);
-  for (const rule of object.rules) {
+  for (const rule of concernedBy(state, object, packet)) {
     const before = currentState(state, objectId, rule);
     const arrived = { read, packet, receivedMs };
     const { after, effects } = evaluatePacket({ rule, object, memory }, before, arrived);
@@ -242,7 +250,7 @@ async function tick(state: State, objectId: string): Promise<void> {
   const known = state.memories.get(objectId) ?? state.held.objects.get(objectId);
   // What is stored may be ahead of what was evaluated: it only says whether the object was heard.
   const memory = known ?? (await lookBack(state, objectId, { readsLast: false, beforeUs: null }));
-  for (const rule of object.rules) {
+  for (const rule of object.set.rules) {
     const present = stateOf(state, objectId, rule.id);
     if (present === undefined || present.key !== rule.key) continue;
     const before = heardSince(present.state, memory);
@@ -293,9 +301,13 @@ async function changeObject(state: State, objectId: string): Promise<void> {
   if (object !== null && isRaised) state.outputs.push(toFollowing(object));
   for (const ruleId of ids) {
     if (object === null) end(state, objectId, ruleId, 'object removed');
-    else if (!object.rules.some(({ id }) => id === ruleId)) end(state, objectId, ruleId, 'object not selected');
+    else if (!object.set.rules.some(({ id }) => id === ruleId)) end(state, objectId, ruleId, 'object not selected');
   }
-  for (const rule of object?.rules ?? []) startSilence(state, objectId, rule);
+  for (const rule of object?.set.rules ?? []) {
+    const held = stateOf(state, objectId, rule.id);
+    if (held !== undefined && held.key !== rule.key) store(state, objectId, rule, currentState(state, objectId, rule));
+    startSilence(state, objectId, rule);
+  }
 }
 
 /** Silence counts from here on, where the object was never heard. */
@@ -305,19 +317,27 @@ function startSilence(state: State, objectId: string, rule: ActiveRule): void {
   store(state, objectId, rule, { ...initialState(rule.compiled), heardMs: state.now() - aheadMs });
 }
 
-async function changeRule(state: State, ruleId: string): Promise<void> {
+async function changeRule(state: State, ruleId: string): Promise<boolean> {
+  const { held, objects } = state;
   const rule = state.registry.find(ruleId);
   const reason = rule === undefined ? await findReason(state, ruleId) : null;
-  const objectIds = new Set([...state.held.states.keys(), ...state.states.keys()]);
+  const objectIds = [...(held.objectsOf.get(ruleId) ?? [])];
+  if (rule !== undefined) await objects.read(objectIds);
+  let changed = 0;
   for (const objectId of objectIds) {
-    const held = stateOf(state, objectId, ruleId);
-    if (held === undefined) continue;
-    const object = rule === undefined ? null : await state.objects.find(objectId);
+    if (changed >= LIMITS.commitTasks) return false;
+    await state.turn.yieldIfLong();
+    const before = stateOf(state, objectId, ruleId);
+    if (before === undefined) continue;
+    const object = rule === undefined ? null : await objects.find(objectId);
+    const isSelected = rule !== undefined && object?.set.has(rule) === true;
+    if (isSelected && before.key === rule.key) continue;
+    changed++;
     if (rule === undefined || object === null) end(state, objectId, ruleId, reason ?? 'object removed');
-    else if (!object.rules.includes(rule)) end(state, objectId, ruleId, 'object not selected');
-    else store(state, objectId, rule, currentState(state, objectId, rule));
+    else if (isSelected) store(state, objectId, rule, currentState(state, objectId, rule));
+    else end(state, objectId, ruleId, 'object not selected');
   }
-  if (rule !== undefined && rule.compiled.silentMs !== null) await startSilences(state, rule);
+  return rule === undefined || rule.compiled.silentMs === null || startSilences(state, rule, changed);
 }
 
 async function findReason({ database }: State, ruleId: string): Promise<ClearReason> {
@@ -327,16 +347,14 @@ async function findReason({ database }: State, ruleId: string): Promise<ClearRea
 }
 
 /** Objects that are silent from the beginning send nothing that would start their state. */
-async function startSilences(state: State, rule: ActiveRule): Promise<void> {
-  const { database, objects, partition } = state;
-  const ids = rule.reach.objects;
-  const filter = ids === null ? {} : { _id: { $in: [...ids].map((id) => new ObjectId(id)) } };
-  const cursor = database.db.collection('objects').find(filter, { batchSize: LIMITS.historyPage });
-  for await (const found of cursor) {
-    const id = (found._id as ObjectId).toHexString();
-    if (partitionOf(id, LIMITS.partitions) !== partition) continue;
-    if (objects.toObject(found).rules.includes(rule)) startSilence(state, id, rule);
+async function startSilences(state: State, rule: ActiveRule, changed: number): Promise<boolean> {
+  let started = changed;
+  for (const id of await findSelected(state, rule)) {
+    if (partitionOf(id, LIMITS.partitions) !== state.partition || stateOf(state, id, rule.id) !== undefined) continue;
+    if (started++ >= LIMITS.commitTasks) return false;
+    startSilence(state, id, rule);
   }
+  return true;
 }
 
 function stateWrites(state: State): OutputWrite[] {

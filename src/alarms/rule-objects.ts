@@ -9,24 +9,27 @@ import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
-import type { ActiveRule, RuleRegistry, SelectedObject } from './rule-registry.js';
+import type { SelectedObject } from './active-rule.js';
+import { type Matched, NO_RULES, type RuleRegistry } from './rule-registry.js';
+import { tenantOf } from './rule-store.js';
 import { toRuleObject } from './rule-test.js';
 
-export interface RuleObject extends SelectedObject {
+export interface RuleObject extends SelectedObject, Matched {
+  /** Whose work it makes, in turns with that of others. */
+  readonly tenant: string;
   readonly owner: string;
   readonly group: string;
   readonly access: readonly string[];
   readonly createdMs: number;
-  rules: readonly ActiveRule[];
-  /** How many comparisons these cost at most, about. */
-  cost: number;
-  /** The version of the registry for which these are its rules. */
-  version: number;
 }
 
 export interface RuleObjects {
   /** Null where there is no such object. */
   find(objectId: string): RuleObject | null | Promise<RuleObject | null>;
+  /** Reads those that are not known, in one query: they are found at once then. Throws 503. */
+  read(objectIds: Iterable<string>): Promise<void>;
+  /** The tenant of an object that is known; null where it is not. */
+  tenantFor(objectId: string): string | null;
   /** Of an object that a query has found. */
   toObject(found: Document): RuleObject;
   apply(change: Change): void;
@@ -37,27 +40,33 @@ export function createRuleObjects(database: Database, registry: RuleRegistry): R
   const known = new LRUCache<string, RuleObject>(cacheSize(LIMITS.cachedObjectFacts));
   let applied = 0;
   const withRules = (object: RuleObject): RuleObject => {
-    if (object.version !== registry.version()) {
-      object.rules = registry.match(object);
-      object.cost = object.rules.reduce((sum, { compiled }) => sum + compiled.cost, 0);
-      object.version = registry.version();
-    }
+    registry.update(object);
     return object;
   };
-  const load = async (objectId: string): Promise<RuleObject | null> => {
+  const load = async (objectIds: readonly string[]): Promise<RuleObject[]> => {
     const before = applied;
-    const find = () => database.db.collection('objects').findOne({ _id: new ObjectId(objectId) });
-    const found = await mapDriverErrors(find);
-    if (found === null) return null;
-    const object = toObject(found);
-    if (before === applied) known.set(objectId, object);
-    return withRules(object);
+    const named = { _id: { $in: objectIds.map((id) => new ObjectId(id)) } };
+    const found = await mapDriverErrors(() => database.db.collection('objects').find(named).toArray());
+    const objects = found.map(toObject);
+    if (before === applied) for (const object of objects) known.set(object.id, object);
+    return objects;
+  };
+  const loadOne = async (objectId: string): Promise<RuleObject | null> => {
+    const [object] = await load([objectId]);
+    return object === undefined ? null : withRules(object);
   };
   return {
     find(objectId) {
       const found = known.get(objectId);
-      return found === undefined ? load(objectId) : withRules(found);
+      return found === undefined ? loadOne(objectId) : withRules(found);
     },
+    async read(objectIds) {
+      const unknown = [...new Set(objectIds)].filter((id) => !known.has(id));
+      for (let from = 0; from < unknown.length; from += LIMITS.pastObjectsBatch) {
+        await load(unknown.slice(from, from + LIMITS.pastObjectsBatch));
+      }
+    },
+    tenantFor: (objectId) => known.peek(objectId)?.tenant ?? null,
     toObject: (found) => withRules(toObject(found)),
     apply(change) {
       if (change.store !== 'objects') return;
@@ -83,8 +92,8 @@ function toObject(found: Document): RuleObject {
     access: access.access,
     createdMs: Number(plain.time),
     object: toRuleObject(plain),
-    rules: [],
-    cost: 0,
+    tenant: tenantOf(access),
+    set: NO_RULES,
     version: -1,
   };
 }

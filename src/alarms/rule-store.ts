@@ -1,5 +1,6 @@
 /** Rules as the service runs them: with who set them up. */
 import { type Document, ObjectId } from 'mongodb';
+import type { AccessFields } from '../core/access.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -11,6 +12,8 @@ export interface StoredRule {
   readonly id: string;
   readonly ownerId: string;
   readonly groupId: string;
+  /** Whose work it is, in turns with that of others. */
+  readonly tenant: string;
   readonly editor: Editor;
   readonly fields: JsonObject;
   /** Changes with the rule: when it was changed last. */
@@ -18,30 +21,35 @@ export interface StoredRule {
   readonly disabledReason: string | null;
 }
 
+/** The group below the root; what is of the root group is of its owner. */
+export const tenantOf = ({ owner, branch }: Pick<AccessFields, 'owner' | 'branch'>): string => branch[1] ?? owner;
+
 const rulesOf = ({ db }: Database) => db.collection('rules');
 
-/** All rules that are active. Throws 503. */
-export async function loadRules(database: Database): Promise<StoredRule[]> {
+/** The rules that are active, all or those with these `_id`s. Throws 503. */
+export async function loadRules(database: Database, ids: readonly string[] | null): Promise<StoredRule[]> {
+  const named = ids === null ? {} : { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const find = () =>
     rulesOf(database)
-      .find({ active: { $ne: false } }, { maxTimeMS: LIMITS.databaseOperationMs })
+      .find({ ...named, active: { $ne: false } }, { maxTimeMS: LIMITS.databaseOperationMs })
       .toArray();
   return (await mapDriverErrors(find, LIMITS.databaseOperationMs)).map(toRule);
 }
 
-/** A rule, active or not; null where there is none. */
+/** A rule, active or not; null where there is none. Throws 503. */
 export async function loadRule(database: Database, id: string): Promise<StoredRule | null> {
   const found = await mapDriverErrors(() => rulesOf(database).findOne({ _id: new ObjectId(id) }));
   return found === null ? null : toRule(found);
 }
 
 function toRule(document: Document): StoredRule {
-  const { _id, owner, group, _editor, ...fields } = toPlain(document) as JsonObject;
+  const { _id, owner, group, branch, _editor, ...fields } = toPlain(document) as JsonObject;
   const editor = (_editor ?? {}) as { user?: string; scopes?: string[] | null };
   return {
     id: String(_id),
     ownerId: String(owner),
     groupId: String(group),
+    tenant: tenantOf({ owner: String(owner), branch: (branch ?? []) as string[] }),
     editor: { userId: editor.user ?? String(owner), scopes: editor.scopes ?? null },
     fields,
     revision: Number(fields._at ?? fields.time),

@@ -3,6 +3,8 @@ import { DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const RULE_LIMITS = {
   rulesPerTenant: 1_000,
+  // Rules that have changed and are read in one query.
+  rulesReadTogether: 100,
   ruleConditions: 50,
   ruleCharacters: 64 * KIB,
   ruleObjects: 1_000,

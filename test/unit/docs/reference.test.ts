@@ -42,6 +42,7 @@ describe('Limits', () => {
   /** Internal limits, which no user meets. */
   const INTERNAL = [
     'itemsPerTurn',
+    'rulesReadTogether',
     'memoryStepBytes',
     'spareBufferBytes',
     'spareBuffers',
