@@ -126,10 +126,13 @@ function retryAfterOf({ headers }: IncomingMessage): number | null {
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LIMITS.webhookRetryAfterMaxMs) : null;
 }
 
+/** Those that name no address redirect as well. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
 /** Says where a receiver redirects to, without what may be secret in that address; null for all other answers. */
 function redirectOf({ statusCode = 0, headers: { location } }: IncomingMessage, url: URL): string | null {
-  if (statusCode < 300 || statusCode > 399 || location === undefined) return null;
-  const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
+  if (statusCode < 300 || statusCode > 399 || (location === undefined && !REDIRECTS.has(statusCode))) return null;
+  const target = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;
   const isWeb = target?.protocol === 'http:' || target?.protocol === 'https:';
   const named = target !== null && isWeb ? `${target.origin}${target.pathname}` : 'another address';
   return `the receiver redirects to ${named.slice(0, REDIRECT_CHARACTERS)}; redirects are not followed: enter the final address as url`;

@@ -269,7 +269,9 @@ test.each([301, 302, 303, 307, 308])('follows no redirect with status %i', async
   await new Promise((resolve) => redirecting.close(resolve));
 });
 
-test.each([
+test.each<[location: string | null, said: string]>([
+  [null, 'redirects to another address; redirects are not followed'],
+  ['', 'redirects to http://127.0.0.3:PORT/; redirects are not followed'],
   ['/hook/', 'redirects to http://127.0.0.3:PORT/hook/; redirects are not followed'],
   ['https://new.example/hook?token=secret#part', 'redirects to https://new.example/hook; redirects are not followed'],
   ['https://user:secret@new.example/', 'redirects to https://new.example/; redirects are not followed'],
@@ -277,7 +279,8 @@ test.each([
   ['javascript:alert(1)', 'redirects to another address; redirects are not followed'],
   ['https://[', 'redirects to another address; redirects are not followed'],
 ])('says that the receiver redirects, and to which address: %s', async (location, said) => {
-  const redirecting = createServer((_req, res) => void res.writeHead(301, { Location: location }).end());
+  const headers = location === null ? {} : { Location: location };
+  const redirecting = createServer((_req, res) => void res.writeHead(301, headers).end());
   await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.3', resolve));
   const { port: from } = redirecting.address() as AddressInfo;
   const { error } = await send(`http://127.0.0.3:${from}/`, undefined, '127.0.0.3');
