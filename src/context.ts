@@ -20,6 +20,7 @@ import { createReceive, type Receive } from './devices/sources/entrance.js';
 import { createRefusedPayloads, type RefusedPayloads } from './devices/sources/refused-payloads.js';
 import { createTargets } from './devices/sources/targets.js';
 import { createRefusedReporter, createUnknownDeviceReporter } from './devices/sources/unknown-devices.js';
+import { createDownlinks, type Downlinks } from './downlinks/downlinks.js';
 import { createApp } from './express.js';
 import { createHooks } from './hooks.js';
 import { type Jobs, startJobs } from './jobs.js';
@@ -42,6 +43,8 @@ import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js
 import type { OpsServer } from './platform/ops/server.js';
 import { createRefusalReport } from './platform/refused-connections.js';
 import { startWatching } from './watching.js';
+import { createResolve } from './webhooks/names.js';
+import { createSender } from './webhooks/request.js';
 import { createWorkers, type Workers } from './workers.js';
 
 /** What exists before the database is available. */
@@ -89,14 +92,17 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const facts = createClientFacts(config.http.trustProxy);
   const feed = createLiveFeed(deps, { database, caches, identity });
   const commandWaiters = createCommandWaiters();
-  const devices = await createDeviceServices({ ...deps, database, caches, identity, audit, isLive: () => isLive() });
+  const downlinks = createOwnDownlinks(deps, database);
+  const noteCommandAddress = downlinks.note;
+  const watched = { database, caches, identity, audit, isLive: () => isLive() };
+  const devices = await createDeviceServices({ ...deps, ...watched, noteCommandAddress });
   const { gateway } = devices;
   lifecycle.onShutdown(() => devices.refusedPackets.stop());
   lifecycle.onShutdown(() => devices.refusedPayloads.stop());
   const onOutcome = ops.metrics.webhookEnded;
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, isLive: () => isLive() });
   const shared = { ...deps, ...jobs, database, caches };
-  const opened = { ...shared, commandWaiters, feed, gateway, workers, ending: lifecycle.ending };
+  const opened = { ...shared, commandWaiters, feed, gateway, downlinks, workers, ending: lifecycle.ending };
   const app = createApi({ ...opened, ...devices, ...facts, listDatabase, identity, passwords, audit });
   const { listen } = feed;
   const open = { ...facts, listen, identify: identity.identify, corsOrigins: config.http.corsOrigins };
@@ -151,6 +157,7 @@ interface Opened extends ContextDeps {
   readonly commandWaiters: CommandWaiters;
   readonly feed: Feed;
   readonly gateway: Gateway;
+  readonly downlinks: Downlinks;
   readonly workers: Workers;
   readonly ending: AbortSignal;
   readonly requestRemoval: Jobs['requestRemoval'];
@@ -191,15 +198,16 @@ function findMqttAddress({ config, ops }: Pick<ContextDeps, 'config' | 'ops'>, l
   return mqtt && { ...mqtt, connectionsPerAddress, onConnectionRefused: report('mqtt') };
 }
 
-async function createDeviceServices(
-  deps: ContextDeps & {
-    database: Database;
-    caches: Caches;
-    identity: Identity;
-    audit: Audit;
-    isLive: () => boolean;
-  },
-): Promise<DeviceServices> {
+interface DeviceServiceDeps extends ContextDeps {
+  readonly database: Database;
+  readonly caches: Caches;
+  readonly identity: Identity;
+  readonly audit: Audit;
+  readonly isLive: () => boolean;
+  readonly noteCommandAddress: Downlinks['note'];
+}
+
+async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServices> {
   const { database, audit, now, config, ops } = deps;
   const stampUs = createStampClock(now, () => clock.steadyMs());
   const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
@@ -244,12 +252,18 @@ async function createDeviceServices(
     refusedPayloads,
     reportUnknownDevice: createUnknownDeviceReporter({ audit, log: sourceLog, now }),
     reportRefused: createRefusedReporter({ audit, now }),
+    noteCommandAddress: deps.noteCommandAddress,
     noteUse: createUseNotes(database, 'sources', now),
     onRefused: ops.metrics.messageRefused,
     now,
   });
   const hashDevicePassword = devicePasswords.hash;
   return { stampUs, ingest, refusedPackets, attempts, hashDevicePassword, gateway, refusedPayloads, receiveFromSource };
+}
+
+function createOwnDownlinks({ config, log, now }: ContextDeps, database: Database): Downlinks {
+  const sender = createSender(config.webhookNetworks, createResolve());
+  return createDownlinks({ database, sender, log: log.child({ module: 'sources' }), now });
 }
 
 interface ApiDeps extends Opened, DeviceServices {

@@ -1,9 +1,10 @@
-/** Connects the change stream to its consumers, in their order: caches, live events, requests that wait for commands, MQTT, webhooks. */
+/** Connects the change stream to its consumers, in their order: caches, live events, requests that wait for commands, MQTT, sources, webhooks. */
 import type { Logger } from 'pino';
 import type { Caches } from './caches.js';
 import type { CommandWaiters } from './commands/waiters.js';
 import type { Change } from './core/change.js';
 import type { Gateway } from './devices/gateway.js';
+import type { Downlinks } from './downlinks/downlinks.js';
 import type { Feed } from './live/feed.js';
 import { createChangeConsumers } from './platform/mongo/changes/consumers.js';
 import { startWatcher, type Watcher } from './platform/mongo/changes/watcher.js';
@@ -21,6 +22,7 @@ export interface WatchingDeps {
   readonly feed: Feed;
   readonly commandWaiters: CommandWaiters;
   readonly gateway: Gateway;
+  readonly downlinks: Downlinks;
   readonly workers: Workers;
   readonly ops: OpsServer;
   readonly onUnavailable: (error: unknown) => void;
@@ -30,12 +32,19 @@ export interface WatchingDeps {
 
 /** Starts the watcher. Waits for the database while it is unavailable. */
 export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): Promise<Watcher> {
-  const { feed, gateway, caches, commandWaiters, workers, ops, now } = deps;
+  const { feed, gateway, downlinks, caches, commandWaiters, workers, ops, now } = deps;
   const client = createWatcherClient(deps.uri);
   lifecycle.onShutdown(() => client.close());
   const log = deps.log.child({ module: 'watcher' });
   const publish = async (change: Change) => ops.metrics.published(change, await feed.publish(change));
-  const consume = createChangeConsumers([caches.apply, publish, commandWaiters.apply, gateway.apply, workers.apply]);
+  const consume = createChangeConsumers([
+    caches.apply,
+    publish,
+    commandWaiters.apply,
+    gateway.apply,
+    downlinks.apply,
+    workers.apply,
+  ]);
   const onChange = async (change: Change): Promise<void> => {
     await consume(change);
     deps.onChange?.(change);
@@ -44,6 +53,7 @@ export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): P
     caches.invalidateAll();
     commandWaiters.wakeAll();
     gateway.reset();
+    downlinks.reset();
     workers.reset();
   };
   const onStart = (position: string): void => {
@@ -54,6 +64,8 @@ export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): P
   const waiting = { signal: lifecycle.ending, onUnavailable: deps.onUnavailable };
   const watcher = await retryUntilAvailable(() => mapDriverErrors(start, null), waiting);
   lifecycle.onShutdown(() => watcher.stop());
+  downlinks.start();
+  lifecycle.onShutdown(() => downlinks.stop());
   await retryUntilAvailable(workers.start, waiting);
   lifecycle.onShutdown(() => workers.stop());
   return watcher;

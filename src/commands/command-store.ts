@@ -11,6 +11,7 @@ import {
 } from '../core/command.js';
 import { type Entity, isId } from '../core/entity.js';
 import { conflict, notFound } from '../core/errors.js';
+import type { Json } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import type { Page, Selection } from '../core/list.js';
 import { builtInStore } from '../core/stores.js';
@@ -61,6 +62,31 @@ export async function claimCommand(
     expires: { $gt: nowMs },
   };
   return step(database, filter, { $set: { status: 'sent', 'times.sent': nowMs, _holder: holder } }, WAITING_INDEX);
+}
+
+/** The object's oldest command that waits; null when there is none. */
+export async function findWaiting(database: Database, objectId: string, nowMs: number): Promise<StoredCommand | null> {
+  const filter = { object: new ObjectId(objectId), status: 'queued', expires: { $gt: nowMs } };
+  const options = { sort: { _id: 1 }, hint: WAITING_INDEX, maxTimeMS: LIMITS.databaseAnswerMs } as const;
+  const found = await mapDriverErrors(() => collectionOf(database, COMMANDS).findOne(filter, options));
+  return found === null ? null : (toEntity(COMMANDS, found) as StoredCommand);
+}
+
+/** What became of a command that the network of its device has taken, or refused. */
+export type NetworkOutcome =
+  | { readonly status: 'sent'; readonly network: 'sent' | 'queued' }
+  | { readonly status: 'failed'; readonly result: Json };
+
+/** Stores what the network said, unless the command has ended meanwhile. */
+export async function noteNetwork(
+  database: Database,
+  commandId: string,
+  outcome: NetworkOutcome,
+  nowMs: number,
+): Promise<void> {
+  const { status, ...said } = outcome;
+  const filter = { _id: new ObjectId(commandId), status: 'queued' };
+  await step(database, filter, { $set: { status, [`times.${status}`]: nowMs, ...said } });
 }
 
 /** Marks a command `delivered`; null unless it is `sent` by this holder. A null `holder` means any holder. */

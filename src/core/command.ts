@@ -42,6 +42,8 @@ export type Command = JsonObject & {
   times: { [status in CommandStatus]?: number } & JsonObject;
   expires: number;
   result?: Json;
+  /** What the network of the device says of a command that it has taken. */
+  network?: 'sent' | 'queued';
 };
 
 /**

@@ -15,6 +15,9 @@ export const SOURCE_KINDS = {
   shelly: 'Shelly',
 } as const;
 
+/** Kinds whose systems take commands for their devices. */
+export const COMMANDED_KINDS: ReadonlySet<string> = new Set(['traccar', 'chirpstack', 'ttn']);
+
 export type SourceKindName = keyof typeof SOURCE_KINDS;
 
 export const SOURCE_KIND_NAMES = Object.keys(SOURCE_KINDS) as SourceKindName[];

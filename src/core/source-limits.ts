@@ -1,5 +1,5 @@
 /** Limits of sources. A part of `LIMITS`. */
-import { DAY_MS, HOUR_MS, KIB, MIB, SECOND_MS } from './units.js';
+import { DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const SOURCE_LIMITS = {
   // What a source maps, and the text of one path.
@@ -8,6 +8,18 @@ export const SOURCE_LIMITS = {
   // What the map makes of one request: characters of values and names, and of the paths that are looked up.
   sourceMappedBytes: 16 * MIB,
   cachedSources: 1_000,
+  // Commands for devices behind a source: the address and the key; how long one instance has the commands of an object; requests at once, in
+  // total and per source; the time to the next try, which doubles up to the maximum.
+  sourceUrlCharacters: 1_024,
+  downlinkLeaseMs: MINUTE_MS,
+  downlinksAtOnce: 50,
+  downlinksPerSource: 4,
+  downlinksWaiting: 1_000,
+  downlinksWaitingPerSource: 100,
+  downlinkRetryMs: 5 * SECOND_MS,
+  downlinkRetryMaxMs: 10 * MINUTE_MS,
+  downlinkCheckMs: SECOND_MS,
+  downlinkBatch: 1_000,
   // Objects that one source creates within an hour, and unknown devices of one source that the audit names within an hour.
   sourceRegistrations: 1_000,
   sourceRegistrationsMs: HOUR_MS,

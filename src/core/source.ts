@@ -3,7 +3,7 @@ import { badRequest } from './errors.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { type JsonPath, parseJsonPath } from './json-path.js';
 import { LIMITS } from './limits.js';
-import type { SourceKindName } from './source-kinds.js';
+import { COMMANDED_KINDS, type SourceKindName } from './source-kinds.js';
 
 /** A value of a payload: where it is, and how it becomes a value of ours: `value × factor + offset`. */
 export interface MappedField {
@@ -45,6 +45,17 @@ const KNOWN: Readonly<Partial<Record<SourceKindName, readonly string[]>>> = {
   telegraf: ['object'],
   chirpstack: ['events'],
 };
+
+/** Checks what the fields of a source mean together. Throws a 400 that names the field. */
+export function checkSource({ kind: given, map, commandUrl }: JsonObject): void {
+  const kind = given as SourceKindName;
+  parseSourceMap(kind, map);
+  if (typeof commandUrl !== 'string') return;
+  if (!COMMANDED_KINDS.has(kind)) throw badRequest(`commandUrl: only of the kinds ${[...COMMANDED_KINDS].join(', ')}`);
+  const { username, password, search, hash } = new URL(commandUrl);
+  if (username !== '' || password !== '') throw badRequest('commandUrl: without user name and password');
+  if (search !== '' || hash !== '') throw badRequest('commandUrl: without a query');
+}
 
 /** Throws a 400 that names the field. */
 export function parseSourceMap(kind: SourceKindName, map: Json | undefined): SourceMap {

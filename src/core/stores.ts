@@ -12,8 +12,8 @@ import { isValidOwnId, toOwnId } from './own-id.js';
 import { parseRule } from './rule/rule.js';
 import { SEVERITIES } from './rule/severity.js';
 import { compileSchema } from './schema/schema.js';
-import { parseSourceMap } from './source.js';
-import { SOURCE_KIND_NAMES, type SourceKindName } from './source-kinds.js';
+import { checkSource } from './source.js';
+import { SOURCE_KIND_NAMES } from './source-kinds.js';
 import { parseWebhook, WEBHOOK_URL } from './webhook.js';
 import { findZone } from './zone.js';
 
@@ -214,14 +214,25 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
         .refine((zone) => findZone(zone) !== null, 'expected a time zone such as Europe/Berlin')
         .nullish(),
       map: record.nullish(),
+      // Where the system takes commands for its devices, and with which key.
+      commandUrl: z
+        .url({ protocol: /^https?$/, error: 'expected an address such as https://traccar.example.com' })
+        .max(LIMITS.sourceUrlCharacters)
+        .nullish(),
+      commandKey: z
+        .string()
+        .min(1)
+        .max(LIMITS.sourceUrlCharacters)
+        .regex(/^[\x21-\x7e]+$/, 'expected a key')
+        .nullish(),
     },
     unique: ['id'],
-    hidden: ['_key'],
+    hidden: ['_key', '_commandKey'],
     service: ['key', 'lastUsed'],
     references: ['model'],
     texts: ['id', 'name', 'kind'],
     defaults: { register: false },
-    checkWhole: ({ kind, map }) => parseSourceMap(kind as SourceKindName, map),
+    checkWhole: checkSource,
     normalize(fields) {
       if (typeof fields.id === 'string') fields.id = toOwnId(fields.id);
     },

@@ -90,6 +90,10 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
         description: 'The time at which each status was last reached',
       },
       expires: { ...TIME, description: 'The time at which the command expires, in milliseconds since the epoch' },
+      network: {
+        enum: ['sent', 'queued'],
+        description: 'Of a device behind a source: whether its network has passed the command on, or only queued it',
+      },
       result: { description: 'The result that the device reported, if any' },
     },
   },

@@ -42,7 +42,8 @@ function read(request: SourceRequest): Readout {
   const isWanted = MEASURING.has(event) || request.map.takesEvents;
   const { devEui, deviceName } = asObject(body.deviceInfo);
   const devices = identifiers(devEui, String(devEui).toUpperCase(), deviceName);
-  const items = isWanted ? [{ devices, packet: toPacket(event, body) }] : [];
+  const [commandAddress] = identifiers(devEui);
+  const items = isWanted ? [{ devices, packet: toPacket(event, body), commandAddress }] : [];
   return { items, answer: null, resends: false };
 }
 

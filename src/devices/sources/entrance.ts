@@ -41,6 +41,8 @@ export interface EntranceDeps {
   readonly refusedPayloads: RefusedPayloads;
   readonly reportUnknownDevice: ReportUnknownDevice;
   readonly reportRefused: ReportRefused;
+  /** Called with the address of a device whose packets were stored, if its source takes commands. */
+  readonly noteCommandAddress: (source: SourceRecord, objectId: string, address: string) => void;
   /** Called when packets of a source were stored. */
   readonly noteUse: (sourceId: string) => void;
   /** Counts each sample that is not stored. */
@@ -78,10 +80,18 @@ export const createReceive =
       .toSorted((one, other) => one.index - other.index);
     if (refused.length > 0) keep(deps, source, request, refused, origin);
     if (count > 0) deps.noteUse(source._id);
+    if (source.commandUrl !== null) noteAddresses(deps, source, found);
     const error = count === 0 ? explainAll(refused, { isSingle: items.length === 1, resends }) : null;
     if (error !== null) throw error;
     return { count, refused: toRefusals(refused), answer };
   };
+
+function noteAddresses(deps: EntranceDeps, source: SourceRecord, found: readonly Found[]): void {
+  for (const { target, samples } of found) {
+    const address = samples.at(-1)?.commandAddress;
+    if (address !== undefined) deps.noteCommandAddress(source, target.objectId, address);
+  }
+}
 
 /** The answer where nothing is stored; null where the sender must not send it again. */
 function explainAll(

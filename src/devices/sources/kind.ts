@@ -32,6 +32,8 @@ export interface Sample {
   readonly packet: JsonObject;
   /** Whether the sender omits what is 0, false or "", so that parameters of the model that are missing have such values. */
   readonly omitsZeros?: boolean;
+  /** What the sender calls the device when it takes a command for it. */
+  readonly commandAddress?: string | undefined;
 }
 
 /** A sample, or why there is none. */

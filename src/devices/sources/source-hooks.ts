@@ -1,9 +1,9 @@
 /** Sources: the key is made here and shown once; whoever makes one must have the rights that its key gives. */
 import { type Caller, scopeOf } from '../../core/access.js';
 import { DEFAULT_MODEL_ID } from '../../core/builtin.js';
+import { badRequest } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { parseSourceMap } from '../../core/source.js';
-import type { SourceKindName } from '../../core/source-kinds.js';
+import { checkSource } from '../../core/source.js';
 import { builtInStore } from '../../core/stores.js';
 import { assertCanGrant, getReferencedId, type HookDeps, type StoreHooks, toNewEntity } from '../../entities/hooks.js';
 import { findPlace } from '../../entities/place.js';
@@ -16,6 +16,17 @@ export function assertCanSend(caller: Caller, { register }: JsonObject): void {
   assertCanGrant(caller, ['POST /objects/*/packets', ...(register === true ? ['POST /objects'] : [])]);
 }
 
+/**
+ * The key for commands, which no answer contains. It belongs to the address that it is given with: whoever may change a source must not
+ * send its key to an address of their own.
+ */
+function keepCommandKey({ commandKey, ...fields }: JsonObject): JsonObject {
+  if (commandKey === undefined) return fields;
+  if (commandKey === null) return { ...fields, _commandKey: null };
+  if (typeof fields.commandUrl !== 'string') throw badRequest('commandKey: only together with commandUrl');
+  return { ...fields, _commandKey: { origin: new URL(fields.commandUrl).origin, key: commandKey } };
+}
+
 export function sourceHooks({ database, now }: HookDeps): StoreHooks {
   const store = builtInStore('sources');
   const findModel = (caller: Caller, model: JsonObject[string]): Promise<string> =>
@@ -25,14 +36,15 @@ export function sourceHooks({ database, now }: HookDeps): StoreHooks {
   return {
     async create(caller, { fields, group }) {
       assertCanSend(caller, fields);
-      parseSourceMap(fields.kind as SourceKindName, fields.map);
+      checkSource(fields);
       const model = await findModel(caller, fields.model ?? DEFAULT_MODEL_ID);
       const place = await findPlace(database, scopeOf(caller), group);
       const key = createKey();
-      const stored = { ...fields, model, _key: hashKey(key) };
+      const stored = { ...keepCommandKey(fields), model, _key: hashKey(key) };
       return { ...(await createEntity(database, store, toNewEntity(caller, stored, place, now()))), key };
     },
-    async preparePatch(caller, _key, patch) {
+    async preparePatch(caller, _key, given) {
+      const patch = keepCommandKey(given);
       if (patch.register === true) assertCanSend(caller, patch);
       return patch.model === undefined ? patch : { ...patch, model: await findModel(caller, patch.model) };
     },

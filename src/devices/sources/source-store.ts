@@ -26,6 +26,10 @@ export interface SourceRecord {
   readonly map: SourceMap;
   readonly zone: Zone | null;
   readonly keyHash: string;
+  /** Where its system takes commands; null if it takes none. */
+  readonly commandUrl: string | null;
+  /** Null without a key for this address. */
+  readonly commandKey: string | null;
 }
 
 export interface SourceFinder {
@@ -81,7 +85,21 @@ function toRecord(document: Document): SourceRecord {
     map: parseSourceMap(kind, document.map as JsonObject | undefined),
     zone: typeof document.timezone === 'string' ? findZone(document.timezone) : null,
     keyHash: String(document._key),
+    ...toCommandAddress(document),
   };
+}
+
+function toCommandAddress({ commandUrl, _commandKey }: Document): Pick<SourceRecord, 'commandUrl' | 'commandKey'> {
+  if (typeof commandUrl !== 'string') return { commandUrl: null, commandKey: null };
+  const isOfAddress = _commandKey?.origin === new URL(commandUrl).origin;
+  return { commandUrl, commandKey: isOfAddress ? String(_commandKey.key) : null };
+}
+
+/** A source by its `_id`; null if it was removed. */
+export async function findSource(database: Database, sourceId: string): Promise<SourceRecord | null> {
+  const filter = { _id: new ObjectId(sourceId) };
+  const found = await mapDriverErrors(() => database.db.collection('sources').findOne(filter));
+  return found === null ? null : toRecord(found);
 }
 
 /** Replaces the key of a source; the former one is no longer valid. */

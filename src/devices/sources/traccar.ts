@@ -27,7 +27,9 @@ function readBody(body: unknown): Sample {
   const device = asObject(body.device);
   const devices = identifiers(device.uniqueId, device.name);
   const position = isObject(body.position) ? toPosition(body.position) : {};
-  return { devices, packet: isObject(body.event) ? { ...position, ...toEvent(body.event) } : position };
+  const [commandAddress] = identifiers(device.id);
+  const packet = isObject(body.event) ? { ...position, ...toEvent(body.event) } : position;
+  return { devices, packet, commandAddress };
 }
 
 function toPosition(position: JsonObject): JsonObject {

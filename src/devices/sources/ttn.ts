@@ -31,7 +31,9 @@ function read(request: SourceRequest): Readout {
   const devices = identifiers(device_id, dev_eui, eui);
   const packet = toPacket(body);
   // Joins and downlinks say nothing of the device.
-  const items = packet === null ? [] : [{ devices, packet, omitsZeros: isObject(body.uplink_message) }];
+  const [commandAddress] = identifiers(device_id);
+  const omitsZeros = isObject(body.uplink_message);
+  const items = packet === null ? [] : [{ devices, packet, omitsZeros, commandAddress }];
   return { items, answer: null, resends: false };
 }
 

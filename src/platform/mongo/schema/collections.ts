@@ -37,6 +37,11 @@ const ATTEMPT_INDEXES: IndexDescription[] = [
   { key: { key: 1 }, unique: true },
 ];
 
+const COMMAND_ROUTE_INDEXES: IndexDescription[] = [
+  { key: { dueMs: 1 }, partialFilterExpression: { dueMs: { $exists: true } } },
+  { key: { source: 1 } },
+];
+
 /** Creates missing collections, concurrently: on a new database each one waits for the disk. */
 export async function prepareCollections(db: Db): Promise<void> {
   const present = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
@@ -55,6 +60,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'removedObjects', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'presence', [{ key: { instance: 1 } }], { present, options: WITH_IMAGES }),
     prepare(db, 'deliveries', DELIVERY_INDEXES, { present, options: {} }),
+    prepare(db, 'commandRoutes', COMMAND_ROUTE_INDEXES, { present, options: {} }),
     prepare(db, 'replays', [{ key: { handler: 1 }, unique: true }], { present, options: {} }),
     prepare(db, 'alarmStates', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
     prepare(db, 'alarmNotices', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),

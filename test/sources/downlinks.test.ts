@@ -1,0 +1,246 @@
+/** Commands to devices behind sources: what their systems are sent, and what the journal says then. */
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { expectRefusal } from '../support/answers.js';
+import { startSecond, useService } from '../support/fixture.js';
+import { type Source, useSources } from '../support/sources.js';
+import { until } from '../support/until.js';
+
+const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8', LOG_LEVEL: 'warn' } });
+const { createSource, createObject, newName, send } = useSources(service);
+
+interface Got {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  // biome-ignore lint/suspicious/noExplicitAny: bodies
+  readonly body: any;
+}
+
+/** A system that takes commands. */
+let peer: Server;
+let peerUrl: string;
+let got: Got[] = [];
+let answers: number[] = [];
+
+beforeAll(async () => {
+  peer = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk) => chunks.push(chunk));
+    req.on('end', () => {
+      got.push({ path: req.url ?? '', headers: req.headers, body: JSON.parse(Buffer.concat(chunks).toString()) });
+      res.writeHead(answers.shift() ?? 200).end('{}');
+    });
+  });
+  await new Promise<void>((done) => peer.listen(0, '127.0.0.1', done));
+  peerUrl = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`;
+});
+
+afterAll(() => {
+  peer.closeAllConnections();
+  peer.close();
+});
+
+beforeEach(() => {
+  got = [];
+  answers = [];
+});
+
+const KEY = 'the-token-of-the-peer';
+
+/** Payloads of a device, as its system sends them. */
+const UPLINKS: Readonly<Record<string, (id: string) => object>> = {
+  traccar: (id) => ({
+    position: { fixTime: '2026-11-24T06:00:00Z', latitude: 52.5, longitude: 13.4, attributes: {} },
+    device: { id: 17, uniqueId: id, name: id },
+  }),
+  ttn: (id) => ({
+    end_device_ids: { device_id: id, dev_eui: '70B3D57ED0000001' },
+    received_at: '2026-11-24T06:00:00Z',
+    uplink_message: { f_port: 1, decoded_payload: { t: 1 } },
+  }),
+  chirpstack: (id) => ({ deviceInfo: { devEui: id }, time: '2026-11-24T06:00:00Z', rxInfo: [], object: { t: 1 } }),
+};
+
+/** A source of the kind, and an object that has sent through it. */
+async function connect(kind: string, fields: object = {}): Promise<{ source: Source; id: string }> {
+  const source = await createSource({ kind, commandUrl: peerUrl, commandKey: KEY, ...fields });
+  const { id } = await createObject();
+  expect((await send(source, UPLINKS[kind]?.(id))).status).toBe(200);
+  return { source, id };
+}
+
+async function command(id: string, name: string, params: object = {}, query = ''): Promise<string> {
+  const { headers, text, status } = await service.admin('POST', `objects/${id}/commands/${name}${query}`, params);
+  if (status !== 200) throw new Error(text);
+  return (headers.location as string).split('/').at(-1) as string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: commands
+const read = async (commandId: string): Promise<any> => (await service.admin('GET', `commands/${commandId}`)).body;
+const becomes = (commandId: string, status: string) =>
+  until(async () => (await read(commandId)).status === status, `the command to be ${status}`);
+
+describe('a command', () => {
+  test.each<[string, string, object, number, object]>([
+    [
+      'traccar',
+      'engineStop',
+      { a: 1 },
+      200,
+      { path: '/api/commands/send', body: { deviceId: 17, type: 'engineStop', attributes: { a: 1 } }, network: 'sent' },
+    ],
+    ['traccar', 'engineStop', {}, 202, { path: '/api/commands/send', network: 'queued' }],
+    [
+      'ttn',
+      'valve',
+      { fPort: 15, data: 'AQ==' },
+      200,
+      {
+        path: '/devices/ID/down/push',
+        body: { downlinks: [{ f_port: 15, confirmed: false, priority: 'NORMAL', frm_payload: 'AQ==' }] },
+        network: 'queued',
+      },
+    ],
+    [
+      'ttn',
+      'valve',
+      { confirmed: true, open: true },
+      200,
+      {
+        path: '/devices/ID/down/push',
+        body: { downlinks: [{ f_port: 1, confirmed: true, decoded_payload: { open: true } }] },
+      },
+    ],
+    [
+      'chirpstack',
+      'valve',
+      { fPort: 2, data: 'AQ==' },
+      200,
+      {
+        path: '/api/devices/ID/queue',
+        body: { queueItem: { fPort: 2, confirmed: false, data: 'AQ==' } },
+        network: 'queued',
+      },
+    ],
+    ['chirpstack', 'valve', { open: 1 }, 200, { body: { queueItem: { fPort: 1, object: { open: 1 } } } }],
+  ])('is sent as the system of the device takes it, and is what that says: %s %s %j %i', async (...row) => {
+    const [kind, name, params, status, expected] = row;
+    const { path, body, network } = expected as { path?: string; body?: object; network?: string };
+    const { id } = await connect(kind);
+    answers = [status];
+    const commandId = await command(id, name, params);
+    await becomes(commandId, 'sent');
+    expect(got).toHaveLength(1);
+    if (path !== undefined) expect(got[0]?.path).toBe(path.replace('ID', id));
+    if (body !== undefined) expect(got[0]?.body).toMatchObject(body);
+    const stored = await read(commandId);
+    if (network !== undefined) expect(stored.network).toBe(network);
+    // Nobody has confirmed it.
+    expect(stored.times).toEqual({ queued: expect.any(Number), sent: expect.any(Number) });
+    const header = kind === 'chirpstack' ? 'grpc-metadata-authorization' : 'authorization';
+    expect(got[0]?.headers[header]).toBe(`Bearer ${KEY}`);
+  });
+
+  test.each<[string, string, object, string]>([
+    ['ttn', 'nothing to send', {}, 'nothing to send'],
+    ['ttn', 'a port that does not exist', { fPort: 300, data: 'AQ==' }, 'fPort: expected 1 to 223'],
+    ['chirpstack', 'no base64', { data: 'no base64!' }, 'data: expected base64'],
+    ['chirpstack', 'no boolean', { confirmed: 'yes', data: 'AQ==' }, 'confirmed: expected true or false'],
+  ])('fails with the reason if it cannot be one: %s, %s', async (kind, _name, params, reason) => {
+    const { id } = await connect(kind);
+    const commandId = await command(id, 'go', params);
+    await becomes(commandId, 'failed');
+    const { result, times } = await read(commandId);
+    expect(result.message).toContain(reason);
+    expect(Object.keys(times)).toEqual(['queued', 'failed']);
+    expect(got).toEqual([]);
+  });
+
+  test('fails if the system refuses it, and the next one is sent', async () => {
+    const { id } = await connect('traccar');
+    answers = [400];
+    const refused = await command(id, 'nonsense');
+    const next = await command(id, 'engineResume');
+    await becomes(next, 'sent');
+    expect(await read(refused)).toMatchObject({ status: 'failed', result: { status: 400 } });
+  });
+
+  test('waits and is sent again, before later ones, if the system does not answer for now', async () => {
+    const { id } = await connect('traccar');
+    answers = [503];
+    const first = await command(id, 'one');
+    await until(() => got.length === 1, 'the first try');
+    const second = await command(id, 'two');
+    expect((await read(first)).status).toBe('queued');
+    await becomes(second, 'sent');
+    expect(got.map(({ body }) => body.type)).toEqual(['one', 'one', 'two']);
+    expect((await read(first)).status).toBe('sent');
+  }, 60_000);
+
+  test('is sent after the first packet of its device if it came before', async () => {
+    const source = await createSource({ kind: 'traccar', commandUrl: peerUrl });
+    const { id } = await createObject();
+    const early = await command(id, 'early');
+    expect((await send(source, UPLINKS.traccar?.(id))).status).toBe(200);
+    await becomes(early, 'sent');
+    expect(got[0]?.headers.authorization).toBeUndefined();
+  });
+
+  test('is sent once by several instances, in its order', async () => {
+    const endings: (() => unknown)[] = [];
+    await startSecond(service, endings, { env: { WEBHOOK_NETWORKS: '127.0.0.0/8' } });
+    try {
+      const { id } = await connect('traccar');
+      const names = Array.from({ length: 12 }, (_, at) => `c${at}`);
+      let last = '';
+      for (const name of names) last = await command(id, name);
+      await becomes(last, 'sent');
+      expect(got.map(({ body }) => body.type)).toEqual(names);
+    } finally {
+      for (const end of endings.reverse()) await end();
+    }
+  });
+
+  test('is not sent through a source that takes none any more', async () => {
+    const { source, id } = await connect('traccar');
+    expect((await service.admin('PATCH', `sources/${source._id}`, { commandUrl: null })).status).toBe(200);
+    const held = await command(id, 'held');
+    const { id: other } = await connect('traccar');
+    await becomes(await command(other, 'go'), 'sent');
+    expect((await read(held)).status).toBe('queued');
+    expect(got.map(({ body }) => body.type)).toEqual(['go']);
+  });
+});
+
+describe('the key for commands', () => {
+  test('is in no answer, and goes to no other address', async () => {
+    const { source, id } = await connect('traccar');
+    const { text, body } = await service.admin('GET', `sources/${source._id}`);
+    expect(text).not.toContain(KEY);
+    expect(body.commandUrl).toBe(peerUrl);
+    // What was read can be sent back.
+    expect((await service.admin('PATCH', `sources/${source._id}`, body)).status).toBe(200);
+    await becomes(await command(id, 'one'), 'sent');
+    expect(got[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
+    const elsewhere = peerUrl.replace('127.0.0.1', 'localhost');
+    const changed = await service.admin('PATCH', `sources/${source._id}`, { commandUrl: elsewhere });
+    expect(changed.text).not.toContain(KEY);
+    await becomes(await command(id, 'two'), 'sent');
+    expect(got[1]?.headers.authorization).toBeUndefined();
+    const { text: audit } = await service.admin('GET', 'audit');
+    const { text: list } = await service.admin('GET', 'sources?where._commandKey.key=x');
+    for (const shown of [audit, list, service.logLines.join('')]) expect(shown).not.toContain(KEY);
+  });
+
+  test.each<[object, string]>([
+    [{ kind: 'osmand', commandUrl: 'https://example.com' }, 'commandUrl: only of the kinds traccar, chirpstack, ttn'],
+    [{ kind: 'traccar', commandUrl: 'ftp://example.com' }, 'commandUrl'],
+    [{ kind: 'traccar', commandUrl: 'https://a:b@example.com' }, 'commandUrl: without user name and password'],
+    [{ kind: 'traccar', commandUrl: 'https://example.com?a=b' }, 'commandUrl: without a query'],
+    [{ kind: 'traccar', commandKey: 'x' }, 'commandKey: only together with commandUrl'],
+    [{ kind: 'traccar', commandUrl: 'https://example.com', commandKey: 'a\r\nb' }, 'commandKey'],
+  ])('is refused with %j', async (fields, why) => {
+    expectRefusal(await service.admin('POST', 'sources', { id: newName(), name: 'x', ...fields }), 400, why);
+  });
+});
