@@ -1,0 +1,58 @@
+/** Notifications when an instance dies between raising alarms and sending: the next one sends each, with the same id. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { callApi, logIn } from '../support/api-call.js';
+import { ADMIN, testUri } from '../support/fixture.js';
+import { type Instance, startInstance } from '../support/instance.js';
+import { useReceiver } from '../support/receiver.js';
+import { until } from '../support/until.js';
+
+const OBJECTS = 12;
+const limits = { partitionLeaseMs: 3_000, partitionMarginMs: 700 };
+const receiver = useReceiver();
+let instance: Instance;
+let database: MongoClient;
+
+beforeAll(async () => {
+  const uri = testUri();
+  instance = await startInstance(uri, { env: { WEBHOOK_NETWORKS: '127.0.0.1' }, limits });
+  database = await new MongoClient(uri).connect();
+}, 120_000);
+afterAll(async () => {
+  await instance?.stop();
+  await database?.close();
+});
+
+const rowsOf = () => database.db().collection('notifications').find({}).toArray();
+
+test('loses no message when its instance is killed, and repeats only those in flight, with the same id', async () => {
+  const token = await logIn(instance.url, ADMIN);
+  const call = async (method: string, path: string, body: object) => {
+    const answer = await callApi(instance.url, token, method, path, body);
+    expect([path, answer.status]).toEqual([path, 200]);
+    return answer.body;
+  };
+  const { _id } = await call('PATCH', 'account', { channels: [{ ntfy: `${receiver.url}topic` }] });
+  const then = [{ notify: { users: [_id] } }];
+  await call('POST', 'rules', { name: 'Too warm', when: { param: 't', op: '>', value: 8 }, then });
+  const ids = Array.from({ length: OBJECTS }, (_, index) => `object-${index}`);
+  for (const id of ids) await call('POST', 'objects', { id, name: id });
+
+  // The receiver has got these, and has not answered.
+  const open = new Set<string>();
+  receiver.answer = ({ id }) => void open.add(id);
+  await Promise.all(ids.map((id) => call('POST', `objects/${id}/packets`, { t: 9 })));
+  await until(() => open.size > 0, 'a message in flight');
+  await instance.kill();
+  receiver.answer = (_received, res) => void res.end('ok');
+  await instance.start();
+
+  await until(async () => {
+    const rows = await rowsOf();
+    return rows.length === OBJECTS && rows.every(({ state }) => state === 'sent');
+  }, 'every message to be sent');
+  const times = new Map<string, number>();
+  for (const { id } of receiver.received) times.set(id, (times.get(id) ?? 0) + 1);
+  const expected = (await rowsOf()).map((row) => [String(row._id), open.has(String(row._id)) ? 2 : 1]);
+  expect([...times].sort()).toEqual(expected.sort());
+}, 120_000);
