@@ -1,7 +1,7 @@
 /** Changes or removes the entities that a list would contain: each by itself, with its own permission, checks and events. */
 
 import type { Request, RequestHandler, Response } from 'express';
-import { mayCall, scopeOf } from '../core/access.js';
+import { mayCall, mayCallObject, scopeOf } from '../core/access.js';
 import { parsePatch } from '../core/entity.js';
 import { badRequest, errorBody, forbidden, toApiError, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
@@ -73,17 +73,23 @@ function parseSelection({ query }: Request): Page {
     throw badRequest(`${JSON.stringify(unknown.slice(0, 64))}: not a parameter of bulk requests`);
   const page = parseListQuery(query) as Page;
   if (!isSelective(page)) throw badRequest('where, search, from or to: at least one filter is required');
-  return { ...page, limit: Math.min(page.limit, LIMITS.bulkEntities), only: ['_id'] };
+  return { ...page, limit: Math.min(page.limit, LIMITS.bulkEntities), only: ['id'] };
 }
 
-async function findIds(database: Database, { store, caller }: Writer, page: Page): Promise<string[]> {
+/** An entity that is meant; objects also have an own id, by which credentials may name them. */
+interface Named {
+  readonly _id: string;
+  readonly id?: string;
+}
+
+async function findNamed(database: Database, { store, caller }: Writer, page: Page): Promise<Named[]> {
   const scope = scopeOf(caller);
   // What is read only because of objects is not meant: it cannot be changed.
   const reading = isByState(store, page)
     ? listByState(database, scope, page)
     : listEntities(database, { ...store, throughObjects: null }, scope, page);
   const listed = await reading;
-  const found = (JSON.parse(listed.body.toString()) as { _id: string }[]).map(({ _id }) => _id);
+  const found = JSON.parse(listed.body.toString()) as Named[];
   listed.release?.();
   return found;
 }
@@ -96,12 +102,16 @@ async function handleMany(deps: BulkDeps, req: Request, res: Response, write: (i
   const leaving = database.listing?.caller.disconnectSignal() ?? null;
   const work = async (): Promise<void> => {
     const startMs = clock.steadyMs();
-    const found = await findIds(database, writerOf(res), { ...page, limit: page.limit + 1 });
-    const ids = found.slice(0, page.limit);
+    const found = await findNamed(database, writerOf(res), { ...page, limit: page.limit + 1 });
+    const ownIds = new Map(found.slice(0, page.limit).map(({ _id, id = null }) => [_id, id]));
+    const ids = [...ownIds.keys()];
     const summary = { count: ids.length, more: found.length > ids.length, last: ids.at(-1) ?? null };
     // As its users name it: a store of an administrator's own has another name inside.
     const name = String(req.params.store).toLowerCase();
-    const permitted = (id: string) => mayCall(caller, req.method, [name, id]);
+    const permitted = (id: string): boolean =>
+      name === 'objects'
+        ? mayCallObject(caller, { objectId: id, ownId: ownIds.get(id) ?? null }, req.method, [])
+        : mayCall(caller, req.method, [name, id]);
     const failed = isDryRun ? [] : await writeAll(ids, permitted, write, leaving);
     consumeForMs(res, clock.steadyMs() - startMs);
     sendJson(

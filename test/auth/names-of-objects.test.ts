@@ -144,6 +144,17 @@ describe('a token of a user whose role names an object by its own id', () => {
 });
 
 describe('a role that names an object by its own id', () => {
+  test('permits a bulk request on this object, and on no other', async () => {
+    const object = await create();
+    const other = await create();
+    const path = `/objects/${encodeURIComponent(object.id)}`;
+    const asUser = service.as(await createUser(['GET /objects', 'PATCH /objects', `PATCH ${path}`]));
+    const { body } = await asUser('PATCH', `objects?where._id=${object._id},${other._id}`, { status: 'seen' });
+    expect(body).toMatchObject({ count: 2, done: 1, failed: [{ _id: other._id, code: '403' }] });
+    const read = async ({ _id }: Named) => (await service.admin('GET', `objects/${_id}`)).body.status;
+    expect([await read(object), await read(other)]).toEqual(['seen', '']);
+  });
+
   test('permits live events of whichever object has the id, from the moment on', async () => {
     const name = nextId();
     const token = await createUser([`GET /objects/${encodeURIComponent(name)}/*`]);
