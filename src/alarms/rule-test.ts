@@ -9,6 +9,7 @@ import { LIMITS } from '../core/limits.js';
 import type { RuleSettings } from '../core/rule/rule.js';
 import { type Edge, explainQueryTime, parseQueryTime } from '../core/time.js';
 import { DAY_MS } from '../core/units.js';
+import { startTurnClock } from '../live/turn-clock.js';
 import { streamPackets } from '../packets/packet-stream.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { documentAt } from '../platform/mongo/bson/reader.js';
@@ -44,7 +45,7 @@ export interface RuleTest {
   readonly interval: TestedInterval;
 }
 
-/** Throws a 400 for an unknown reference, and a 413 for too many packets. */
+/** Throws a 400 for an unknown reference, and a 413 for too many packets, or too much work with them. */
 export async function testRule(
   database: Database,
   { caller, settings, object, interval }: RuleTest,
@@ -54,12 +55,23 @@ export async function testRule(
   const rule = compileRule(settings, await loadZones(database, scope, settings));
   const dryRun = createDryRun(rule, toRuleObject(object), interval.fromMs);
   const conditions = [{ _oid: new ObjectId(object._id) }, { time: { $gte: interval.fromMs, $lte: interval.toMs } }];
+  const turn = startTurnClock();
   let count = 0;
+  turn.pause();
   for await (const { memory, starts } of streamPackets(database, { conditions, only: null, batchPackets: 1_000 })) {
     count += starts.length;
     if (count > LIMITS.testedPackets)
       throw tooLarge(`more than ${LIMITS.testedPackets} packets: name a shorter interval`);
-    for (const start of starts) dryRun.add(JSON.parse(toJson(documentAt(memory, start)).toString()) as JsonObject);
+    turn.resume();
+    for (const start of starts) {
+      dryRun.add(JSON.parse(toJson(documentAt(memory, start)).toString()) as JsonObject);
+      await turn.yieldIfLong();
+      if (turn.busyMs() > LIMITS.testBusyMs) {
+        const limit = `takes more than ${LIMITS.testBusyMs / 1_000} s of computing time`;
+        throw tooLarge(`the rule ${limit}, after ${count} packets: name a shorter interval, or a simpler condition`);
+      }
+    }
+    turn.pause();
   }
   return dryRun.end(interval.toMs);
 }

@@ -18,6 +18,8 @@ export const RULE_LIMITS = {
   // A dry run: the packets that it reads, and the alarms that it shows.
   testedPackets: 500_000,
   testedAlarms: 1_000,
+  // Computing time of a dry run, in turns with everything else.
+  testBusyMs: 10 * SECOND_MS,
 
   // How much later than its own time an alarm is marked `late`.
   alarmLateMs: MINUTE_MS,

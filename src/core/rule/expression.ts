@@ -109,7 +109,7 @@ export function parseExpression(given: unknown, place: string): Expression {
     params: [...params],
     readsLast: reads('last'),
     readsObject: reads('object'),
-    evaluate: (input) => evaluate(run, input, hasMacro),
+    evaluate: (input) => evaluate(run, input, { hasMacro, text: textCostOf(nodes) }),
   };
 }
 
@@ -137,20 +137,71 @@ const lineAndColumn = (text: string, at: number): string => {
   return `line ${before.length}, column ${(before.at(-1) as string).length + 1}`;
 };
 
-function evaluate(run: Program, input: ExpressionInput, hasMacro: boolean): boolean | null {
-  if (
-    hasMacro &&
-    countValues(input.p) + countValues(input.last) + countValues(input.object) > LIMITS.expressionValues
-  ) {
-    return null;
+/** What functions of texts cost. */
+interface TextCost {
+  readonly functions: number;
+  /** How many times as long as the longest text a text may become by being put together. */
+  readonly growth: number;
+  /** How often texts are joined by a text that is not written in the expression. */
+  readonly joins: number;
+  /** The longest text that is written in it. */
+  readonly written: number;
+}
+
+function textCostOf(nodes: readonly ASTNode[]): TextCost {
+  const cost = { functions: 0, growth: 1, joins: 0, written: 0 };
+  for (const node of nodes) {
+    const { op, args } = node;
+    if (op === 'value' && typeof args === 'string') cost.written = Math.max(cost.written, args.length);
+    if (op === '+') cost.growth++;
+    if ((op !== 'call' && op !== 'rcall') || isMacro(node) || isMatches(node)) continue;
+    cost.functions++;
+    const [name, , given] = args as unknown as [string, unknown, readonly ASTNode[] | undefined];
+    const separator = name === 'join' ? given?.[0] : undefined;
+    if (separator === undefined) continue;
+    if (separator.op === 'value') cost.growth *= 1 + String(separator.args).length;
+    else cost.joins++;
   }
+  return cost;
+}
+
+interface Cost {
+  readonly hasMacro: boolean;
+  readonly text: TextCost;
+}
+
+function evaluate(run: Program, input: ExpressionInput, { hasMacro, text }: Cost): boolean | null {
+  const values = hasMacro ? countValues(input.p) + countValues(input.last) + countValues(input.object) : 1;
+  if (hasMacro && values > LIMITS.expressionValues) return null;
   steps = newSteps();
   try {
+    if (text.functions > 0) steps.spend(values * stepsOf(text, input));
     const result: unknown = run({ ...input });
     return typeof result === 'boolean' ? result : null;
   } catch {
     return null;
   }
+}
+
+/** A step for each character that a function may read. */
+function stepsOf({ functions, growth, joins, written }: TextCost, { p, last, object }: ExpressionInput): number {
+  const texts = [p, last, object].map(measureTexts);
+  const longest = Math.max(written, ...texts.map((one) => one.longest));
+  const total = texts.reduce((sum, one) => sum + one.total, 1 + written);
+  return functions * growth * (joins === 0 ? longest : total ** (joins + 1));
+}
+
+function measureTexts(value: Json): { longest: number; total: number } {
+  if (typeof value === 'string') return { longest: value.length, total: value.length };
+  const measured = { longest: 0, total: 0 };
+  if (typeof value !== 'object' || value === null) return measured;
+  for (const one of Array.isArray(value) ? value : Object.values(value)) {
+    const { longest, total } = measureTexts(one);
+    measured.longest = Math.max(measured.longest, longest);
+    // An item of a list counts, though its text may be empty.
+    measured.total += 1 + total;
+  }
+  return measured;
 }
 
 /** Long texts count as many values. */

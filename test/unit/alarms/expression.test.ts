@@ -67,6 +67,36 @@ describe('bounds', () => {
     expect(evaluate('p.text.matches("(a|aa|aaa|aaaa){1,15}b")', { text: 'a'.repeat(60_000) })).toBeNull();
   });
 
+  const LONG = 'ab,'.repeat(20_000);
+  const lowered = (count: number): string =>
+    Array.from({ length: count }, () => 'p.text.lowerAscii() == "x"').join(' || ');
+
+  test.each<[string, string, JsonObject, boolean | null]>([
+    ['one function over a long text', 'p.text.lowerAscii().contains("ab")', { text: LONG }, true],
+    ['the size of a long text', 'size(p.text) > 3', { text: LONG }, true],
+    ['many functions over a short text', lowered(25), { text: 'X' }, true],
+    ['many functions over a long text', lowered(25), { text: LONG }, null],
+    ['a chain of functions', `p.text${'.lowerAscii()'.repeat(20)} == "x"`, { text: LONG }, null],
+    ['a text that is put together', `(${Array(20).fill('p.text').join(' + ')}).contains("x")`, { text: LONG }, null],
+    ['texts that are joined', 'p.text.split(",").join("-").contains("ab-ab")', { text: 'ab,ab' }, true],
+    ['a text in place of each comma of it', 'p.text.split(",").join(p.text) == "x"', { text: LONG }, null],
+    [
+      'the same in a long list',
+      'p.list.join(p.text) == "x"',
+      { list: Array(5_000).fill(''), text: 'a'.repeat(5_000) },
+      null,
+    ],
+    [
+      'functions in a macro',
+      `p.list.exists(x, p.text.split(",").size() == x)`,
+      { list: Array(90).fill(1), text: LONG.slice(0, 6_000) },
+      null,
+    ],
+    ['a function of each item', 'p.list.exists(x, x.startsWith("b"))', { list: ['ab', 'bc'] }, true],
+  ])('bounds what %s costs', (_about, text, packet, result) => {
+    expect(evaluate(text, packet)).toBe(result);
+  });
+
   test('runs macros only over packets of few values', () => {
     const list = Array.from({ length: 600 }, (_, index) => index);
     expect(evaluate('p.list.exists(x, x in p.list)', { list: list.slice(0, 150) })).toBe(true);
