@@ -93,6 +93,7 @@ const RARELY_NEEDED = new Set([
   'geofences.ts',
   'map-view.tsx',
   'search-field.tsx',
+  'values.tsx',
   'virtual-list.tsx',
 ]);
 

@@ -1,8 +1,11 @@
 /** The first page: the list of objects, the map, and the selected object. */
 
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { Empty } from '../parts/notices.js';
 import { loading, objectRevision, objects } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
+import { loadPart } from '../state/parts.js';
 import { may, pages } from '../state/session.js';
 import { useTitle } from '../state/title.js';
 import { t } from '../text/language.js';
@@ -10,7 +13,6 @@ import { useAddress, useShow } from './address.js';
 import { onHomeKey } from './keys.js';
 import { useLastPositions } from './last-positions.js';
 import { MapPanel } from './map-panel.js';
-import { ObjectCard } from './object-card.js';
 import { ObjectList } from './object-list.js';
 import { selectedId } from './selection.js';
 
@@ -30,9 +32,21 @@ export function Home() {
       <h1 class="visually-hidden">{t('nav.map')}</h1>
       <ObjectList />
       <MapPanel />
-      {selectedId.value && <ObjectCard id={selectedId.value} />}
+      {selectedId.value && <Card id={selectedId.value} />}
     </div>
   );
+}
+
+const card = signal<typeof import('./object-card.js') | null>(null);
+
+async function loadCard(): Promise<void> {
+  card.value ??= await loadPart(() => import('./object-card.js'));
+}
+
+/** It is loaded when an object is first selected. */
+function Card({ id }: { id: string }) {
+  useEffect(() => void loadCard(), []);
+  return card.value && <card.value.ObjectCard id={id} />;
 }
 
 function FirstObject() {

@@ -5,6 +5,7 @@ import { Icon } from '../parts/icon.js';
 import { Skeleton } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
+import { worstByObject } from '../state/alarms.js';
 import { nowMs } from '../state/clock.js';
 import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
@@ -109,13 +110,16 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
   const object = objects.get(id);
   if (object === undefined) return null;
   const { state } = object;
+  const worst = worstByObject.value.get(id);
   const value = state && mainValueOf(state, object.model);
   return (
     <li class="row">
       <button type="button" aria-pressed={selectedId.value === id} onClick={onSelect}>
         <span class={`dot ${presenceOf(object)}`} />
         <span class="row-text">
-          <span class="row-name">{object.name}</span>
+          <span class="row-name">
+            {worst && <span class={`worst ${worst}`} role="img" aria-label={t(`severity.${worst}`)} />} {object.name}
+          </span>
           <span class="row-note">
             <span class="visually-hidden">{t(`state.${presenceOf(object)}`)}</span>
             {state ? formatAge(state.time, nowMs.value) : t('state.never')}

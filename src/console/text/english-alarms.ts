@@ -67,7 +67,4 @@ export const ENGLISH_ALARMS = {
   'alarms.soundOn': 'Sound is on',
   'alarms.waiting.one': '{count} not acknowledged',
   'alarms.waiting.other': '{count} not acknowledged',
-  'severity.critical': 'Critical',
-  'severity.info': 'Info',
-  'severity.warning': 'Warning',
 } as const;

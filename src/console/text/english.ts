@@ -92,6 +92,9 @@ export const ENGLISH = {
   'profile.saved': 'Saved',
   'settings.remove': 'Remove',
   'settings.removeTitle': 'Remove {name}?',
+  'severity.critical': 'Critical',
+  'severity.info': 'Info',
+  'severity.warning': 'Warning',
   'sharing.user': 'User',
   'object.wrongClock': 'clock wrong since {moment}',
   'object.wrongClockPackets':

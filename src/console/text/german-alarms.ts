@@ -69,7 +69,4 @@ export const GERMAN_ALARMS: AlarmCatalogue = {
   'alarms.soundOn': 'Ton ist an',
   'alarms.waiting.one': '{count} nicht quittiert',
   'alarms.waiting.other': '{count} nicht quittiert',
-  'severity.critical': 'Kritisch',
-  'severity.info': 'Hinweis',
-  'severity.warning': 'Warnung',
 };

@@ -90,6 +90,9 @@ export const GERMAN: Catalogue = {
   'profile.saved': 'Gespeichert',
   'settings.remove': 'Entfernen',
   'settings.removeTitle': '{name} entfernen?',
+  'severity.critical': 'Kritisch',
+  'severity.info': 'Hinweis',
+  'severity.warning': 'Warnung',
   'sharing.user': 'Benutzer',
   'object.wrongClock': 'Uhr falsch seit {moment}',
   'object.wrongClockPackets':

@@ -221,3 +221,16 @@ test('shows those who may only read what there is, and nothing to press', async 
   expect(await detail.getByRole('button').allTextContents()).toEqual(['']);
   expect(await page.locator('.alarms-list input:enabled').count()).toBe(0);
 });
+
+test('shows the worst open alarm of an object in the list of objects, live', async () => {
+  const page = await browser.openAs('/');
+  const row = page.locator('.row', { hasText: 'Truck 1' });
+  await row.waitFor();
+  await page.locator('.status.live').waitFor();
+  await send('truck-1', { speed: 130, fuel: 3 });
+  await row.getByRole('img', { name: 'Warning' }).waitFor();
+  await send('truck-1', { speed: 10, fuel: 3 });
+  await row.getByRole('img', { name: 'Info' }).waitFor();
+  await send('truck-1', { speed: 10, fuel: 90 });
+  await row.getByRole('img').waitFor({ state: 'detached' });
+});
