@@ -164,6 +164,7 @@ export const LIMITS = {
   mqttKeepAliveMaxS: 3_600,
   mqttDrainMs: 10 * SECOND_MS,
   mqttConnections: 20_000,
+  mqttAcceptQueue: 8_192,
   mqttConnectsPerMinute: 15,
   mqttPacketsPerSecond: 1_000,
   mqttThrottleMs: 20,

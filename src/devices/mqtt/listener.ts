@@ -73,7 +73,8 @@ export async function listenForDevices(
       );
   });
   server.maxConnections = LIMITS.mqttConnections;
-  server.listen(port, host);
+  // With the usual 511, the systems of thousands of devices that connect at once try again after 1, 2, 4 … s.
+  server.listen({ port, host, backlog: LIMITS.mqttAcceptQueue });
   await once(server, 'listening');
   const stopChecks = destroyHalfClosed(sockets);
   return {
