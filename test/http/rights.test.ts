@@ -299,7 +299,8 @@ const FIELDS: Readonly<Record<string, object>> = {
   // Of an address to which nothing is sent.
   handlers: { url: 'http://127.0.0.1:9/', objects: [], _secrets: [{ secret: 'whsec_AAAA', until: null }] },
   alarms: { status: 'raised', acknowledged: null, notes: [] },
-  rules: { name: 'x', when: { online: false } },
+  // None that runs: of those whose owner does not exist, Vigil would write the reason meanwhile.
+  rules: { name: 'x', when: { online: false }, active: false },
   tokens: { name: 'x', user: new ObjectId(), scopes: null },
   sources: { name: 'x', kind: 'json', register: false, _key: 'none' },
 };
