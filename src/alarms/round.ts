@@ -301,6 +301,7 @@ async function changeObject(state: State, objectId: string): Promise<void> {
   if (object !== null && isRaised) state.outputs.push(toFollowing(object));
   for (const ruleId of ids) {
     if (object === null) end(state, objectId, ruleId, 'object removed');
+    else if (state.registry.find(ruleId) === undefined) end(state, objectId, ruleId, await findReason(state, ruleId));
     else if (!object.set.rules.some(({ id }) => id === ruleId)) end(state, objectId, ruleId, 'object not selected');
   }
   for (const rule of object?.set.rules ?? []) {

@@ -1,0 +1,47 @@
+/** Alarms of rules and objects whose removal no instance has seen, as after a gap of the change stream, are cleared all the same. */
+import { afterAll, expect, test } from '@jest/globals';
+import { type Document, ObjectId } from 'mongodb';
+import { LIMITS } from '../../src/core/limits.js';
+import { partitionOf } from '../../src/processing/processor.js';
+import { entityOf } from '../support/answers.js';
+import { startSecond, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
+
+const service = useService({ env: { OPS_PORT: '0' } });
+const endings: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const end of endings.reverse()) await end();
+});
+
+const alarmsIn = () => service.client.db().collection('alarms');
+
+/** Stores an alarm and its state like these, of another rule or object, that does not exist. */
+async function copyAlarm(alarm: Document, ids: { rule?: ObjectId; object?: ObjectId }): Promise<ObjectId> {
+  const states = service.client.db().collection<Document>('alarmStates');
+  const state = (await states.findOne({ object: alarm.object })) as Document;
+  const copied = { ...alarm, ...ids, _id: new ObjectId() };
+  await alarmsIn().insertOne(copied);
+  const { rule, object } = { ...state, ...ids } as { rule: ObjectId; object: ObjectId };
+  const partition = partitionOf(object.toHexString(), LIMITS.partitions);
+  const own = { rule, object, partition, state: { ...state.state, alarmId: copied._id.toHexString() } };
+  await states.insertOne({ ...state, ...own, _id: `${rule}:${object}` as never });
+  return copied._id;
+}
+
+test('clears alarms without a rule or an object, and no others', async () => {
+  const { _id: objectId } = entityOf(await service.admin('POST', 'objects', { id: 'unseen', name: 'unseen' }));
+  const when = { param: 't', op: '>', value: 8 };
+  await service.admin('POST', 'rules', { name: 'rule', when, select: { objects: [objectId] } });
+  await service.admin('POST', `objects/${objectId}/packets`, { t: 9 });
+  const filter = { object: new ObjectId(objectId), status: 'raised' };
+  await until(async () => (await alarmsIn().countDocuments(filter)) === 1, 'an alarm');
+  const alarm = (await alarmsIn().findOne(filter)) as Document;
+  await service.service.stop();
+  const withoutRule = await copyAlarm(alarm, { rule: new ObjectId() });
+  const withoutObject = await copyAlarm(alarm, { object: new ObjectId() });
+  await startSecond(service, endings);
+  const reasonOf = async (_id: ObjectId) => (await alarmsIn().findOne({ _id }))?.clearReason;
+  await until(async () => (await alarmsIn().countDocuments({ status: 'cleared' })) === 2, 'two alarms are cleared');
+  expect([await reasonOf(withoutRule), await reasonOf(withoutObject)]).toEqual(['rule removed', 'object removed']);
+  expect(await alarmsIn().countDocuments(filter)).toBe(1);
+});
