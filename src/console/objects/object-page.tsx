@@ -82,9 +82,16 @@ function Head({ object: { _id } }: { object: FleetObject }) {
           <Labels labels={labelsOf(object)} />
         </p>
       </div>
-      <a class="button" href={toAddress(`/?object=${object._id}`)}>
-        <Icon name="map" /> {t('object.onMap')}
-      </a>
+      <div class="buttons">
+        {may('GET', '/alarms') && (
+          <a class="button" href={toAddress(`/alarms?show=all&object=${object._id}`)}>
+            {t('nav.alarms')}
+          </a>
+        )}
+        <a class="button" href={toAddress(`/?object=${object._id}`)}>
+          <Icon name="map" /> {t('object.onMap')}
+        </a>
+      </div>
     </header>
   );
 }

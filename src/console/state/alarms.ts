@@ -1,7 +1,7 @@
 /** The open alarms that the user sees, as far as every page needs them: how many wait for somebody, and the worst of each object. */
 import { computed, effect, signal } from '@preact/signals';
 import { type Entity, list, type Routes } from './api.js';
-import { interruptions, liveStatus, onEvent } from './live.js';
+import { interruptions, isLost, onEvent } from './live.js';
 import { may } from './session.js';
 
 export type Severity = 'critical' | 'warning' | 'info';
@@ -85,11 +85,8 @@ export function followAlarms(): void {
     if (name.startsWith('alarm-')) takeAlarm(data.alarm as Alarm);
     else if (name === 'object-removed') forgetObject(String(data.id));
   });
-  effect(() => {
-    const isFirst = interruptions.value === 0;
-    // Without events, what can be read is shown even so.
-    if (!isFirst || liveStatus.value === 'lost') void load();
-  });
+  // Without events, what can be read is shown even so.
+  effect(() => void ((interruptions.value > 0 || isLost.value) && load()));
 }
 
 function forgetObject(id: string): void {

@@ -234,3 +234,10 @@ test('shows the worst open alarm of an object in the list of objects, live', asy
   await send('truck-1', { speed: 10, fuel: 90 });
   await row.getByRole('img').waitFor({ state: 'detached' });
 });
+
+test('leads from an object to its alarms, also those that were cleared', async () => {
+  const page = await browser.openAs(`/objects/${objects.get('truck-1')}/live`);
+  await page.locator('.object-head').getByRole('link', { name: 'Alarms' }).click();
+  await page.locator('.alarm-row', { hasText: 'Cleared' }).first().waitFor();
+  expect(new Set(await page.locator('.alarm-object').allTextContents())).toEqual(new Set(['Truck 1']));
+});
