@@ -56,7 +56,7 @@ export async function measure(
     await Promise.all(loads.map((load) => ask(load, 'begin')));
     const processIds = [server.processId, mongodProcessId];
     const before = processIds.map(readCpuMs);
-    await wait(timing.measureMs);
+    await waitForAnswer(loads[0] as ChildProcess, timing.measureMs);
     const used = processIds.map((id, at) => readCpuMs(id) - (before[at] as number));
     const results = (await Promise.all(loads.map((load) => ask(load, 'end')))).map(resultOf);
     return toRound(workload, results, used, readPeakMb(server.processId));
@@ -66,13 +66,28 @@ export async function measure(
   }
 }
 
+/** For the time of a measurement, and until something was answered: on a busy machine, a short one may end before. */
+async function waitForAnswer(load: ChildProcess, measureMs: number): Promise<void> {
+  const before = await countAnswers(load);
+  await wait(measureMs);
+  if (before === null) return;
+  for (const untilMs = performance.now() + READY_MS; performance.now() < untilMs; await wait(POLL_MS)) {
+    if ((await countAnswers(load)) !== before) return;
+  }
+}
+
+/** Null where the load does not count them. */
+async function countAnswers(load: ChildProcess): Promise<number | null> {
+  const answer = await ask(load, 'answered');
+  return typeof answer === 'object' && 'answered' in answer ? answer.answered : null;
+}
+
 /** A server is several times slower until its code is compiled, which takes longer with more code. */
 async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMaxMs }: Timing): Promise<void> {
   await wait(warmMs);
   if (workload.kind !== 'http') return;
   for (const untilMs = performance.now() + warmMaxMs - warmMs; performance.now() < untilMs; await wait(POLL_MS)) {
-    const answer = await ask(load, 'answered');
-    if (typeof answer === 'object' && 'answered' in answer && answer.answered >= workload.warmRequests) return;
+    if (((await countAnswers(load)) ?? 0) >= workload.warmRequests) return;
   }
 }
 
