@@ -13,8 +13,8 @@ import { matchesName, type NamePattern } from './series/name-pattern.js';
 const { DOCUMENT, NULL, UNDEFINED } = BSON_TYPES;
 /** The fields of packets that are no parameters. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['_id', '_ts', 'time', '_oid', 'id', '_gid']);
-/** How many packets are read between two checks of the clock. */
-const SLICE = 50;
+/** How many names are remembered: those of packets are nearly always the same. */
+const NAMES_REMEMBERED = 10_000;
 
 export interface NameSearch {
   readonly objectId: string;
@@ -32,20 +32,40 @@ export async function findMatchingNames(
 ): Promise<string[]> {
   const found = new Set<string>();
   const conditions = [{ _oid: new ObjectId(objectId), time: { $gte: fromMs, $lt: endMs } }];
+  const matchers = patterns.map(({ levels }) => levels.map(createMatcher));
   for await (const batch of streamPackets(database, { conditions, only: null, readsAhead: true })) {
-    await workClock.count(() => takeNames(batch, patterns, found));
+    await workClock.count(() => takeNames(batch, matchers, found));
   }
   return [...found].sort();
 }
 
-async function takeNames({ memory, starts }: PacketBatch, patterns: readonly NamePattern[], found: Set<string>) {
+type Matcher = (name: string) => boolean;
+
+/** Compares each name once. */
+function createMatcher(level: string): Matcher {
+  const known = new Map<string, boolean>();
+  return (name) => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const matches = matchesName(level, name);
+    if (known.size >= NAMES_REMEMBERED) known.clear();
+    known.set(name, matches);
+    return matches;
+  };
+}
+
+async function takeNames(
+  { memory, starts }: PacketBatch,
+  matchers: readonly (readonly Matcher[])[],
+  found: Set<string>,
+): Promise<void> {
   let sinceMs = clock.steadyMs();
-  for (const [index, start] of starts.entries()) {
-    for (const { levels } of patterns) addMatching({ memory, levels, found }, start, '');
+  for (const start of starts) {
+    for (const levels of matchers) addMatching({ memory, levels, found }, start, '');
     if (found.size > LIMITS.seriesMatches) {
       throw tooLarge(`params: more than ${LIMITS.seriesMatches} parameters match: ask for a narrower pattern`);
     }
-    if (index % SLICE !== SLICE - 1 || clock.steadyMs() - sinceMs < LIMITS.turnMs) continue;
+    if (clock.steadyMs() - sinceMs < LIMITS.turnMs) continue;
     await clock.nextTurn();
     sinceMs = clock.steadyMs();
   }
@@ -53,16 +73,17 @@ async function takeNames({ memory, starts }: PacketBatch, patterns: readonly Nam
 
 interface Matching {
   readonly memory: Buffer;
-  readonly levels: readonly string[];
+  readonly levels: readonly Matcher[];
   readonly found: Set<string>;
 }
 
 /** Adds the members of the document at `start` that match; `prefix` are the names above it. */
-function addMatching({ memory, levels: [level = '', ...below], found }: Matching, start: number, prefix: string): void {
+function addMatching({ memory, levels, found }: Matching, start: number, prefix: string): void {
+  const [matches = () => false, ...below] = levels;
   eachMember(memory, start, (type, nameStart, nameEnd, valueStart) => {
     if (type === NULL || type === UNDEFINED || (type === DOCUMENT) !== below.length > 0) return;
     const name = nameAt(memory, nameStart, nameEnd);
-    if ((prefix === '' && OWN_FIELDS.has(name)) || !matchesName(level, name)) return;
+    if ((prefix === '' && OWN_FIELDS.has(name)) || !matches(name)) return;
     if (below.length === 0) found.add(prefix + name);
     else addMatching({ memory, levels: below, found }, valueStart, `${prefix}${name}.`);
   });

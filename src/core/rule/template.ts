@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../json.js';
 import { isObject } from '../json.js';
 import { LIMITS } from '../limits.js';
 
-const PLACEHOLDER = /\{\{\s*([^{}]*?)\s*\}\}/g;
+const PLACEHOLDER = /\{\{([^{}]*)\}\}/g;
 /** What a text may name: `config` of an object may be secret. */
 const NAMES =
   /^(?:object\.(?:name|id|description|status)|alarm\.(?:name|severity|status|raised|cleared)|position\.(?:lat|lon)|values(?:\.[^\s.{}]{1,128}){1,10})$/u;
@@ -16,7 +16,7 @@ export function parseTemplate(value: Json, place: string): string | null {
     throw badRequest(`${place}: expected text of at most ${LIMITS.notificationTemplateCharacters} characters`);
   }
   for (const [whole, name = ''] of value.matchAll(PLACEHOLDER)) {
-    if (!NAMES.test(name)) {
+    if (!NAMES.test(name.trim())) {
       throw badRequest(
         `${place}: ${whole} is not known; expected object.name, values.<parameter>, position.lat, alarm.name or others of the list`,
       );
@@ -28,7 +28,10 @@ export function parseTemplate(value: Json, place: string): string | null {
 
 /** What is missing becomes `–`. */
 export function renderTemplate(template: string, facts: JsonObject): string {
-  return template.replace(PLACEHOLDER, (_whole, name: string) => toShown(name, readAt(facts, name.split('.'))));
+  return template.replace(PLACEHOLDER, (_whole, written: string) => {
+    const name = written.trim();
+    return toShown(name, readAt(facts, name.split('.')));
+  });
 }
 
 function readAt(value: Json | undefined, path: readonly string[]): Json {
