@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { expectRefusal } from '../support/answers.js';
+import { createPerson } from '../support/callers.js';
 import { startSecond, useService } from '../support/fixture.js';
 import { type Source, useSources } from '../support/sources.js';
 import { until } from '../support/until.js';
@@ -210,6 +211,26 @@ describe('a command', () => {
     await becomes(await command(other, 'go'), 'sent');
     expect((await read(held)).status).toBe('queued');
     expect(got.map(({ body }) => body.type)).toEqual(['go']);
+  });
+});
+
+describe('the address for commands', () => {
+  test('is set only by those who may read and send commands of every object', async () => {
+    const personWith = async (...more: string[]) => {
+      const credentials = ['* /sources', '* /sources/*', 'POST /objects/*/packets', ...more];
+      const { body: role } = await service.admin('POST', 'roles', { name: newName(), credentials });
+      return (await createPerson(service, { role: role._id })).call;
+    };
+    const own = await personWith('GET /objects/*/commands');
+    const source = { id: newName(), name: 'x', kind: 'traccar' };
+    const commandUrl = 'https://example.com';
+    const refusal = 'rights that you do not have';
+    expectRefusal(await own('POST', 'sources', { ...source, commandUrl }), 403, refusal);
+    const { status, body } = await own('POST', 'sources', source);
+    expect(status).toBe(200);
+    expectRefusal(await own('PATCH', `sources/${body._id}`, { commandUrl }), 403, refusal);
+    const dispatcher = await personWith('GET /objects/*/commands', 'POST /objects/*/commands/*');
+    expect((await dispatcher('POST', 'sources', { ...source, id: newName(), commandUrl })).status).toBe(200);
   });
 });
 

@@ -16,6 +16,12 @@ export function assertCanSend(caller: Caller, { register }: JsonObject): void {
   assertCanGrant(caller, ['POST /objects/*/packets', ...(register === true ? ['POST /objects'] : [])]);
 }
 
+/** Commands of all objects of the group go to this address, with their parameters, and count as sent. */
+function assertCanCommand(caller: Caller, { commandUrl }: JsonObject): void {
+  if (typeof commandUrl !== 'string') return;
+  assertCanGrant(caller, ['GET /objects/*/commands', 'POST /objects/*/commands/*']);
+}
+
 /**
  * The key for commands, which no answer contains. It belongs to the address that it is given with: whoever may change a source must not
  * send its key to an address of their own.
@@ -36,6 +42,7 @@ export function sourceHooks({ database, now }: HookDeps): StoreHooks {
   return {
     async create(caller, { fields, group }) {
       assertCanSend(caller, fields);
+      assertCanCommand(caller, fields);
       checkSource(fields);
       const model = await findModel(caller, fields.model ?? DEFAULT_MODEL_ID);
       const place = await findPlace(database, scopeOf(caller), group);
@@ -44,6 +51,7 @@ export function sourceHooks({ database, now }: HookDeps): StoreHooks {
       return { ...(await createEntity(database, store, toNewEntity(caller, stored, place, now()))), key };
     },
     async preparePatch(caller, _key, given) {
+      assertCanCommand(caller, given);
       const patch = keepCommandKey(given);
       if (patch.register === true) assertCanSend(caller, patch);
       return patch.model === undefined ? patch : { ...patch, model: await findModel(caller, patch.model) };
