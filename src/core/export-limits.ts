@@ -11,6 +11,8 @@ export const EXPORT_LIMITS = {
   exportGroupPackets: 10_000,
   exportGroupCells: 250_000,
   exportGroupBytes: 2 * 1_024 ** 2,
+  // Columns of all row groups of a file: what describes them stays in memory until its end.
+  exportChunks: 100_000,
   // Bulk requests: entities and concurrent writes of one request; concurrent requests, in total and per caller; removed objects whose
   // packets are being removed concurrently, and those that wait for it.
   bulkEntities: 1_000,

@@ -253,6 +253,19 @@ describe('a file', () => {
     ]);
   });
 
+  test('ends incomplete where its columns take too much memory', async () => {
+    const { _id } = await createObject();
+    await store(_id, 20, (nth) => ({ text: 'x'.repeat(LIMITS.exportGroupBytes / 5), nth }));
+    const before = LIMITS.exportChunks;
+    Object.assign(LIMITS, { exportChunks: 30 });
+    try {
+      const text = await (await fetchFile(_id)).text();
+      expect(text.slice(-200)).toMatch(/\n#incomplete: 413: .*too many columns for so many packets in one file/);
+    } finally {
+      Object.assign(LIMITS, { exportChunks: before });
+    }
+  });
+
   test('is complete without packets', async () => {
     const { id } = await createObject();
     const path = await saveFile(id);

@@ -1,6 +1,7 @@
 /** Apache Parquet with a GeoParquet column: one typed column for each field, in row groups of bounded memory. */
 import { gzipSync } from 'node:zlib';
 import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { DataType } from '../../core/model.js';
 import type { PacketBatch } from '../../packets/packet-stream.js';
@@ -213,6 +214,12 @@ class Table {
     if (rows === 0) return;
     const parquet = this.#parquet;
     const before = parquet.row_groups.length;
+    // The library keeps what describes each column of each group until the end of the file.
+    if ((before + 1) * (this.#columns.length + 2) > LIMITS.exportChunks) {
+      throw tooLarge(
+        'too many columns for so many packets in one file: ask for a shorter interval or for fewer fields',
+      );
+    }
     for (const column of this.#sources()) {
       (column.data as Value[]).length = rows;
       parquet.write({ columnData: [column], rowGroupSize: rows });
@@ -240,7 +247,7 @@ class Table {
       const data = this.#columns[column] as Value[];
       const kind = this.#kinds[column] as Kind;
       if (kind === 'milliseconds' || kind === 'microseconds') yield { name, data, encoding: 'DELTA_BINARY_PACKED' };
-      else yield { name, data, statistics: kind !== 'json' };
+      else yield { name, data, statistics: kind !== 'json' && kind !== 'text' };
     }
     if (this.#points !== null) yield { name: GEOMETRY, data: this.#points, encoding: 'PLAIN', statistics: false };
     yield { name: MORE, data: this.#more, statistics: false };
