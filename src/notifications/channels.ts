@@ -46,7 +46,7 @@ export function createChannels(
       await Promise.all(checked);
     },
     async send({ kind, address }, message, signal) {
-      if (kind === 'email' && mailer !== null) return mailer.send(address, message);
+      if (kind === 'email' && mailer !== null) return mailer.send(address, message, signal);
       if (kind === 'ntfy') return sendToTopic(sender, address, message, signal);
       if (kind === 'telegram' && telegram !== null) {
         return sendToChat(sender, telegram, { address, message, signal });

@@ -10,7 +10,7 @@ export interface MailSettings {
 }
 
 export interface Mailer {
-  send(address: string, message: Message): Promise<Attempt>;
+  send(address: string, message: Message, signal: AbortSignal): Promise<Attempt>;
   close(): void;
 }
 
@@ -28,9 +28,9 @@ export function createMailer({ url, from }: MailSettings): Mailer {
   });
   const host = /@([^\s@<>]+)>?$/.exec(from)?.[1] ?? 'vigil';
   return {
-    async send(address, { id, title, text, link, severity }) {
+    async send(address, { id, title, text, link, severity }, signal) {
       try {
-        await transport.sendMail({
+        const sending = transport.sendMail({
           from,
           to: { name: '', address },
           subject: title,
@@ -39,6 +39,7 @@ export function createMailer({ url, from }: MailSettings): Mailer {
           priority: severity === 'critical' ? 'high' : 'normal',
           headers: { 'Auto-Submitted': 'auto-generated', 'Idempotency-Key': id },
         });
+        await untilAborted(sending, signal);
         return SENT;
       } catch (error) {
         return toFailure(error);
@@ -46,6 +47,16 @@ export function createMailer({ url, from }: MailSettings): Mailer {
     },
     close: () => transport.close(),
   };
+}
+
+/** The library ends no message that is under way: it may be delivered nevertheless. */
+function untilAborted(sending: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    sending.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
 /** What the server answered is shown to the user of the channel; where it is, is the operator's business. */

@@ -25,7 +25,14 @@ export async function sendToTopic(
     priority: PRIORITIES[severity],
     ...(link !== null && { click: link }),
   };
-  return toAttempt(await sender.send({ url: new URL(address), headers, body: Buffer.from(text), signal }));
+  // What a receiver of the user's choice answers is not shown: it may be one that only the server reaches.
+  const { answer: _, ...outcome } = await sender.send({
+    url: new URL(address),
+    headers,
+    body: Buffer.from(text),
+    signal,
+  });
+  return toAttempt({ ...outcome, answer: '' });
 }
 
 export interface TelegramSettings {

@@ -183,6 +183,12 @@ describe('the test of channels', () => {
     expect(body.channels).toMatchObject([{ sent: false, error: expect.stringContaining('chat not found') }]);
   });
 
+  test('does not show what a receiver of the own choice answered', async () => {
+    receiver.answer = (_received, res) => res.writeHead(403).end('what only the server reaches');
+    const { body } = await service.admin('POST', 'account/channels/test', { channel: { ntfy: topic() } });
+    expect(body.channels).toMatchObject([{ sent: false, error: 'answered 403' }]);
+  });
+
   test('says what the operator has not set up', async () => {
     for (const [channel, variable] of [
       [{ email: 'ada@example.com' }, 'SMTP_URL'],
