@@ -40,6 +40,7 @@ export const NOTIFICATION_LIMITS = {
   notificationRetryMs: 5 * SECOND_MS,
   notificationRetryMaxMs: HOUR_MS,
   notificationKeptMs: 30 * DAY_MS,
+  reminderKeptMs: DAY_MS,
   notificationsShown: 100,
 
   // Messages to one channel in this time; what comes then is held back, and reported as one.

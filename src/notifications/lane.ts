@@ -17,6 +17,7 @@ import {
   countHeld,
   dropLane,
   hold,
+  isReminder,
   kindOf,
   type Lane,
   loadLane,
@@ -75,10 +76,12 @@ export async function runLane(parts: LaneParts, lane: Lane, signal: AbortSignal)
   );
   const sent = await loadSent(database, lane, now() - LIMITS.stormMs);
   const run: Run = { ...parts, lane, account, person, channel, alarms, sent, signal };
+  const newest = new Map(rows.filter(({ step }) => isReminder(step)).map(({ alarmId, id }) => [alarmId, id]));
   const held: Notification[] = [];
   for (const row of rows) {
     if (signal.aborted) break;
-    const outcome = await runOne(run, row);
+    const isOutdated = isReminder(row.step) && newest.get(row.alarmId) !== row.id;
+    const outcome = await (isOutdated ? drop(run, row, 'a later reminder follows') : runOne(run, row));
     if (outcome === 'failed') break;
     if (outcome === 'held') held.push(row);
   }
@@ -133,8 +136,9 @@ async function findReason(
   return (acknowledged ?? null) === null ? null : 'acknowledged';
 }
 
-async function drop({ database, now }: Run, { id, attempts }: Notification, error: string | null): Promise<RowOutcome> {
-  await storeEnded(database, id, { state: 'dropped', attempts, error, sentMs: null, saysCleared: false }, now());
+async function drop({ database, now }: Run, row: Notification, error: string | null): Promise<RowOutcome> {
+  const { attempts } = row;
+  await storeEnded(database, row, { state: 'dropped', attempts, error, sentMs: null, saysCleared: false }, now());
   return 'done';
 }
 
@@ -144,7 +148,7 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
   const attempts = row.attempts + 1;
   const nowMs = now();
   if (error === null) {
-    await storeEnded(database, row.id, { state: 'sent', attempts, error, sentMs: nowMs, saysCleared }, nowMs);
+    await storeEnded(database, row, { state: 'sent', attempts, error, sentMs: nowMs, saysCleared }, nowMs);
     run.sent.push({ sentMs: nowMs, isDigest: row.alarmId === null });
     await showAtAlarm(run, row, null);
     return 'done';
@@ -152,7 +156,7 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
   // Another instance goes on with it.
   if (signal.aborted) return 'failed';
   if (isFinal || attempts >= LIMITS.notificationAttempts) {
-    await storeEnded(database, row.id, { state: 'failed', attempts, error, sentMs: null, saysCleared: false }, nowMs);
+    await storeEnded(database, row, { state: 'failed', attempts, error, sentMs: null, saysCleared: false }, nowMs);
     await showAtAlarm(run, row, error);
     run.onFailed(row, error);
     return 'done';

@@ -129,6 +129,11 @@ export async function storeWaiting(
   await mapDriverErrors(() => noticesOf(database).updateOne({ _id: new ObjectId(alarmId) }, { $set }));
 }
 
+/** Looks at it again later. Throws 503. */
+export async function postponeNotice(database: Database, { alarmId }: Notice, dueMs: number): Promise<void> {
+  await mapDriverErrors(() => noticesOf(database).updateOne({ _id: new ObjectId(alarmId) }, { $set: { due: dueMs } }));
+}
+
 export async function removeNotice(database: Database, alarmId: string): Promise<void> {
   await mapDriverErrors(() => noticesOf(database).deleteOne({ _id: new ObjectId(alarmId) }));
 }

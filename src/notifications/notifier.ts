@@ -11,7 +11,7 @@ import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { NO_TASKS, type OwnedPartition, type Processor } from '../processing/processor.js';
 import { isKeptBack } from './gateway.js';
 import { type LaneParts, runLane } from './lane.js';
-import { loadDue, type Notice, planSteps, removeNotice, type Step, storeTold } from './notices.js';
+import { loadDue, type Notice, planSteps, postponeNotice, removeNotice, type Step, storeTold } from './notices.js';
 import { addNotifications, findDueLanes, type Lane, loadTold, notificationPartition, toId } from './outbox.js';
 import { loadAlarm, loadRecipients } from './recipients.js';
 
@@ -121,7 +121,7 @@ async function check(state: State): Promise<void> {
   state.isChecking = true;
   try {
     const due = await loadDue(state.database, indexes, state.now());
-    for (const notice of due) await tell(state, notice);
+    for (const notice of due) await tellOrPostpone(state, notice);
     if (due.length === LIMITS.noticesAtOnce) wake(state);
     state.isFull = false;
     for (const lane of await findDueLanes(state.database, indexes, state.now())) startLane(state, lane);
@@ -129,6 +129,16 @@ async function check(state: State): Promise<void> {
     state.log.warn({ err: error }, 'failed to look for notifications that are due; retrying');
   } finally {
     state.isChecking = false;
+  }
+}
+
+/** One alarm that takes too long keeps no others waiting. Throws 503 where the database is away. */
+async function tellOrPostpone(state: State, notice: Notice): Promise<void> {
+  try {
+    await tell(state, notice);
+  } catch (error) {
+    await postponeNotice(state.database, notice, state.now() + LIMITS.notificationRetryMs);
+    state.log.warn({ err: error, alarm: notice.alarmId }, 'failed to notify of an alarm; retrying');
   }
 }
 

@@ -121,11 +121,14 @@ export async function loadSent(database: Database, lane: Lane, sinceMs: number):
 
 /** Those who were told of an alarm, or will be. Throws 503. */
 export async function loadTold(database: Database, alarmId: string): Promise<(Lane & { severity: Severity })[]> {
-  const filter = { alarm: new ObjectId(alarmId), state: { $in: ['pending', 'sent'] } };
-  const options = { projection: { user: 1, channel: 1, severity: 1 } };
-  const found = await mapDriverErrors(() => rowsOf(database).find(filter, options).toArray());
-  const lanes = new Map(found.map((row) => [`${row.user}|${row.channel}`, row]));
-  return [...lanes.values()].map((row) => ({ userId: String(row.user), channel: row.channel, severity: row.severity }));
+  const told = { alarm: new ObjectId(alarmId), state: { $in: ['pending', 'sent'] } };
+  const group = { $group: { _id: { user: '$user', channel: '$channel' }, severity: { $first: '$severity' } } };
+  const found = await mapDriverErrors(() =>
+    rowsOf(database)
+      .aggregate([{ $match: told }, group], { maxTimeMS: LIMITS.databaseOperationMs })
+      .toArray(),
+  );
+  return found.map(({ _id, severity }) => ({ userId: String(_id.user), channel: _id.channel, severity }));
 }
 
 /** Whether something of the alarm was sent over the channel that does not say already that it is over. Throws 503. */
@@ -133,6 +136,9 @@ export async function wasTold(database: Database, alarmId: string, lane: Lane): 
   const filter = { alarm: new ObjectId(alarmId), ...inLane(lane), state: 'sent', saysCleared: { $ne: true } };
   return (await mapDriverErrors(() => rowsOf(database).findOne(filter, { projection: { _id: 1 } }))) !== null;
 }
+
+/** A rule may remind every second: its reminders are kept for a shorter time. */
+export const isReminder = (step: string): boolean => step.startsWith('reminder-');
 
 export interface Ended {
   readonly state: Exclude<NotificationState, 'pending'>;
@@ -145,13 +151,18 @@ export interface Ended {
 }
 
 /** Throws 503. */
-export async function storeEnded(database: Database, id: string, ended: Ended, nowMs: number): Promise<void> {
+export async function storeEnded(
+  database: Database,
+  { id, step }: Pick<Notification, 'id' | 'step'>,
+  ended: Ended,
+  nowMs: number,
+): Promise<void> {
   const $set: Document = {
     state: ended.state,
     attempts: ended.attempts,
     error: ended.error,
     saysCleared: ended.saysCleared,
-    _expires: new Date(nowMs + LIMITS.notificationKeptMs),
+    _expires: new Date(nowMs + (isReminder(step) ? LIMITS.reminderKeptMs : LIMITS.notificationKeptMs)),
     ...(ended.sentMs !== null && { sent: ended.sentMs }),
   };
   await mapDriverErrors(() => rowsOf(database).updateOne({ _id: id }, { $set }));
@@ -208,7 +219,7 @@ export async function hold(
   } else if (severity === 'critical') {
     await mapDriverErrors(() => rowsOf(database).updateOne({ _id: id }, { $set: { severity } }));
   }
-  const $set = { state: 'held', digest: id, _expires: new Date(nowMs + LIMITS.notificationKeptMs) };
+  const $set = { state: 'held', digest: id, _expires: new Date(nowMs + LIMITS.reminderKeptMs) };
   await mapDriverErrors(() => rowsOf(database).updateMany({ _id: { $in: [...held] }, state: 'pending' }, { $set }));
 }
 

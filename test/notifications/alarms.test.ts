@@ -283,6 +283,23 @@ describe('quiet hours', () => {
     expect(waiting).toHaveLength(1);
     expect(new Date(waiting[0]?.next).toISOString().slice(11, 16)).toBe(quiet.to);
   });
+
+  test('end with the last one of the reminders that waited', async () => {
+    const objectId = await createObject();
+    const ada = await createListener({}, { quiet: hours(-3_600_000, 3_600_000) });
+    await createRule(objectId, { then: notify(ada), remind: '1 s' });
+    await send(objectId, { t: 9 });
+    const rows = service.client.db().collection('notifications');
+    const waiting = { user: new ObjectId(ada.id), step: /^reminder-/, state: 'pending' };
+    await until(async () => (await rows.countDocuments(waiting)) > 2, 'reminders that wait');
+    const [first] = await rows.find(waiting).sort({ time: 1 }).toArray();
+    expect((await ada.call('PATCH', 'account', { quiet: null })).status).toBe(200);
+    await rows.updateMany({ ...waiting, step: /^r/ }, { $set: { next: Date.now() } });
+    await got(ada, 2);
+    await until(async () => (await rows.findOne({ _id: first?._id }))?.state !== 'pending', 'the first reminder ends');
+    const ended = await rows.findOne({ _id: first?._id });
+    expect(ended).toMatchObject({ state: 'dropped', error: 'a later reminder follows' });
+  });
 });
 
 describe('a gateway', () => {

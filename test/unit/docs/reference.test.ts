@@ -62,7 +62,6 @@ describe('Limits', () => {
     'notificationLanes',
     'notificationLanesAtOnce',
     'notificationBatch',
-    'notificationKeptMs',
     'cachedTokens',
     'cachedModels',
     'cachedSources',
