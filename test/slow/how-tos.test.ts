@@ -87,8 +87,8 @@ const EXAMPLES: Readonly<Record<string, readonly Edit[]>> = {
     ),
     before(
       'src/console/shell/frame.tsx',
-      "  { path: '/log',",
-      "  { path: '/hello', text: 'nav.hello', icon: 'activity' },\n",
+      "    { path: '/account',",
+      "    { path: '/hello', text: 'nav.hello', icon: 'activity' },\n",
     ),
     before('src/console/state/session.ts', "  models: may('GET', '/models'),", "  hello: may('GET', '/hello'),\n"),
     before('src/console/text/english.ts', "  'nav.label':", "  'nav.hello': 'Hello',\n"),

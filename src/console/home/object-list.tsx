@@ -118,7 +118,8 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
         <span class={`dot ${presenceOf(object)}`} />
         <span class="row-text">
           <span class="row-name">
-            {worst && <span class={`worst ${worst}`} role="img" aria-label={t(`severity.${worst}`)} />} {object.name}
+            {worst && <span class={`worst ${worst}`} role="img" aria-label={t(`severity.${worst}`)} />}
+            {object.name}
           </span>
           <span class="row-note">
             <span class="visually-hidden">{t(`state.${presenceOf(object)}`)}</span>
