@@ -7,6 +7,7 @@ import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
 import type { Severity } from '../core/rule/severity.js';
 import { clock, type Timer } from '../platform/clock.js';
+import { createFairQueue, type FairQueue } from '../platform/fair-queue.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { NO_TASKS, type OwnedPartition, type Processor } from '../processing/processor.js';
 import { isKeptBack } from './gateway.js';
@@ -41,8 +42,9 @@ interface State extends NotifierOptions {
   timer: Timer | undefined;
   waking: Timer | undefined;
   isChecking: boolean;
-  /** Channels wait until others have ended. */
-  isFull: boolean;
+  readonly queue: FairQueue;
+  /** The channels that run or wait. */
+  readonly lanesOfTenant: Map<string, number>;
   isStopped: boolean;
 }
 
@@ -53,7 +55,8 @@ export function createNotifier(options: NotifierOptions): Notifier {
     timer: undefined,
     waking: undefined,
     isChecking: false,
-    isFull: false,
+    queue: createLaneQueue(),
+    lanesOfTenant: new Map(),
     isStopped: false,
   };
   return {
@@ -79,6 +82,16 @@ export function createNotifier(options: NotifierOptions): Notifier {
     },
   };
 }
+
+const createLaneQueue = (): FairQueue =>
+  createFairQueue('notifications', {
+    atOnce: LIMITS.notificationLanesAtOnce,
+    perCaller: LIMITS.notificationLanesAtOncePerUser,
+    perTenant: LIMITS.notificationLanesAtOncePerTenant,
+    waiting: Number.POSITIVE_INFINITY,
+    waitingPerCaller: LIMITS.channelsPerUser,
+    waitMs: LIMITS.notificationRetryMaxMs,
+  });
 
 const tellsSomething = ({ store, kind, changed }: Change): boolean =>
   store === 'alarms' && (kind === 'created' || changed?.includes('status') === true);
@@ -123,8 +136,7 @@ async function check(state: State): Promise<void> {
     const due = await loadDue(state.database, indexes, state.now());
     for (const notice of due) await tellOrPostpone(state, notice);
     if (due.length === LIMITS.noticesAtOnce) wake(state);
-    state.isFull = false;
-    for (const lane of await findDueLanes(state.database, indexes, state.now())) startLane(state, lane);
+    for (const lane of await findDueLanes(state.database, indexes, state.now())) await startLane(state, lane);
   } catch (error) {
     state.log.warn({ err: error }, 'failed to look for notifications that are due; retrying');
   } finally {
@@ -181,24 +193,35 @@ async function setReminders({ database }: State, alarmId: string, reminders: num
   await mapDriverErrors(() => database.db.collection('alarms').updateOne({ _id: new ObjectId(alarmId) }, update));
 }
 
-function startLane(state: State, lane: Lane): void {
+/**
+ * Channels take turns by tenant: those of one tenant, however slow their receivers are, leave places for others, also among those that
+ * wait. What finds no place stays due.
+ */
+async function startLane(state: State, lane: Lane): Promise<void> {
+  const { queue, lanesOfTenant } = state;
+  const { tenantId = null } = (await state.findAccount(lane.userId)) ?? {};
+  const tenant = tenantId ?? lane.userId;
+  const count = lanesOfTenant.get(tenant) ?? 0;
   const owned = state.owned.get(notificationPartition(lane.userId));
-  const key = `${lane.userId}|${lane.channel}`;
-  if (owned === undefined || owned.running.has(key)) return;
-  const running = ownedNow(state).reduce((sum, one) => sum + one.running.size, 0);
-  if (running >= LIMITS.notificationLanesAtOnce) {
-    state.isFull = true;
-    return;
-  }
+  const key = laneKey(lane);
+  if (owned === undefined || owned.running.has(key) || count >= LIMITS.notificationLanesOfTenant) return;
+  const { signal } = owned.ending;
   const run = async (): Promise<void> => {
     try {
-      const hasMore = await runLane(state, lane, owned.ending.signal);
-      if (hasMore || state.isFull) wake(state);
+      const hasMore = await queue.run({ userId: lane.userId, tenantId }, () => runLane(state, lane, signal), signal);
+      if (hasMore) wake(state);
     } catch (error) {
+      if (signal.aborted) return;
       state.log.warn({ err: error, user: lane.userId }, 'failed to send notifications; retrying');
     } finally {
       owned.running.delete(key);
+      const left = (lanesOfTenant.get(tenant) ?? 1) - 1;
+      if (left === 0) lanesOfTenant.delete(tenant);
+      else lanesOfTenant.set(tenant, left);
     }
   };
+  lanesOfTenant.set(tenant, count + 1);
   owned.running.set(key, run());
 }
+
+const laneKey = ({ userId, channel }: Lane): string => `${userId}|${channel}`;

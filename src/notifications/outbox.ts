@@ -86,11 +86,11 @@ const toNotification = (found: Document): Notification => ({
   attempts: found.attempts,
 });
 
-/** The channels that have something due. Throws 503. */
+/** The channels that have something due, those that wait longest first. Throws 503. */
 export async function findDueLanes(database: Database, partitions: readonly number[], nowMs: number): Promise<Lane[]> {
   const due = { partition: { $in: partitions }, state: 'pending', next: { $lte: nowMs } };
-  const group = { $group: { _id: { user: '$user', channel: '$channel' } } };
-  const pipeline = [{ $match: due }, group, { $limit: LIMITS.notificationLanes }];
+  const group = { $group: { _id: { user: '$user', channel: '$channel' }, next: { $min: '$next' } } };
+  const pipeline = [{ $match: due }, group, { $sort: { next: 1 } }, { $limit: LIMITS.notificationLanes }];
   const found = await mapDriverErrors(() =>
     rowsOf(database).aggregate(pipeline, { maxTimeMS: LIMITS.databaseOperationMs }).toArray(),
   );

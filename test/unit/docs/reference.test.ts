@@ -60,7 +60,6 @@ describe('Limits', () => {
     'notificationCheckMs',
     'noticesAtOnce',
     'notificationLanes',
-    'notificationLanesAtOnce',
     'notificationBatch',
     'cachedTokens',
     'cachedModels',
