@@ -12,6 +12,7 @@ export const SOURCE_LIMITS = {
   // total and per source; the time to the next try, which doubles up to the maximum.
   sourceUrlCharacters: 1_024,
   downlinkLeaseMs: MINUTE_MS,
+  downlinkNotedMs: MINUTE_MS,
   downlinksAtOnce: 50,
   downlinksPerSource: 4,
   downlinksWaiting: 1_000,

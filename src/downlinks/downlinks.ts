@@ -48,7 +48,9 @@ const OBJECTS = builtInStore('objects');
 
 export function createDownlinks(deps: DownlinkDeps): Downlinks {
   const { database, log, now } = deps;
-  const noted = new LRUCache<string, string>(cacheSize(LIMITS.mqttDevicesRemembered));
+  // For a while: another instance may have noted another address since.
+  const remembered = { ...cacheSize(LIMITS.mqttDevicesRemembered), ttl: LIMITS.downlinkNotedMs };
+  const noted = new LRUCache<string, string>(remembered);
   const ending = new AbortController();
   const queue = createSendingQueue();
   const running = new Set<Promise<void>>();
@@ -136,7 +138,7 @@ async function sendAll(deps: Sending, objectId: string): Promise<void> {
     const isDone = await deps.queue
       .run(route.sourceId, () => sendThrough(deps, route), deps.signal)
       .catch(async (error) => {
-        await leaveRoute(database, objectId, { atMs: now() + LIMITS.downlinkRetryMs, failures: route.failures });
+        await leaveRoute(database, route, { atMs: now() + LIMITS.downlinkRetryMs, failures: route.failures });
         throw error;
       });
     if (!isDone) return;
@@ -157,15 +159,16 @@ async function sendThrough(deps: Sending, route: CommandRoute): Promise<boolean>
   for (let failures = route.failures; isReachable; failures = 0) {
     const command = await findWaiting(database, objectId, now());
     if (command === null) break;
-    await keepRoute(database, objectId, now());
+    // Another instance has them, if this one stood still for longer than its lease.
+    if (!(await keepRoute(database, route, now()))) return false;
     const retryMs = await sendOne(deps, source, route, command);
     if (retryMs !== null) {
       const waitMs = Math.max(retryMs, Math.min(LIMITS.downlinkRetryMs * 2 ** failures, LIMITS.downlinkRetryMaxMs));
-      await leaveRoute(database, objectId, { atMs: now() + waitMs, failures: Math.min(failures + 1, MOST_FAILURES) });
+      await leaveRoute(database, route, { atMs: now() + waitMs, failures: Math.min(failures + 1, MOST_FAILURES) });
       return false;
     }
   }
-  await leaveRoute(database, objectId, null);
+  await leaveRoute(database, route, null);
   return isReachable;
 }
 

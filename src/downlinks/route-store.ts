@@ -12,15 +12,18 @@ export interface CommandRoute {
   readonly address: string;
   /** Tries in a row that failed. */
   readonly failures: number;
+  /** Of this taking: another instance may take it when its time is over. */
+  readonly lease: string;
 }
 
 const routes = ({ db }: Database) => db.collection('commandRoutes');
 
-const toRoute = ({ _id, source, address, failures = 0 }: Document): CommandRoute => ({
+const toRoute = ({ _id, source, address, failures = 0, lease }: Document): CommandRoute => ({
   objectId: String(_id),
   sourceId: String(source),
   address,
   failures,
+  lease: String(lease),
 });
 
 /** Records the address of an object. If it is new, commands that wait are due. */
@@ -43,30 +46,35 @@ export async function takeRoute(database: Database, objectId: string, nowMs: num
     _id: new ObjectId(objectId),
     $or: [{ dueMs: { $exists: false } }, { dueMs: null }, { dueMs: { $lte: nowMs } }],
   };
-  const update = { $set: { dueMs: nowMs + LIMITS.downlinkLeaseMs } };
+  const update = { $set: { dueMs: nowMs + LIMITS.downlinkLeaseMs, lease: new ObjectId() } };
   const options = { returnDocument: 'after' } as const;
   const taken = await mapDriverErrors(() => routes(database).findOneAndUpdate(filter, update, options));
   return taken === null ? null : toRoute(taken);
 }
 
-/** Takes the commands of an object for a while longer. */
-export async function keepRoute(database: Database, objectId: string, nowMs: number): Promise<void> {
-  const filter = { _id: new ObjectId(objectId) };
-  await mapDriverErrors(() => routes(database).updateOne(filter, { $set: { dueMs: nowMs + LIMITS.downlinkLeaseMs } }));
+const isHeld = ({ objectId, lease }: CommandRoute): Document => ({
+  _id: new ObjectId(objectId),
+  lease: new ObjectId(lease),
+});
+
+/** Takes the commands of an object for a while longer; returns whether no other instance has taken them. */
+export async function keepRoute(database: Database, route: CommandRoute, nowMs: number): Promise<boolean> {
+  const update = { $set: { dueMs: nowMs + LIMITS.downlinkLeaseMs } };
+  const { matchedCount } = await mapDriverErrors(() => routes(database).updateOne(isHeld(route), update));
+  return matchedCount > 0;
 }
 
 /** Gives the commands of an object back: until the next one, or until a try in `retryMs`. */
 export async function leaveRoute(
   database: Database,
-  objectId: string,
+  route: CommandRoute,
   retry: { readonly atMs: number; readonly failures: number } | null,
 ): Promise<void> {
-  const filter = { _id: new ObjectId(objectId) };
   const update =
     retry === null
-      ? { $unset: { dueMs: '', failures: '' } }
+      ? { $unset: { dueMs: '', failures: '', lease: '' } }
       : { $set: { dueMs: retry.atMs, failures: retry.failures } };
-  await mapDriverErrors(() => routes(database).updateOne(filter, update));
+  await mapDriverErrors(() => routes(database).updateOne(isHeld(route), update));
 }
 
 export async function removeRoute(database: Database, objectId: string): Promise<void> {

@@ -65,6 +65,7 @@ describe('Limits', () => {
     'cachedModels',
     'cachedSources',
     'downlinkLeaseMs',
+    'downlinkNotedMs',
     'downlinksWaiting',
     'downlinksWaitingPerSource',
     'downlinkCheckMs',
