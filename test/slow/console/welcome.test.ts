@@ -92,9 +92,10 @@ test('shows an object as online only until its device has been silent for as lon
   expect((await service.admin('GET', 'objects/silent')).body.config).toEqual({ offlineAfter: '1 s' });
   await page.goto(`${service.url}/?search=silent`);
   await page.locator('.row', { hasText: 'silent' }).waitFor();
-  const turnsOnline = page.locator('.row .dot.online').waitFor();
-  await service.admin('POST', 'objects/silent/packets', { level: 1 });
-  await turnsOnline;
+  await until(async () => {
+    await service.admin('POST', 'objects/silent/packets', { level: 1 });
+    return page.locator('.row .dot.online').isVisible();
+  }, 'the row is online while packets arrive');
   await page.locator('.row .dot.offline').waitFor();
 });
 
