@@ -16,7 +16,7 @@ import { loadPart } from '../state/parts.js';
 import { forgetNames, nameOf } from '../state/references.js';
 import { isOwn, may } from '../state/session.js';
 import { write } from '../state/write.js';
-import { formatDateTime, formatNumber, t } from '../text/language.js';
+import { formatDateTime, formatNumber, loadTexts, t } from '../text/language.js';
 import type { Opened } from './entity-dialog.js';
 import { columnsOf, type EntityColumn, type EntityKind, labelOf } from './kinds.js';
 
@@ -60,7 +60,7 @@ function useDialog() {
   const dialog = useSignal<typeof import('./entity-dialog.js') | null>(null);
   const open = (next: Opened): void => {
     opened.value = next;
-    void loadPart(() => import('./entity-dialog.js')).then((loaded) => {
+    void loadPart(() => Promise.all([import('./entity-dialog.js'), loadTexts('dialogs')])).then(([loaded]) => {
       dialog.value = loaded;
     });
   };

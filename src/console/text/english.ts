@@ -1,6 +1,7 @@
 /** The texts of every page in English; every other language has the same keys. */
 import type { ENGLISH_ALARMS } from './english-alarms.js';
 import type { ENGLISH_DATA } from './english-data.js';
+import type { ENGLISH_DIALOGS } from './english-dialogs.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 
 export const ENGLISH = {
@@ -123,9 +124,10 @@ export const ENGLISH = {
 } as const;
 
 export type Catalogue = Readonly<Record<keyof typeof ENGLISH, string>>;
-/** The texts that are loaded with the pages that need them. */
+/** The texts that are loaded with the pages and dialogs that need them. */
 export type PageCatalogue = Readonly<Record<keyof typeof ENGLISH_PAGES, string>>;
 export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
+export type DialogCatalogue = Readonly<Record<keyof typeof ENGLISH_DIALOGS, string>>;
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
-export type Texts = Catalogue & PageCatalogue & DataCatalogue & AlarmCatalogue;
+export type Texts = Catalogue & PageCatalogue & DataCatalogue & DialogCatalogue & AlarmCatalogue;
 export type TextKey = keyof Texts;

@@ -15,7 +15,7 @@ const CATALOGUES: Readonly<Record<Language, () => Promise<Catalogue>>> = {
   en: async () => (await import('./english.js')).ENGLISH,
   de: async () => (await import('./german.js')).GERMAN,
 };
-/** Further texts, which are loaded with the pages that need them. */
+/** Further texts, which are loaded with the pages and dialogs that need them. */
 const MORE = {
   /** Of objects, the account, the log and the welcome. */
   pages: {
@@ -30,6 +30,11 @@ const MORE = {
   data: {
     en: async () => (await import('./english-data.js')).ENGLISH_DATA,
     de: async () => (await import('./german-data.js')).GERMAN_DATA,
+  },
+  /** Of the dialogs of webhooks and sources. */
+  dialogs: {
+    en: async () => (await import('./english-dialogs.js')).ENGLISH_DIALOGS,
+    de: async () => (await import('./german-dialogs.js')).GERMAN_DIALOGS,
   },
 } as const;
 export type MoreTexts = keyof typeof MORE;
@@ -62,7 +67,7 @@ export async function setLanguage(chosen: Language): Promise<void> {
   await useLanguage(chosen);
 }
 
-/** Before a page that needs them. */
+/** Before a page or a dialog that needs them. */
 export async function loadTexts(more: MoreTexts): Promise<void> {
   needed.add(more);
   await useLanguage(wanted ?? preferred());

@@ -5,11 +5,17 @@ import { expect, test } from '@jest/globals';
 import { ENGLISH } from '../../../src/console/text/english.js';
 import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
+import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 
 const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
-const MORE: Readonly<Record<string, object>> = { alarms: ENGLISH_ALARMS, data: ENGLISH_DATA, pages: ENGLISH_PAGES };
+const MORE: Readonly<Record<string, object>> = {
+  alarms: ENGLISH_ALARMS,
+  data: ENGLISH_DATA,
+  dialogs: ENGLISH_DIALOGS,
+  pages: ENGLISH_PAGES,
+};
 const ALL = new Set([ENGLISH, ...Object.values(MORE)].flatMap(Object.keys));
 
 const sourceOf = (file: string): string => {
@@ -44,13 +50,21 @@ function keysOf(source: string): string[] {
 }
 
 function missing(file: string, texts: object): string[] {
-  const known = new Set([ENGLISH, texts].flatMap(Object.keys));
-  return [...sourcesOf(file)].flatMap(([name, source]) =>
+  const sources = [...sourcesOf(file)];
+  // Those that are loaded with a part of the page.
+  const loaded = sources.flatMap(([, source]) =>
+    [...source.matchAll(/loadTexts\('(\w+)'\)/g)].map(([, name = '']) => MORE[name] ?? {}),
+  );
+  const known = new Set([ENGLISH, texts, ...loaded].flatMap(Object.keys));
+  return sources.flatMap(([name, source]) =>
     keysOf(source)
       .filter((key) => !known.has(key))
       .map((key) => `${key} in ${name}`),
   );
 }
+
+/** It has the form of entities for geofences alone. */
+const GEOFENCES = '/geofences/geofences.js';
 
 const pages = [...sourceOf(ROUTES).matchAll(/page(?:With\('(\w+)', )?\(?\(\) => import\('\.([^']+)'/g)].map(
   ([, texts, path = '']) => [path.slice(1), texts] as const,
@@ -62,7 +76,8 @@ test('finds all pages, and keys in them', () => {
 });
 
 test.each(pages)('has every text of %s', (path, texts) => {
-  expect(missing(join(FOLDER, path), MORE[texts ?? ''] ?? {})).toEqual([]);
+  const dialogs = path === GEOFENCES ? ENGLISH_DIALOGS : {};
+  expect(missing(join(FOLDER, path), { ...MORE[texts ?? ''], ...dialogs })).toEqual([]);
 });
 
 test('has every text of what all pages share', () => {
