@@ -3,6 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { openRaw } from '../support/raw-socket.js';
+import { undisturbed } from '../support/undisturbed.js';
 
 Object.assign(LIMITS, { slowMs: 3_000, slowCheckMs: 20 });
 
@@ -15,7 +16,10 @@ afterEach(() => {
   for (const end of endings.splice(0)) end();
 });
 
-test('disconnects a client that pings but does not read, and sends others every event', async () => {
+test('disconnects a client that pings but does not read, and sends others every event', () =>
+  undisturbed(LIMITS.slowMs / 2, (attempt) => checkSlow(`flood-${attempt}`)));
+
+async function checkSlow(flooding: string): Promise<void> {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
   const slow = await openRaw(service.url, { Authorization: `Bearer ${token}` }, 'EIO=3');
   await slow.next('40');
@@ -30,18 +34,19 @@ test('disconnects a client that pings but does not read, and sends others every 
     service.logLines.some((line) => line.includes('"socket disconnected"') && line.includes(id));
   const healthy = await service.listen(token);
   slow.pause();
-  await service.admin('POST', 'objects', { id: 'flood', name: 'Flood' });
+  await service.admin('POST', 'objects', { id: flooding, name: 'Flood' });
   const note = 'x'.repeat(60_000);
   let sent = 0;
   for (; !isDisconnected() && sent < MAX_SENT; sent += 100) {
     const packets = Array.from({ length: 100 }, (_, at) => ({ n: sent + at, note }));
-    expect((await service.admin('POST', 'objects/flood/packets', packets)).status).toBe(200);
+    expect((await service.admin('POST', `objects/${flooding}/packets`, packets)).status).toBe(200);
   }
   expect(isDisconnected()).toBe(true);
   await service.settled();
   expect(healthy.socket.connected).toBe(true);
-  expect(healthy.take().map(({ payload }) => payload.n)).toEqual(Array.from({ length: sent }, (_, n) => n));
-});
+  const events = healthy.take().filter(({ payload }) => payload.id === flooding);
+  expect(events.map(({ payload }) => payload.n)).toEqual(Array.from({ length: sent }, (_, n) => n));
+}
 
 test('keeps what waits for many slow clients once, not once for each', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);

@@ -64,25 +64,38 @@ test('sets a device offline whose connection breaks, and one that stays silent',
   const raw = await connectRaw(service.service.mqttUrl as string);
   endings.push(() => raw.socket.destroy());
   raw.send(CONNECT(silent, { keepalive: 1 }));
-  await until(async () => (await onlineOf(silent)) === true, 'silent to be online');
+  await until(() => raw.received.length > 0, 'CONNACK');
   device.stream.destroy();
   await until(async () => (await onlineOf(id)) === false, 'id to be offline');
   await until(async () => (await onlineOf(silent)) === false, 'silent to be offline');
+  expect([await onlinesOf(id), await onlinesOf(silent)]).toEqual(Array(2).fill([true, false]));
 });
 
 test('keeps a device online that reconnects at once', async () => {
-  // On a busy machine a reconnection may take a while.
-  Object.assign(LIMITS, { presenceGraceMs: 3_000 });
+  const graceMs = 2_000;
+  Object.assign(LIMITS, { presenceGraceMs: graceMs });
   endings.push(() => Object.assign(LIMITS, { presenceGraceMs: GRACE_MS }));
-  const id = await create();
-  for (let at = 0; at < 5; at++) (await connect(id)).stream.destroy();
-  const device = await connect(id);
-  // This device is set offline after the grace time of every connection before.
-  const witness = await create();
-  (await connect(witness)).stream.destroy();
-  await until(async () => (await onlineOf(witness)) === false, 'witness to be offline');
-  await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
-  expect(await onlinesOf(id)).toEqual([true, true]);
+  let onlines: boolean[] = [];
+  // On a busy machine a reconnection may take longer: then the device is rightly set offline.
+  await until(async () => {
+    const id = await create();
+    let device = await connect(id);
+    let longestMs = 0;
+    for (let at = 0; at < 5; at++) {
+      const startMs = performance.now();
+      device.stream.destroy();
+      device = await connect(id);
+      longestMs = Math.max(longestMs, performance.now() - startMs);
+    }
+    // This device is set offline after the grace time of every connection before.
+    const witness = await create();
+    (await connect(witness)).stream.destroy();
+    await until(async () => (await onlineOf(witness)) === false, 'witness to be offline');
+    await device.publishAsync('base/state', '{"speed":1}', { qos: 1 });
+    onlines = await onlinesOf(id);
+    return longestMs < graceMs;
+  }, 'five reconnections that each take less than the grace time');
+  expect(onlines).toEqual([true, true]);
 });
 
 test('sets a device whose clock is ahead offline and online again', async () => {
@@ -152,12 +165,14 @@ test('finds a device silent whose offlineAfter is over at the start, but not one
 });
 
 test('sets a device offline that was silent since an older packet that reports it offline', async () => {
-  const id = await create({ config: { offlineAfter: '1s' } });
+  const id = await create({ config: { offlineAfter: '1 hour' } });
   const nowMs = Date.now();
   await service.admin('POST', `objects/${id}/packets`, { time: nowMs, speed: 1 });
   await service.admin('POST', `objects/${id}/packets`, { time: nowMs - 10_000, online: false });
   expect(await onlineOf(id)).toBe(true);
+  await service.admin('PATCH', `objects/${id}`, { config: { offlineAfter: '1s' } });
   await until(async () => (await onlineOf(id)) === false, 'id to be offline');
+  expect(await onlinesOf(id)).toEqual([false, true, false]);
 });
 
 test('keeps a device with offlineAfter online after it disconnected, until that time is over', async () => {

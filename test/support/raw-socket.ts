@@ -29,7 +29,9 @@ export async function openRaw(url: string, headers: Record<string, string>, quer
     closedWith: null,
     async next(start) {
       const found = () => frames.findIndex((frame) => frame.startsWith(start));
-      await until(() => found() >= 0, `a frame ${start}…, not ${JSON.stringify(frames)}`);
+      const what = `a frame ${start}…, not ${JSON.stringify(frames)}`;
+      await until(() => found() >= 0 || raw.closedWith !== null, what);
+      if (found() < 0) throw new Error(`closed with ${raw.closedWith} before ${what}`);
       return frames.splice(0, found() + 1).at(-1) as string;
     },
     async settled() {
