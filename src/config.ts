@@ -17,6 +17,7 @@ import {
   webOrigins,
 } from './config-values.js';
 import { LIMITS } from './core/limits.js';
+import type { ConfiguredMap } from './settings/map.js';
 import { type Network, parseNetworks } from './webhooks/address-policy.js';
 
 export interface Config {
@@ -72,12 +73,7 @@ export interface Config {
   /** Private networks that webhooks may be sent to. */
   readonly webhookNetworks: readonly Network[];
   /** The operator's own map beneath the objects of the console. */
-  readonly map: {
-    readonly styleUrl: string | null;
-    /** Further origins from which that style loads tiles, fonts and images. */
-    readonly origins: readonly string[];
-    readonly tilesFile: string | null;
-  };
+  readonly map: ConfiguredMap;
   /** Over what users are notified; null for what the operator has not set up. */
   readonly notifications: {
     readonly mail: { readonly url: string; readonly from: string } | null;

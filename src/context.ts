@@ -42,6 +42,7 @@ import { poolStateOf } from './platform/mongo/driver/pool-stats.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
 import type { OpsServer } from './platform/ops/server.js';
 import { createRefusalReport } from './platform/refused-connections.js';
+import { createSettings, type Settings } from './settings/settings-store.js';
 import { startWatching } from './watching.js';
 import { createResolve } from './webhooks/names.js';
 import { createSender } from './webhooks/request.js';
@@ -101,7 +102,8 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   lifecycle.onShutdown(() => devices.refusedPayloads.stop());
   const onOutcome = ops.metrics.webhookEnded;
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, isLive: () => isLive() });
-  const shared = { ...deps, ...jobs, database, caches };
+  const settings = createSettings({ database, signal: lifecycle.ending, log: log.child({ module: 'settings' }) });
+  const shared = { ...deps, ...jobs, database, caches, settings };
   const opened = { ...shared, commandWaiters, feed, gateway, downlinks, workers, ending: lifecycle.ending };
   const app = createApi({ ...opened, ...devices, ...facts, listDatabase, identity, passwords, audit });
   const { listen } = feed;
@@ -159,6 +161,7 @@ interface Opened extends ContextDeps {
   readonly gateway: Gateway;
   readonly downlinks: Downlinks;
   readonly workers: Workers;
+  readonly settings: Settings;
   readonly ending: AbortSignal;
   readonly requestRemoval: Jobs['requestRemoval'];
 }
@@ -312,6 +315,7 @@ function createApi(deps: ApiDeps) {
     listen: feed.listen,
     mqtt: config.mqtt,
     map: config.map,
+    settings: deps.settings,
     addressOf,
     trustProxy: config.http.trustProxy,
     corsOrigins: config.http.corsOrigins,

@@ -31,6 +31,7 @@ import {
 } from './platform/http/request-log.js';
 import { createLoginRouter, createRouter } from './platform/http/route.js';
 import { createLimitFinder } from './platform/http/route-limits.js';
+import type { SettingsDeps } from './settings/routes.js';
 import type { WebhookDeps } from './webhooks/routes.js';
 
 export interface AppDeps
@@ -41,10 +42,11 @@ export interface AppDeps
     EntityDeps,
     EventDeps,
     RateLimitDeps,
-    ConsoleDeps,
+    Omit<ConsoleDeps, 'settings'>,
     SourceDeps,
     WebhookDeps,
     AlarmDeps,
+    SettingsDeps,
     NotificationDeps {
   readonly audit: Audit;
   readonly log: Logger;

@@ -12,6 +12,7 @@ import { createWatcherClient } from './platform/mongo/driver/client.js';
 import { mapDriverErrors } from './platform/mongo/driver/errors.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
 import type { OpsServer } from './platform/ops/server.js';
+import type { Settings } from './settings/settings-store.js';
 import type { Workers } from './workers.js';
 
 export interface WatchingDeps {
@@ -24,6 +25,7 @@ export interface WatchingDeps {
   readonly gateway: Gateway;
   readonly downlinks: Downlinks;
   readonly workers: Workers;
+  readonly settings: Settings;
   readonly ops: OpsServer;
   readonly onUnavailable: (error: unknown) => void;
   /** For tests: called after every consumer has received the change. */
@@ -32,13 +34,14 @@ export interface WatchingDeps {
 
 /** Starts the watcher. Waits for the database while it is unavailable. */
 export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): Promise<Watcher> {
-  const { feed, gateway, downlinks, caches, commandWaiters, workers, ops, now } = deps;
+  const { feed, gateway, downlinks, caches, commandWaiters, workers, settings, ops, now } = deps;
   const client = createWatcherClient(deps.uri);
   lifecycle.onShutdown(() => client.close());
   const log = deps.log.child({ module: 'watcher' });
   const publish = async (change: Change) => ops.metrics.published(change, await feed.publish(change));
   const consume = createChangeConsumers([
     caches.apply,
+    settings.apply,
     publish,
     commandWaiters.apply,
     gateway.apply,
@@ -51,6 +54,7 @@ export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): P
   };
   const onGap = (): void => {
     caches.invalidateAll();
+    settings.reset();
     commandWaiters.wakeAll();
     gateway.reset();
     downlinks.reset();
@@ -64,6 +68,7 @@ export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): P
   const waiting = { signal: lifecycle.ending, onUnavailable: deps.onUnavailable };
   const watcher = await retryUntilAvailable(() => mapDriverErrors(start, null), waiting);
   lifecycle.onShutdown(() => watcher.stop());
+  await retryUntilAvailable(settings.load, waiting);
   downlinks.start();
   lifecycle.onShutdown(() => downlinks.stop());
   await retryUntilAvailable(workers.start, waiting);

@@ -134,4 +134,9 @@ export const SHARED_LIMITS = {
 
   // One answer with tiles of the operator's map.
   mapRangeBytes: 8 * MIB,
+  // The map that an administrator chooses.
+  mapUrlCharacters: 2_000,
+  mapOrigins: 10,
+  mapAttributionCharacters: 500,
+  settingsBodyBytes: 64 * KIB,
 } as const;

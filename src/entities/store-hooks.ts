@@ -62,5 +62,6 @@ const RESERVED: ReadonlySet<string> = new Set([
   'packets',
   'series',
   'sessions',
+  'settings',
   'docs',
 ]);

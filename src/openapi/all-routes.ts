@@ -13,6 +13,7 @@ import { EVENT_ROUTES } from '../live/routes.js';
 import { NOTIFICATION_ROUTES } from '../notifications/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
+import { SETTINGS_ROUTES } from '../settings/routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/routes.js';
 import { SERVICE_ROUTES } from './routes.js';
 
@@ -31,6 +32,7 @@ export const FEATURE_ROUTES = [
   ...WEBHOOK_ROUTES,
   ...ALARM_ROUTES,
   ...PERMISSION_ROUTES,
+  ...SETTINGS_ROUTES,
 ];
 
 /** Every route that answers. */

@@ -83,6 +83,7 @@ const TAGS: Readonly<Record<string, string>> = {
   service: 'The service itself',
   auth: 'Log in with a cookie or a token, read the current user, log out',
   account: 'The caller’s own account, tokens and sessions',
+  settings: 'The settings of the installation',
   packets: 'Measurements of objects',
   commands: 'Commands to objects, and their journal',
   'added stores': `Stores of your own, besides ${[...STORES.keys()].join(', ')}`,

@@ -1,30 +1,20 @@
-/** The operator's own map of the console: the address of its style, or a file of tiles that is sent in pieces. */
+/** The map of the console: how the page names it, and a file of tiles that is sent in pieces. */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { RequestHandler } from 'express';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-
-export interface ConsoleMap {
-  readonly styleUrl: string | null;
-  readonly origins: readonly string[];
-  readonly tilesFile: string | null;
-}
+import type { MapInUse } from '../settings/map.js';
 
 export const TILES_PATH = '/console/map.pmtiles';
 const ESCAPED: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;', '>': '&gt;' };
 
-/** How the page names the map: the address of a style, or the path of the tiles. */
-export function describeMap({ styleUrl, tilesFile }: ConsoleMap, basePath: string): string {
-  const named = styleUrl ?? (tilesFile === null ? '' : basePath + TILES_PATH);
+/** How the page names the map, as JSON; nothing as long as nobody has decided. */
+export function describeMap({ kind, url, attribution, from }: MapInUse, basePath: string): string {
+  if (from === 'default') return '';
+  const named = JSON.stringify({ kind, url: kind === 'file' ? basePath + TILES_PATH : url, attribution });
   return named.replace(/[&"<>]/g, (character) => ESCAPED[character] ?? '');
-}
-
-/** The origins that the page may load from: each after a space. */
-export function originsOf({ styleUrl, origins }: ConsoleMap): string {
-  const all = styleUrl === null ? [] : [new URL(styleUrl).origin, ...origins];
-  return [...new Set(all)].map((origin) => ` ${origin}`).join('');
 }
 
 /**

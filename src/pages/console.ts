@@ -5,15 +5,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Request, RequestHandler, Response } from 'express';
-import { type ConsoleMap, createMapTiles, describeMap, originsOf, TILES_PATH } from './console-map.js';
+import { type ConfiguredMap, type MapInUse, originsOf, toMapInUse } from '../settings/map.js';
+import type { Settings } from '../settings/settings-store.js';
+import { createMapTiles, describeMap, TILES_PATH } from './console-map.js';
 
 export interface ConsoleDeps {
   /** The page shows these settings to users who connect devices; null if MQTT is off. */
   readonly mqtt: { readonly port: number; readonly tls: object | null } | null;
   /** The path of another site that the console is served below: `/vigil`, or empty. */
   readonly basePath: string;
-  /** The operator's own map. */
-  readonly map: ConsoleMap;
+  /** The map that the environment names. */
+  readonly map: ConfiguredMap;
+  /** The map that an administrator has chosen. */
+  readonly settings: Pick<Settings, 'map'>;
 }
 
 interface File {
@@ -68,10 +72,10 @@ export function createConsole(deps: ConsoleDeps): Console {
   const built = readBuilt();
   const pass: RequestHandler = (_req, _res, next) => next();
   if (built === null) return { pages: pass, unknownPages: pass };
-  const pageAt = createPages(built, deps);
-  const policy = toPolicy(originsOf(deps.map));
+  const pagesNow = createPagesNow(built, deps);
   const sendTiles = createMapTiles(deps.map.tilesFile);
   const answer = (req: Request, res: Response): void => {
+    const { policy, pageAt } = pagesNow();
     res.setHeader('Content-Security-Policy', policy);
     sendPage(res, pageAt(req.path));
   };
@@ -79,7 +83,7 @@ export function createConsole(deps: ConsoleDeps): Console {
     if (req.method !== 'GET' && req.method !== 'HEAD') next();
     else if (req.path === TILES_PATH && sendTiles !== null) return sendTiles(req, res, next);
     else if (req.path.startsWith(FILES)) {
-      res.setHeader('Content-Security-Policy', policy);
+      res.setHeader('Content-Security-Policy', pagesNow().policy);
       const file = built.files.get(req.path.slice(FILES.length));
       if (file === undefined) next();
       else sendFile(req, res, file);
@@ -97,8 +101,35 @@ export function createConsole(deps: ConsoleDeps): Console {
   return { pages, unknownPages };
 }
 
+interface Pages {
+  readonly policy: string;
+  readonly pageAt: (path: string) => Buffer;
+}
+
+/** The pages with the map of now; they are made again when an administrator has chosen another one. */
+function createPagesNow(built: Built, deps: ConsoleDeps): () => Pages {
+  let choice = deps.settings.map();
+  const make = (): Pages => {
+    const map = toMapInUse(deps.map, choice);
+    const origins = originsOf(map).map((origin) => ` ${origin}`);
+    return { policy: toPolicy(origins.join('')), pageAt: createPages(built, deps, map) };
+  };
+  let pages = make();
+  return () => {
+    const chosen = deps.settings.map();
+    if (chosen === choice) return pages;
+    choice = chosen;
+    pages = make();
+    return pages;
+  };
+}
+
 /** The page at an address, with what browsers load together with it there. */
-function createPages({ page, preloads }: Built, { mqtt, map, basePath }: ConsoleDeps): (path: string) => Buffer {
+function createPages(
+  { page, preloads }: Built,
+  { mqtt, basePath }: ConsoleDeps,
+  map: MapInUse,
+): (path: string) => Buffer {
   const filled = page.replace('{{mqtt}}', describeMqtt(mqtt)).replace('{{map}}', () => describeMap(map, basePath));
   const toPage = (links: string): Buffer =>
     Buffer.from(filled.replace('{{links}}', links).replaceAll('{{base}}', basePath));

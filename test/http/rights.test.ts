@@ -132,13 +132,13 @@ const JOURNAL_ROUTES = (store: string, may: readonly CallerKind[]): readonly Rou
   { method: 'DELETE', path: `${store}/:id/access/:stranger`, may: [], known: false },
 ];
 
-/** What is asked of no entity: the answer to an administrator, and to whom else it is given. */
+/** What is asked of no entity: the answer to an administrator, and to whom else it is given; `root` is only for the root group's. */
 const PLAIN_ROUTES: readonly (readonly [
   method: string,
   path: string,
   body: object | undefined,
   status: number,
-  also: 'none' | 'readers' | 'users' | 'callers' | 'everyone',
+  also: 'root' | 'none' | 'readers' | 'users' | 'callers' | 'everyone',
 ])[] = [
   ['GET', '/', undefined, 200, 'everyone'],
   ['GET', '/api/v1', undefined, 200, 'everyone'],
@@ -192,6 +192,8 @@ const PLAIN_ROUTES: readonly (readonly [
   ['GET', 'audit', undefined, 200, 'none'],
   ['GET', 'audit?meta=true', undefined, 200, 'none'],
   ['GET', 'commands', undefined, 200, 'readers'],
+  ['GET', 'settings', undefined, 200, 'root'],
+  ['PATCH', 'settings', { map: null }, 200, 'root'],
   ['GET', 'nothing', undefined, 404, 'readers'],
   ['POST', 'nothing', {}, 404, 'none'],
   ['GET', 'nothing/at/all/here', undefined, 404, 'readers'],
@@ -372,7 +374,7 @@ describe.each(CALLERS)('%s', (caller) => {
     for (const [method, path, body, status, also] of PLAIN_ROUTES) {
       const text = body && JSON.stringify(body).replace(':unique', `made-${new ObjectId()}`);
       const isAllowed =
-        ADMINS.includes(caller) ||
+        (ADMINS.includes(caller) && (also !== 'root' || caller === 'rootAdmin')) ||
         also === 'callers' ||
         (also === 'users' && caller !== 'scoped') ||
         (also === 'readers' && READERS.includes(caller));

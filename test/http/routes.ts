@@ -20,6 +20,7 @@ export function routes(): string[] {
     trustProxy: 0,
     mqtt: null,
     map: NO_MAP,
+    settings: { map: () => null },
   } as unknown as AppDeps;
   const { router } = createApp(deps) as unknown as { router: { stack: Layer[] } };
   return [...new Set(routesOf(router.stack))];

@@ -6,7 +6,7 @@ import { toAddress } from '../state/location.js';
 import { language } from '../text/language.js';
 import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
 import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
-import { STYLE_URL, TILES_URL } from './own-map.js';
+import { STYLE, TILES_URL } from './own-map.js';
 import { printPicture } from './print.js';
 import { usesMiles } from './units.js';
 
@@ -35,12 +35,12 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
   const { label, isDark, isEndless = false, texts } = options;
   setWorkerUrl(toAddress(MAP_WORKER));
   const map = new GlMap({
-    attributionControl: STYLE_URL === null ? false : { compact: true },
+    attributionControl: STYLE === null ? false : { compact: true },
     container,
-    style: STYLE_URL ?? FIRST_STYLE,
+    style: STYLE ?? FIRST_STYLE,
     renderWorldCopies: isEndless,
     // The own style is tested.
-    validateStyle: STYLE_URL !== null,
+    validateStyle: STYLE !== null,
     // What is drawn on it is placed without turning and tilting.
     dragRotate: false,
     pitchWithRotate: false,
@@ -57,7 +57,7 @@ export function createBaseMap(container: HTMLElement, options: BaseMapOptions): 
   map.keyboard.disableRotation();
   addScale(map);
   printPicture(map, container);
-  container.dataset.style = STYLE_URL === null ? 'own' : 'foreign';
+  container.dataset.style = STYLE === null ? 'own' : 'foreign';
   let isDarkNow = isDark;
   const ground = loadGround(map, isDark, container);
   return {
@@ -85,8 +85,8 @@ interface Ground {
 
 /** The ground: a style of the operator's, or the own outlines, with the operator's tiles on them. */
 async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): Promise<Ground> {
-  const hasStyle = STYLE_URL !== null && (await isStyleThere(map));
-  if (STYLE_URL !== null && !hasStyle) {
+  const hasStyle = STYLE !== null && (await isStyleThere(map));
+  if (STYLE !== null && !hasStyle) {
     container.dataset.style = 'own';
     map.setStyle(FIRST_STYLE);
   }

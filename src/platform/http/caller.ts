@@ -18,9 +18,9 @@ export const isForAll = (segments: readonly string[]): boolean =>
   FOR_ALL.has(segments[0]) || (segments.length === 1 && segments[0] === 'series');
 const FOR_ALL: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
 
-// Reading audit events requires `* /audit`; `GET /*` is not enough.
+// Reading audit events requires `* /audit`, and settings `* /settings`; `GET /*` is not enough.
 export const requiredMethod = (method: string, [store]: readonly string[]): string =>
-  store === 'audit' ? '*' : method;
+  store === 'audit' || store === 'settings' ? '*' : method;
 
 /** The segments of a path, normalized like in the router, which ignores the case of route names. */
 export function toRouteSegments(path: string): string[] {

@@ -300,6 +300,7 @@ describe('Interface', () => {
       trustProxy: 0,
       mqtt: null,
       map: { styleUrl: null, origins: [], tilesFile: null },
+      settings: { map: () => null },
     } as unknown as AppDeps;
     const { router } = createApp(deps) as unknown as { router: Router };
     const shown = tableOf(`${REFERENCE}/http-api.md`, 'Routes').map(

@@ -26,7 +26,7 @@ export interface Stream {
  * Excludes security events, which have no consumers. All streams use the same list: the database cannot resume after a change
  * that the filter excludes.
  */
-const WATCHED = [...STORES.keys(), 'packets', 'sessions', 'presence'].filter((name) => name !== 'audit');
+const WATCHED = [...STORES.keys(), 'packets', 'sessions', 'presence', 'settings'].filter((name) => name !== 'audit');
 
 /** Opens a stream after `token`, or from now on. Returns the token of its start. */
 export function openStream(client: MongoClient, token: Document | null): Promise<{ stream: Stream; token: Document }> {

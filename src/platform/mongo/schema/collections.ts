@@ -52,6 +52,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'sessions', SESSION_INDEXES, { present, options: {} }),
     prepare(db, 'attempts', ATTEMPT_INDEXES, { present, options: {} }),
     prepare(db, 'installation', [], { present, options: {} }),
+    prepare(db, 'settings', [], { present, options: {} }),
     prepare(db, 'removals', [{ key: { 'by.userId': 1 } }], { present, options: {} }),
     prepare(db, 'removedPackets', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'refusedPackets', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
