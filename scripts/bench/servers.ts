@@ -1,12 +1,13 @@
 // The measured servers, each in a separate process. A server is frozen while another one is measured.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { isFreePort } from '../../src/platform/mongo/embedded/instance.js';
 import { PlainError } from '../../src/program.js';
 import type { Target } from './connection.js';
 import { databaseUri, LOGIN } from './data.js';
@@ -34,7 +35,7 @@ export interface Place {
 
 const SECRET = 'a-secret-for-measurements-0123456789-abcdefgh';
 const LAST_CHARACTERS = 2_000;
-const START_MS = 30_000;
+const START_MS = 60_000;
 const POLL_MS = 20;
 const TICK_MS = '10';
 const MANY = '100000';
@@ -112,13 +113,12 @@ function programOf(name: ServerName, folder: string): { program: string; env: Re
   };
 }
 
+/** A free port below those that systems give to clients: one of those could be taken before the server starts. */
 export async function findPort(): Promise<number> {
-  const trial = createServer().listen(0, '127.0.0.1');
-  await once(trial, 'listening');
-  const { port } = trial.address() as { port: number };
-  trial.close();
-  await once(trial, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(21_000, 32_000);
+    if (await isFreePort(port)) return port;
+  }
 }
 
 /** Waits until the server answers. Resolves with a token; the floor accepts any. */

@@ -59,6 +59,7 @@ export function testAttacks({ nodeOptions, mostMib, attacks }: AttackedProcess):
       SECRET: randomBytes(32).toString('hex'),
       ADMIN_PASSWORD: ADMIN.password,
       STOP_DELAY: '0',
+      OVERLOAD_DELAY: '1s',
       NODE_OPTIONS: nodeOptions,
     });
     stage = await setUpStage({ url: service.url, mqttUrl: `mqtt://127.0.0.1:${mqttPort}` }, ADMIN);

@@ -18,7 +18,15 @@ afterAll(async () => {
 });
 
 function run(file: string, args: readonly string[], env: Record<string, string>): Program {
-  const given = { ...process.env, MONGODB_URI: '', PORT: '0', MQTT_PORT: '', STOP_DELAY: '0', ...env };
+  const given = {
+    ...process.env,
+    MONGODB_URI: '',
+    PORT: '0',
+    MQTT_PORT: '',
+    STOP_DELAY: '0',
+    OVERLOAD_DELAY: '0',
+    ...env,
+  };
   return startProgram([`dist/${file}.js`, ...args], given);
 }
 

@@ -70,7 +70,7 @@ const KEPT = { acknowledged: expect.any(Number), lost: 0, doubled: 0 };
 function nameOf(tlsUrl: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connectTls({ port: Number(new URL(tlsUrl).port), host: '127.0.0.1', rejectUnauthorized: false });
-    socket.setTimeout(5_000, () => socket.destroy());
+    socket.setTimeout(60_000, () => socket.destroy());
     socket.on('error', () => undefined).on('close', () => resolve(null));
     socket.on('secureConnect', () => {
       resolve([socket.getPeerCertificate().subject.CN].flat()[0] ?? '');

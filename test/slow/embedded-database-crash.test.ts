@@ -36,7 +36,14 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'vigil-crash-'));
   const ports = { PORT: String(await findFreePort()), MQTT_PORT: String(await findFreePort()) };
   const { MONGODB_URI: _, ...inherited } = process.env;
-  const ours = { ...ports, DATA_DIR: folder, LOG_FORMAT: 'json', LOG_LEVEL: 'info', STOP_DELAY: '0' };
+  const ours = {
+    ...ports,
+    DATA_DIR: folder,
+    LOG_FORMAT: 'json',
+    LOG_LEVEL: 'info',
+    STOP_DELAY: '0',
+    OVERLOAD_DELAY: '0',
+  };
   env = { ...inherited, ...ours, ADMIN_LOGIN: ADMIN.login, ADMIN_PASSWORD: ADMIN.password };
   mqttUrl = `mqtt://127.0.0.1:${ports.MQTT_PORT}`;
   await start();

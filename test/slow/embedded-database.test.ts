@@ -40,7 +40,7 @@ async function start(dataFolder: string): Promise<Embedded & { said: string[] }>
 }
 
 function open(uri: string): MongoClient {
-  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 10_000 });
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 60_000 });
   endings.push(() => client.close());
   return client;
 }

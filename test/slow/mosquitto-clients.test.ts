@@ -36,7 +36,7 @@ function run(program: string, version: string, id: string, args: readonly string
   children.push(child);
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (text += data));
-  return { child, output: () => text, ended: once(child, 'exit').then(([code]) => code) };
+  return { child, output: () => text, ended: once(child, 'close').then(([code]) => code) };
 }
 
 async function valuesOf(id: string): Promise<unknown[]> {

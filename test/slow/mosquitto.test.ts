@@ -30,7 +30,10 @@ async function startMosquitto(): Promise<void> {
         trial.end(true);
         resolve(isThere);
       };
-      trial.once('connect', () => end(true)).once('error', () => end(false));
+      trial
+        .once('connect', () => end(true))
+        .once('error', () => end(false))
+        .once('close', () => end(false));
     });
   await until(answers, 'mosquitto to answer');
 }

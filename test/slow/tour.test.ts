@@ -12,5 +12,5 @@ test.each(['README.md', 'docs/tutorial.md'])(
     expect(given).toEqual(shown);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   },
-  60_000,
+  300_000,
 );

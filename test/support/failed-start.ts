@@ -12,7 +12,7 @@ export interface FailedStart {
 export async function startFailing(env: Record<string, string>, before: readonly string[] = []): Promise<FailedStart> {
   const command = [...before, process.execPath, ...SERVICE];
   const [program = '', ...args] = command;
-  const { ended, output } = startProgram(args, { PATH: '', PORT: '0', ...env }, program);
+  const { ended, output } = startProgram(args, { PATH: '', PORT: '0', MQTT_PORT: '0', ...env }, program);
   return { code: await ended, said: output().trim() };
 }
 

@@ -56,6 +56,8 @@ export async function startInstance(
     SECRET: 'test-secret-0123456789-abcdefghijklmnop',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'warn',
+    // On a busy machine the process is late without being overloaded.
+    OVERLOAD_DELAY: '0',
     ADMIN_LOGIN: ADMIN.login,
     ADMIN_PASSWORD: ADMIN.password,
     ...given,

@@ -9,7 +9,7 @@ import { read } from './read.js';
 
 const WRITERS = 3;
 const PAUSE_MS = 5;
-const GIVE_UP_MS = 15_000;
+const GIVE_UP_MS = 60_000;
 const PAUSE_AFTER_FAILURE_MS = 100;
 const MQTT_OBJECT = 'load-mqtt';
 
@@ -56,7 +56,7 @@ export async function startLoad({ url, mqttUrl, token }: Installation): Promise<
   };
   const writers = names.map(writeAll);
   // It continues its session: with a clean one, what it sends again without the DUP flag would be new (docs/reference/mqtt.md).
-  const session = { clientId: MQTT_OBJECT, clean: false, reconnectPeriod: 300, connectTimeout: 5_000 };
+  const session = { clientId: MQTT_OBJECT, clean: false, reconnectPeriod: 300, connectTimeout: 60_000 };
   const device = mqtt.connect(mqttUrl, { ...AUTH, ...session });
   device.on('error', () => undefined);
   const publisher = publishAll(device, `${run}/mqtt`, acknowledged, () => running);

@@ -28,7 +28,7 @@ export async function requestFromOutside(
   body: object,
 ): Promise<{ address: string; status: number }[]> {
   const lines = [
-    'unshare --net sleep 60 & client=$!',
+    'unshare --net sleep 600 & client=$!',
     'until [ "$(readlink /proc/$client/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done',
     'at_client() { nsenter --net=/proc/$client/ns/net -- "$@"; }',
     'ip link add cable type veth peer name cable netns $client',
