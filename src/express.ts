@@ -13,6 +13,8 @@ import type { CommandDeps } from './commands/routes.js';
 import type { SourceDeps } from './devices/sources/routes.js';
 import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
+import type { LinkDeps } from './links/routes.js';
+import type { ViewDeps } from './links/view-routes.js';
 import type { EventDeps } from './live/routes.js';
 import type { NotificationDeps } from './notifications/routes.js';
 import { FEATURE_ROUTES, ROUTES } from './openapi/all-routes.js';
@@ -47,6 +49,8 @@ export interface AppDeps
     WebhookDeps,
     AlarmDeps,
     SettingsDeps,
+    LinkDeps,
+    ViewDeps,
     NotificationDeps {
   readonly audit: Audit;
   readonly log: Logger;

@@ -13,6 +13,7 @@ import { cacheSize } from '../core/cache-size.js';
 import type { Change } from '../core/change.js';
 import { type Entity, isId } from '../core/entity.js';
 import { LIMITS } from '../core/limits.js';
+import { type LinkTerms, toLinkTerms } from '../core/link.js';
 import { isValidOwnId } from '../core/own-id.js';
 import { createReadThroughCache } from '../platform/cache.js';
 import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
@@ -41,6 +42,8 @@ export interface TokenRecord {
   readonly scopes: readonly string[] | null;
   readonly scopeObjects: readonly ScopeObject[];
   readonly expiresAtMs: number;
+  /** What it shows, if it is a share link, which opens no other route. */
+  readonly link: LinkTerms | null;
 }
 
 export interface Accounts {
@@ -131,6 +134,7 @@ async function loadToken(database: Database, tokenId: string): Promise<TokenReco
     scopes: token.scopes ?? null,
     scopeObjects: await findScopeObjects(database, token.scopes ?? [], token._objects ?? []),
     expiresAtMs: token.expiresAt,
+    link: token._link === undefined ? null : toLinkTerms(token._link),
   };
 }
 

@@ -6,7 +6,13 @@ import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
 
 /** Events that strangers can cause without limit. */
-const REFUSALS: ReadonlySet<string> = new Set(['login failed', 'login refused', 'forbidden']);
+const REFUSALS: ReadonlySet<string> = new Set([
+  'login failed',
+  'login refused',
+  'forbidden',
+  'link opened',
+  'link refused',
+]);
 
 interface Refused {
   readonly action: string;

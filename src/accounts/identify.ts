@@ -39,7 +39,8 @@ async function fromToken(deps: IdentifyDeps, callers: Callers, authorization: st
   const claims = deps.tokens.verify(authorization.replace(/^bearer\s+/i, '').trim());
   if (claims === null) return null;
   const record = await deps.accounts.findToken(claims.tokenId);
-  if (record === null || record.userId !== claims.userId) return null;
+  // A share link has routes of its own.
+  if (record === null || record.userId !== claims.userId || record.link !== null) return null;
   const account = await deps.accounts.findAccount(claims.userId);
   if (account === null) return null;
   deps.noteUse(claims.tokenId);

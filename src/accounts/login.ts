@@ -69,6 +69,8 @@ export async function areStillValid(
 }
 
 export interface TokenRequest {
+  /** The `_id` of the entity; by default a new one. */
+  readonly id?: string;
   readonly name: string;
   readonly scopes: readonly string[] | null;
   readonly lifetimeMs: number;
@@ -82,9 +84,22 @@ export interface TokenRequest {
 /** Creates a token for the caller and stores its entity in `tokens`; `entity` never holds the token itself. */
 export async function issueToken(
   deps: { database: Database; tokens: Tokens; now: () => number },
-  caller: Pick<Caller, 'userId' | 'groupId' | 'object' | 'scopeObjects'>,
+  caller: TokenOwner,
   request: TokenRequest,
 ): Promise<{ token: string; entity: Entity }> {
+  const entity = await storeToken(deps, caller, request);
+  const claims = { userId: caller.userId, tokenId: entity._id, expiresAtMs: entity.expiresAt as number };
+  return { token: deps.tokens.sign(claims, entity.issuedAt as number), entity };
+}
+
+type TokenOwner = Pick<Caller, 'userId' | 'groupId' | 'object' | 'scopeObjects'>;
+
+/** Stores the entity of a token, which is not signed yet. */
+export async function storeToken(
+  deps: { database: Database; now: () => number },
+  caller: TokenOwner,
+  request: TokenRequest,
+): Promise<Entity> {
   const nowMs = deps.now();
   // JSON Web Tokens count whole seconds: the entity holds the same times as the token.
   const issuedAt = Math.floor(nowMs / 1_000) * 1_000;
@@ -94,7 +109,7 @@ export async function issueToken(
   const objects = await findScopeObjects(deps.database, scopeOf(caller), request.scopes ?? []);
   const entity: Entity = {
     ...request.fields,
-    _id: newId(),
+    _id: request.id ?? newId(),
     name: request.name,
     scopes: request.scopes === null ? null : [...request.scopes],
     user: caller.userId,
@@ -107,9 +122,7 @@ export async function issueToken(
     ...(objects.length > 0 && { _objects: objects.map(({ ownId, objectId }) => ({ ownId, objectId })) }),
     ...(request.parent && { _parents: [...request.parent.lineage] }),
   };
-  const stored = await createEntity(deps.database, builtInStore('tokens'), entity);
-  const claims = { userId: caller.userId, tokenId: stored._id, expiresAtMs: expiresAt };
-  return { token: deps.tokens.sign(claims, issuedAt), entity: stored };
+  return createEntity(deps.database, builtInStore('tokens'), entity);
 }
 
 /** A scope that names an object by its own id does not pass to the next object with that id. */

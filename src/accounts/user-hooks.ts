@@ -144,7 +144,8 @@ export function tokenHooks(deps: UserHookDeps): StoreHooks {
   };
 }
 
-async function findParent(database: Database, { token }: Caller): Promise<TokenRequest['parent']> {
+/** The token that a new one is derived from; null for a session. Throws 400, 401. */
+export async function findParent(database: Database, { token }: Caller): Promise<TokenRequest['parent']> {
   if (token === null) return null;
   const lineage = await findLineage(database, token.id);
   if (lineage === null) throw unauthorized();

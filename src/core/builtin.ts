@@ -19,6 +19,8 @@ export const BUILT_IN_ROLES: readonly JsonObject[] = [
       'GET /*',
       'PATCH /objects/*',
       'POST /objects/*/commands/*',
+      'POST /objects/*/links',
+      'DELETE /objects/*/links/*',
       'POST /alarms/acknowledge',
       'POST /alarms/*/acknowledge',
       'POST /alarms/*/clear',

@@ -1,5 +1,6 @@
 /** The interface between the live feed and its transports: subscribers, batches of events, encodings. */
 
+import type { Caller } from './access.js';
 import { isId } from './entity.js';
 import { badRequest } from './errors.js';
 import { EVENT_NAMES, type EventName } from './event-names.js';
@@ -53,9 +54,18 @@ export interface Sink {
   end(mayReturn: boolean): void;
 }
 
+/** Who listens without an account, such as with a share link. Its subscriptions are counted by its `id`. */
+export interface Guest {
+  readonly id: string;
+  /** Called again when permissions change; null ends the subscription. */
+  identify(): Promise<Caller | null>;
+}
+
 /** The credentials are checked again when permissions change. */
 export interface ListenRequest {
   readonly credentials: { readonly authorization?: string | undefined; readonly cookie?: string | undefined };
+  /** In place of credentials. */
+  readonly guest?: Guest;
   readonly address: string;
   readonly filter: EventFilter;
   /** The position to resume from; null for current events only. */

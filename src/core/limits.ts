@@ -1,5 +1,6 @@
 /** Every limit of the service by name, with its unit. The tables of docs/reference/limits.md are tested against this file. */
 import { ACCOUNT_LIMITS } from './account-limits.js';
+import { LINK_LIMITS } from './link-limits.js';
 import { NOTIFICATION_LIMITS } from './notification-limits.js';
 import { PROCESSING_LIMITS } from './processing-limits.js';
 import { RULE_LIMITS } from './rule-limits.js';
@@ -12,6 +13,7 @@ export const LIMITS = {
   ...SHARED_LIMITS,
   ...STORE_LIMITS,
   ...ACCOUNT_LIMITS,
+  ...LINK_LIMITS,
   ...PROCESSING_LIMITS,
   ...RULE_LIMITS,
   ...NOTIFICATION_LIMITS,

@@ -165,10 +165,10 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   roles: { fields: { name, credentials }, builtIn: true },
   tokens: {
     fields: { name, expiresIn: duration.optional(), scopes: credentials.nullish() },
-    hidden: ['_expires', '_parents', '_objects'],
+    hidden: ['_expires', '_parents', '_objects', '_link'],
     service: ['token', 'issuedAt', 'expiresAt', 'user', 'lastUsed'],
     fixed: ['expiresIn', 'scopes'],
-    references: ['user'],
+    references: ['user', '_link.object'],
   },
   commands: {
     fields: {},

@@ -63,5 +63,6 @@ const RESERVED: ReadonlySet<string> = new Set([
   'series',
   'sessions',
   'settings',
+  'shared',
   'docs',
 ]);

@@ -14,7 +14,6 @@ import {
   type Gap,
   type Listen,
   type Listening,
-  type ListenRequest,
   parseEventFilterQuery,
   type Sink,
 } from '../core/feed.js';
@@ -36,6 +35,7 @@ import { sendJson } from '../platform/http/responses.js';
 import { defineRoute } from '../platform/http/route.js';
 import { ANY_OBJECT } from '../platform/http/schema.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
+import { type EventRequest, streamEvents } from './stream.js';
 
 export interface EventDeps extends PastEventDeps {
   readonly listen: Listen;
@@ -111,13 +111,11 @@ const listen = defineRoute({
     // Clients that accept anything receive JSON, as everywhere.
     const isStream =
       req.method === 'GET' && req.accepts(['application/json', 'text/event-stream']) === 'text/event-stream';
-    await (isStream ? stream(deps, request, req, res) : poll(deps, request, req, res));
+    await (isStream ? streamEvents(deps.listen, request, req, res) : poll(deps, request, req, res));
   },
 });
 
 export const EVENT_ROUTES = [listen];
-
-type EventRequest = Omit<ListenRequest, 'sink'>;
 
 function parseRequest({ addressOf }: EventDeps, req: Request): EventRequest {
   const { authorization, cookie } = req.headers;
@@ -138,46 +136,6 @@ function parseWaitMs(req: Request): number {
   const seconds = parseCount(req.query, 'wait') ?? 0;
   if (seconds * 1_000 > LIMITS.pollMs) throw badRequest(`wait: at most ${LIMITS.pollMs / 1_000} seconds`);
   return seconds * 1_000;
-}
-
-/** WHATWG HTML, "Server-sent events": the `id` of each event is its position; comments keep idle connections alive. */
-async function stream({ listen }: EventDeps, request: EventRequest, req: Request, res: Response): Promise<void> {
-  let listening: Listening | undefined;
-  let takenMs = clock.steadyMs();
-  const sink: Sink = {
-    write: (batch) => void res.write(batch.bytes('sse')),
-    isDrained: () => res.writableLength === 0,
-    gap: (gap) => void res.write(`event: gap\ndata: ${JSON.stringify(gap)}\n\n`),
-    // An id without data updates the client's position without an event.
-    joined: (position) => void res.write(`: live\nid: ${position}\n\n`),
-    end: () => void res.end(),
-  };
-  listening = await listen({ ...request, sink });
-  const stop = (): void => {
-    timers.forEach(clock.clearTimer);
-    listening.close();
-  };
-  const cut = (): void => {
-    if (res.writableLength === 0) takenMs = clock.steadyMs();
-    const isStuck = clock.steadyMs() - takenMs > LIMITS.slowMs;
-    if (!isStuck && res.writableLength <= LIMITS.waitingBytes) return;
-    stop();
-    res.destroy();
-  };
-  const sendHeartbeat = (): void => {
-    listening.flush();
-    res.write(`: alive\nid: ${listening.position()}\n\n`);
-  };
-  const timers = [clock.setInterval(cut, LIMITS.slowCheckMs), clock.setInterval(sendHeartbeat, LIMITS.pingIntervalMs)];
-  const removeListener = onClientDisconnect(req, stop);
-  res.once('close', () => {
-    removeListener();
-    stop();
-  });
-  // Proxies must not buffer events.
-  res.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' });
-  res.flushHeaders();
-  listening.start();
 }
 
 /** Sends one page: the events after `since`, or else the first events within the wait. */

@@ -38,6 +38,8 @@ export interface Subscriber {
   readonly request: ListenRequest;
   /** The network for the limit per address. */
   readonly network: string;
+  /** The key for the limit per user. */
+  readonly countedAs: string;
   readonly sink: Sink;
   readonly member: Member;
   caller: Caller;
@@ -124,16 +126,17 @@ export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut
 
 async function authenticate(state: State, request: ListenRequest): Promise<Subscriber> {
   const changesBefore = state.changeCount;
-  const caller = await state.options.identify(request.credentials);
+  const caller = await identifyOf(state, request);
   if (caller === null) throw unauthorized();
   const { perUser, perAddress } = state.options.maxSubscribers;
-  if (state.users.of(caller.userId) >= perUser) throw tooManyRequests(1, 'too many listeners of this user');
+  if (state.users.of(request.guest?.id ?? caller.userId) >= perUser)
+    throw tooManyRequests(1, 'too many listeners of this user');
   if (state.networks.of(networkOf(request.address)) >= perAddress) {
     throw tooManyRequests(1, 'too many listeners at this address');
   }
   const listener = createSubscriber(request, caller);
   state.all.add(listener);
-  state.users.add(caller.userId);
+  state.users.add(listener.countedAs);
   state.networks.add(listener.network);
   try {
     await runSerially(listener, () => applyFilter(state, listener, request.filter));
@@ -160,8 +163,11 @@ async function setNextFilter(state: State, listener: Subscriber, filter: EventFi
   }
 }
 
-async function toEndError({ options }: State, { credentials }: ListenRequest): Promise<ApiError> {
-  return (await options.identify(credentials)) === null ? unauthorized() : unavailable('the feed restarted');
+const identifyOf = ({ options }: State, { guest, credentials }: ListenRequest): Promise<Caller | null> =>
+  guest === undefined ? options.identify(credentials) : guest.identify();
+
+async function toEndError(state: State, request: ListenRequest): Promise<ApiError> {
+  return (await identifyOf(state, request)) === null ? unauthorized() : unavailable('the feed restarted');
 }
 
 async function apply(state: State, change: Change): Promise<void> {
@@ -228,7 +234,7 @@ async function recheck(state: State, listener: Subscriber): Promise<void> {
 }
 
 async function renew(state: State, listener: Subscriber): Promise<void> {
-  const caller = await state.options.identify(listener.request.credentials);
+  const caller = await identifyOf(state, listener.request);
   if (caller === null) return end(state, listener, false);
   listener.caller = caller;
   await applyFilter(state, listener, listener.filter);
@@ -249,7 +255,7 @@ function remove(state: State, listener: Subscriber): void {
   clock.clearTimer(listener.expiry);
   fanOut.setRooms(listener.member, { rooms: new Set(), permitted: null });
   all.delete(listener);
-  users.subtract(listener.caller.userId);
+  users.subtract(listener.countedAs);
   networks.subtract(listener.network);
 }
 
@@ -270,6 +276,7 @@ function createSubscriber(request: ListenRequest, caller: Caller): Subscriber {
     gone: false,
     pendingFilters: 0,
     network: networkOf(request.address),
+    countedAs: request.guest?.id ?? caller.userId,
     member: createMember((batch) => sink.write(batch)),
     lastChange: Promise.resolve(),
   };

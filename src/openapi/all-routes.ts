@@ -9,6 +9,8 @@ import { BUILT_IN_STORE_ROUTES, STORE_ROUTES } from '../entities/routes.js';
 import { PAST_EVENT_ROUTES } from '../history/past-event-routes.js';
 import { SERIES_ROUTES } from '../history/series-routes.js';
 import { TRACK_ROUTES } from '../history/track-routes.js';
+import { LINK_ROUTES } from '../links/routes.js';
+import { VIEW_ROUTES } from '../links/view-routes.js';
 import { EVENT_ROUTES } from '../live/routes.js';
 import { NOTIFICATION_ROUTES } from '../notifications/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
@@ -33,6 +35,8 @@ export const FEATURE_ROUTES = [
   ...ALARM_ROUTES,
   ...PERMISSION_ROUTES,
   ...SETTINGS_ROUTES,
+  ...LINK_ROUTES,
+  ...VIEW_ROUTES,
 ];
 
 /** Every route that answers. */

@@ -86,6 +86,7 @@ const TAGS: Readonly<Record<string, string>> = {
   settings: 'The settings of the installation',
   packets: 'Measurements of objects',
   commands: 'Commands to objects, and their journal',
+  links: 'Share links: an object for visitors without an account',
   'added stores': `Stores of your own, besides ${[...STORES.keys()].join(', ')}`,
 };
 

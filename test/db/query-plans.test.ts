@@ -57,6 +57,8 @@ const INTERVAL = `from=${NOW - 60_000}&to=${NOW}`;
 const LISTS = ['', '?limit=5&offset=2', '?limit=5&after=<object>', '?only=name', '?meta=true', `?${INTERVAL}`];
 const STORES = 'objects models users groups roles tokens commands geofences labels handlers stores audit'.split(' ');
 const REQUESTS: readonly (readonly [method: string, path: string, body?: object])[] = [
+  ['GET', 'objects/<object>/links'],
+  ['POST', 'objects/<object>/links', { name: 'x' }],
   ...STORES.flatMap((store) => [...LISTS, '/<object>'].map((rest) => ['GET', `${store}${rest}`] as const)),
   ['GET', 'auth'] as const,
   ['POST', 'auth/token', ADMIN] as const,

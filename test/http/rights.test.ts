@@ -68,6 +68,9 @@ const OBJECT_ROUTES: readonly Route[] = [
   },
   { method: 'POST', path: 'objects/:id/access', body: { user: ':self' }, may: [] },
   { method: 'DELETE', path: 'objects/:id/access/:stranger', may: ['scoped'] },
+  { method: 'GET', path: 'objects/:id/links', may: [...READERS, 'scoped'] },
+  { method: 'POST', path: 'objects/:id/links', body: { name: 'x' }, may: ['operator'] },
+  { method: 'PATCH', path: 'objects/:id/links', body: {}, may: ['operator'], known: false },
   { method: 'PUT', path: 'objects/:id', body: {}, may: [], known: false },
   { method: 'POST', path: 'objects/:id', body: {}, may: [], known: false },
   { method: 'GET', path: 'objects/:id/track?stops=true', may: [...READERS, 'scoped'] },
@@ -418,6 +421,12 @@ test('covers every route of the service', () => {
     'POST in/:source',
     'POST in/:source/:key',
     'POST sources/:id/key',
+    // Of links, and of their visitors, who are no callers (test/http/share-links.test.ts).
+    'DELETE objects/:id/links/:linkID',
+    'POST shared',
+    'GET shared',
+    'GET shared/packets',
+    'GET shared/events',
   ].map((row) =>
     row
       .replace(/\?.*/, '')

@@ -16,10 +16,11 @@ export interface ListDeps {
   readonly answerBudget: Budget;
 }
 
-export function listDatabaseFor(deps: ListDeps, req: Request, res: Response): Database {
+/** `turn`: whose queue it waits in; by default the caller's. */
+export function listDatabaseFor(deps: ListDeps, req: Request, res: Response, turn = callerOf(res).userId): Database {
   let disconnected: AbortSignal | undefined;
   const caller: ListCaller = {
-    userId: callerOf(res).userId,
+    userId: turn,
     tenantId: callerOf(res).tenantId ?? null,
     disconnectSignal() {
       disconnected ??= createDisconnectSignal(req, res);

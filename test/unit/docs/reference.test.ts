@@ -321,13 +321,14 @@ describe('Interface', () => {
 
 describe('Stores', () => {
   const rows = tableOf(`${REFERENCE}/stores.md`, 'Stores');
-  // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command, the hash of a key.
+  // Nothing that anybody gave: when an entity ends by itself, when a group was moved, who has sent a command, the hash of a key, what a link shows.
   const BOOKKEEPING = [
     '_expires',
     '_moved',
     '_holder',
     '_parents',
     '_objects',
+    '_link',
     '_withoutOwner',
     '_handover',
     '_resumed',

@@ -167,6 +167,11 @@ function indexesOf(store: Store): IndexDescription[] {
   if (store.name === 'tokens') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 }, { key: { user: 1 } });
   if (store.name === 'tokens') {
     indexes.push({ key: { _parents: 1 }, partialFilterExpression: { _parents: { $exists: true } } });
+    // Share links.
+    indexes.push({
+      key: { '_link.object': 1, _id: 1 },
+      partialFilterExpression: { '_link.object': { $exists: true } },
+    });
   }
   if (store.name === 'audit') indexes.push({ key: { _expires: 1 }, expireAfterSeconds: 0 });
   if (store.name === 'stores') indexes.push({ key: { name: 1, group: 1 }, unique: true });
