@@ -1,7 +1,11 @@
-/** Notifications of alarms: who is told, over which channel, when, and what the alarm says of it. */
+/**
+ * Notifications of alarms: who is told, over which channel, when, and what the alarm says of it. Long because each case needs rules, users
+ * and channels of its own.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { startTestService, type TestService } from '../support/fixture.js';
@@ -153,7 +157,7 @@ describe('an alarm', () => {
     await got(ada, 1);
     await settle();
     expect([to(stranger), to(blind), to(gone)]).toEqual([[], [], []]);
-    expect((await alarmOf(objectId)).notified).toHaveLength(1);
+    await until(async () => (await alarmOf(objectId)).notified?.length === 1, 'the alarm to say whom it was told');
   });
 
   test('is not told of late packets, and one that is below the least severity is not either', async () => {
@@ -313,8 +317,18 @@ describe('a gateway', () => {
     for (const objectId of [child, orphan]) await createRule(objectId, rule);
     await createRule(child, { when: HOT, then: notify(ada) });
     await send(other, { t: 1 });
-    // The gateway is the last one that is known to be offline.
-    for (const objectId of [child, orphan, gateway]) await send(objectId, { online: false });
+    // The gateway is the last one that is known to be offline, however long that takes.
+    const { gatewayWaitMs } = LIMITS;
+    Object.assign(LIMITS, { gatewayWaitMs: 3_600_000 });
+    const notices = service.client.db().collection('alarmNotices');
+    const waiting = { gateway: { $in: [gateway, other] } };
+    try {
+      for (const objectId of [child, orphan, gateway]) await send(objectId, { online: false });
+      await until(async () => (await notices.countDocuments(waiting)) === 2, 'two alarms that wait for a gateway');
+    } finally {
+      Object.assign(LIMITS, { gatewayWaitMs });
+    }
+    await notices.updateMany(waiting, { $set: { due: Date.now() } });
     await until(async () => (await alarmOf(child))?.suppressedBy === gateway, 'the alarm to say why nobody is told');
     await got(ada, 1);
     expect((await alarmOf(orphan)).suppressedBy).toBeUndefined();

@@ -27,7 +27,7 @@ interface Dashboard {
 const OPS = 'scripts/ops';
 const HANDBOOK = 'docs/operations/observability.md';
 const PASSWORD = 'a password of eight';
-const COMMAND_TIMEOUT_MS = 10_000;
+const COMMAND_TIMEOUT_MS = 60_000;
 /** Grafana evaluates selectors with gojq; jq understands the same language. */
 const HAS_JQ = spawnSync('jq', ['--version']).error === undefined;
 const service = useService();

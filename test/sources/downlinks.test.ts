@@ -169,15 +169,19 @@ describe('a command', () => {
 
   test('waits and is sent again, before later ones, if the system does not answer for now', async () => {
     const { id } = await connect('traccar');
-    answers = [503];
+    // It does not answer until the next command has come, however often it is tried.
+    answers = Array(1_000).fill(503);
     const first = await command(id, 'one');
-    await until(() => got.length === 1, 'the first try');
+    await until(() => got.length > 0, 'the first try');
     const second = await command(id, 'two');
     expect((await read(first)).status).toBe('queued');
+    answers = [];
     await becomes(second, 'sent');
-    expect(got.map(({ body }) => body.type)).toEqual(['one', 'one', 'two']);
+    const tries = got.map(({ body }) => body.type);
+    expect(tries.length).toBeGreaterThan(2);
+    expect(tries).toEqual([...Array(tries.length - 1).fill('one'), 'two']);
     expect((await read(first)).status).toBe('sent');
-  }, 60_000);
+  });
 
   test('is sent after the first packet of its device if it came before', async () => {
     const source = await createSource({ kind: 'traccar', commandUrl: peerUrl });
