@@ -128,11 +128,12 @@ function Act({ alarm }: { alarm: WholeAlarm }) {
   const mayNote = may('POST', `/alarms/${alarm._id}/notes`);
   const mayClear = isOpen(alarm) && may('POST', `/alarms/${alarm._id}/clear`);
   const note = text.value.trim();
-  const send = (act: () => Promise<void>): Promise<void> =>
-    work.run(async () => {
-      await act();
-      text.value = '';
-    });
+  /** The event of what was done may come before the answer: what was typed since then stays. */
+  const clearAfter = async (act: Promise<void>): Promise<void> => {
+    const sent = text.peek();
+    await act;
+    if (text.peek() === sent) text.value = '';
+  };
   if (!isOpenNow && !mayNote && !mayClear) return null;
   return (
     <div class="detail-act">
@@ -141,7 +142,7 @@ function Act({ alarm }: { alarm: WholeAlarm }) {
           type="button"
           class="button primary wide"
           aria-busy={work.isBusy.value}
-          onClick={() => void send(() => acknowledge(alarm._id, note))}
+          onClick={() => void work.run(() => clearAfter(acknowledge(alarm._id, note)))}
         >
           <Icon name="check" /> {t(note === '' ? 'alarm.acknowledge' : 'alarm.acknowledgeWithNote')} <kbd>A</kbd>
         </button>
@@ -151,7 +152,7 @@ function Act({ alarm }: { alarm: WholeAlarm }) {
           work={work}
           submit={t('alarm.addNote')}
           disabled={note === ''}
-          onSubmit={() => addNote(alarm._id, note).then(() => write(text)(''))}
+          onSubmit={() => clearAfter(addNote(alarm._id, note))}
         >
           <div class="prose">
             <Field label={t('alarm.note')} name="text" rows={2} value={text.value} onInput={write(text)} />
