@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { openPage, pagesWithMap, pagesWithoutMap } from '../../../scripts/bench/console-pages.js';
 import { findAxe } from '../../support/browser/axe.js';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();
@@ -162,6 +162,8 @@ const isSearching = (page: Page): Promise<boolean> => page.evaluate('document.ac
 test.each(['/', '/log', '/access/users', '/data/labels'])('searches on %s after / and Ctrl-K', async (path) => {
   const page = await browser.openAs(path);
   await page.getByRole('searchbox').waitFor();
+  // From then on the page follows keys.
+  await effectsRun(page);
   for (const key of ['/', 'Control+k']) {
     await page.locator('#main').focus();
     await page.keyboard.press(key);

@@ -1,7 +1,7 @@
 /** What charts say about the moment at the pointer or the finger, and how much detail they have. */
 import { describe, expect, test } from '@jest/globals';
-import type { Page } from 'playwright-core';
-import { useBrowser } from '../../support/browser/browser.js';
+import type { Locator, Page } from 'playwright-core';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -24,10 +24,21 @@ async function addDriven(id: string, minutes: number): Promise<string> {
   return body._id;
 }
 
+async function boxOf(element: Locator) {
+  const box = await element.boundingBox();
+  if (box === null) throw new Error('no chart');
+  return box;
+}
+
 const readouts = (page: Page): Promise<string[]> => page.locator('.readout').allInnerTexts();
 
-async function expectReadouts(page: Page, ...forms: readonly RegExp[]): Promise<void> {
+const expectReadouts = (page: Page, ...forms: readonly RegExp[]): Promise<void> =>
+  untilReadouts(page, async () => undefined, ...forms);
+
+/** Acts until these are shown: a chart is drawn again when the page has all of its values, and forgets the pointer and the finger. */
+async function untilReadouts(page: Page, act: () => Promise<unknown>, ...forms: readonly RegExp[]): Promise<void> {
   const areShown = async () => {
+    await act();
     const texts = await readouts(page);
     return texts.length === forms.length && forms.every((form, index) => form.test(texts[index] as string));
   };
@@ -39,14 +50,17 @@ test('shows the time and the values at the pointer in the headings of all charts
   const page = await browser.openAs(`/objects/${id}/history`);
   const plot = page.locator('.u-over').first();
   await plot.waitFor();
-  const before = await plot.boundingBox();
   await expectReadouts(page, /^$/, /^$/);
-  await plot.hover();
-  await expectReadouts(
-    page,
+  const values = [
     new RegExp(String.raw`^${TIME} · 5 \(1 – 9\) km/h$`),
     new RegExp(String.raw`^${TIME} · 21\.5 °C$`),
-  );
+  ] as const;
+  await untilReadouts(page, () => plot.hover(), ...values);
+  await page.locator('h1').hover();
+  await expectReadouts(page, /^$/, /^$/);
+  // By now all of the page is there: only the headings can move the charts.
+  const before = await plot.boundingBox();
+  await untilReadouts(page, () => plot.hover(), ...values);
   expect(await plot.boundingBox()).toEqual(before);
   // Screen readers would read every move of the pointer.
   expect(await page.locator(':is([aria-live], [role=status], output) .readout, output.readout').count()).toBe(0);
@@ -59,11 +73,7 @@ test('shows the value under a tap on a phone, until another tap elsewhere', asyn
   const page = await browser.openAs(`/objects/${id}/live`, ADMIN, browser.phone);
   const plot = page.locator('.u-over');
   await plot.scrollIntoViewIfNeeded();
-  // The chart is drawn again when the page has all of its values: a tap before that is forgotten.
-  await until(async () => {
-    await plot.tap();
-    return new RegExp(`^${TIME} · [159] km/h$`).test((await readouts(page)).join());
-  }, 'the value under a tap');
+  await untilReadouts(page, () => plot.tap(), new RegExp(`^${TIME} · [159] km/h$`));
   await page.locator('h2').first().tap();
   await expectReadouts(page, /^$/);
 });
@@ -75,11 +85,13 @@ test('shows every packet of a short drive in a chart of 24 hours', async () => {
   await service.admin('POST', 'objects/short/packets', packets);
   const page = await browser.openAs(`/objects/${body._id}/history`);
   await page.getByRole('img', { name: 'speed: 0 – 30 km/h' }).waitFor();
-  const box = await page.locator('.u-over').boundingBox();
-  if (box === null) throw new Error('no chart');
   for (const [part, speed] of [0, 10, 20, 30].entries()) {
-    await page.mouse.move(box.x + 1 + (part * (box.width - 2)) / 3, box.y + 20);
-    await expectReadouts(page, new RegExp(`^${TIME} · ${speed} km/h$`));
+    const point = async () => {
+      const box = await boxOf(page.locator('.u-over'));
+      // From another place, because a pointer that does not move says nothing.
+      for (const y of [30, 20]) await page.mouse.move(box.x + 1 + (part * (box.width - 2)) / 3, box.y + y);
+    };
+    await untilReadouts(page, point, new RegExp(`^${TIME} · ${speed} km/h$`));
   }
   expect(page.url()).not.toContain('from=');
 });
@@ -92,21 +104,24 @@ test('keeps the charts of an interval without packets, with ways back', async ()
   const page = await browser.openAs(`/objects/${body._id}/history`);
   const plot = page.locator('.u-over');
   await page.getByRole('img', { name: /speed: .* 541 km/i }).waitFor();
-  const drag = async (from: number, to: number) => {
-    const box = await plot.boundingBox();
-    if (box === null) throw new Error('no chart');
-    await page.mouse.move(box.x + box.width * from, box.y + 40);
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width * to, box.y + 40, { steps: 5 });
-    await page.mouse.up();
+  const zoom = (from: number, to: number): Promise<void> => {
+    const before = page.url();
+    return until(async () => {
+      const box = await boxOf(plot);
+      await page.mouse.move(box.x + box.width * from, box.y + 40);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * to, box.y + 40, { steps: 5 });
+      await page.mouse.up();
+      await effectsRun(page);
+      return page.url() !== before;
+    }, 'another interval');
   };
-  await drag(0.3, 0.6);
+  await zoom(0.3, 0.6);
   await page.getByText('No packets in this interval').waitFor();
   await plot.waitFor();
   const narrow = page.url();
   // Also without values.
-  await drag(0.4, 0.6);
-  await page.waitForURL((url) => url.href !== narrow);
+  await zoom(0.4, 0.6);
   await page.getByRole('button', { name: 'Zoom out' }).click();
   await page.getByRole('button', { name: 'Zoom out' }).click();
   await page
@@ -158,7 +173,9 @@ test('explains how to zoom where that works: not to fingers, which scroll', asyn
   const hintOn = async (options?: typeof browser.phone) => {
     const page = await browser.openAs(`/objects/${id}/history`, ADMIN, options);
     await page.locator('.uplot').first().waitFor();
-    return page.getByText('Drag over a chart to zoom').isVisible();
+    const hint = page.getByText('Drag over a chart to zoom');
+    await hint.waitFor({ state: 'attached' });
+    return hint.isVisible();
   };
   expect(await hintOn()).toBe(true);
   expect(await hintOn(browser.phone)).toBe(false);

@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -120,6 +121,8 @@ function picturesOf(pdf: Buffer): Buffer[] {
 }
 
 const ONLINE = [13, 153, 97];
+/** The line of a route. */
+const ROUTE = [36, 73, 196];
 const isIn = (picture: Buffer, [red, green, blue]: readonly number[]): boolean => {
   for (let at = 0; at + 2 < picture.length; at += 3)
     if (picture[at] === red && picture[at + 1] === green && picture[at + 2] === blue) return true;
@@ -130,16 +133,17 @@ test('prints the map with its objects, and the map of a route', async () => {
   const { body } = await service.admin('POST', 'objects', { id: 'on paper', name: 'On paper' });
   const packets = [1, 2].map((minute) => ({ time: Date.now() - minute * 60_000, lat: 48 + minute, lon: 11 }));
   await service.admin('POST', `objects/${body._id}/packets`, packets);
-  const print = async (path: string) => {
+  const untilPrinted = async (path: string, color: readonly number[]) => {
     const page = await browser.openAs(path);
     await page.locator('.map[data-drawn]').waitFor();
-    const pdf = await page.pdf({ printBackground: false });
-    expect(await page.locator('.map-picture').count()).toBe(0);
+    // The ground may be drawn before the objects have come.
+    await until(async () => {
+      const pictures = picturesOf(await page.pdf({ printBackground: false }));
+      return pictures.some((picture) => isIn(picture, color));
+    }, `the color ${color.join()} in the printed map of ${path}`);
+    await until(async () => (await page.locator('.map-picture').count()) === 0, 'the map without its picture');
     expect(await page.locator('.map canvas').first().isVisible()).toBe(true);
-    return picturesOf(pdf);
   };
-  expect((await print('/')).some((picture) => isIn(picture, ONLINE))).toBe(true);
-  const onRoute = await print(`/objects/${body._id}/history`);
-  // The line of the route.
-  expect(onRoute.some((picture) => isIn(picture, [36, 73, 196]))).toBe(true);
+  await untilPrinted('/', ONLINE);
+  await untilPrinted(`/objects/${body._id}/history`, ROUTE);
 });

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -45,7 +45,7 @@ test('reads countries and towns in a worker, not in the page', async () => {
   await page.reload();
   await page.locator(drawn).waitFor();
   const isGround = (url: string): boolean => /(world|towns)-.*\.json$/.test(url);
-  expect(loaded.filter(isGround).length).toBeGreaterThan(1);
+  await until(() => loaded.filter(isGround).length > 1, 'countries and towns are loaded');
   const ofPage = 'performance.getEntriesByType("resource").map(({ name }) => name)';
   expect(((await page.evaluate(ofPage)) as string[]).filter(isGround)).toEqual([]);
 });
@@ -62,6 +62,7 @@ test('creates one WebGL context for the map and one for the objects', async () =
   })()`);
   await page.reload();
   await page.locator(drawn).waitFor();
+  await untilMiddle(page, ONLINE);
   expect(await page.evaluate('contexts')).toBe(2);
 });
 
@@ -111,18 +112,24 @@ test('lets each of the objects in one place be chosen', async () => {
   await page.locator(drawn).waitFor();
   await page.locator('.row', { hasText: 'Valve' }).waitFor();
   const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.map').boundingBox()) ?? {};
-  const click = () => page.mouse.click(x + width / 2, y + height / 2);
   const choice = page.getByRole('dialog', { name: '3 objects here' });
+  // The map may be there before its objects are, and move when one is chosen.
+  const openChoice = (): Promise<void> =>
+    until(async () => {
+      if (await choice.isVisible()) return true;
+      await page.mouse.click(x + width / 2, y + height / 2);
+      await effectsRun(page);
+      return choice.isVisible();
+    }, 'the choice of objects');
   for (const [index, name] of ['Pump 10', 'Pump 2', 'Valve'].entries()) {
-    await click();
+    await openChoice();
     await choice.getByRole('button', { name, exact: true }).click();
     await page.waitForURL(new RegExp(`object=${ids[index]}`));
     await page.locator('.card h2', { hasText: name }).waitFor();
-    expect(await choice.count()).toBe(0);
+    await choice.waitFor({ state: 'detached' });
     await page.locator(drawn).waitFor();
   }
-  await click();
-  await choice.waitFor();
+  await openChoice();
   expect(await choice.getByRole('button').allTextContents()).toEqual(['Pump 2', 'Pump 10', 'Valve']);
   await page.keyboard.press('Escape');
   await choice.waitFor({ state: 'detached' });
@@ -143,8 +150,12 @@ test('draws a geofence in its own color, and in the usual one without a valid co
     const { body } = await service.admin('POST', 'geofences', { name: '', color, geometry });
     await page.goto(`${service.url}/?at=20,-30,9`);
     await page.locator(drawn).waitFor();
-    await until(async () => (await middle(page)) !== WATER, 'it is drawn');
-    const found = await middle(page);
+    let found = WATER;
+    await until(async () => {
+      const before = found;
+      found = await middle(page);
+      return found !== WATER && found === before;
+    }, 'it is drawn');
     await service.admin('DELETE', `geofences/${body._id}`);
     return found;
   };

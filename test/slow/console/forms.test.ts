@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
+import { typeId } from '../../support/browser/object-form.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
@@ -31,7 +32,7 @@ test('shows the refusal of an id at its field, with the focus, until it is edite
   await service.admin('POST', 'objects', { id: 'taken', name: 'Taken' });
   const page = await browser.openAs('/welcome');
   const id = page.getByLabel('Id', { exact: true });
-  await id.fill('a/b');
+  await typeId(page, 'a/b');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.locator('[aria-invalid=true]').waitFor();
   expect(await describe(id)).toBe('May not contain #, / or control characters.');
@@ -106,6 +107,7 @@ test.each([
   await page.getByRole('radio', { name: 'One device' }).check();
   await page.getByLabel('Name').fill(about);
   const object = page.getByLabel('Object', { exact: true });
+  await page.locator('datalist option[value="van-zh"]').waitFor({ state: 'attached' });
   // Two objects differ in case alone.
   await object.fill('Van-2');
   await page.getByRole('button', { name: 'Create token' }).click();
@@ -222,7 +224,7 @@ test('removes an emptied email, in the form of a user and in the own profile', a
   await empty(page);
   await service.admin('PATCH', `users/${user._id}`, { email: 'again@example.com' });
   const own = await browser.openAs('/account/profile', someone);
-  expect(await own.getByLabel('Email').inputValue()).toBe('again@example.com');
+  await until(async () => (await own.getByLabel('Email').inputValue()) === 'again@example.com', 'the new email');
   await empty(own);
 });
 

@@ -3,9 +3,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { logIn } from '../../../scripts/bench/console-pages.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
+import { untilNotice } from '../../support/browser/notices.js';
 import { typeId } from '../../support/browser/object-form.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -86,7 +88,7 @@ test('asks before a new password revokes tokens, and says which ones', async () 
     await page.getByRole('button', { name: 'Change password' }).click();
   };
   await change(0);
-  await page.getByText('Password changed').waitFor();
+  await untilNotice(page, 'Password changed');
   const own = service.as(await service.tokenOf(login, passwords[1]));
   for (const name of ['Pump 1', 'Pump 2', 'Pump 3']) await own('POST', 'account/tokens', { name, expiresIn: '1 day' });
   await change(1);
@@ -94,7 +96,7 @@ test('asks before a new password revokes tokens, and says which ones', async () 
   await dialog.getByText('revokes all your other tokens (4): login, Pump 1, Pump 2 and 1 more. Devices').waitFor();
   expect((await own('GET', 'account')).status).toBe(200);
   await dialog.getByRole('button', { name: 'Change password' }).click();
-  await page.getByText('Password changed. Revoked: login, Pump 1, Pump 2 and 1 more').waitFor();
+  await untilNotice(page, 'Password changed. Revoked: login, Pump 1, Pump 2 and 1 more');
   expect((await own('GET', 'account')).status).toBe(401);
 });
 
@@ -125,7 +127,7 @@ describe('what happens elsewhere', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Password').fill(ADMIN.password);
     await dialog.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('Saved').waitFor();
+    await untilNotice(page, 'Saved');
     expect((await service.admin('GET', 'objects/typing')).body.status).toBe('half written');
   });
 
@@ -185,9 +187,14 @@ test('zooms the history, and keeps the interval in the address', async () => {
   }));
   await service.admin('POST', `objects/${id}/packets`, packets);
   const page = await browser.openAs(`/objects/${id}/history`);
-  await page.locator('.uplot').first().waitFor();
-  await dragOver(page, await page.locator('.uplot').first().boundingBox());
-  await page.waitForURL(/from=\d+&to=\d+/);
+  const chart = page.locator('.uplot').first();
+  await chart.waitFor();
+  // A chart that is drawn again, or moved by what is loaded above it, forgets a drag.
+  await until(async () => {
+    await dragOver(page, await chart.boundingBox());
+    await effectsRun(page);
+    return /from=\d+&to=\d+/.test(page.url());
+  }, 'the interval in the address');
   const [from, to] = ['from', 'to'].map((name) => Number(new URL(page.url()).searchParams.get(name)));
   expect((to as number) - (from as number)).toBeLessThan(3_600_000);
   await page.getByRole('button', { name: 'Replay' }).click();
@@ -211,12 +218,14 @@ async function dragOver(
 test('logs in, searches and selects with the keyboard alone', async () => {
   await add('keyed', 'Keyed object', { speed: 5 });
   const page = await browser.open('/');
-  await page.getByLabel('Login').waitFor();
+  await page.getByLabel('Login').and(page.locator(':focus')).waitFor();
   await page.keyboard.type(ADMIN.login);
   await page.keyboard.press('Tab');
   await page.keyboard.type(ADMIN.password);
   await page.keyboard.press('Enter');
   await page.locator('.row', { hasText: 'Keyed object' }).waitFor();
+  // From then on the page follows keys.
+  await effectsRun(page);
   await page.keyboard.press('/');
   await page.keyboard.type('keyed');
   await page.waitForURL(/search=keyed/);

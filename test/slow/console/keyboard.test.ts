@@ -1,6 +1,6 @@
 /** What the keyboard does in the list of objects, and what the title of the window says. */
 import { expect, test } from '@jest/globals';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -26,6 +26,8 @@ test('leads from the search to an object and back with Enter, arrows and Esc', a
   const card = page.locator('.card h2');
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
   const search = page.getByRole('searchbox');
+  // From then on the page follows keys.
+  await effectsRun(page);
   await page.keyboard.press('/');
   await page.keyboard.type('keys truck');
   await page.keyboard.press('Enter');
@@ -73,6 +75,7 @@ test('names the object, the model and the section in the title of the window', a
   await expectTitle('Map · Vigil');
   await page.locator('.row', { hasText: 'titled Crane' }).click();
   await expectTitle('titled Crane · Vigil');
+  await effectsRun(page);
   await page.keyboard.press('Escape');
   await expectTitle('Map · Vigil');
   for (const [path, title] of [

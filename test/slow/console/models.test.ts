@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { entityOf } from '../../support/answers.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
+import { untilNotice } from '../../support/browser/notices.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
 
@@ -55,7 +56,7 @@ test('changes a parameter, and keeps fields that it does not know', async () => 
   await page.getByRole('button', { name: 'Speed' }).click();
   await page.getByLabel('Unit').fill('mph');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved').waitFor();
+  await untilNotice(page, 'Saved');
   const [speed, doors] = DATA.children;
   expect((await read(id)).data).toEqual({ ...DATA, children: [{ ...speed, unit: 'mph' }, doors] });
 });
@@ -100,7 +101,7 @@ test('edits the tree as JSON, and refuses to save what is none', async () => {
   expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
   await page.getByLabel('The tree as JSON').fill('{"children": [], "vendor": {"version": 4}}');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved').waitFor();
+  await untilNotice(page, 'Saved');
   expect((await read(id)).data).toEqual({ children: [], vendor: { version: 4 } });
 });
 

@@ -110,7 +110,8 @@ test('shows objects where they last were if their newest packets have no positio
 
 test('searches the selected object first, and moves the map there', async () => {
   const _id = await create('van', 'Van', { time: nowMs - HOUR_MS, lat: -30, lon: -60 }, { time: nowMs, fuel: 1 });
-  const page = await browser.openAs('/', ADMIN, STILL);
+  // A page without a map: it searches nothing.
+  const page = await browser.openAs('/account/profile', ADMIN, STILL);
   const searches: string[] = [];
   page.on('request', (request) => {
     if (request.url().includes('latest-of-each')) searches.push(request.url());
@@ -165,7 +166,7 @@ test('searches each position only once, and shows no error to a user who may not
     credentials: ['GET /objects', 'GET /objects/*/model'],
   });
   const user = await createUser(service, role.name);
-  const page = await browser.openAs('/', user, STILL);
+  const page = await browser.openAs('/account/profile', user, STILL);
   const searches: string[] = [];
   let packets = 0;
   page.on('request', (request) => {

@@ -98,10 +98,11 @@ test('loads the journal of commands that it could not reach again when the serve
   killed?.child.kill('SIGKILL');
   await page.locator('.status.lost').waitFor();
   await page.getByRole('link', { name: 'Commands' }).click();
-  await page.getByText('The server cannot be reached').waitFor();
+  const problem = page.locator('main').getByText('The server cannot be reached');
+  await problem.waitFor();
   killed = await startProcess(env);
   await page.locator('.command', { hasText: 'honk' }).waitFor();
-  expect(await page.getByText('The server cannot be reached').count()).toBe(0);
+  await problem.waitFor({ state: 'detached' });
 });
 
 test.each(['killed', 'without a network'])(
@@ -120,7 +121,7 @@ test.each(['killed', 'without a network'])(
     const note = page.getByRole('alert').filter({ hasText: 'What you see is from' });
     await note.getByText('The server cannot be reached.').waitFor();
     expect(await note.locator('time').getAttribute('datetime')).toMatch(/^\d{4}-/);
-    expect(await page.locator('.dot.online').count()).toBe(0);
+    await page.locator('.dot.online').first().waitFor({ state: 'detached' });
     await row.getByText('Was online').waitFor({ state: 'attached' });
     expect(await row.textContent()).toContain('11');
     // A page whose files were not loaded before.
@@ -129,7 +130,7 @@ test.each(['killed', 'without a network'])(
     expect(await row.isVisible()).toBe(false);
     await page.locator('.nav').getByRole('link', { name: 'Map' }).click();
     await row.waitFor();
-    expect(await page.getByText('This page has not been loaded.').count()).toBe(0);
+    await page.getByText('This page has not been loaded.').waitFor({ state: 'detached' });
     const button = note.getByRole('button', { name: 'Try again' });
     await button.click();
     await button.and(page.locator('[aria-busy=false]')).waitFor();

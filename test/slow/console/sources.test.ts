@@ -2,8 +2,10 @@
 import { expect, test } from '@jest/globals';
 import { SOURCE_KIND_NAMES, SOURCE_KINDS } from '../../../src/core/source-kinds.js';
 import { useBrowser } from '../../support/browser/browser.js';
+import { untilNotice } from '../../support/browser/notices.js';
 import { useService } from '../../support/fixture.js';
 import { sendHttp } from '../../support/http-call.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -29,7 +31,7 @@ test('makes a source, shows its address once, adds an unknown device, and sees t
   const send = () => sendHttp(service.url, { method: 'GET', path, headers: {} });
   expect((await send()).status).toBe(404);
   await dialog.getByRole('button', { name: 'Add jane' }).click();
-  await page.getByText('jane is an object now').waitFor();
+  await untilNotice(page, 'jane is an object now');
   await dialog.getByText('unknown device').waitFor();
   expect((await send()).status).toBe(200);
   await dialog.getByText('The first packet has arrived.').waitFor();
@@ -42,7 +44,7 @@ test('makes a source, shows its address once, adds an unknown device, and sees t
   await page.getByRole('dialog', { name: 'New key' }).getByRole('button', { name: 'Make it' }).click();
   const renewed = await dialog.getByLabel('Address for the sender').textContent();
   expect(renewed).not.toBe(address);
-  expect((await send()).status).toBe(401);
+  await until(async () => (await send()).status === 401, 'the old key is refused');
 });
 
 test('offers the kinds of sources as cards of one group of radio buttons, by mouse and by keyboard', async () => {

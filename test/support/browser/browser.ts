@@ -4,14 +4,26 @@ import { afterAll, afterEach, beforeAll, expect, jest } from '@jest/globals';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../../../scripts/bench/chromium.js';
 import { logIn } from '../../../scripts/bench/console-pages.js';
+import { LIMITS } from '../../../src/core/limits.js';
 import { ADMIN, type TestService } from '../fixture.js';
 import { createRecord, keepEvidence, type PageRecord } from './evidence.js';
+import { RECORD_NOTICES } from './notices.js';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } as const;
 const FETCH_MS = 300_000;
 const WAIT_MS = 60_000;
 /** Longer than anything that a test waits for, so that it is the wait that fails, and says what it waited for. */
 const TEST_MS = 600_000;
+
+// The service shares a process with what drives the browser: on a busy machine it may stand still for longer than it waits for its
+// database, and would answer that the database is away.
+Object.assign(LIMITS, {
+  databaseConnectMs: WAIT_MS,
+  databaseSelectionMs: WAIT_MS,
+  databaseAnswerMs: WAIT_MS,
+  databaseOperationMs: WAIT_MS,
+  listWaitMs: WAIT_MS,
+});
 
 export interface TestBrowser {
   /** A page of a new browser profile, at this path. */
@@ -66,6 +78,7 @@ export function useBrowser(service: Pick<TestService, 'url'>, moreArguments: rea
     const context = await browser.newContext({ locale: 'en-GB', ...options });
     contexts.add(context);
     context.setDefaultTimeout(WAIT_MS);
+    await context.addInitScript(RECORD_NOTICES);
     const page = await context.newPage();
     records.push(createRecord(page));
     await page.goto(service.url + path);

@@ -36,7 +36,7 @@ export interface Database {
 export const COMMITTED_READ = { readConcern: { level: 'majority' } } as const;
 
 // A frozen primary keeps its connections: only missing heartbeats, after the sum of these two, reveal it.
-const OPTIONS: MongoClientOptions = {
+const toOptions = (): MongoClientOptions => ({
   appName: 'vigil',
   writeConcern: { w: 'majority', journal: true },
   readPreference: 'primary',
@@ -49,17 +49,17 @@ const OPTIONS: MongoClientOptions = {
   socketTimeoutMS: LIMITS.databaseOperationMs,
   maxPoolSize: LIMITS.databaseConnections,
   ignoreUndefined: true,
-};
+});
 
 /** Bounds every wait. Writes are majority-acknowledged and journaled: an acknowledged write survives any kill. */
 export function createClient(uri: string): MongoClient {
-  return countPool(new MongoClient(uri, OPTIONS));
+  return countPool(new MongoClient(uri, toOptions()));
 }
 
 /** A client only for the watcher: it detects a lost server sooner, and waits longer for a server that reads a long oplog. */
 export function createWatcherClient(uri: string): MongoClient {
   const options = {
-    ...OPTIONS,
+    ...toOptions(),
     heartbeatFrequencyMS: LIMITS.watcherHeartbeatMs,
     socketTimeoutMS: LIMITS.watcherAnswerMaxMs,
     maxPoolSize: LIMITS.watcherConnections,
@@ -75,7 +75,7 @@ export async function connectListDatabase(uri: string, clock: ServiceClock): Pro
   const listsAtOnce = LIMITS.quickListsAtOnce + LIMITS.pagesAtOnce + LIMITS.scansAtOnce + LIMITS.pastsAtOnce;
   const atOnce = listsAtOnce + LIMITS.streamBatchesAtOnce;
   const maxPoolSize = atOnce + LIMITS.listConnectionsMore;
-  const client = countPool(new MongoClient(uri, { ...OPTIONS, maxPoolSize }));
+  const client = countPool(new MongoClient(uri, { ...toOptions(), maxPoolSize }));
   try {
     await mapDriverErrors(() => client.connect(), null);
     return databaseOf(client, clock);
