@@ -10,19 +10,29 @@ import { until } from '../support/until.js';
 
 const WAIT_MS = 60_000;
 const ROWS = 250;
+/** A device that keeps the pace of a trip sends so many rows at once, and the others after a break. */
+const ROWS_AT_ONCE = 20;
 const FIRST_MS = 1_748_764_800_000;
 
 const service = useService();
 let folder: string;
 let file: string;
+/** The same rows as `file`, with a break among them: the number of seconds is in its name. */
+const tripWithBreak = (seconds: number): Promise<string> =>
+  writeTrip(`break-${seconds}.csv`, (at) => FIRST_MS + at + (at < ROWS_AT_ONCE ? 0 : seconds * 1_000));
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'vigil-device-'));
-  file = join(folder, 'trip.csv');
-  const rows = Array.from({ length: ROWS }, (_, at) => `${FIRST_MS + at * 1_000},${at}`);
-  await writeFile(file, `time,n\n${rows.join('\n')}\n`);
+  file = await writeTrip('trip.csv', (at) => FIRST_MS + at * 1_000);
 });
 afterAll(() => rm(folder, { recursive: true }));
+
+async function writeTrip(name: string, timeOf: (at: number) => number): Promise<string> {
+  const path = join(folder, name);
+  const rows = Array.from({ length: ROWS }, (_, at) => `${timeOf(at)},${at}`);
+  await writeFile(path, `time,n\n${rows.join('\n')}\n`);
+  return path;
+}
 
 async function start(args: readonly string[], url = service.url): Promise<Program> {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
@@ -61,11 +71,12 @@ test('says which packets of a recording are not stored, or without some fields',
 });
 
 test('continues an interrupted recording', async () => {
-  const device = await start(['interrupted', '--file', file, '--speed', '20', '--batch', '10']);
+  const trip = await tripWithBreak(3_600);
+  const device = await start(['interrupted', '--file', trip, '--speed', '1', '--batch', '10']);
   await until(async () => (await storedNumbers('interrupted')).length > 10, 'the first packets', WAIT_MS);
   expect(await device.end('SIGINT')).toBe(130);
   expect(device.output()).toContain('The same command continues from there.');
-  const again = await start(['interrupted', '--file', file, '--speed', 'max', '--batch', '10']);
+  const again = await start(['interrupted', '--file', trip, '--speed', 'max', '--batch', '10']);
   expect(await again.ended).toBe(0);
   expect(again.output()).toMatch(/\d+ of 250 packets are stored already/);
   expect(await storedNumbers('interrupted')).toEqual(allNumbers);
@@ -73,7 +84,8 @@ test('continues an interrupted recording', async () => {
 
 test('continues after an outage, and loses nothing', async () => {
   const line = await openLine(service.url);
-  const device = await start(['cut-off', '--file', file, '--speed', '50'], line.uri);
+  // Long enough that the connection is cut before the device goes on.
+  const device = await start(['cut-off', '--file', await tripWithBreak(15), '--speed', '1'], line.uri);
   await until(async () => (await storedNumbers('cut-off')).length > 0, 'the first packets', WAIT_MS);
   await line.cut();
   await waitForOutput(device, /(trying again)/, WAIT_MS);

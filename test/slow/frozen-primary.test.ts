@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, type Call, startTestService, type TestService } from '../support/fixture.js';
+import { holdCommands } from '../support/held-commands.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
 
@@ -72,18 +73,18 @@ test('answers every kind of call with 200 or 503 while the primary is frozen, un
 }, 120_000);
 
 test('answers 503 to a read while the database still works on it', async () => {
-  const fail = async (point: object) => (await set.primary()).command({ configureFailPoint: 'failCommand', ...point });
   // The service reads other collections by itself every second.
-  const blocked = { failCommands: ['find'], appName: 'vigil', namespace: 'vigil.objects', blockConnection: true };
+  const reads = { command: 'find', database: 'vigil', collection: 'objects' } as const;
+  const { end } = await holdCommands(await set.primary(), reads);
   const { databaseAnswerMs } = LIMITS;
   Object.assign(LIMITS, { databaseAnswerMs: 1_000 });
   try {
-    await fail({ mode: { times: 1 }, data: { ...blocked, blockTimeMS: 4_000 } });
-    // A service that waited for the database would answer 200.
+    // A service that waited for the database would not answer.
     expect((await service.admin('GET', 'objects/car')).status).toBe(503);
   } finally {
     Object.assign(LIMITS, { databaseAnswerMs });
-    await fail({ mode: 'off' });
+    await end();
   }
-  expect((await service.admin('GET', 'objects/car')).status).toBe(200);
+  const isBack = async () => (await service.admin('GET', 'objects/car')).status === 200;
+  await until(isBack, 'the service to answer 200');
 });

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import mqtt from 'mqtt';
 import type { Packet } from 'mqtt-packet';
-import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, startTestService, type TestService } from '../support/fixture.js';
 import { AUTH, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { openRaw } from '../support/raw-socket.js';
@@ -11,8 +10,6 @@ import { until } from '../support/until.js';
 
 /** The time before a command fails: the messages that a device sends meanwhile have to arrive within it. */
 const BLOCKED_MS = 1_000;
-// The service gives up an operation earlier than usual, but later than this.
-Object.assign(LIMITS, { databaseAnswerMs: 2_500 });
 const ENTERED_MS = 60_000;
 
 let set: ReplicaSet;
@@ -36,7 +33,7 @@ afterAll(async () => {
 async function connect(): Promise<RawDevice> {
   const raw = await connectRaw(service.service.mqttUrl as string);
   devices.push(raw);
-  raw.send(CONNECT(id, { clean: false }));
+  raw.send(CONNECT(id, { clean: false, keepalive: 0 }));
   await until(() => raw.received.length > 0, 'CONNACK');
   // The packet of the connection is stored first: the next write is that of a message.
   const isOnline = async () => (await service.admin('GET', `objects/${id}`)).body.state?.online === true;

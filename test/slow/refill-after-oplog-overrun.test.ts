@@ -5,6 +5,7 @@ import { LIMITS } from '../../src/core/limits.js';
 import { callApi, logIn } from '../support/api-call.js';
 import { ADMIN, openListener } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
+import { endPartitionLeases } from '../support/leases.js';
 import { startTestBroker, type TestBroker } from '../support/mqtt-broker.js';
 import { AUTH, connectDevice } from '../support/mqtt-device.js';
 import { overrunOplog } from '../support/oplog.js';
@@ -60,7 +61,8 @@ const start = (env: Record<string, string> = {}): Promise<Instance> =>
   startInstance(set.uri('vigil'), {
     mqtt: true,
     env: { WEBHOOK_NETWORKS: '127.0.0.1', ...env },
-    limits: { partitionLeaseMs: 3_000, partitionMarginMs: 700 },
+    // Only one that is frozen on purpose loses its partitions.
+    limits: { partitionLeaseMs: 15_000 },
   });
 
 async function call({ url }: Instance, method: string, path: string, body?: object) {
@@ -91,6 +93,11 @@ function keysAt(path: string, object: string): string[] {
   const bodies = receiver.received.filter((one) => one.path === path).map(({ body }) => body);
   const events = bodies.flatMap((body) => (body.type === 'batch' ? body.data : [body]));
   return [...new Set<string>(events.filter(({ data }) => data.id === object).map(({ data }) => data.key))];
+}
+
+async function startAgain(): Promise<void> {
+  await endPartitionLeases(client.db());
+  await first().start();
 }
 
 let sent = 0;
@@ -207,7 +214,7 @@ test('sends packets that no instance had processed when the only one was killed'
   expect(paths.flatMap((path) => OBJECTS.flatMap((id) => keysAt(path, id))).length).toBeLessThan(50);
   await overrunOplog(client);
   await restoreStreams();
-  await first().start();
+  await startAgain();
   await expectDelivered(paths, unprocessed);
   // The instance may acquire its partitions one after the other.
   const areRefilled = async () => (await refilled(first())) >= LIMITS.partitions;
@@ -233,11 +240,11 @@ test('sends every packet although the instance is killed during the refill', asy
   await first().kill();
   await overrunOplog(client);
   await restoreStreams();
-  await first().start();
+  await startAgain();
   const some = receiver.received.length + 20;
   await until(() => receiver.received.length > some, 'the first messages of the refill');
   await first().kill();
-  await first().start();
+  await startAgain();
   await expectDelivered(paths, unprocessed);
 }, 240_000);
 

@@ -11,7 +11,9 @@ import { freezeProcess } from './freeze.js';
 import { findFreePort } from './ports.js';
 
 const LAUNCH_MS = 60_000;
-const ANSWER_MS = 2_000;
+/** A server that hangs, and one that only waits for a core of a busy machine, cannot be told apart sooner. */
+const ANSWER_MS = 60_000;
+const PROBE_MS = 2_000;
 
 export interface LocalMongod {
   readonly port: number;
@@ -25,6 +27,8 @@ export interface LocalMongod {
   thaw(): void;
   /** Runs an administrative command on it. */
   command(command: Document): Promise<Document>;
+  /** The same, but gives up soon, for who asks again. */
+  probe(command: Document): Promise<Document>;
 }
 
 /** The options of mongodb-memory-server for the mongod of the embedded database. */
@@ -85,15 +89,16 @@ export function controlMongod(server: MongoMemoryServer): LocalMongod {
     freeze: () => freezeProcess(Number(processOf()?.pid)),
     thaw: () => void processOf()?.kill('SIGCONT'),
     command: (command) => runOn(port, command),
+    probe: (command) => runOn(port, command, PROBE_MS),
   };
 }
 
 /** Runs an administrative command on the server at this port. */
-export async function runOn(port: number, command: Document): Promise<Document> {
+export async function runOn(port: number, command: Document, answerMs = ANSWER_MS): Promise<Document> {
   const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
-    serverSelectionTimeoutMS: ANSWER_MS,
-    connectTimeoutMS: ANSWER_MS,
-    socketTimeoutMS: 10 * ANSWER_MS,
+    serverSelectionTimeoutMS: answerMs,
+    connectTimeoutMS: answerMs,
+    socketTimeoutMS: 2 * answerMs,
     heartbeatFrequencyMS: 500,
     maxPoolSize: 1,
   });

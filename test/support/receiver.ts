@@ -25,6 +25,8 @@ export interface Receiver {
   answer: Answer;
   /** Resolves when this number of messages has arrived. */
   got(count: number): Promise<Received[]>;
+  /** Resolves when all that was sent by processes that have ended has arrived. */
+  emptied(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -72,6 +74,13 @@ function createReceiver(): { receiver: Receiver; listen: () => Promise<void> } {
     async got(count) {
       await until(() => received.length >= count, `${count} messages`);
       return received;
+    },
+    emptied() {
+      const count = () =>
+        new Promise<number>((resolve, reject) =>
+          server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
+        );
+      return until(async () => (await count()) === 0, 'the end of every connection');
     },
     async stop() {
       server.closeAllConnections();

@@ -67,7 +67,7 @@ export async function startReplicaSet({
   });
   const members = servers.servers.map((server): Member => {
     const mongod = controlMongod(server);
-    const stepDown = async () => void (await mongod.command({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 4 }));
+    const stepDown = async () => void (await mongod.command({ replSetStepDown: 20, secondaryCatchUpPeriodSecs: 15 }));
     return Object.assign(mongod, { stepDown });
   });
   const set: ReplicaSet = {
@@ -99,7 +99,7 @@ async function changeElections(primary: Member, electionMs: number): Promise<voi
 function observe(members: readonly Member[]): Pick<ReplicaSet, 'members' | 'primary' | 'whole'> {
   /** The election in which the member became primary; '' for another member. */
   const electionOf = async (member: Member): Promise<string> => {
-    const hello = member.isUp() ? await member.command({ hello: 1 }).catch(() => null) : null;
+    const hello = member.isUp() ? await member.probe({ hello: 1 }).catch(() => null) : null;
     return hello?.isWritablePrimary ? String(hello.electionId) : '';
   };
   const primary = async (): Promise<Member> => {
@@ -120,7 +120,7 @@ function observe(members: readonly Member[]): Pick<ReplicaSet, 'members' | 'prim
     primary,
     async whole() {
       const isWhole = async () => {
-        const status = await (await primary()).command({ replSetGetStatus: 1 }).catch(() => null);
+        const status = await (await primary()).probe({ replSetGetStatus: 1 }).catch(() => null);
         const states = (status?.members ?? []).map(({ stateStr }: Document) => stateStr).toSorted();
         return states.join() === whole;
       };

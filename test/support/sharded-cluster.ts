@@ -87,7 +87,7 @@ export async function startCluster(
     const members = [{ _id: 0, host }];
     const configsvr = role === '--configsvr';
     await server.command({ replSetInitiate: { _id: name, members, ...(configsvr && { configsvr }) } });
-    const isPrimary = async () => (await server.command({ hello: 1 }).catch(() => null))?.isWritablePrimary;
+    const isPrimary = async () => (await server.probe({ hello: 1 }).catch(() => null))?.isWritablePrimary;
     await until(isPrimary, name);
     return `${name}/${host}`;
   };

@@ -1,0 +1,45 @@
+/** Commands of the service that the database holds back until a test has done something meanwhile: `failCommand` of MongoDB's own tests. */
+import type { Member } from './replica-set.js';
+
+const HELD_MS = 10 * 60_000;
+const ENTERED_MS = 60_000;
+
+export interface HeldCommands {
+  /** Resolves when so many are held back. */
+  entered(times?: number): Promise<void>;
+  /** Ends those that are held back, which then fail, and holds back no others. */
+  end(): Promise<void>;
+}
+
+export interface Holding {
+  readonly command: 'find' | 'getMore' | 'delete';
+  readonly database: string;
+  readonly collection: string;
+  /** Which of them: the next one by default. */
+  readonly mode?: { times: number } | { skip: number };
+  /** They continue by themselves after this time. */
+  readonly heldMs?: number;
+}
+
+/** Holds back commands that the service sends to this member from now on. */
+export async function holdCommands(
+  member: Member,
+  { command, database, collection, mode = { times: 1 }, heldMs = HELD_MS }: Holding,
+): Promise<HeldCommands> {
+  const about = { failCommands: [command], appName: 'vigil', namespace: `${database}.${collection}` };
+  const data = { ...about, blockConnection: true, blockTimeMS: heldMs };
+  const { count } = await member.command({ configureFailPoint: 'failCommand', mode, data });
+  return {
+    async entered(times = 1) {
+      await member.command({ waitForFailPoint: 'failCommand', timesEntered: count + times, maxTimeMS: ENTERED_MS });
+    },
+    async end() {
+      // They have no `ns` yet.
+      const name = command === 'getMore' ? 'collection' : command;
+      const held = { currentOp: 1, 'command.$db': database, [`command.${name}`]: collection, appName: 'vigil' };
+      // While one is held back, the fail point cannot be switched off.
+      for (const { opid } of (await member.command(held)).inprog) await member.command({ killOp: 1, op: opid });
+      await member.command({ configureFailPoint: 'failCommand', mode: 'off' });
+    },
+  };
+}
