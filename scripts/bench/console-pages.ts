@@ -15,7 +15,7 @@ export const pagesWithoutMap = (object: string): readonly PageRow[] => [
     ['/access/rights', '/account/profile', '/account/sessions', '/models/new', '/welcome'],
     'main input, main h2',
   ),
-  ...rows(['/account/tokens', '/models', '/data/labels', '/data/stores'], 'main h2'),
+  ...rows(['/account/tokens', '/models', '/data/labels', '/data/stores', '/rules', '/rules/new'], 'main h2'),
   ...rows(['/log', '/alarms'], 'main .search'),
 ];
 

@@ -19,7 +19,8 @@ import { write } from '../state/write.js';
 import { formatMoment, t } from '../text/language.js';
 import { acknowledge, addNote, clear, mayAcknowledge } from './alarm-actions.js';
 import { nameOfObject } from './alarm-list.js';
-import { formatRead, formatSpan, personOf, summaryOf } from './alarm-values.js';
+import { personOf, summaryOf } from './alarm-values.js';
+import { formatRead, formatSpan } from './read-values.js';
 import { SeverityMark } from './severity.js';
 
 interface Part {
@@ -114,6 +115,7 @@ function Body({ alarm }: { alarm: WholeAlarm }) {
       <History alarm={alarm} />
       <p class="detail-links">
         <a href={toAddress(`/objects/${alarm.object}/history`)}>{t('tab.history')}</a>
+        {may('GET', `/rules/${alarm.rule}`) && <a href={toAddress(`/rules/${alarm.rule}`)}>{t('alarm.toRule')}</a>}
       </p>
     </>
   );

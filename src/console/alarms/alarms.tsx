@@ -102,6 +102,11 @@ function Head() {
         <Outline path={SPEAKER + (hasSound.value ? WAVES : CROSS)} size={16} />
         {t(hasSound.value ? 'alarms.soundOn' : 'alarms.soundOff')}
       </button>
+      {may('GET', '/rules') && (
+        <a class="button small" href={toAddress('/rules')}>
+          <Icon name="settings" size={16} /> {t('alarms.rules')}
+        </a>
+      )}
       {hasSound.value && isMuted.value && <span class="quiet">{t('alarms.muted')}</span>}
     </header>
   );

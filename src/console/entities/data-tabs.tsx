@@ -4,9 +4,9 @@ import { namedOf } from '../state/references.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 
-const BUILT_IN = ['models', 'geofences', 'labels', 'handlers', 'sources', 'stores'];
+const BUILT_IN = ['models', 'geofences', 'rules', 'labels', 'handlers', 'sources', 'stores'];
 /** They have pages of their own. */
-const OWN_PAGE = new Set(['models', 'geofences']);
+const OWN_PAGE = new Set(['models', 'geofences', 'rules']);
 
 export const pathOf = (store: string): string => (OWN_PAGE.has(store) ? `/${store}` : `/data/${store}`);
 
@@ -25,6 +25,7 @@ export function DataTabs({ store }: { store: string }) {
 function titleOf(name: string): string {
   if (name === 'models') return t('data.models');
   if (name === 'geofences') return t('data.geofences');
+  if (name === 'rules') return t('data.rules');
   if (name === 'labels') return t('data.labels');
   if (name === 'handlers') return t('data.handlers');
   if (name === 'sources') return t('data.sources');

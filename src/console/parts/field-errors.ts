@@ -30,7 +30,10 @@ export function useFaults(error: Signal<unknown>) {
   const fault = useComputed(() => {
     if (!(error.value instanceof FieldError)) return null;
     const { path, message } = error.value;
-    const field = names.value.find((one) => `${path}.`.startsWith(`${one}.`));
+    // The innermost, where a part of a form has fields of its own.
+    const [field] = names.value
+      .filter((one) => `${path}.`.startsWith(`${one}.`))
+      .sort((one, other) => other.length - one.length);
     if (field === undefined) return null;
     // Where in a value of several parts.
     const below = path.slice(field.length + 1);

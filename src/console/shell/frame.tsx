@@ -48,7 +48,9 @@ function pagesOfUser(): Page[] {
 function dataPage(): Page[] {
   const { models, geofences, stores } = pages.value;
   const path = models ? '/models' : geofences ? '/geofences' : stores ? '/data/stores' : null;
-  return path === null ? [] : [{ path, text: 'nav.data', icon: 'database', also: ['/models', '/geofences', '/data'] }];
+  return path === null
+    ? []
+    : [{ path, text: 'nav.data', icon: 'database', also: ['/models', '/geofences', '/rules', '/data'] }];
 }
 
 const isAt = (path: string, page: Page): boolean =>

@@ -14,8 +14,8 @@ type Page = ComponentType & { preload(): Promise<unknown> };
 const page = (load: () => Promise<unknown>): Page => lazy(() => loadPage(load)) as Page;
 
 /** With its texts, which other pages do without. */
-const pageWith = (texts: MoreTexts, load: () => Promise<unknown>): Page =>
-  page(async () => (await Promise.all([load(), loadTexts(texts)]))[0]);
+const pageWith = (texts: MoreTexts, load: () => Promise<unknown>, more = texts): Page =>
+  page(async () => (await Promise.all([load(), loadTexts(texts), loadTexts(more)]))[0]);
 
 const Account = pageWith('pages', () => import('../account/account.js').then(({ Account }) => Account));
 const Access = pageWith('data', () => import('../entities/access.js').then(({ Access }) => Access));
@@ -35,6 +35,8 @@ export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
   ['/log', pageWith('pages', () => import('../log/log.js').then(({ Log }) => Log))],
   ['/models', pageWith('data', () => import('../models/models.js').then(({ Models }) => Models))],
   ['/models/:id', pageWith('data', () => import('../models/model-page.js').then(({ ModelPage }) => ModelPage))],
+  ['/rules', pageWith('data', () => import('../rules/rules.js').then(({ Rules }) => Rules))],
+  ['/rules/:id', pageWith('data', () => import('../rules/rule-page.js').then(({ RulePage }) => RulePage), 'rules')],
   ['/account/:section?', Account],
 ];
 

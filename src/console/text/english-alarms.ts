@@ -55,7 +55,6 @@ export const ENGLISH_ALARMS = {
   'alarms.cut':
     'There are more: at most {open} open alarms and the newest {cleared} cleared ones are shown. Filters find other cleared ones.',
   'alarms.muted': 'The browser is silent until you click or press a key.',
-  'alarms.newRule': 'New rule',
   'alarms.none': 'No alarms',
   'alarms.noneAbout': 'Nothing that your rules watch for is the case.',
   'alarms.nothingFound': 'No alarm matches these filters.',

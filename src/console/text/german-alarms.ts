@@ -57,7 +57,6 @@ export const GERMAN_ALARMS: AlarmCatalogue = {
   'alarms.cut':
     'Es gibt mehr: Höchstens {open} offene und die neuesten {cleared} beendeten Alarme sind zu sehen. Filter finden andere beendete.',
   'alarms.muted': 'Der Browser bleibt still, bis Sie klicken oder eine Taste drücken.',
-  'alarms.newRule': 'Neue Regel',
   'alarms.none': 'Keine Alarme',
   'alarms.noneAbout': 'Nichts von dem, worauf Ihre Regeln achten, ist der Fall.',
   'alarms.nothingFound': 'Kein Alarm passt zu diesen Filtern.',

@@ -36,6 +36,10 @@ const MORE = {
     en: async () => (await import('./english-dialogs.js')).ENGLISH_DIALOGS,
     de: async () => (await import('./german-dialogs.js')).GERMAN_DIALOGS,
   },
+  rules: {
+    en: async () => (await import('./english-rules.js')).ENGLISH_RULES,
+    de: async () => (await import('./german-rules.js')).GERMAN_RULES,
+  },
 } as const;
 export type MoreTexts = keyof typeof MORE;
 const STORED = 'vigil.language';

@@ -12,6 +12,7 @@ const NAME = '<img src=x onerror="document.title=1"><script>document.title=1</sc
 let object: string;
 let model: string;
 let user: string;
+let rule: string;
 
 const create = async (store: string, fields: object): Promise<string> =>
   entityOf(await service.admin('POST', store, fields))._id as string;
@@ -28,6 +29,11 @@ beforeAll(async () => {
   for (const store of ['geofences', 'groups', 'labels']) await create(store, { name: NAME });
   await create('roles', { name: NAME, credentials: ['GET /objects'] });
   await create('tokens', { name: NAME });
+  rule = await create('rules', {
+    name: NAME,
+    select: { labels: [NAME] },
+    when: { param: NAME, op: '==', value: NAME },
+  });
   user = await create('users', { login: 'hostile', name: NAME, password: 'correct horse' });
 });
 
@@ -41,6 +47,8 @@ const pages = (): readonly (readonly [string, boolean])[] => [
   ['/models', true],
   [`/models/${model}`, true],
   ['/geofences', true],
+  ['/rules', true],
+  [`/rules/${rule}`, true],
   ['/data/labels', true],
   ['/data/stores', false],
   ['/access/users', true],

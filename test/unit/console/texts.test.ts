@@ -7,6 +7,7 @@ import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
+import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 
 const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
@@ -15,6 +16,7 @@ const MORE: Readonly<Record<string, object>> = {
   data: ENGLISH_DATA,
   dialogs: ENGLISH_DIALOGS,
   pages: ENGLISH_PAGES,
+  rules: ENGLISH_RULES,
 };
 const ALL = new Set([ENGLISH, ...Object.values(MORE)].flatMap(Object.keys));
 
@@ -66,9 +68,14 @@ function missing(file: string, texts: object): string[] {
 /** It has the form of entities for geofences alone. */
 const GEOFENCES = '/geofences/geofences.js';
 
-const pages = [...sourceOf(ROUTES).matchAll(/page(?:With\('(\w+)', )?\(?\(\) => import\('\.([^']+)'/g)].map(
-  ([, texts, path = '']) => [path.slice(1), texts] as const,
-);
+/** Each page of the routes, with the texts that are named beside it. */
+const pages = sourceOf(ROUTES)
+  .split(/page(?:With)?\(/)
+  .flatMap((source) => {
+    const path = /import\('\.([^']+)'/.exec(source)?.[1];
+    const texts = [...source.matchAll(/'(\w+)'/g)].map(([, name = '']) => MORE[name] ?? {});
+    return path === undefined ? [] : [[path.slice(1), texts] as const];
+  });
 
 test('finds all pages, and keys in them', () => {
   expect(pages).toHaveLength([...sourceOf(ROUTES).matchAll(/import\('/g)].length);
@@ -77,7 +84,7 @@ test('finds all pages, and keys in them', () => {
 
 test.each(pages)('has every text of %s', (path, texts) => {
   const dialogs = path === GEOFENCES ? ENGLISH_DIALOGS : {};
-  expect(missing(join(FOLDER, path), { ...MORE[texts ?? ''], ...dialogs })).toEqual([]);
+  expect(missing(join(FOLDER, path), Object.assign({}, dialogs, ...texts))).toEqual([]);
 });
 
 test('has every text of what all pages share', () => {

@@ -1,0 +1,210 @@
+/** Tries a rule on the past before it is saved: how often it would have raised an alarm, where, and when. */
+import { useSignal } from '@preact/signals';
+import { formatRead, formatSpan } from '../alarms/read-values.js';
+import { explain, Problem, Select, type useWork } from '../parts/form.js';
+import { Section } from '../parts/tabs.js';
+import { type Json, type Routes, request, VigilError } from '../state/api.js';
+import { serverNowMs } from '../state/clock.js';
+import { type FleetObject, objectRevision } from '../state/fleet.js';
+import { toAddress } from '../state/location.js';
+import { write } from '../state/write.js';
+import { formatDateTime, formatNumber, t, tn } from '../text/language.js';
+import { objectsOf } from './objects.js';
+
+const HOUR_MS = 3_600_000;
+const PERIODS = [
+  ['day', 24 * HOUR_MS],
+  ['week', 7 * 24 * HOUR_MS],
+  ['month', 30 * 24 * HOUR_MS],
+] as const;
+type Period = (typeof PERIODS)[number][0];
+
+/** Objects that one try asks about, one after the other. */
+const MOST_OBJECTS = 20;
+const MOST_SHOWN = 20;
+
+type Result = Routes['POST /api/v1/rules/test']['answer'];
+
+interface Tried {
+  readonly object: FleetObject;
+  readonly result: Result | null;
+  /** Why the rest is not known. */
+  readonly error: unknown;
+}
+
+interface Trial {
+  readonly period: Period;
+  readonly rule: string;
+  readonly count: number;
+  readonly all: number;
+  readonly tried: readonly Tried[];
+}
+
+interface DryRunProps {
+  readonly rule: Json;
+  readonly work: ReturnType<typeof useWork>;
+  /** Throws what is typed and is no JSON. */
+  readonly check: () => void;
+}
+
+export function DryRun({ rule, work, check }: DryRunProps) {
+  objectRevision.value;
+  const period = useSignal<Period>('week');
+  const chosen = useSignal('');
+  const trial = useSignal<Trial | null>(null);
+  const found = objectsOf(rule.select);
+  const run = async (): Promise<void> => {
+    check();
+    const one = found.filter(({ _id }) => _id === chosen.value);
+    const asked = (one.length > 0 ? one : found).slice(0, MOST_OBJECTS);
+    const all = one.length > 0 ? 1 : found.length;
+    const text = JSON.stringify(rule);
+    const tried: Tried[] = [];
+    for (const object of asked) {
+      tried.push(await tryOn(rule, object, period.value));
+      trial.value = { period: period.value, rule: text, count: asked.length, all, tried: [...tried] };
+    }
+    if (asked.length === 0) trial.value = { period: period.value, rule: text, count: 0, all, tried };
+  };
+  return (
+    <Section title={t('rule.try')} about={t('rule.tryAbout')}>
+      <div class="form rule-try">
+        <div class="row-fields">
+          <Select
+            label={t('rule.tryPeriod')}
+            value={period.value}
+            options={PERIODS.map(([one]) => [one, t(`rule.last.${one}`)] as const)}
+            onChange={(one) => write(period)(one as Period)}
+          />
+          <Select
+            label={t('rule.tryObject')}
+            value={found.some(({ _id }) => _id === chosen.value) ? chosen.value : ''}
+            options={[
+              ['', t(found.length > MOST_OBJECTS ? 'rule.tryFirst' : 'rule.tryAll', { count: countOf(found.length) })],
+              ...found.map(({ _id, name }) => [_id, name] as const),
+            ]}
+            onChange={write(chosen)}
+          />
+        </div>
+        <div>
+          <button type="button" class="button" aria-busy={work.isBusy.value} onClick={() => void work.run(run)}>
+            {t('rule.tryNow')}
+          </button>
+        </div>
+        <div role="status" class="form">
+          {trial.value && <Outcome trial={trial.value} isOld={trial.value.rule !== JSON.stringify(rule)} />}
+        </div>
+      </div>
+    </Section>
+  );
+}
+
+const countOf = (count: number): string => formatNumber(Math.min(count, MOST_OBJECTS));
+
+/** A refusal that names a field is thrown, to be shown there; too many packets of one object say so beside it. */
+async function tryOn(rule: Json, object: FleetObject, period: Period): Promise<Tried> {
+  const { name, ...rest } = rule;
+  const named = typeof name === 'string' && name.trim() !== '' ? { name, ...rest } : rest;
+  const lengthMs = PERIODS.find(([one]) => one === period)?.[1] ?? 0;
+  const from = new Date(serverNowMs() - lengthMs).toISOString();
+  try {
+    const result = await request('POST /api/v1/rules/test', { body: { rule: named, object: object._id, from } });
+    return { object, result, error: null };
+  } catch (error) {
+    if (error instanceof VigilError && (error.status === 413 || error.status === 403))
+      return { object, result: null, error };
+    throw error;
+  }
+}
+
+function Outcome({ trial: { tried, count, all, period }, isOld }: { trial: Trial; isOld: boolean }) {
+  const alarms = tried.reduce((sum, { result }) => sum + (result?.alarms.length ?? 0), 0);
+  const on = tried.filter(({ result }) => (result?.alarms.length ?? 0) > 0).length;
+  const packets = tried.reduce((sum, { result }) => sum + (result?.evaluated ?? 0), 0);
+  return (
+    <>
+      {count === 0 ? (
+        <p class="hint warn">{t('rule.tryNone')}</p>
+      ) : (
+        <p class="hint">
+          <strong>{alarms === 0 ? t('rule.wouldNever') : tn('rule.would', alarms)}</strong>{' '}
+          {t('rule.wouldWhere', {
+            on: formatNumber(on),
+            count: formatNumber(tried.length),
+            period: t(`rule.during.${period}`),
+            packets: formatNumber(packets),
+          })}
+          {tried.length < count && ` ${t('rule.tryGoesOn', { left: formatNumber(count - tried.length) })}`}
+          {count < all && ` ${t('rule.tryCut', { count: formatNumber(count), all: formatNumber(all) })}`}
+        </p>
+      )}
+      {isOld && <p class="hint warn">{t('rule.tryOld')}</p>}
+      <ul class="rule-tried">
+        {tried.map((one) => (
+          <li key={one.object._id}>
+            <OfObject {...one} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function OfObject({ object, result, error }: Tried) {
+  const alarms = result?.alarms ?? [];
+  return (
+    <>
+      <h3>
+        <a href={toAddress(`/objects/${object._id}/history`)}>{object.name}</a>
+        <span class={`tag${alarms.length > 0 ? ' bad' : ''}`}>{tn('rule.times', alarms.length)}</span>
+      </h3>
+      {error !== null && <Problem error={new Error(explain(error))} />}
+      {alarms.length > 0 && (
+        <ol>
+          {alarms.slice(0, MOST_SHOWN).map((alarm) => (
+            <li key={alarm.raised}>
+              {formatDateTime(alarm.raised)}{' '}
+              <span class="quiet">
+                {alarm.cleared === null
+                  ? t('rule.notCleared')
+                  : t('rule.lasted', { span: formatSpan(alarm.cleared - alarm.raised) })}
+                {readOf(alarm.values)}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+      {alarms.length > MOST_SHOWN && (
+        <p class="quiet">{t('rule.moreAlarms', { count: formatNumber(alarms.length - MOST_SHOWN) })}</p>
+      )}
+      {result && alarms.length === 0 && <Nearly result={result} />}
+    </>
+  );
+}
+
+const readOf = (values: Json): string => {
+  const texts = Object.entries(values).map(([name, value]) => `${name} ${formatRead(value)}`);
+  return texts.length === 0 ? '' : ` · ${texts.join(', ')}`;
+};
+
+/** Why nothing would have been raised: how near each part came. */
+function Nearly({ result: { evaluated, nearly } }: { result: Result }) {
+  if (evaluated === 0) return <p class="quiet">{t('rule.noPackets')}</p>;
+  return (
+    <ul class="quiet">
+      {nearly
+        .filter(({ place }) => place !== 'when' || nearly.length === 1)
+        .map(({ place, condition, heldMs, forMs, closest, at }) => (
+          <li key={place}>
+            <code>{condition}</code>:{' '}
+            {heldMs > 0
+              ? t(forMs > 0 ? 'rule.heldOf' : 'rule.held', { span: formatSpan(heldMs), wanted: formatSpan(forMs) })
+              : t('rule.heldNever')}
+            {closest !== null && closest !== undefined && at !== null && (
+              <> {t('rule.closest', { value: formatRead(closest), moment: formatDateTime(at) })}</>
+            )}
+          </li>
+        ))}
+    </ul>
+  );
+}

@@ -1,0 +1,195 @@
+/** The editor of rules: a rule made with forms, tried on the past, saved, changed without losing what no form shows, switched off. */
+import { beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { entityOf } from '../../support/answers.js';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+
+const service = useService();
+const browser = useBrowser(service);
+const HOUR_MS = 3_600_000;
+const ids = new Map<string, string>();
+
+const create = async (store: string, fields: object): Promise<string> =>
+  entityOf(await service.admin('POST', store, fields))._id as string;
+
+const ruleNamed = async (name: string): Promise<Record<string, unknown>> => {
+  const { body } = await service.admin('GET', `rules?where.name=${encodeURIComponent(name)}`);
+  return body[0];
+};
+
+beforeAll(async () => {
+  const nowMs = Date.now();
+  const model = await create('models', {
+    name: 'Cold store',
+    data: {
+      children: [
+        { type: 'argument', id: 'temperature', name: 'Air', unit: '°C' },
+        { type: 'action', id: 'defrost', name: 'Defrost' },
+      ],
+    },
+  });
+  for (const [id, name] of [
+    ['cold-1', 'Cold store 1'],
+    ['cold-2', 'Cold store 2'],
+    ['truck-1', 'Truck 1'],
+  ] as const)
+    ids.set(id, await create('objects', { id, name, ...(id === 'truck-1' ? {} : { model }) }));
+  // Cold store 1 was too warm twice; cold store 2 came near.
+  const warm = [4, 9, 10, 5, 4, 9.5, 4];
+  const at = (index: number): number => nowMs - (10 - index) * HOUR_MS;
+  const send = (id: string, values: readonly number[]): Promise<unknown> =>
+    service.admin(
+      'POST',
+      `objects/${id}/packets`,
+      values.map((temperature, index) => ({ time: at(index), temperature, inner: { door: index % 2 } })),
+    );
+  await send('cold-1', warm);
+  await send('cold-2', [4, 6, 7.5, 5]);
+});
+
+const part = (page: Page, legend: string) => page.getByRole('group', { name: legend, exact: true });
+
+test('makes a rule with forms, says what it would have done, and where the server refuses it', async () => {
+  browser.expectErrors(/400/);
+  const page = await browser.openAs('/alarms');
+  await page.getByRole('link', { name: 'Rules' }).click();
+  await page.getByText('Without a rule, nobody is told of anything.').waitFor();
+  await page.getByRole('link', { name: 'New rule' }).click();
+  const applies = part(page, 'It applies to');
+  for (const name of ['Cold store 1 (cold-1)', 'Cold store 2 (cold-2)']) await applies.getByLabel('Objects').fill(name);
+  expect(await applies.locator('.picked li span').allTextContents()).toEqual(['Cold store 1', 'Cold store 2']);
+  const condition = part(page, 'Condition');
+  const known = await condition
+    .locator('datalist option')
+    .evaluateAll((all) => all.map((one) => `${(one as unknown as { value: string }).value}: ${one.textContent}`));
+  expect(known).toEqual(['inner.door: ', 'temperature: Air, °C']);
+  await condition.getByLabel('Value').fill('8');
+  await page.getByRole('button', { name: 'Try it' }).click();
+  // The refusal stands at the field, which has the focus.
+  const parameter = condition.getByLabel('Parameter');
+  await page.locator('input[name="when.param"][aria-invalid]').waitFor();
+  expect(await parameter.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true);
+  await parameter.fill('temperature');
+  await page.getByRole('button', { name: 'Try it' }).click();
+  const outcome = page.getByRole('status').filter({ hasText: 'It would' });
+  await outcome.getByText('It would have been raised 2 times').waitFor();
+  await outcome.getByText('in the last 7 days, on 1 of 2 objects. 11 packets were read.').waitFor();
+  const tried = page.locator('.rule-tried > li');
+  expect(await tried.nth(0).locator('h3').textContent()).toBe('Cold store 12 times');
+  expect(await tried.nth(0).locator('ol li').first().textContent()).toMatch(/for 2 h · temperature 9$/);
+  expect(await tried.nth(1).textContent()).toMatch(/never held\. The closest value was 7\.5, on /);
+  expect((await service.admin('GET', 'rules')).body).toEqual([]);
+  await page.getByLabel('For at least').fill('90 min');
+  await page.getByText('The rule has changed since: try it again.').waitFor();
+  await page.getByRole('button', { name: 'Try it' }).click();
+  await outcome.getByText('It would have been raised once').waitFor();
+  await page.getByLabel('Name').fill('Too warm');
+  await page.getByLabel('Severity').selectOption('critical');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'Too warm' }).waitFor();
+  expect(await ruleNamed('Too warm')).toMatchObject({
+    severity: 'critical',
+    active: true,
+    select: { objects: [ids.get('cold-1'), ids.get('cold-2')] },
+    when: { param: 'temperature', op: '>', value: 8 },
+    for: '90 min',
+  });
+});
+
+test('combines conditions and actions, hours, reminders and steps', async () => {
+  const users = (await service.admin('GET', 'users')).body as { _id: string; login: string }[];
+  const admin = users[0] as { _id: string; login: string };
+  const page = await browser.openAs('/rules/new');
+  await page.getByLabel('Name').fill('All of it');
+  await part(page, 'Condition').getByLabel('Parameter').fill('temperature');
+  await part(page, 'Condition').getByLabel('Comparison').selectOption('between');
+  await part(page, 'Condition').getByLabel('From').fill('1.5');
+  await part(page, 'Condition').getByLabel('To').fill('20');
+  await part(page, 'Condition').getByLabel('What is watched').first().selectOption('all');
+  await part(page, 'Condition 2').getByLabel('What is watched').selectOption('offline');
+  await page.getByRole('button', { name: 'Add a condition' }).click();
+  await part(page, 'Condition 3').getByLabel('What is watched').selectOption('silent');
+  await part(page, 'Condition 3').getByLabel('No data for').fill('5 min');
+  await page.getByRole('button', { name: 'Add an action' }).click();
+  await part(page, 'Action 1').getByLabel('Users').fill(admin.login);
+  await page.getByRole('button', { name: 'Add an action' }).click();
+  await part(page, 'Action 2').getByLabel('What happens').selectOption('command');
+  await part(page, 'Action 2').getByLabel('Command').fill('defrost');
+  await part(page, 'Action 2').getByLabel('Arguments (JSON)').fill('{"minutes": 5');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await part(page, 'Action 2').getByText('Expected JSON:').waitFor();
+  await part(page, 'Action 2').getByLabel('Arguments (JSON)').fill('{"minutes": 5}');
+  await page.getByText('More: when it ends').click();
+  await page.getByLabel('Only at certain hours').check();
+  await part(page, 'Hours').getByRole('button', { name: 'Fri' }).click();
+  await part(page, 'Hours').getByLabel('Time zone').fill('Europe/Berlin');
+  await page.getByLabel('It ends by a condition of its own').check();
+  await part(page, 'It ends when').getByLabel('What is watched').first().selectOption('online');
+  await page.getByLabel('Remind every').fill('30 min');
+  await page.getByRole('button', { name: 'Add a step' }).click();
+  await part(page, 'Step 1').getByLabel('Users').fill(admin.login);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'All of it' }).waitFor();
+  expect(await ruleNamed('All of it')).toMatchObject({
+    when: { all: [{ param: 'temperature', op: 'between', value: [1.5, 20] }, { online: false }, { silent: '5 min' }] },
+    then: [{ notify: { users: [admin._id] } }, { command: 'defrost', params: { minutes: 5 } }],
+    schedule: { days: ['mon', 'tue', 'wed', 'thu'], from: '08:00', to: '18:00', tz: 'Europe/Berlin' },
+    clear: { online: true },
+    remind: '30 min',
+    escalate: [{ after: '15 min', then: [{ notify: { users: [admin._id] } }] }],
+  });
+});
+
+test('keeps what no form shows, removes what is emptied, and names the place of a refusal', async () => {
+  browser.expectErrors(/400/);
+  const when = {
+    any: [
+      { param: 'a', op: 'in', value: ['x, y', '12', 3, true] },
+      { param: 'b', op: 'between', value: [1, { config: 'most' }] },
+      { param: 'c', op: '>', value: { config: 'limit' } },
+      { expr: 'p.speed > 90' },
+    ],
+  };
+  const id = await create('rules', { name: 'Kept', when, for: 600_000, remark: { by: 'us' } });
+  const page = await browser.openAs(`/rules/${id}`);
+  await page.getByLabel('For at least').fill('');
+  await part(page, 'Condition 4').getByLabel('Expression', { exact: true }).fill('p.speed > ');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.locator('textarea[name="when.any[3].expr"][aria-invalid]').waitFor();
+  await part(page, 'Condition 4').getByLabel('Expression', { exact: true }).fill('p.speed > 95');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved').waitFor();
+  const saved = await ruleNamed('Kept');
+  expect(saved).toMatchObject({ when: { any: [...when.any.slice(0, 3), { expr: 'p.speed > 95' }] } });
+  expect(saved).toMatchObject({ for: null, remark: { by: 'us' } });
+  await page.getByRole('button', { name: 'JSON' }).click();
+  const json = page.getByLabel('The rule as JSON');
+  expect(JSON.parse(await json.inputValue())).toMatchObject({ name: 'Kept', remark: { by: 'us' } });
+});
+
+test('lists rules with what they watch and their open alarms, and switches them off', async () => {
+  await create('rules', {
+    name: 'Truck is fast',
+    select: { objects: ['truck-1'] },
+    when: { param: 'speed', op: '>', value: 90 },
+    for: 0,
+  });
+  await service.admin('POST', 'objects/truck-1/packets', { speed: 120 });
+  const page = await browser.openAs('/alarms');
+  await page.locator('.alarm-row', { hasText: 'Truck is fast' }).click();
+  await page.getByRole('complementary').getByRole('link', { name: 'Rule' }).click();
+  await page.getByRole('heading', { name: 'Truck is fast' }).waitFor();
+  await page.goto(`${service.url}/rules`);
+  const row = page.getByRole('row', { name: /Truck is fast/ });
+  await row.getByText('speed is more than 90').waitFor();
+  await row.getByText('Truck 1').waitFor();
+  await row.getByRole('link', { name: '1', exact: true }).waitFor();
+  await row.getByRole('button', { name: 'Deactivate' }).click();
+  await row.getByRole('button', { name: 'Activate' }).waitFor();
+  expect(await ruleNamed('Truck is fast')).toMatchObject({ active: false });
+  await row.getByRole('button', { name: 'Remove Truck is fast' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await row.waitFor({ state: 'detached' });
+  expect(await ruleNamed('Truck is fast')).toBeUndefined();
+});
