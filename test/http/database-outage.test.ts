@@ -1,4 +1,5 @@
 /** The connection to the database breaks and returns: 503 with `Retry-After` meanwhile, and normal service afterwards. */
+import '../support/usual-limits.js';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

@@ -1,4 +1,5 @@
 /** Many devices lose their connections at the same moment and reconnect. */
+import '../support/usual-limits.js';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';

@@ -1,4 +1,5 @@
 /** Health, readiness and metrics on a listener of their own; the public one shows none of them. */
+import '../support/usual-limits.js';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { entityOf } from '../support/answers.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';

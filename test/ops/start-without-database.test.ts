@@ -1,4 +1,5 @@
 /** A start without the database: the process waits, reports this, and opens by itself when the database answers. */
+import '../support/usual-limits.js';
 import { randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';

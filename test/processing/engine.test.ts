@@ -1,4 +1,5 @@
 /** Engines share partitions while changes keep coming, and every task is done once; without the database they stop all the same. */
+import '../support/usual-limits.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MongoClient } from 'mongodb';

@@ -3,6 +3,9 @@
  * it once, and the engine optimizes it once, instead of once per file. The same applies to the schemas of the OpenAPI document.
  * `LIMITS` is shared with the sandbox, so that a file can change limits; the next file finds the original ones.
  *
+ * A machine that is busy, or stands still for a while, makes neither the database nor an instance dead: except in slow tests, which
+ * have other processes, the service waits longer for them. Tests of outages take its usual limits (usual-limits.ts).
+ *
  * When a test fails, the logs that it registered (failure-logs.ts) are kept in the folder TEST_ARTIFACTS, or `test-failures`.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -15,6 +18,15 @@ import { LIMITS } from '../../dist/src/core/limits.js';
 import { createOpenApi } from '../../dist/src/openapi/openapi.js';
 
 const original = { ...LIMITS };
+const WAIT_MS = 30_000;
+const patient = {
+  databaseConnectMs: WAIT_MS,
+  databaseSelectionMs: WAIT_MS,
+  databaseAnswerMs: WAIT_MS,
+  databaseOperationMs: WAIT_MS,
+  mqttConnectMs: WAIT_MS,
+  partitionLeaseMs: WAIT_MS,
+};
 const titleLength = 120;
 const openApi = createOpenApi();
 const ajv = new Ajv2020({ strict: false, validateSchema: false });
@@ -24,20 +36,22 @@ ajv.addSchema(openApi, 'document');
 export default class ServiceEnvironment extends TestEnvironment {
   #file;
   #folder;
+  #limits;
   #logs = [];
 
   constructor(config, context) {
     super(config, context);
     const { rootDir } = config.projectConfig;
     this.#file = relative(join(rootDir, 'test'), context.testPath);
+    this.#limits = this.#file.startsWith('slow/') ? original : { ...original, ...patient };
     this.#folder = process.env.TEST_ARTIFACTS ?? join(rootDir, 'test-failures');
   }
 
   async setup() {
     await super.setup();
-    Object.assign(LIMITS, original);
+    Object.assign(LIMITS, this.#limits);
     // ajv equates only arrays and objects of its own realm: a test passes bodies through this `parse`.
-    this.global.compiled = { startService, LIMITS, openApi, ajv, parse: JSON.parse };
+    this.global.compiled = { startService, LIMITS, usualLimits: original, openApi, ajv, parse: JSON.parse };
     this.global.failureLogs = this.#logs;
     this.global.currentTest = { hasFailed: false };
   }
