@@ -1,9 +1,13 @@
 /** The database fails during a series or an export, or the service fails during a removal: no result is incomplete without a sign of it. */
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { LIMITS } from '../../src/core/limits.js';
 import { callApi, logIn } from '../support/api-call.js';
-import { ADMIN, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { ADMIN, startTestService, type TestService } from '../support/fixture.js';
+import { holdCommands } from '../support/held-commands.js';
 import { startInstance } from '../support/instance.js';
+import { endLease } from '../support/leases.js';
 import { type Member, type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
 import { until } from '../support/until.js';
 
@@ -13,6 +17,8 @@ const PER_POST = 5_000;
 const SERIES = `series?params=nth&fn=count,sum,first,last&points=10&from=${START}&to=${START + PACKETS * 1_000 - 1}`;
 /** A batch is held back for so long; meanwhile the test makes the database fail. */
 const BLOCKED_MS = 2_000;
+/** The steps of a removal before its instance is killed. */
+const STEPS = 2;
 
 interface Ended {
   readonly status: number;
@@ -153,19 +159,25 @@ describe('a history during faults', () => {
 });
 
 test('continues a removal of packets after the service was killed, and records it once', async () => {
-  // The lease of the killed instance has to expire.
-  const instance = await startInstance(testUri(), { limits: { leaseMs: 3_000 } });
+  const set = await startReplicaSet({ members: 1 });
+  const instance = await startInstance(set.uri('vigil'));
+  const database = await new MongoClient(set.uri('vigil')).connect();
   try {
     const token = await logIn(instance.url, ADMIN);
     await addPackets(instance.url, token);
     const call = (method: string, path: string) => callApi(instance.url, token, method, path);
-    const countOf = async (): Promise<number> => (await call('GET', 'objects/car/packets?meta=true')).body.count;
     const interval = `from=${START + 1_000}&to=${START + (PACKETS - 2) * 1_000}`;
+    // The next step is held back until the instance is killed.
+    const steps = { command: 'delete', database: 'vigil', collection: 'packets', mode: { skip: STEPS } } as const;
+    const { entered, end } = await holdCommands(await set.primary(), steps);
     expect((await call('DELETE', `objects/car/packets?${interval}`)).body.status).toBe('queued');
-    await until(async () => (await countOf()) < PACKETS, 'the removal to begin');
+    await entered();
     await instance.kill();
+    await end();
+    const left = await database.db().collection('packets').countDocuments();
+    expect(left).toBe(PACKETS - STEPS * LIMITS.packetsPerRemoval);
+    await endLease(database.db(), 'removals');
     await instance.start();
-    expect(await countOf()).toBeGreaterThan(2);
     const removed = async () => (await call('GET', 'audit?where.action=packets removed')).body;
     await until(async () => (await removed()).length > 0, 'the removal to end');
     expect((await call('GET', 'objects/car/packets')).body.map(({ nth }: { nth: number }) => nth)).toEqual([
@@ -175,5 +187,7 @@ test('continues a removal of packets after the service was killed, and records i
     expect(await removed()).toHaveLength(1);
   } finally {
     await instance.stop();
+    await database.close();
+    await set.stop();
   }
 }, 180_000);

@@ -36,9 +36,12 @@ export async function holdCommands(
     async end() {
       // They have no `ns` yet.
       const name = command === 'getMore' ? 'collection' : command;
-      const held = { currentOp: 1, 'command.$db': database, [`command.${name}`]: collection, appName: 'vigil' };
+      const held = { 'command.$db': database, [`command.${name}`]: collection, appName: 'vigil' };
+      // Unlike the command `currentOp`, it shows large commands whole.
+      const pipeline = [{ $currentOp: {} }, { $match: held }];
+      const { cursor } = await member.command({ aggregate: 1, pipeline, cursor: {} });
       // While one is held back, the fail point cannot be switched off.
-      for (const { opid } of (await member.command(held)).inprog) await member.command({ killOp: 1, op: opid });
+      for (const { opid } of cursor.firstBatch) await member.command({ killOp: 1, op: opid });
       await member.command({ configureFailPoint: 'failCommand', mode: 'off' });
     },
   };
