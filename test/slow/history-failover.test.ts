@@ -1,9 +1,11 @@
 /** The database fails during a series or an export, or the service fails during a removal: no result is incomplete without a sign of it. */
 import { type IncomingMessage, request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';
+import { entityOf } from '../support/answers.js';
 import { callApi, logIn } from '../support/api-call.js';
+import { createPerson } from '../support/callers.js';
 import { ADMIN, startTestService, type TestService } from '../support/fixture.js';
 import { holdCommands } from '../support/held-commands.js';
 import { startInstance } from '../support/instance.js';
@@ -15,8 +17,11 @@ const START = Date.UTC(2026, 0, 1);
 const PACKETS = 20_000;
 const PER_POST = 5_000;
 const SERIES = `series?params=nth&fn=count,sum,first,last&points=10&from=${START}&to=${START + PACKETS * 1_000 - 1}`;
-/** A batch is held back for so long; meanwhile the test makes the database fail. */
-const BLOCKED_MS = 2_000;
+/** A batch is held back until its server is killed; a server that steps down goes on with it after this time. */
+const STEP_DOWN_MS = 2_000;
+/** Longer than a busy machine needs to elect another primary. */
+const PATIENT = { streamPatienceMs: 60_000 };
+const { streamPatienceMs } = LIMITS;
 /** The steps of a removal before its instance is killed. */
 const STEPS = 2;
 
@@ -54,6 +59,12 @@ function download(url: string, token: string, path: string): Download {
   };
 }
 
+interface Begun {
+  readonly exporting: Download;
+  readonly reading: Download;
+  readonly primary: Member;
+}
+
 async function addPackets(url: string, token: string): Promise<void> {
   await callApi(url, token, 'POST', 'objects', { id: 'car', name: 'Car' });
   for (let begin = 0; begin < PACKETS; begin += PER_POST) {
@@ -81,31 +92,42 @@ describe('a history during faults', () => {
   let set: ReplicaSet;
   let service: TestService;
   let token: string;
+  let otherToken: string;
   let whole: unknown;
 
   beforeAll(async () => {
     set = await startReplicaSet();
     service = await startTestService({}, set.uri('vigil'));
     token = await service.tokenOf(ADMIN.login, ADMIN.password);
+    const { role, group } = entityOf(await service.admin('GET', 'auth'));
+    otherToken = (await createPerson(service, { role, group })).token;
     await addPackets(service.url, token);
     whole = JSON.parse((await download(service.url, token, SERIES).end()).text);
     expect(whole).toMatchObject({ nth: { count: Array(10).fill(PACKETS / 10) } });
   }, 180_000);
+
+  afterEach(() => {
+    Object.assign(LIMITS, { streamPatienceMs });
+  });
 
   afterAll(async () => {
     await service?.stop();
     await set?.stop();
   });
 
-  /** Starts a download, and returns while the database holds back one of its later batches. */
-  async function startInMiddle(path: string): Promise<{ reading: Download; primary: Member }> {
+  /**
+   * Starts an export and a series, and returns while the database holds back one of the later batches of each. They are of two callers: the
+   * batches of one wait for each other.
+   */
+  async function startInMiddle(heldMs?: number): Promise<Begun> {
     const primary = await set.primary();
-    const data = { failCommands: ['getMore'], appName: 'vigil', blockConnection: true, blockTimeMS: BLOCKED_MS };
-    const commands = { ...data, namespace: 'vigil.packets' };
-    const { count } = await primary.command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data: commands });
-    const reading = download(service.url, token, path);
-    await primary.command({ waitForFailPoint: 'failCommand', timesEntered: count + 1, maxTimeMS: 60_000 });
-    return { reading, primary };
+    const batches = { command: 'getMore', database: 'vigil', collection: 'packets', mode: { times: 2 } } as const;
+    const { entered } = await holdCommands(primary, { ...batches, ...(heldMs && { heldMs }) });
+    const exporting = download(service.url, otherToken, 'packets?format=ndjson');
+    await entered(1);
+    const reading = download(service.url, token, SERIES);
+    await entered(2);
+    return { exporting, reading, primary };
   }
 
   /** Starts dead members again. */
@@ -117,17 +139,17 @@ describe('a history during faults', () => {
   }
 
   test.each([
-    ['a step-down', (primary: Member) => primary.stepDown(), 0],
-    ['a killed primary', (primary: Member) => primary.kill(), 1],
+    ['a step-down', (primary: Member) => primary.stepDown(), STEP_DOWN_MS],
+    ['a killed primary', (primary: Member) => primary.kill(), undefined],
   ] as const)(
     'computes the exact series, and exports every packet once, across %s',
-    async (_, fail, deaths) => {
-      const exporting = await startInMiddle('packets?format=ndjson');
-      const { reading, primary } = await startInMiddle(SERIES);
+    async (_, fail, heldMs) => {
+      Object.assign(LIMITS, PATIENT);
+      const { exporting, reading, primary } = await startInMiddle(heldMs);
       await fail(primary);
       // A killed primary stays dead until both have ended: another member has continued them.
-      const [series, file] = await Promise.all([reading.end(), exporting.reading.end()]);
-      await heal(deaths === 1 ? [primary] : []);
+      const [series, file] = await Promise.all([reading.end(), exporting.end()]);
+      await heal(primary.isUp() ? [] : [primary]);
       expect([series.status, JSON.parse(series.text)]).toEqual([200, whole]);
       expect([file.status, file.trailer]).toEqual([200, `complete; packets=${PACKETS}`]);
       expect(readNdjson(file.text)).toEqual({ numbers: numbersBelow(PACKETS), rest: [] });
@@ -136,13 +158,12 @@ describe('a history during faults', () => {
   );
 
   test('refuses a series with 503 and ends an export as incomplete when there is no primary', async () => {
-    const exporting = await startInMiddle('packets?format=ndjson');
-    const { reading, primary } = await startInMiddle(SERIES);
-    await exporting.reading.begun;
+    const { exporting, reading, primary } = await startInMiddle();
+    await exporting.begun;
     // A set of three without two of them has no primary until they are started again.
     const dead = [primary, ...set.members.filter((member) => member !== primary).slice(0, 1)];
     await Promise.all(dead.map((member) => member.kill()));
-    const [series, file] = await Promise.all([reading.end(), exporting.reading.end()]);
+    const [series, file] = await Promise.all([reading.end(), exporting.end()]);
     await heal(dead);
     expect([series.status, JSON.parse(series.text).tags]).toEqual([503, ['error_unavailable']]);
     expect(Number(series.retryAfter)).toBeGreaterThanOrEqual(1);
