@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { STORES } from '../../src/core/stores.js';
 import { createOpenApi } from '../../src/openapi/openapi.js';
-import { useService } from '../support/fixture.js';
+import { type Call, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
 interface Parameter {
@@ -59,6 +59,14 @@ function filled(path: string): string {
     const created = { id: keys.get(store), commandID: keys.get('commands') }[name];
     return created ?? String(components.parameters[name]?.example);
   });
+}
+
+/** Who sends the requests of a path: those below `/shared` need the token of a visitor of a share link. */
+async function callerOf(path: string): Promise<Call> {
+  if (!path.startsWith('/api/v1/shared')) return service.admin;
+  const { secret } = (await service.admin('POST', filled('/api/v1/objects/{id}/links'), { name: 'For the customer' }))
+    .body;
+  return service.as((await service.as(null)('POST', 'shared', { secret })).body.token);
 }
 
 async function send(path: string, method: string) {
@@ -125,7 +133,8 @@ describe('parameters', () => {
   test.each(
     withQuery.filter(({ method }) => method !== 'POST').map((one) => [one.method, one.path, one.operation] as const),
   )('are accepted together: %s %s', async (method, path, operation) => {
-    const { status, body } = await service.admin(method, `${filled(path)}?${queryOf(operation)}`, bodyOf(operation));
+    const call = await callerOf(path);
+    const { status, body } = await call(method, `${filled(path)}?${queryOf(operation)}`, bodyOf(operation));
     // The `_id` of a security event is unknown before it happens.
     expect([status, body.helper]).toEqual([path.includes('/audit/') ? 404 : 200, undefined]);
   });
