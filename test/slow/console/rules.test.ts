@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
+import { untilNotice } from '../../support/browser/notices.js';
 import { useService } from '../../support/fixture.js';
 
 const service = useService();
@@ -159,7 +160,7 @@ test('keeps what no form shows, removes what is emptied, and names the place of 
   await page.locator('textarea[name="when.any[3].expr"][aria-invalid]').waitFor();
   await part(page, 'Condition 4').getByLabel('Expression', { exact: true }).fill('p.speed > 95');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved').waitFor();
+  await untilNotice(page, 'Saved');
   const saved = await ruleNamed('Kept');
   expect(saved).toMatchObject({ when: { any: [...when.any.slice(0, 3), { expr: 'p.speed > 95' }] } });
   expect(saved).toMatchObject({ for: null, remark: { by: 'us' } });
@@ -186,7 +187,7 @@ test('lists rules with what they watch and their open alarms, and switches them 
   await row.getByText('Truck 1').waitFor();
   await row.getByRole('link', { name: '1', exact: true }).waitFor();
   await row.getByRole('button', { name: 'Deactivate' }).click();
-  await row.getByRole('button', { name: 'Activate' }).waitFor();
+  await row.getByRole('button', { name: 'Activate', exact: true }).waitFor();
   expect(await ruleNamed('Truck is fast')).toMatchObject({ active: false });
   await row.getByRole('button', { name: 'Remove Truck is fast' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
