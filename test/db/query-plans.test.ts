@@ -37,8 +37,8 @@ interface Profiled {
   readonly command: object;
 }
 
-/** News, the profile itself, and who of the few instances still lives: looked at by the service itself, again and again. */
-const ITS_OWN = /\$cmd|system\.profile|\.instances$/;
+/** News, the profile itself, who of the few instances still lives, and what is to be told now: looked at by the service itself, again and again. */
+const ITS_OWN = /\$cmd|system\.profile|\.(instances|notifications)$/;
 
 /** The operations of the database since a request, without its own background operations. */
 async function profile(ask: () => Promise<unknown>): Promise<Profiled[]> {
