@@ -18,7 +18,6 @@ export function securityAction(method: string, segments: readonly string[], stat
   if (store === 'account') return accountAction(method, id?.toLowerCase());
   if (part === 'access') return 'share changed';
   if (store === 'tokens') return ({ POST: 'token issued', DELETE: 'token revoked' } as const)[method] ?? null;
-  if (store === 'settings') return 'settings changed';
   return RIGHTS.has(store) ? 'rights changed' : null;
 }
 

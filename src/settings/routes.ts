@@ -83,6 +83,7 @@ const changeSettings = defineRoute({
       const choice = body.map === null ? null : parseMapChoice(body.map);
       res.locals.fields = ['map'];
       await deps.settings.changeMap(choice, deps.now());
+      res.locals.action = 'settings changed';
     }
     sendSettings(deps, res);
   },

@@ -204,6 +204,19 @@ describe('the callers', () => {
   });
 });
 
+test.each([{}, { success: true }, { mapInUse: null }])(
+  'records no security event for %j, which changes nothing',
+  async (body) => {
+    const events = service.client.db().collection('audit');
+    const unchanged = await service.admin('PATCH', 'settings', body);
+    expect(unchanged.status).toBe(200);
+    // Events are stored in their order: the later one shows that there was no earlier one.
+    const requestId = (await put(TILES)).headers['x-request-id'];
+    await until(() => events.findOne({ requestId }), 'the event of the change to be stored');
+    expect(await events.find({ requestId: unchanged.headers['x-request-id'] }).toArray()).toEqual([]);
+  },
+);
+
 test('takes effect on another instance without a restart, and after a restart', async () => {
   await put(null);
   const other = await startSecond(service, endings);
