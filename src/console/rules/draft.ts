@@ -90,7 +90,8 @@ function isShown(op: Operator, value: unknown): boolean {
 
 const isScalar = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value);
 
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:[.,]\d+)?(?:e[+-]?\d+)?$/i;
+// `1,5` is one and a half; `1,500` is that to some and 1500 to others, so it is no number.
+const NUMBER = /^-?(?:0[.,]\d+|(?:0|[1-9]\d*)(?:\.\d+|,(?!\d{3}(?!\d))\d+)?)(?:e[+-]?\d+)?$/i;
 
 /** What somebody types as a value: a number, true or false, or a text; a text in quotes is that text. */
 export function toScalar(typed: string): string | number | boolean {

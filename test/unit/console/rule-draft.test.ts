@@ -56,6 +56,9 @@ test.each([
   ['8', 8],
   ['-1.5', -1.5],
   ['1,5', 1.5],
+  ['1,500', '1,500'],
+  ['0,125', 0.125],
+  ['-2,0005', -2.0005],
   ['1e3', 1000],
   ['true', true],
   ['open', 'open'],
@@ -68,7 +71,7 @@ test.each([
   expect(toScalar(typed)).toBe(value);
 });
 
-test.each([8, -1.5, 1e21, true, 'open', '12', 'true', '"quoted"', ' a ', '', '0012', '1,5'])(
+test.each([8, -1.5, 1e21, true, 'open', '12', 'true', '"quoted"', ' a ', '', '0012', '1,5', '1,500'])(
   'shows %j so that typing it gives the same value',
   (value) => {
     expect(toScalar(toTyped(value))).toBe(value);
