@@ -1,12 +1,13 @@
 /** Narrows the list and the map to a group, a model or a label. */
 import { computed } from '@preact/signals';
 import { Select } from '../parts/form.js';
+import { labelsOf } from '../state/by-name.js';
 import { objectRevision, objects } from '../state/fleet.js';
 import { namedOf, nameOf, titleOf } from '../state/references.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
-import { labelsOf, type Narrowed, narrowed } from './selection.js';
+import { type Narrowed, narrowed } from './selection.js';
 
 type Options = readonly (readonly [string, string])[];
 

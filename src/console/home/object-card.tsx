@@ -5,13 +5,14 @@ import { Icon } from '../parts/icon.js';
 import { Labels } from '../parts/labels.js';
 import { Values } from '../parts/values.js';
 import { WrongClock } from '../parts/wrong-clock.js';
+import { labelsOf } from '../state/by-name.js';
 import { type FleetObject, objectRevision, objects, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
 import { isPlaceField, type Place, placeOf } from '../state/places.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
-import { labelsOf, presenceOf } from './selection.js';
+import { presenceOf } from './selection.js';
 import { type Model, modelOf, oldTimeOf, type Shown, toShown } from './values.js';
 
 const SHOWN_VALUES = 6;

@@ -1,6 +1,6 @@
 /** Everything about one object, in tabs. */
 
-import { labelsOf, presenceOf } from '../home/selection.js';
+import { presenceOf } from '../home/selection.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -9,6 +9,7 @@ import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
 import { WrongClock } from '../parts/wrong-clock.js';
 import { VigilError } from '../state/api.js';
+import { labelsOf } from '../state/by-name.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loadObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';

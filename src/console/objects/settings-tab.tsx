@@ -1,11 +1,11 @@
 /** The fields of an object, the device behind it, and its removal. */
 import { type Signal, useSignal } from '@preact/signals';
-import { labelsOf } from '../home/selection.js';
 import { Confirm } from '../parts/confirm.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
 import { notify } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { request } from '../state/api.js';
+import { labelsOf } from '../state/by-name.js';
 import { type FleetObject, removeObject } from '../state/fleet.js';
 import { useLocation } from '../state/location.js';
 import { namedOf, titleOf } from '../state/references.js';
