@@ -7,7 +7,7 @@ import { namedOf, titleOf } from '../state/references.js';
 import { t } from '../text/language.js';
 import { useRule } from './context.js';
 import { ACTION_KINDS, type ActionKind, actionKindOf, isObject, NEW_ACTIONS, withMember } from './draft.js';
-import { JsonField, PickList, Place, Suggested } from './fields.js';
+import { JsonField, PickList, Place, Remove, Suggested } from './fields.js';
 
 interface ActionsProps {
   /** Where the list is in the rule: `then`, or that of a step. */
@@ -66,14 +66,7 @@ function Action({ place, legend, value, kinds, onChange, onRemove }: ActionProps
           options={kinds.map((one) => [one, t(`rule.action.${one}`)] as const)}
           onChange={(next) => choose(next as ActionKind)}
         />
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={t('rule.removeThis', { name: legend })}
-          onClick={onRemove}
-        >
-          <Icon name="trash" size={16} />
-        </button>
+        <Remove name={legend} onRemove={onRemove} />
       </div>
       <ActionFields key={kind} kind={kind} place={place} value={value} onChange={onChange} />
     </Place>
@@ -203,14 +196,7 @@ export function Escalation({ steps, onChange }: StepsProps) {
                 value={String(step.after)}
                 onInput={(after) => set({ ...step, after })}
               />
-              <button
-                type="button"
-                class="icon-button"
-                aria-label={t('rule.removeThis', { name: legend })}
-                onClick={() => onChange(steps.filter((_, at) => at !== index))}
-              >
-                <Icon name="trash" size={16} />
-              </button>
+              <Remove name={legend} onRemove={() => onChange(steps.filter((_, at) => at !== index))} />
             </div>
             <Actions
               place={`${place}.then`}

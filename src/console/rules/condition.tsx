@@ -22,7 +22,7 @@ import {
   valueFor,
   withMember,
 } from './draft.js';
-import { JsonField, PickList, Place, Suggested } from './fields.js';
+import { JsonField, PickList, Place, Remove, Suggested } from './fields.js';
 
 interface ConditionProps {
   /** Where it is in the rule, such as `when.all[1]`. */
@@ -50,16 +50,7 @@ export function Condition({ place, legend, value, onChange, onRemove }: Conditio
           options={CONDITION_KINDS.map((one) => [one, t(`rule.kind.${one}`)] as const)}
           onChange={(next) => choose(next as ConditionKind)}
         />
-        {onRemove && (
-          <button
-            type="button"
-            class="icon-button"
-            aria-label={t('rule.removeThis', { name: legend })}
-            onClick={onRemove}
-          >
-            <Icon name="trash" size={16} />
-          </button>
-        )}
+        {onRemove && <Remove name={legend} onRemove={onRemove} />}
       </div>
       <Fields key={kind} kind={kind} place={place} value={value} onChange={onChange} />
     </Place>

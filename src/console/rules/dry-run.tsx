@@ -1,23 +1,21 @@
 /** Tries a rule on the past before it is saved: how often it would have raised an alarm, where, and when. */
 import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { DAY_MS } from '../../core/units.js';
 import { formatRead, formatSpan } from '../alarms/read-values.js';
 import { explain, Problem, Select, type useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { type Json, type Routes, request, VigilError } from '../state/api.js';
+import { ordered } from '../state/by-name.js';
 import { serverNowMs } from '../state/clock.js';
-import { type FleetObject, objectRevision } from '../state/fleet.js';
+import type { FleetObject } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
 import { write } from '../state/write.js';
 import { formatDateTime, formatNumber, t, tn } from '../text/language.js';
-import { objectsOf } from './objects.js';
+import { PickList } from './fields.js';
+import { objectsOf, titled } from './objects.js';
 
-const HOUR_MS = 3_600_000;
-const PERIODS = [
-  ['day', 24 * HOUR_MS],
-  ['week', 7 * 24 * HOUR_MS],
-  ['month', 30 * 24 * HOUR_MS],
-] as const;
-type Period = (typeof PERIODS)[number][0];
+const PERIODS_DAYS = [1, 7, 30];
 
 /** Objects that one try asks about, one after the other. */
 const MOST_OBJECTS = 20;
@@ -33,7 +31,7 @@ interface Tried {
 }
 
 interface Trial {
-  readonly period: Period;
+  readonly days: number;
   readonly rule: string;
   readonly count: number;
   readonly all: number;
@@ -48,23 +46,27 @@ interface DryRunProps {
 }
 
 export function DryRun({ rule, work, check }: DryRunProps) {
-  objectRevision.value;
-  const period = useSignal<Period>('week');
-  const chosen = useSignal('');
+  const days = useSignal(7);
+  const chosen = useSignal<readonly string[]>([]);
   const trial = useSignal<Trial | null>(null);
-  const found = objectsOf(rule.select);
+  const found = useMemo(() => objectsOf(rule.select), [JSON.stringify(rule.select), ordered.value]);
+  const options = useMemo(() => found.map(({ _id, id, name }) => [_id, titled(id, name)] as const), [found]);
   const run = async (): Promise<void> => {
     check();
-    const one = found.filter(({ _id }) => _id === chosen.value);
-    const asked = (one.length > 0 ? one : found).slice(0, MOST_OBJECTS);
-    const all = one.length > 0 ? 1 : found.length;
+    const ids = new Set(chosen.value);
+    const named = found.filter(({ _id }) => ids.has(_id));
+    const wanted = named.length > 0 ? named : found;
+    const asked = wanted.slice(0, MOST_OBJECTS);
     const text = JSON.stringify(rule);
-    const tried: Tried[] = [];
+    const show = (tried: readonly Tried[]): void => {
+      trial.value = { days: days.value, rule: text, count: asked.length, all: wanted.length, tried };
+    };
+    let tried: readonly Tried[] = [];
     for (const object of asked) {
-      tried.push(await tryOn(rule, object, period.value));
-      trial.value = { period: period.value, rule: text, count: asked.length, all, tried: [...tried] };
+      tried = [...tried, await tryOn(rule, object, days.value)];
+      show(tried);
     }
-    if (asked.length === 0) trial.value = { period: period.value, rule: text, count: 0, all, tried };
+    if (asked.length === 0) show(tried);
   };
   return (
     <Section title={t('rule.try')} about={t('rule.tryAbout')}>
@@ -72,17 +74,16 @@ export function DryRun({ rule, work, check }: DryRunProps) {
         <div class="row-fields">
           <Select
             label={t('rule.tryPeriod')}
-            value={period.value}
-            options={PERIODS.map(([one]) => [one, t(`rule.last.${one}`)] as const)}
-            onChange={(one) => write(period)(one as Period)}
+            value={String(days.value)}
+            options={PERIODS_DAYS.map((one) => [String(one), tn('rule.during', one)] as const)}
+            onChange={(one) => write(days)(Number(one))}
           />
-          <Select
-            label={t('rule.tryObject')}
-            value={found.some(({ _id }) => _id === chosen.value) ? chosen.value : ''}
-            options={[
-              ['', t(found.length > MOST_OBJECTS ? 'rule.tryFirst' : 'rule.tryAll', { count: countOf(found.length) })],
-              ...found.map(({ _id, name }) => [_id, name] as const),
-            ]}
+          <PickList
+            name="object"
+            label={t('rule.objects')}
+            hint={t('rule.tryAll', { count: formatNumber(Math.min(found.length, MOST_OBJECTS)) })}
+            values={chosen.value}
+            options={options}
             onChange={write(chosen)}
           />
         </div>
@@ -99,14 +100,11 @@ export function DryRun({ rule, work, check }: DryRunProps) {
   );
 }
 
-const countOf = (count: number): string => formatNumber(Math.min(count, MOST_OBJECTS));
-
 /** A refusal that names a field is thrown, to be shown there; too many packets of one object say so beside it. */
-async function tryOn(rule: Json, object: FleetObject, period: Period): Promise<Tried> {
+async function tryOn(rule: Json, object: FleetObject, days: number): Promise<Tried> {
   const { name, ...rest } = rule;
   const named = typeof name === 'string' && name.trim() !== '' ? { name, ...rest } : rest;
-  const lengthMs = PERIODS.find(([one]) => one === period)?.[1] ?? 0;
-  const from = new Date(serverNowMs() - lengthMs).toISOString();
+  const from = new Date(serverNowMs() - days * DAY_MS).toISOString();
   try {
     const result = await request('POST /api/v1/rules/test', { body: { rule: named, object: object._id, from } });
     return { object, result, error: null };
@@ -117,7 +115,7 @@ async function tryOn(rule: Json, object: FleetObject, period: Period): Promise<T
   }
 }
 
-function Outcome({ trial: { tried, count, all, period }, isOld }: { trial: Trial; isOld: boolean }) {
+function Outcome({ trial: { tried, count, all, days }, isOld }: { trial: Trial; isOld: boolean }) {
   const alarms = tried.reduce((sum, { result }) => sum + (result?.alarms.length ?? 0), 0);
   const on = tried.filter(({ result }) => (result?.alarms.length ?? 0) > 0).length;
   const packets = tried.reduce((sum, { result }) => sum + (result?.evaluated ?? 0), 0);
@@ -131,7 +129,7 @@ function Outcome({ trial: { tried, count, all, period }, isOld }: { trial: Trial
           {t('rule.wouldWhere', {
             on: formatNumber(on),
             count: formatNumber(tried.length),
-            period: t(`rule.during.${period}`),
+            period: tn('rule.during', days),
             packets: formatNumber(packets),
           })}
           {tried.length < count && ` ${t('rule.tryGoesOn', { left: formatNumber(count - tried.length) })}`}

@@ -73,14 +73,15 @@ export function PickList({ name, label, values, options, hint, isFree = false, o
   const id = useId();
   const typed = useSignal('');
   const { text, input, clear } = useFault<HTMLInputElement>(name);
-  const left = options.filter(([value]) => !values.includes(value));
+  const chosen = new Set(values);
+  const left = options.filter(([value]) => !chosen.has(value));
   const titleOf = (value: string): string => options.find(([one]) => one === value)?.[1] || value;
   const add = (asked: string): void => {
     const wanted = asked.trim();
     const found = left.find(([value, title]) => title === wanted || value === wanted)?.[0] ?? (isFree ? wanted : '');
     if (found === '') return;
     typed.value = '';
-    if (!values.includes(found)) onChange([...values, found]);
+    if (!chosen.has(found)) onChange([...values, found]);
   };
   const change = (entered: string): void => {
     clear();
@@ -209,3 +210,10 @@ export function Place({ name, legend, children }: PlaceProps) {
     </fieldset>
   );
 }
+
+/** Takes a condition, an action or a step away. */
+export const Remove = ({ name, onRemove }: { readonly name: string; readonly onRemove: () => void }) => (
+  <button type="button" class="icon-button" aria-label={t('rule.removeThis', { name })} onClick={onRemove}>
+    <Icon name="trash" size={16} />
+  </button>
+);

@@ -1,38 +1,34 @@
 /** The objects of a rule, and what they send, as far as the page knows them. */
 import { type Action, type Argument, modelOf } from '../home/values.js';
 import type { Json } from '../state/api.js';
-import { type FleetObject, objectRevision, objects, parametersOf } from '../state/fleet.js';
+import { labelsOf, ordered } from '../state/by-name.js';
+import { type FleetObject, parametersOf } from '../state/fleet.js';
 import { groupsBelow, namedOf } from '../state/references.js';
 import { isObject } from './draft.js';
 
 /** Objects whose models and packets are looked at for names. */
 const MOST_LOOKED_AT = 200;
 
-export const findObject = (key: string): FleetObject | undefined =>
-  objects.get(key) ?? [...objects.values()].find(({ id }) => id === key);
-
-/** Those that meet every member of the selection. */
+/** Those that meet every member of the selection, by name. */
 export function objectsOf(select: unknown): FleetObject[] {
-  objectRevision.value;
   const { objects: keys, group, model, labels } = isObject(select) ? select : ({} as Json);
   const named = Array.isArray(keys) ? new Set(keys.map(String)) : null;
   const groups = typeof group === 'string' ? groupsBelow(group, namedOf('groups')) : null;
   const texts = Array.isArray(labels) ? new Set(labels.map(String)) : null;
-  return [...objects.values()]
-    .filter(
-      (object) =>
-        (named === null || named.has(object._id) || named.has(object.id)) &&
-        (groups === null || groups.has(object.group)) &&
-        (typeof model !== 'string' || object.model === model) &&
-        (texts === null || labelsOf(object).some((label) => texts.has(String(label)))),
-    )
-    .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
+  return ordered.value.filter(
+    (object) =>
+      (named === null || named.has(object._id) || named.has(object.id)) &&
+      (groups === null || groups.has(object.group)) &&
+      (typeof model !== 'string' || object.model === model) &&
+      (texts === null || labelsOf(object).some((label) => texts.has(label))),
+  );
 }
 
-const labelsOf = ({ labels }: FleetObject): readonly unknown[] => (Array.isArray(labels) ? labels : []);
+/** How a list of objects names one. */
+export const titled = (id: string, name: string): string => (name === id ? name : `${name} (${id})`);
 
 /** The labels that objects have. */
-export const knownLabels = (): string[] => [...new Set([...objects.values()].flatMap(labelsOf).map(String))].sort();
+export const knownLabels = (): string[] => [...new Set(ordered.value.flatMap(labelsOf))].sort();
 
 /** The parameters of the objects: those of their models, with their names, and those of their last packets. */
 export function parametersFor(found: readonly FleetObject[]): (readonly [string, string])[] {

@@ -2,19 +2,20 @@
 import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useContext, useMemo } from 'preact/hooks';
+import { DAY_MS } from '../../core/units.js';
 import { FormWork } from '../parts/field-errors.js';
 import { Field, Select } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { SEVERITIES } from '../state/alarms.js';
 import type { Json } from '../state/api.js';
-import { objectRevision, objects } from '../state/fleet.js';
+import { findObject, ordered } from '../state/by-name.js';
 import { t } from '../text/language.js';
 import { Actions, Escalation, Reference } from './actions.js';
 import { Condition } from './condition.js';
 import { RuleFields } from './context.js';
 import { isEscalation, isObject, isSchedule, isSelection, withMember } from './draft.js';
 import { JsonField, PickList, Place } from './fields.js';
-import { commandsFor, findObject, knownLabels, objectsOf, parametersFor } from './objects.js';
+import { commandsFor, knownLabels, objectsOf, parametersFor, titled } from './objects.js';
 
 interface FormProps {
   readonly draft: Signal<Json>;
@@ -33,7 +34,7 @@ export function RuleForm({ draft, problems }: FormProps) {
   const set: Set = (name, value) => {
     draft.value = withMember(draft.peek(), name, value);
   };
-  const found = useMemo(() => objectsOf(rule.select), [JSON.stringify(rule.select), objectRevision.value]);
+  const found = useMemo(() => objectsOf(rule.select), [JSON.stringify(rule.select), ordered.value]);
   const context = { parameters: parametersFor(found), commands: commandsFor(found), problems };
   return (
     <RuleFields.Provider value={context}>
@@ -99,15 +100,17 @@ function Head({ rule, set }: PartProps) {
 function objectOptions(keys: readonly string[]): (readonly [string, string])[] {
   const chosen = keys.map((key) => [key, findObject(key)?.name ?? ''] as const);
   const named = new Set(keys.map(findObject));
-  const others = [...objects.values()]
+  const others = ordered.value
     .filter((object) => !named.has(object))
-    .map(({ _id, id, name }) => [_id, name === id ? name : `${name} (${id})`] as const);
+    .map(({ _id, id, name }) => [_id, titled(id, name)] as const);
   return [...chosen, ...others];
 }
 
 /** Members that are combined: an object has to meet all that are there. */
 function Selection({ rule, set }: PartProps) {
-  objectRevision.value;
+  const keys = isObject(rule.select) && Array.isArray(rule.select.objects) ? rule.select.objects.map(String) : [];
+  const options = useMemo(() => objectOptions(keys), [keys.join(), ordered.value]);
+  const labels = useMemo(() => knownLabels().map((label) => [label, label] as const), [ordered.value]);
   if (!isSelection(rule.select))
     return (
       <JsonField
@@ -131,8 +134,8 @@ function Selection({ rule, set }: PartProps) {
         <PickList
           name="select.objects"
           label={t('rule.objects')}
-          values={textsIn('objects')}
-          options={objectOptions(textsIn('objects'))}
+          values={keys}
+          options={options}
           isFree
           onChange={(keys) => change('objects', listOf(keys))}
         />
@@ -140,9 +143,9 @@ function Selection({ rule, set }: PartProps) {
           name="select.labels"
           label={t('data.labels')}
           values={textsIn('labels')}
-          options={knownLabels().map((label) => [label, label] as const)}
+          options={labels}
           isFree
-          onChange={(labels) => change('labels', listOf(labels))}
+          onChange={(texts) => change('labels', listOf(texts))}
         />
         <Reference
           name="select.group"
@@ -262,7 +265,6 @@ function Clearing({ rule, set }: PartProps) {
 const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 /** A Monday. */
 const MONDAY_MS = new Date(2024, 0, 1, 12).getTime();
-const DAY_MS = 86_400_000;
 
 const nameOfDay = (index: number): string =>
   new Intl.DateTimeFormat(document.documentElement.lang, { weekday: 'short' }).format(MONDAY_MS + index * DAY_MS);

@@ -10,8 +10,9 @@ import { SearchField } from '../parts/search-field.js';
 import { Section } from '../parts/tabs.js';
 import type { Alarm, Severity } from '../state/alarms.js';
 import { type Entity, list, request } from '../state/api.js';
+import { findObject } from '../state/by-name.js';
 import { useFetched } from '../state/fetched.js';
-import { objectRevision, objects } from '../state/fleet.js';
+import { objectRevision } from '../state/fleet.js';
 import { interruptions } from '../state/live.js';
 import { toAddress } from '../state/location.js';
 import { isOwn, may } from '../state/session.js';
@@ -134,8 +135,7 @@ function RuleTable({ rules, ...rest }: TableProps) {
   );
 }
 
-const nameOfObject = (key: string): string =>
-  objects.get(key)?.name ?? [...objects.values()].find(({ id }) => id === key)?.name ?? key;
+const nameOfObject = (key: string): string => findObject(key)?.name ?? key;
 
 function Row({ rule, open, onToggle, onRemove }: Omit<TableProps, 'rules'> & { rule: Rule }) {
   objectRevision.value;

@@ -5,6 +5,7 @@ import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { untilNotice } from '../../support/browser/notices.js';
 import { useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -193,4 +194,19 @@ test('lists rules with what they watch and their open alarms, and switches them 
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await row.waitFor({ state: 'detached' });
   expect(await ruleNamed('Truck is fast')).toBeUndefined();
+});
+
+test('suggests few of many objects, and tries a rule on the one that is typed', async () => {
+  const add = (nth: number) => service.admin('POST', 'objects', { id: `van-${nth}`, name: `Van ${nth}` });
+  await Promise.all(Array.from({ length: 250 }, (_, nth) => add(nth)));
+  const page = await browser.openAs('/rules/new');
+  const form = page.locator('.rule-try');
+  await form.getByText('Empty: 20 that it applies to').waitFor();
+  const suggested = form.locator('datalist option');
+  await until(async () => (await suggested.count()) === 200, 'the suggestions');
+  await part(page, 'Condition').getByLabel('Parameter').fill('temperature');
+  await form.getByLabel('Objects').fill('Van 249 (van-249)');
+  await form.getByRole('button', { name: 'Try it' }).click();
+  await form.getByText('on 0 of 1 objects').waitFor();
+  expect(await form.locator('.rule-tried h3 a').allTextContents()).toEqual(['Van 249']);
 });
