@@ -46,7 +46,7 @@ export async function startLoad({ url, mqttUrl, token }: Installation): Promise<
     for (let at = 0; running; at++) {
       const key = `${run}/${name}/${at}`;
       const failure = await post(`${url}/api/v1/objects/${name}/packets`, token, { key }).then(
-        (status) => (status === 200 ? null : `status ${status}`),
+        ({ status, text }) => (status === 200 ? null : `status ${status}: ${text}`),
         (error) => error.message,
       );
       if (failure === null) acknowledged.add(key);
@@ -76,12 +76,15 @@ export async function startLoad({ url, mqttUrl, token }: Installation): Promise<
  * Sends one request on a new connection: the proxy may close a kept connection at the moment of the next request, which clients cannot
  * distinguish from a fault.
  */
-function post(url: string, token: string, body: object): Promise<number | undefined> {
+function post(url: string, token: string, body: object): Promise<{ status: number | undefined; text: string }> {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', headers, agent: false, timeout: GIVE_UP_MS }, (answer) => {
-      answer.on('error', reject).on('end', () => resolve(answer.statusCode));
-      answer.resume();
+      let text = '';
+      answer.setEncoding('utf8').on('data', (part) => {
+        text += part;
+      });
+      answer.on('error', reject).on('end', () => resolve({ status: answer.statusCode, text }));
     });
     sent.on('timeout', () => sent.destroy(new Error('no answer in time'))).on('error', reject);
     sent.end(JSON.stringify(body));

@@ -110,6 +110,8 @@ http {
       const stream = client.events({
         transport,
         objects: [_id],
+        // That it was created may be told only now.
+        events: ['object-packet'],
         signal: ending.signal,
         onState(state) {
           isLive = state === 'live';
