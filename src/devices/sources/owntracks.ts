@@ -44,7 +44,8 @@ export function toOwnTracksPacket(body: JsonObject): JsonObject | null {
   if (type === 'waypoint') return { ...common, waypoint: without(body, new Set(['_type', '_id', 'topic'])) };
   if (type === 'status' || type === 'beacon') return { ...common, [type]: without(body, TAKEN) };
   if (type === 'steps') return { ...common, ...without(body, TAKEN) };
-  throw badRequest(`_type: ${JSON.stringify(String(type).slice(0, 40))} is none of OwnTracks`);
+  if (typeof type !== 'string') throw badRequest('_type: expected text');
+  throw badRequest(`_type: ${JSON.stringify(type.slice(0, 40))} is none of OwnTracks`);
 }
 
 /** A command as the app takes it: `reportLocation`, `setWaypoints` with `waypoints`, and so on. */

@@ -21,20 +21,25 @@ const NAME_CHARACTERS = LIMITS.idCharacters + LIMITS.keyCharacters;
 const RELATIVE_S = 2 ** 28;
 
 /** The parameters of records without a name, by their unit. */
-const NAMES: Readonly<Record<string, string>> = {
-  lat: 'lat',
-  lon: 'lon',
-  'm/s': 'speed',
-  Cel: 'temperature',
-  '%RH': 'humidity',
-  '%EL': 'battery',
-  V: 'voltage',
-  A: 'current',
-  W: 'power',
-  J: 'energy',
-  Pa: 'pressure',
-  Hz: 'frequency',
-};
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['lat', 'lat'],
+  ['lon', 'lon'],
+  ['m/s', 'speed'],
+  ['Cel', 'temperature'],
+  ['%RH', 'humidity'],
+  ['%EL', 'battery'],
+  ['V', 'voltage'],
+  ['A', 'current'],
+  ['W', 'power'],
+  ['J', 'energy'],
+  ['Pa', 'pressure'],
+  ['Hz', 'frequency'],
+]);
+
+/** The labels whose values are texts (RFC 8428, 4.1 and 4.2). */
+const TEXTS = ['bn', 'n', 'u', 'bu'];
+
+const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 
 const isRecord = (value: unknown): value is JsonObject =>
   isObject(value) && ['n', 'bn', 'v', 'vs', 'vb', 'vd'].filter((label) => label in value).length >= 2;
@@ -44,18 +49,18 @@ const matches = (body: unknown): boolean => Array.isArray(body) && isRecord(body
 interface Base {
   readonly name: string;
   readonly timeS: number;
-  readonly unit: Json | undefined;
+  readonly unit: string;
   readonly value: number;
   readonly sum: number;
 }
 
-const NO_BASE: Base = { name: '', timeS: 0, unit: undefined, value: 0, sum: 0 };
+const NO_BASE: Base = { name: '', timeS: 0, unit: '', value: 0, sum: 0 };
 
 function toBase(before: Base, record: JsonObject): Base {
   return {
-    name: typeof record.bn === 'string' ? record.bn : before.name,
+    name: textOf(record.bn) ?? before.name,
     timeS: toNumber(record.bt) ?? before.timeS,
-    unit: record.bu ?? before.unit,
+    unit: textOf(record.bu) ?? before.unit,
     value: toNumber(record.bv) ?? before.value,
     sum: toNumber(record.bs) ?? before.sum,
   };
@@ -75,8 +80,8 @@ function valueIn(record: JsonObject, { value }: Base): Json | undefined {
 }
 
 function addRecord(packet: JsonObject, record: JsonObject, base: Base, given: string): void {
-  const unit = String(record.u ?? base.unit ?? '');
-  const name = given === '' ? (NAMES[unit] ?? 'value') : given;
+  const unit = textOf(record.u) ?? base.unit;
+  const name = given === '' ? (NAMES.get(unit) ?? 'value') : given;
   const value = valueIn(record, base);
   const sum = toNumber(record.s);
   if (value !== undefined)
@@ -88,7 +93,9 @@ function explainRecord(record: unknown): string | null {
   if (!isObject(record)) return 'expected an object';
   const unknown = Object.keys(record).find((label) => label.endsWith('_'));
   if (unknown !== undefined) return `unknown field ${unknown.slice(0, LIMITS.keyCharacters)}`;
-  const long = ['bn', 'n', 'u', 'bu'].find((label) => String(record[label] ?? '').length > NAME_CHARACTERS);
+  const other = TEXTS.find((label) => typeof (record[label] ?? '') !== 'string');
+  if (other !== undefined) return `${other}: expected text`;
+  const long = TEXTS.find((label) => (textOf(record[label]) ?? '').length > NAME_CHARACTERS);
   return long === undefined ? null : `${long}: more than ${NAME_CHARACTERS} characters`;
 }
 
@@ -106,7 +113,7 @@ function read(request: SourceRequest): Readout {
     }
     const record = given as JsonObject;
     base = toBase(base, record);
-    const { device, parameter } = splitName(base.name, typeof record.n === 'string' ? record.n : '');
+    const { device, parameter } = splitName(base.name, textOf(record.n) ?? '');
     const timeS = base.timeS + (toNumber(record.t) ?? 0);
     const key = `${device}\n${timeS}`;
     const short = /[^:/]+$/.exec(device)?.[0];

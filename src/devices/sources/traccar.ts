@@ -57,13 +57,15 @@ function toPosition(position: JsonObject): JsonObject {
   };
 }
 
-const ONLINE: Readonly<Record<string, boolean>> = { deviceOnline: true, deviceOffline: false };
+const ONLINE: ReadonlyMap<unknown, boolean> = new Map([
+  ['deviceOnline', true],
+  ['deviceOffline', false],
+]);
 
 function toEvent(event: JsonObject): JsonObject {
-  const type = String(event.type);
   const geofence = event.geofenceId === 0 ? undefined : event.geofenceId;
-  const online = Object.hasOwn(ONLINE, type) ? ONLINE[type] : undefined;
-  const fields = { time: toTime(event.eventTime ?? event.serverTime), event: type, geofence, online };
+  const online = ONLINE.get(event.type);
+  const fields = { time: toTime(event.eventTime ?? event.serverTime), event: event.type, geofence, online };
   return { ...without(asObject(event.attributes)), ...present(fields) };
 }
 

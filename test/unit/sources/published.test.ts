@@ -1,12 +1,12 @@
 /** The published payloads of every kind of source, and thousands of damaged ones. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { ApiError } from '../../../src/core/errors.js';
 import { parseSourceMap } from '../../../src/core/source.js';
 import { SOURCE_KIND_NAMES, type SourceKindName } from '../../../src/core/source-kinds.js';
 import type { SourceRequest } from '../../../src/devices/sources/kind.js';
 import { explainKind, KINDS } from '../../../src/devices/sources/kinds.js';
 import { ANSWERS, PAYLOADS, type Payload } from '../../support/payloads.js';
+import { fc } from '../../support/runs.js';
 
 const NOW_MS = 1_795_500_000_000;
 
@@ -28,6 +28,26 @@ test.each(named(PAYLOADS))('reads %s', (_, payload) => {
   const found = [...items].map((item) => ('reason' in item ? item : { device: item.devices[0], packet: item.packet }));
   expect(found).toEqual(payload.packets.map((packet) => ({ device: payload.device, packet })));
   expect(answer?.body).toBe(ANSWERS[payload.kind]);
+});
+
+describe('a record of SenML', () => {
+  const readRecords = (...records: object[]) => {
+    const items = [...KINDS.senml.read(toRequest('senml', { body: records })).items];
+    return items.map((item) => ('reason' in item ? item.reason : item.packet));
+  };
+
+  test.each(['constructor', 'toString', '__proto__', 'no unit'])('is called "value" where its unit is %s', (u) => {
+    expect(readRecords({ bn: 'urn:dev:ow:1', u, v: 1 })).toEqual([{ value: 1 }]);
+  });
+
+  test.each([{ toString: 1 }, 7, ['Cel'], false])('costs none of the others where its unit is %j', (u) => {
+    const records = [
+      { bn: 'urn:dev:ow:1:', n: 'a', v: 1 },
+      { n: 'b', u, v: 2 },
+      { n: 'c', v: 3 },
+    ];
+    expect(readRecords(...records)).toEqual([{ a: 1, c: 3 }, 'record 1: u: expected text']);
+  });
 });
 
 test('has published payloads of every kind but that of any JSON', () => {
@@ -61,6 +81,8 @@ function damage(value: unknown, path: readonly number[], other: unknown): unknow
 
 const ANY = fc.oneof(
   fc.jsonValue(),
+  // What JavaScript cannot convert to text, and names that every object has.
+  fc.constantFrom<unknown>({ toString: 1 }, { toString: null, valueOf: 'x' }, 'constructor', 'toString', 'valueOf'),
   fc.constantFrom('', '-1', -1, 1e308, 91, 181, '0001-01-01', 20_261_123, '__proto__', [], {}, null, undefined, [[]]),
 );
 
