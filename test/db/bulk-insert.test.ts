@@ -1,6 +1,5 @@
 /** New entities of one moment: stored together, refused one by one, as each would be alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { MongoClient } from 'mongodb';
 import type { Entity } from '../../src/core/entity.js';
 import { toApiError } from '../../src/core/errors.js';
@@ -8,7 +7,7 @@ import { builtInStore } from '../../src/core/stores.js';
 import { createEntity, newId } from '../../src/entities/write.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const service = useService();
 const OBJECTS = builtInStore('objects');

@@ -1,6 +1,5 @@
 /** Changes of one moment: one command, each made or refused as it would be alone, and only for those who see the entity. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { scopeOf } from '../../src/core/access.js';
 import type { Entity } from '../../src/core/entity.js';
@@ -12,7 +11,7 @@ import { readChanged } from '../../src/entities/read.js';
 import { changeEntity, createEntity, newId, shareEntity } from '../../src/entities/write.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const service = useService();
 const OBJECTS = builtInStore('objects');

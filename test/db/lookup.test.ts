@@ -1,7 +1,6 @@
 /** Entities by key: reads of one turn are one command, and give just what each would have given by itself. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
 import { type Scope, scopeOf } from '../../src/core/access.js';
 import type { Page } from '../../src/core/list.js';
@@ -13,7 +12,7 @@ import { type Database, databaseOf } from '../../src/platform/mongo/driver/clien
 import { collectionOf } from '../../src/platform/mongo/schema/collections.js';
 import { findByKey } from '../../src/platform/mongo/schema/lookup.js';
 import { useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const service = useService();
 const IDS = Array.from({ length: 4 }, () => new ObjectId());

@@ -1,6 +1,5 @@
 /** A patch as an update of the database: it does what merging says, on a real mongod. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { merge } from '../../src/core/entity.js';
 import type { JsonObject } from '../../src/core/json.js';
@@ -8,7 +7,7 @@ import { builtInStore } from '../../src/core/stores.js';
 import { toMergeFields } from '../../src/entities/merge-patch.js';
 import { toDocument } from '../../src/platform/mongo/schema/mapping.js';
 import { testUri } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 let client: MongoClient;
 let collection: Collection<Document>;

@@ -1,10 +1,9 @@
 /** The short way of frequent commands: the same reply, or the same refusal, as by the driver's own `Db.command`. */
 import { beforeAll, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { BSON, type Document, MongoServerError } from 'mongodb';
 import { runRawCommand } from '../../src/platform/mongo/driver/raw-command.js';
 import { useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const service = useService();
 const COLLECTION = 'raw';

@@ -1,6 +1,5 @@
 /** The rule of visibility in all its forms: they agree for random entities and callers, on a real mongod. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type Collection, type Document, MongoClient, ObjectId } from 'mongodb';
 import { addressesOf, audienceOf, scopeOf } from '../../src/core/access.js';
 import { builtInStore } from '../../src/core/stores.js';
@@ -12,7 +11,7 @@ import {
   visibleExpression,
 } from '../../src/platform/mongo/schema/visibility.js';
 import { testUri } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const STORES = ['objects', 'models', 'commands'] as const;
 let client: MongoClient;

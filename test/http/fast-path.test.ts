@@ -1,9 +1,8 @@
 /** The fast path gives the same answers as the app's routers, compared with requests in a spelling that avoids it. */
 import { beforeAll, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { ObjectId } from 'mongodb';
 import { useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const NOW = Date.now();

@@ -1,9 +1,8 @@
 /** One tenant sends any JSON; the requests of another tenant at the same time succeed, as without it. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { jsonObjectText } from '../support/any-json.js';
 import { type Answer, type Call, type Listener, useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const service = useService();
 const PASSWORD = 'long enough';

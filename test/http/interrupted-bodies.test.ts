@@ -4,12 +4,11 @@ import { createServer } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import fc from 'fast-check';
 import { toApiError } from '../../src/core/errors.js';
 import { createFairness } from '../../src/platform/fairness.js';
 import { jsonBody, parseJson } from '../../src/platform/http/body.js';
 import { ADMIN, useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const LIMIT_BYTES = 200;
 const service = useService();

@@ -1,11 +1,10 @@
 /** Random trees, users, shares and entities: lists, counts, pages and single reads all say what the rule says. */
 import { beforeAll, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { type Call, useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const RUNS = runsOf(30);
 const GROUPS = 6;

@@ -1,8 +1,7 @@
 /** Random writes of two tenants: each socket receives exactly the events that a model of the rights predicts. */
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type Call, type Listener, type ReceivedEvent, useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const RUNS = runsOf(12);
 const service = useService();

@@ -1,8 +1,7 @@
 /** A copy of an object that applies only received events equals the stored object, after random changes by several writers. */
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 
 const service = useService();
 

@@ -4,7 +4,6 @@
  * delivery.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import {
   type Call,
   type Listener,
@@ -13,7 +12,7 @@ import {
   type TestService,
   testUri,
 } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const PASSWORD = 'a long password';

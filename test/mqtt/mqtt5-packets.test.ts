@@ -3,11 +3,11 @@
  * Long because it has a table for each kind of packet.
  */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { IConnackPacket, Packet } from 'mqtt-packet';
 import { LIMITS } from '../../src/core/limits.js';
 import { startTestService, useService } from '../support/fixture.js';
 import { bytesOf5, CONNECT5, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
+import { fc } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const service = useService();

@@ -1,6 +1,5 @@
 /** Oversized, malformed and misplaced packets end their connection and nothing else. */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { Packet } from 'mqtt-packet';
 import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
@@ -13,6 +12,7 @@ import {
   PUBLISH,
   type RawDevice,
 } from '../support/mqtt-device.js';
+import { fc } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const MIB = 1_048_576;

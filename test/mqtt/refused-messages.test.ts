@@ -1,6 +1,5 @@
 /** Messages that cannot be stored: the service acknowledges them and records them in the audit, and stores the next ones. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type Document, MongoClient } from 'mongodb';
 import type { MqttClient } from 'mqtt';
 import { LIMITS } from '../../src/core/limits.js';
@@ -9,7 +8,7 @@ import { startTestService, type TestService, testUri } from '../support/fixture.
 import { type Fate, type Line, startLine } from '../support/lossy-connection.js';
 import { type BrokerClient, startTestBroker, type TestBroker } from '../support/mqtt-broker.js';
 import { connectDevice, createObject } from '../support/mqtt-device.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 const REFUSED: Document = { ok: 0, code: 2, codeName: 'BadValue', errmsg: 'it has a bad value' };

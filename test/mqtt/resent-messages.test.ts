@@ -1,10 +1,10 @@
 /** Messages that a device sends again are stored once and sent to clients once. */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { LIMITS } from '../../src/core/limits.js';
 import { createDigest, packetIdOf } from '../../src/devices/dedup-id.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 import { bytesOf, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
+import { fc } from '../support/runs.js';
 import { until } from '../support/until.js';
 
 let laterMs = 0;

@@ -1,10 +1,9 @@
 /** The simulated database answers as the real one: random commands against both, through the same driver. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { BSON, type Collection, type Document, MongoClient, MongoError, ObjectId } from 'mongodb';
 import { replaceClock } from '../../src/platform/clock.js';
 import { testUri } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 import { simulatedClient } from './database/client.js';
 import { SimulatedDatabase } from './database/network.js';
 import { randomOf } from './random.js';

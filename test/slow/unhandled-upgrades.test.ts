@@ -1,11 +1,10 @@
 /** An `Upgrade` that is not a WebSocket of Socket.IO's is ignored, whatever comes with it, before it and after it. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { parseConfig } from '../../src/config.js';
 import { createEntry } from '../../src/platform/http/server/entry.js';
 import { entityOf } from '../support/answers.js';
 import { ADMIN, useService } from '../support/fixture.js';
-import { runsOf } from '../support/runs.js';
+import { fc, runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 import { openWire, type Wire } from '../support/wire.js';
 

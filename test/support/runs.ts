@@ -14,6 +14,9 @@ export const isSoak = (globalThis as { isSoak?: boolean }).isSoak === true;
 export const SEED = Number(process.env.TEST_SEED ?? (isSoak ? Date.now() % 2 ** 31 : FIXED_SEED));
 
 fc.configureGlobal({ seed: SEED });
+
+export { fc };
+
 if (isSoak) process.stdout.write(`TEST_SEED=${SEED}\n`);
 
 /** The runs of a random test that makes `full` runs in a soak. */

@@ -1,6 +1,6 @@
 /** The machine against a naive evaluator, which looks at the whole past again in every minute. */
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/runs.js';
 import { run, type Sent, spansOf } from './support.js';
 
 type Values = Readonly<Record<'a' | 'b', number | null>>;

@@ -1,6 +1,5 @@
 /** What is read out of BSON without building anything of it. */
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { BSON, ObjectId } from 'mongodb';
 import type { JsonObject } from '../../../src/core/json.js';
 import {
@@ -11,7 +10,7 @@ import {
   readObjectIds,
   readText,
 } from '../../../src/platform/mongo/bson/reader.js';
-import { runsOf } from '../../support/runs.js';
+import { fc, runsOf } from '../../support/runs.js';
 
 const bytes = (document: object): Buffer => Buffer.from(BSON.serialize(document));
 

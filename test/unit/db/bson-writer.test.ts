@@ -1,10 +1,9 @@
 /** Documents as bytes: those of the driver's own serializer, but for names that mean something to it. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { Binary, BSON, type Document, ObjectId } from 'mongodb';
 import { NewPacketKey, toPacketKey } from '../../../src/platform/mongo/bson/packet-key.js';
 import { toBson } from '../../../src/platform/mongo/bson/writer.js';
-import { runsOf } from '../../support/runs.js';
+import { fc, runsOf } from '../../support/runs.js';
 
 const MOST = 16 * 1_024 * 1_024;
 

@@ -1,11 +1,10 @@
 /** BSON becomes the very JSON that JSON.stringify writes. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { BSON, type Document } from 'mongodb';
 import { readBatch } from '../../../src/platform/mongo/bson/document-batch.js';
 import { JsonWriter, toJson, writeJson } from '../../../src/platform/mongo/bson/json-writer.js';
 import { findField, readObjectId } from '../../../src/platform/mongo/bson/reader.js';
-import { runsOf } from '../../support/runs.js';
+import { fc, runsOf } from '../../support/runs.js';
 
 const { Binary, BSONType, Code, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } = BSON;
 

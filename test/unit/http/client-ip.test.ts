@@ -2,9 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from '@jest/globals';
 import express from 'express';
-import fc from 'fast-check';
 import { createClientFacts } from '../../../src/platform/http/client-ip.js';
-import { runsOf } from '../../support/runs.js';
+import { fc, runsOf } from '../../support/runs.js';
 
 const ADDRESSES = ['127.0.0.1', '::1', '::ffff:10.1.2.3', '10.1.2.3', '192.0.2.7', '2001:db8::1'];
 const trusted = fc.oneof(

@@ -4,10 +4,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express';
-import fc from 'fast-check';
 import { createExpressClasses } from '../../../src/platform/http/server/express-classes.js';
 import { createFastPath } from '../../../src/platform/http/server/fast-path.js';
-import { runsOf } from '../../support/runs.js';
+import { fc, runsOf } from '../../support/runs.js';
 
 const ENDS = ['next', 'next', 'next', 'route', 'router', 'error', 'throw', 'reject', 'answer'] as const;
 type End = (typeof ENDS)[number];

@@ -1,12 +1,12 @@
 /** Changes become events, and audiences and filters become rooms. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type AccessFields, addressesOf, audienceOf, scopeOf } from '../../../src/core/access.js';
 import type { Change } from '../../../src/core/change.js';
 import { EVENT_NAMES, type EventFilter, type EventName, NO_FILTER, parseEventFilter } from '../../../src/core/feed.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { isOfObject, type LiveEvent, toEvents, toPastEvents } from '../../../src/live/events.js';
 import { createAudienceTest, restrictFilter, roomsOf } from '../../../src/live/rooms.js';
+import { fc } from '../../support/runs.js';
 
 const id = 'a'.repeat(24);
 const accessFields = { owner: 'u1', branch: ['g0', 'g1'], access: ['u2'] };

@@ -1,9 +1,9 @@
 /** How a body becomes the fields of an entity, and how a patch merges. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { isId, merge, ownFields, parseNewEntity, parsePatch } from '../../../src/core/entity.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { builtInStore } from '../../../src/core/stores.js';
+import { fc } from '../../support/runs.js';
 
 const ID = '65a000000000000000000001';
 const OBJECTS = builtInStore('objects');

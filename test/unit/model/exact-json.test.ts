@@ -1,10 +1,10 @@
 /** Digits are never changed by being read as a number. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { isExactNumber, parseExactJson, parseTypedValue } from '../../../src/core/exact-json.js';
 import { declarationsOf } from '../../../src/core/model.js';
 import { parseBatch } from '../../../src/packets/packet.js';
 import { jsonText } from '../../support/any-json.js';
+import { fc } from '../../support/runs.js';
 
 const MAX = Number.MAX_SAFE_INTEGER;
 

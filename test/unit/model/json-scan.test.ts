@@ -1,8 +1,8 @@
 /** How a JSON text is built, before it becomes values. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { JsonScan } from '../../../src/core/json-scan.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import { fc } from '../../support/runs.js';
 
 /** Hands the text over in pieces of this many bytes. */
 function scan(text: string, chunkBytes = 1_000): { fault: string | null; scan: JsonScan } {

@@ -1,8 +1,8 @@
 /** Which JSON a client may hand in. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { checkJson, isObject, type Json, parseObject } from '../../../src/core/json.js';
 import { LIMITS } from '../../../src/core/limits.js';
+import { fc } from '../../support/runs.js';
 
 function nested(depth: number, leaf: Json = 1): Json {
   return depth === 0 ? leaf : { a: nested(depth - 1, leaf) };

@@ -1,8 +1,8 @@
 /** What counts as one address of a stranger: an IPv4 address, or a /64 of IPv6. */
 import { isIPv6 } from 'node:net';
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { networkOf } from '../../../src/core/network.js';
+import { fc } from '../../support/runs.js';
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],

@@ -1,9 +1,9 @@
 /** What a device sends becomes a packet. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { LIMITS } from '../../../src/core/limits.js';
 import { type Declarations, declarationsOf } from '../../../src/core/model.js';
 import { createStampClock, parseBatch, toPacket } from '../../../src/packets/packet.js';
+import { fc } from '../../support/runs.js';
 
 const NOW = 1_750_000_000_000;
 const ID = '65a00000000000000000000a';

@@ -1,11 +1,10 @@
 /** Patterns of clients: RE2's language, matched step by step, so that no pattern and no text stops the process. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { compilePattern, patternSize } from '../../../src/core/schema/pattern.js';
 import { Overrun, StepBudget } from '../../../src/core/schema/step-budget.js';
-import { runsOf } from '../../support/runs.js';
+import { fc, runsOf } from '../../support/runs.js';
 
 const unbounded = () => new StepBudget(() => 0);
 const matches = (source: string, text: string): boolean => compilePattern(source).test(text, unbounded());

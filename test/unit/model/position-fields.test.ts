@@ -1,10 +1,10 @@
 /** The position in a packet: the server, which reads BSON, and the console, which reads JSON, find the same one. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { BSON } from 'mongodb';
 import { findCourse, findSpeed } from '../../../src/core/motion-fields.js';
 import { findPosition, isPlaceField } from '../../../src/core/position-fields.js';
 import { PositionReader } from '../../../src/packets/position.js';
+import { fc } from '../../support/runs.js';
 
 type Fields = Record<string, unknown>;
 const point = (coordinates: unknown) => ({ type: 'Point', coordinates });

@@ -2,12 +2,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
-import fc from 'fast-check';
 import type { ApiError } from '../../../src/core/errors.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { compileSchema } from '../../../src/core/schema/schema.js';
-import { isSoak, runsOf } from '../../support/runs.js';
+import { fc, isSoak, runsOf } from '../../support/runs.js';
 
 /** A clock that moves on whenever it is looked at. */
 function ticking(): { nowMs: () => number; looks: () => number } {

@@ -1,8 +1,8 @@
 /** Search ignores case and accents as people do, in the console by folding and in the database by a pattern, with equal results. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { fold } from '../../../src/core/fold.js';
 import { searchPattern } from '../../../src/core/search-pattern.js';
+import { fc } from '../../support/runs.js';
 
 const isInPattern = (wanted: string, text: string): boolean =>
   new RegExp(searchPattern(wanted) ?? '(?!)', 'u').test(text);

@@ -1,8 +1,8 @@
 /** Times and durations as devices, databases, programs and people write them. Long because it is the table of all forms. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { parseDuration } from '../../../src/core/duration.js';
 import { explainDeviceTime, explainQueryTime, parseDeviceTime, parseQueryTime } from '../../../src/core/time.js';
+import { fc } from '../../support/runs.js';
 
 const MORNING = Date.UTC(2026, 10, 23, 10);
 const DAY_MS = 86_400_000;

@@ -1,9 +1,9 @@
 /** The line of a track keeps its shape, and its stops and trips are those of the positions. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { distanceM } from '../../../src/core/geo.js';
 import { TrackLine, type TrackPoint } from '../../../src/history/track-line.js';
 import { type Stop, type Trip, TripFinder } from '../../../src/history/trips.js';
+import { fc } from '../../support/runs.js';
 
 type Position = readonly [longitude: number, latitude: number, isConnected?: boolean];
 

@@ -1,13 +1,12 @@
 /** Packets of all versions from bytes: of any bytes, in any pieces, and with any flipped bits. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { generate, type Packet } from 'mqtt-packet';
 import { LIMITS } from '../../../src/core/limits.js';
 import { decode, decodeConnect, type RawPacket, type Version } from '../../../src/devices/mqtt/codec.js';
 import type { OversizedMessage } from '../../../src/devices/mqtt/oversized-message.js';
 import { PacketReader } from '../../../src/devices/mqtt/packet-reader.js';
 import { FIRST_FAILURE, ProtocolError } from '../../../src/devices/mqtt/reason-codes.js';
-import { runsOf } from '../../support/runs.js';
+import { fc, runsOf } from '../../support/runs.js';
 
 const CONNECT = Buffer.from([0x10, 13, 0, 4, 0x4d, 0x51, 0x54, 0x54, 5, 2, 0, 60, 0, 0, 0]);
 

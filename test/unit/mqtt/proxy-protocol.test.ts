@@ -1,9 +1,9 @@
 /** The header that a load balancer puts before a connection: whole, in parts, and forged. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { LIMITS } from '../../../src/core/limits.js';
 import { parseProxyHeader } from '../../../src/devices/mqtt/proxy-protocol.js';
 import { proxyHeader } from '../../support/proxy-header.js';
+import { fc } from '../../support/runs.js';
 
 const text = (line: string): Buffer => Buffer.from(line, 'latin1');
 const v6 = '2001:db8:0:0:0:0:0:1';

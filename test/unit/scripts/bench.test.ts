@@ -1,11 +1,11 @@
 /** The arithmetic of the measurements. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { createFrameCounter, readSentTimes } from '../../../scripts/bench/live-load.js';
 import type { Round } from '../../../scripts/bench/measure.js';
 import { format, median, percentile } from '../../../scripts/bench/stats.js';
 import { type Measurement, toTable } from '../../../scripts/bench/table.js';
 import { WORKLOADS } from '../../../scripts/bench/workloads.js';
+import { fc } from '../../support/runs.js';
 
 describe('arithmetic', () => {
   test.each<[number[], number]>([

@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { type Plan, plan, type Step } from '../../simulation/steps.js';
 import { runPlan } from '../../simulation/world.js';
+import { fc } from '../../support/runs.js';
 
 const planOf = (instances: number, steps: readonly object[]): Plan => ({
   instances,

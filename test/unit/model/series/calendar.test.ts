@@ -1,8 +1,8 @@
 /** Buckets of the calendar, held to the clocks of their zones as Intl tells of them. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { findZone, type Zone } from '../../../../src/core/zone.js';
 import { bucketStarts, type Every, parseEvery } from '../../../../src/history/series/calendar.js';
+import { fc } from '../../../support/runs.js';
 
 const HOUR_MS = 3_600_000;
 const QUARTER_MS = HOUR_MS / 4;

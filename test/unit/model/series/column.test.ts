@@ -1,10 +1,10 @@
 /** Series held to their definition, for random values and buckets. */
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { Column } from '../../../../src/history/series/column.js';
 import { parseFunction } from '../../../../src/history/series/functions.js';
 import { createValueStores } from '../../../../src/history/series/value-store.js';
 import { type NaiveQuery, naiveSeries, type Reading, type SeriesValue } from '../../../support/naive-series.js';
+import { fc } from '../../../support/runs.js';
 
 const NAMES = [
   'first',
