@@ -1,8 +1,11 @@
 /** Rules: what is accepted, and errors that name the place. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
+import { parseCondition } from '../../../src/core/rule/condition.js';
 import { parseRule } from '../../../src/core/rule/rule.js';
 import { isOpen, nextOpening, parseSchedule, type Schedule } from '../../../src/core/rule/schedule.js';
+import { readCode } from '../../support/docs/markdown.js';
 
 const HOT = { param: 'temperature', op: '>', value: 8 };
 const ID = 'a'.repeat(24);
@@ -126,3 +129,14 @@ describe('schedules', () => {
 
   test('is always open without days and times', () => expect(isOpen(scheduleOf({}), 1e12)).toBe(true));
 });
+
+test.each(['docs/reference/alarms.md', 'docs/how-to/alarms-from-elsewhere.md'])(
+  'reads the conditions of %s',
+  (page) => {
+    const written = readCode(readFileSync(page, 'utf8')).filter((code) =>
+      /^\{"(param|all|any|not|geofence|silent|online|expr)"[^…]*\}$/.test(code),
+    );
+    expect(written.length).toBeGreaterThan(5);
+    for (const code of written) parseCondition(JSON.parse(code.replaceAll('<_id>', ID)), 'when');
+  },
+);
