@@ -105,6 +105,7 @@ const LIVE = ['objects/object-page.tsx', 'objects/live-tab.tsx', 'objects/plot.t
 const PRELOADED = [
   ['^/$', ['home/home.tsx']],
   ['^/objects/[^/]+(?:/live)?/?$', LIVE],
+  ['^/s/?$', ['shared/shared-page.tsx']],
   ['^/objects/[^/]+/history/?$', ['objects/object-page.tsx', 'objects/history-tab.tsx', 'objects/plot.ts']],
 ];
 

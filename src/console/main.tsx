@@ -1,4 +1,4 @@
-/** The console: restores the session, then shows the page of the address. */
+/** The console: restores the session, then shows the page of the address. The page of a share link needs no session. */
 
 import { render } from 'preact';
 import { App } from './shell/app.js';
@@ -6,13 +6,24 @@ import { preloadPage } from './shell/routes.js';
 import { requestWithoutLogin } from './state/api.js';
 import { startClock } from './state/clock.js';
 import { toPath } from './state/location.js';
+import { loadPart } from './state/parts.js';
 import { mayHaveSession, restoreSession } from './state/session.js';
 import { loadTheme } from './state/theme.js';
 import { loadLanguage, mendBrowserLanguage } from './text/language.js';
 
+/** The page of a share link, whose visitors have no session. */
+const SHARED = /^\/s\/?$/;
+
 async function start(): Promise<void> {
   mendBrowserLanguage();
   loadTheme();
+  const element = document.getElementById('console');
+  if (element === null) return;
+  if (SHARED.test(toPath(location.pathname))) {
+    const { showSharedPage } = await loadPart(() => import('./shared/shared-page.js'));
+    await showSharedPage(element);
+    return;
+  }
   startClock(() => {
     if (mayHaveSession()) void requestWithoutLogin('GET /api/v1/auth', {}).catch(() => undefined);
   });
@@ -20,8 +31,7 @@ async function start(): Promise<void> {
   // Together, not one after the other. What fails here is loaded, and reported, where it is shown.
   void preloadPage(toPath(location.pathname)).catch(() => undefined);
   await loadLanguage();
-  const element = document.getElementById('console');
-  if (element !== null) render(<App />, element);
+  render(<App />, element);
   await session;
 }
 

@@ -13,7 +13,7 @@ const filesOf = (html: string): string[] =>
   [...html.matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)].map(([, path]) => path as string);
 
 describe('a page', () => {
-  test.each(['/', '/objects/truck-7/live', '/account/tokens', '/log'])(
+  test.each(['/', '/objects/truck-7/live', '/account/tokens', '/log', '/s'])(
     'answers %s to a browser in HTML',
     async (path) => {
       const answer = await get(path, { Accept: BROWSER });
@@ -62,6 +62,7 @@ describe('a page', () => {
     ['/objects/truck-7', /^live-tab/],
     ['/objects/truck-7/live', /^live-tab/],
     ['/objects/truck-7/history', /^history-tab/],
+    ['/s', /^shared-page/],
   ])('names the files that %s begins with, as those that come after its script', async (path, form) => {
     const [first = '', later = ''] = (await page(path)).split('</script>');
     expect(filesOf(first).some((file) => /\/main-[^/]+\.js$/.test(file))).toBe(true);
@@ -76,6 +77,10 @@ describe('a page', () => {
   test('leaves the command path without the prefix to the API', async () => {
     const { body } = await service.admin('POST', 'objects', { id: 'live', name: 'Live' });
     expect((await service.admin('POST', `/objects/${body._id}/commands/live`, {})).status).toBe(200);
+  });
+
+  test('tells no other site the address of a share link', async () => {
+    expect((await get('/s', { Accept: BROWSER })).headers.get('referrer-policy')).toBe('no-referrer');
   });
 
   test('permits only its own files', async () => {

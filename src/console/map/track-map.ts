@@ -1,6 +1,8 @@
 /** A map with the way that one object took, and where it was at one moment. */
 import { type GeoJSONSource, type Map as GlMap, LngLatBounds } from 'maplibre-gl';
 import { type BaseMapOptions, createBaseMap } from './base-map.js';
+import { CLOSE_ZOOM } from './camera.js';
+import { STYLE, TILES_URL } from './own-map.js';
 
 /** In degrees; the longitude may lie beyond 180. */
 interface Place {
@@ -9,6 +11,8 @@ interface Place {
 }
 
 const EMPTY = { type: 'FeatureCollection', features: [] } as const;
+/** Outlines and towns alone say nothing closer than this. */
+const BEGIN_ZOOM = STYLE === null && TILES_URL === null ? 8 : CLOSE_ZOOM + 2;
 const COLORS = { light: '#2449c4', dark: '#8fabff' };
 
 interface TrackMapOptions extends BaseMapOptions {
@@ -34,6 +38,8 @@ export function createTrackMap(container: HTMLElement, { help, ...options }: Tra
     void loaded.then(() => map.getSource<GeoJSONSource>(name)?.setData(data));
   };
   return {
+    /** Goes to a place without a track. */
+    begin: ({ lat, lon }: Place): void => void map.jumpTo({ center: [lon, lat], zoom: BEGIN_ZOOM }),
     setTrack(places: readonly Place[], lines: readonly (readonly [number, number][])[]): void {
       show('track', { type: 'MultiLineString', coordinates: lines });
       const bounds = places.reduce((all, { lon, lat }) => all.extend([lon, lat]), new LngLatBounds());

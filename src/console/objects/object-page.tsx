@@ -16,6 +16,7 @@ import { toAddress } from '../state/location.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { TAB_PARTS, TABS, type Tab, toTab } from './object-tabs.js';
+import { Share } from './share.js';
 
 /** A request without which the tab has nothing to show, if the user's role does not permit it; null otherwise. */
 function lackingFor(tab: Tab, id: string): string | null {
@@ -84,6 +85,7 @@ function Head({ object: { _id } }: { object: FleetObject }) {
         </p>
       </div>
       <div class="buttons">
+        <Share object={object} />
         {may('GET', '/alarms') && (
           <a class="button" href={toAddress(`/alarms?show=all&object=${object._id}`)}>
             {t('nav.alarms')}

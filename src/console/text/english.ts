@@ -2,6 +2,7 @@
 import type { ENGLISH_ALARMS } from './english-alarms.js';
 import type { ENGLISH_DATA } from './english-data.js';
 import type { ENGLISH_DIALOGS } from './english-dialogs.js';
+import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 
@@ -131,5 +132,12 @@ export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
 export type DialogCatalogue = Readonly<Record<keyof typeof ENGLISH_DIALOGS, string>>;
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
-export type Texts = Catalogue & PageCatalogue & DataCatalogue & DialogCatalogue & AlarmCatalogue & RuleCatalogue;
+export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
+export type Texts = Catalogue &
+  PageCatalogue &
+  DataCatalogue &
+  DialogCatalogue &
+  AlarmCatalogue &
+  RuleCatalogue &
+  LinkCatalogue;
 export type TextKey = keyof Texts;

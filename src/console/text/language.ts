@@ -40,6 +40,11 @@ const MORE = {
     en: async () => (await import('./english-rules.js')).ENGLISH_RULES,
     de: async () => (await import('./german-rules.js')).GERMAN_RULES,
   },
+  /** Of share links. */
+  links: {
+    en: async () => (await import('./english-links.js')).ENGLISH_LINKS,
+    de: async () => (await import('./german-links.js')).GERMAN_LINKS,
+  },
 } as const;
 export type MoreTexts = keyof typeof MORE;
 const STORED = 'vigil.language';

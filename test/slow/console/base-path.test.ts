@@ -97,6 +97,22 @@ http {
     expect(await page.context().cookies(`${site}/`)).toEqual([]);
   });
 
+  test('shares an object with somebody who has no account', async () => {
+    const id = end === '' ? 'shared-passed' : 'shared-removed';
+    const { _id } = (await service.admin('POST', 'objects', { id, name: `Van ${id}` })).body;
+    await service.admin('POST', `objects/${_id}/packets`, { speed: 41 });
+    const page = await browser.openAs(`/objects/${_id}/live`);
+    await page.getByRole('button', { name: 'Share', exact: true }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
+    const url = (await page.getByLabel('Link', { exact: true }).textContent()) ?? '';
+    expect(url.startsWith(`${site}/vigil/s#`)).toBe(true);
+    const visitor = await browser.open(url.slice(`${site}/vigil`.length));
+    await visitor.getByRole('heading', { name: `Van ${id}` }).waitFor();
+    await service.admin('POST', `objects/${_id}/packets`, { speed: 57 });
+    await visitor.getByText('57').first().waitFor();
+    expect(await visitor.context().cookies()).toEqual([]);
+  });
+
   test('serves the client over both transports', async () => {
     const client = createClient({
       url: `${site}/vigil`,

@@ -6,6 +6,7 @@ import { ENGLISH } from '../../../src/console/text/english.js';
 import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
+import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 
@@ -15,6 +16,7 @@ const MORE: Readonly<Record<string, object>> = {
   alarms: ENGLISH_ALARMS,
   data: ENGLISH_DATA,
   dialogs: ENGLISH_DIALOGS,
+  links: ENGLISH_LINKS,
   pages: ENGLISH_PAGES,
   rules: ENGLISH_RULES,
 };
@@ -89,4 +91,8 @@ test.each(pages)('has every text of %s', (path, texts) => {
 
 test('has every text of what all pages share', () => {
   expect(missing(join(FOLDER, 'shell/app.js'), {})).toEqual([]);
+});
+
+test('has every text of the page of a share link', () => {
+  expect(missing(join(FOLDER, 'shared/shared-page.js'), {})).toEqual([]);
 });
