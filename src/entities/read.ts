@@ -4,7 +4,7 @@ import type { Scope } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
 import { notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import { costOf, type Page, type Selection } from '../core/list.js';
+import { costOf, isSelective, type Page, type Selection } from '../core/list.js';
 import type { Store } from '../core/stores.js';
 import { findState, findWithState, type ObjectWithState } from '../packets/latest.js';
 import { projected, stateOf, writeState } from '../packets/object-state.js';
@@ -24,7 +24,7 @@ import { collectionName } from '../platform/mongo/schema/collections.js';
 import { findByKey, findStored, isVisibleToOwner, type KeyField, resolveKey } from '../platform/mongo/schema/lookup.js';
 import { orderBy, selectionFilter, toEntity } from '../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../platform/mongo/schema/visibility.js';
-import { isReadableThroughObjects, readableFilter } from './through-objects.js';
+import { type FirstEntities, isReadableThroughObjects, readableFilter, readableFirst } from './through-objects.js';
 
 export const SEARCHED = ['name', 'id', 'login'];
 
@@ -64,7 +64,24 @@ async function readEntities(
   page: Page,
   also: readonly Filter<Document>[],
 ): Promise<JsonPage> {
-  const conditions = [await readableFilter(database, store, scope), ...selectionFilter(store, page, SEARCHED), ...also];
+  const first = also.length === 0 ? firstOf(page) : null;
+  if (first !== null) {
+    const { filter, isWhole } = await readableFirst(database, store, scope, first);
+    const found = await readWhere(database, store, page, [filter]);
+    // Of the models that objects name, some may have been removed: then others take their places.
+    if (isWhole || found.isCut || found.count === page.limit) return found;
+    found.release?.();
+  }
+  return readWhere(database, store, page, [await readableFilter(database, store, scope), ...also]);
+}
+
+function readWhere(
+  database: Database,
+  store: Store,
+  page: Page,
+  readable: readonly Filter<Document>[],
+): Promise<JsonPage> {
+  const conditions = [...readable, ...selectionFilter(store, page, SEARCHED)];
   if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
   return readPage(
     database,
@@ -81,6 +98,12 @@ async function readEntities(
     },
     { prepareExtra: stateOf(database, store, page) },
   );
+}
+
+/** The entities that a page is made of, where nothing but its order selects them. */
+function firstOf(page: Page): FirstEntities | null {
+  if (isSelective(page) || (page.sort !== null && page.sort.path !== '_id')) return null;
+  return { count: page.offset + page.limit, after: page.after, isDescending: page.sort?.descending ?? false };
 }
 
 /** The number of matching readable entities, with the first and the last of them. */

@@ -13,12 +13,41 @@ import { ANY_ID, collectionOf } from '../platform/mongo/schema/collections.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
 import { findObjectIds } from './object-ids.js';
 
+/** The first entities in the order of `_id`: all that a page without other conditions can show. */
+export interface FirstEntities {
+  readonly count: number;
+  /** The `_id` after which they begin; null for the first one of all. */
+  readonly after: string | null;
+  readonly isDescending: boolean;
+}
+
 /** The filter for what the scope may read: what it sees, and what it sees because of objects. */
 export async function readableFilter(database: Database, store: Store, scope: Scope): Promise<Filter<Document>> {
+  return withVisible(store, scope, await throughObjects(database, store, scope));
+}
+
+/** The same for the first entities; `isWhole`: it holds for all that follow, too. */
+export async function readableFirst(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  first: FirstEntities,
+): Promise<{ readonly filter: Filter<Document>; readonly isWhole: boolean }> {
+  if (store.throughObjects !== 'model' || scope.groupId === ROOT_GROUP_ID) {
+    return { filter: await readableFilter(database, store, scope), isWhole: true };
+  }
+  const { ofGroup, others } = await findSeenBy(database, scope);
+  const found = await firstModels(database, [...ofGroup, ...others], first);
+  const isWhole = found.every((models) => models.length < first.count);
+  return { filter: withVisible(store, scope, anyOf(found.flat())), isWhole };
+}
+
+function withVisible(store: Store, scope: Scope, through: Filter<Document> | null): Filter<Document> {
   const visible = scopeFilter(store, scope);
-  const through = await throughObjects(database, store, scope);
   return through === null ? visible : { $or: [visible, through].flatMap((one) => one.$or ?? [one]) };
 }
+
+const anyOf = (ids: readonly ObjectId[]): Filter<Document> | null => (ids.length === 0 ? null : { _id: { $in: ids } });
 
 /** Whether the scope sees an entity because of objects. */
 export async function isReadableThroughObjects(
@@ -51,14 +80,13 @@ async function throughObjects(database: Database, store: Store, scope: Scope): P
   if (store.throughObjects === null || scope.groupId === ROOT_GROUP_ID) return null;
   const seen = await findSeenBy(database, scope);
   if (store.throughObjects === 'model') {
-    const models = await distinctIn(database, 'model', [...seen.ofGroup, ...seen.others]);
-    return models.length === 0 ? null : { _id: { $in: models } };
+    return anyOf(await distinctIn(database, 'model', [...seen.ofGroup, ...seen.others]));
   }
   const groups = await findGroupsAbove(database, scope.groupId, seen);
   return groups.length === 0 ? null : { group: { $in: groups } };
 }
 
-/** Filters for the objects that the caller sees; each has an index (`OBJECT_INDEXES`). */
+/** Filters for the objects that the caller sees; each has an index with their models, the `others` with their groups, too (`OBJECT_INDEXES`). */
 interface Seen {
   /** Of the caller's group and below it, whatever their owners. */
   readonly ofGroup: readonly Filter<Document>[];
@@ -74,10 +102,7 @@ async function findSeenBy(database: Database, scope: Scope): Promise<Seen> {
   const user = new ObjectId(userId);
   return {
     ofGroup: [{ branch: new ObjectId(groupId) }],
-    others: [
-      { owner: user, group: ANY_ID },
-      { access: user, group: ANY_ID },
-    ],
+    others: [{ owner: user }, { access: user }],
   };
 }
 
@@ -119,3 +144,23 @@ async function distinctIn(
   );
   return [...new Map(found.flat().map((id: ObjectId) => [id.toHexString(), id])).values()];
 }
+
+/** The first models of the objects of each filter, by an index that skips equal ones: no more are read than are asked for. */
+function firstModels(
+  database: Database,
+  filters: readonly Filter<Document>[],
+  { count, after, isDescending }: FirstEntities,
+): Promise<ObjectId[][]> {
+  const objects = collectionOf(database, builtInStore('objects'));
+  const model = after === null ? ANY_ID : { $gt: new ObjectId(after) };
+  const options = { maxTimeMS: LIMITS.databaseOperationMs };
+  const read = async (filter: Filter<Document>) => {
+    const stages = [{ $match: { model, ...filter } }, { $sort: { model: isDescending ? -1 : 1 } }, EACH_MODEL];
+    const found = await objects.aggregate<{ _id: ObjectId }>([...stages, { $limit: count }], options).toArray();
+    return found.map(({ _id }) => _id);
+  };
+  return mapDriverErrors(() => Promise.all(filters.map(read)), LIMITS.databaseOperationMs);
+}
+
+// After a sort, a group without more than its key is read from the index (DISTINCT_SCAN), and keeps the order.
+const EACH_MODEL = { $group: { _id: '$model' } };

@@ -128,6 +128,80 @@ describe.each<[string, Case]>([
   });
 });
 
+describe('pages of models that are read because of objects', () => {
+  const COUNT = 12;
+  let pages: { own: Person; shared: Person };
+  const ids: string[] = [];
+
+  /** A model that is removed while an object has it. */
+  const makeRemoved = async (name: string): Promise<void> => {
+    const model = await make('models', { name });
+    await make('objects', { id: name, name: 'x', model, group: groups.yard });
+    entityOf(await service.admin('DELETE', `models/${model}`));
+  };
+
+  beforeAll(async () => {
+    const own = await personIn('yard')();
+    const shared = await personIn('rival')();
+    for (let nth = 0; nth < COUNT; nth++) {
+      const model = await make('models', { name: `paged-${nth}`, group: groups.firm });
+      ids.push(model);
+      await makeRemoved(`removed-${nth}`);
+      for (const twin of ['a', 'b']) {
+        const id = await make('objects', {
+          id: `paged-${nth}-${twin}`,
+          name: 'x',
+          model,
+          group: nth % 3 === 1 ? groups.yard : groups.depot,
+        });
+        if (nth % 3 === 0) entityOf(await service.admin('POST', `objects/${id}/access`, { user: shared.id }));
+      }
+    }
+    pages = { own, shared };
+  });
+
+  /** What all pages show, each from the link of the one before, or else by its offset. */
+  const readAll = async (call: Call, query: string): Promise<string[]> => {
+    const read: string[] = [];
+    for (let next: string | null = `models?${query}`; next !== null; ) {
+      const answer: Awaited<ReturnType<Call>> = await call('GET', next);
+      read.push(...answer.body.map(({ _id }: { _id: string }) => _id));
+      next = /^<\/api\/v1\/([^>]+)>/.exec(answer.headers.link ?? '')?.[1] ?? null;
+      if (query.includes('sortBy') && answer.body.length > 0) next = `models?${query}&offset=${read.length}`;
+    }
+    return read;
+  };
+
+  test.each([
+    ['of one', 'limit=1'],
+    ['of three', 'limit=3'],
+    ['in the other order', 'limit=4&sortBy=-_id'],
+    ['of found ones', 'limit=3&search=paged'],
+    ['by their names', 'limit=5&sortBy=name'],
+  ])('show each model once %s', async (_title, query) => {
+    for (const [who, rest] of [
+      ['own', 1],
+      ['shared', 0],
+    ] as const) {
+      const read = await readAll(pages[who].call, query);
+      const wanted = ids.filter((_, nth) => nth % 3 === rest);
+      expect(read.filter((id) => ids.includes(id)).sort()).toEqual([...wanted].sort());
+      expect(new Set(read).size).toBe(read.length);
+      const whole = (await pages[who].call('GET', 'models')).body.map(({ _id }: { _id: string }) => _id);
+      if (!query.includes('search')) expect([...read].sort()).toEqual([...whole].sort());
+    }
+  });
+
+  test('continue at every offset', async () => {
+    const whole = (await pages.own.call('GET', 'models')).body.map(({ _id }: { _id: string }) => _id);
+    expect(whole.length).toBeGreaterThan(3);
+    for (const [offset, id] of whole.entries()) {
+      const { body } = await pages.own.call('GET', `models?offset=${offset}&limit=1`);
+      expect(body.map(({ _id }: { _id: string }) => _id)).toEqual([id]);
+    }
+  });
+});
+
 describe('what a user below reads because of an object', () => {
   let person: Person;
   beforeAll(async () => {

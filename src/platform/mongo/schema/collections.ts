@@ -154,8 +154,10 @@ export const ANY_ID = { $gte: new ObjectId('0'.repeat(24)) } as const;
  */
 const OBJECT_INDEXES: readonly IndexDescription[] = [
   { key: { branch: 1, model: 1 }, partialFilterExpression: { model: ANY_ID } },
-  { key: { owner: 1, group: 1, model: 1 }, partialFilterExpression: { group: ANY_ID } },
-  { key: { access: 1, group: 1, model: 1 }, partialFilterExpression: { group: ANY_ID } },
+  { key: { owner: 1, model: 1 }, partialFilterExpression: { model: ANY_ID } },
+  { key: { owner: 1, group: 1 }, partialFilterExpression: { group: ANY_ID } },
+  { key: { access: 1, model: 1 }, partialFilterExpression: { model: ANY_ID } },
+  { key: { access: 1, group: 1 }, partialFilterExpression: { group: ANY_ID } },
   { key: { wrongClock: 1 }, partialFilterExpression: { wrongClock: { $type: 'object' } } },
 ];
 
