@@ -1,8 +1,10 @@
 /** Administration: who may use the service, and who did what. */
+import { signal } from '@preact/signals';
 import { Empty, NotPermitted } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
-import { may } from '../state/session.js';
-import { t } from '../text/language.js';
+import { usePart } from '../state/parts.js';
+import { may, pages } from '../state/session.js';
+import { loadTexts, t } from '../text/language.js';
 import { EntityPage } from './entity-page.js';
 import { ACCESS, type EntityKind } from './kinds.js';
 import { RightsPage } from './rights.js';
@@ -13,11 +15,13 @@ const methodOf = ({ store }: EntityKind): string => (store === 'audit' ? '*' : '
 export const isReadable = (kind: EntityKind): boolean => may(methodOf(kind), `/${kind.store}`);
 
 const RIGHTS = 'rights';
+const SETTINGS = 'settings';
 const RIGHTS_REQUEST = 'GET /users/*/permissions';
 
 /** What the role lacks for the section that the address names; null for one that may be read, or that does not exist. */
 function lackingFor(section: string | undefined, mayAsk: boolean): string | null {
   if (section === RIGHTS) return mayAsk ? null : RIGHTS_REQUEST;
+  if (section === SETTINGS) return pages.value.settings ? null : `* /${SETTINGS}`;
   const kind = ACCESS.find(({ store }) => store === section);
   return kind === undefined || isReadable(kind) ? null : `${methodOf(kind)} /${kind.store}`;
 }
@@ -27,7 +31,8 @@ export function Access({ section }: { section?: string }) {
   const mayAsk = may('GET', '/users/any/permissions');
   const lacking = lackingFor(section, mayAsk);
   const shown = lacking === null ? (kinds.find(({ store }) => store === section) ?? kinds[0]) : undefined;
-  const isRights = mayAsk && (section === RIGHTS || kinds.length === 0);
+  const isSettings = section === SETTINGS && lacking === null;
+  const isRights = mayAsk && !isSettings && (section === RIGHTS || kinds.length === 0);
   if (kinds.length === 0 && !mayAsk) return <Empty icon="shield" title={t('access.notPermitted')} />;
   const stores = kinds.map(({ store, title }) => ({ path: `/access/${store}`, text: t(title) }));
   return (
@@ -35,11 +40,35 @@ export function Access({ section }: { section?: string }) {
       <h1>{t('nav.access')}</h1>
       <Tabs
         label={t('nav.access')}
-        path={`/access/${isRights ? RIGHTS : shown?.store}`}
-        tabs={[...stores, ...(mayAsk ? [{ path: `/access/${RIGHTS}`, text: t('rights.tab') }] : [])]}
+        path={`/access/${isSettings ? SETTINGS : isRights ? RIGHTS : shown?.store}`}
+        tabs={[
+          ...stores,
+          ...(mayAsk ? [{ path: `/access/${RIGHTS}`, text: t('rights.tab') }] : []),
+          ...(pages.value.settings ? [{ path: `/access/${SETTINGS}`, text: t('settings.tab') }] : []),
+        ]}
       />
       {lacking !== null && <NotPermitted request={lacking} />}
-      {lacking === null && (isRights ? <RightsPage /> : shown && <EntityPage key={shown.store} kind={shown} />)}
+      {lacking === null && <Shown isSettings={isSettings} isRights={isRights} kind={shown} />}
     </div>
   );
+}
+
+interface ShownProps {
+  readonly isSettings: boolean;
+  readonly isRights: boolean;
+  readonly kind: EntityKind | undefined;
+}
+
+function Shown({ isSettings, isRights, kind }: ShownProps) {
+  if (isSettings) return <Settings />;
+  if (isRights) return <RightsPage />;
+  return kind === undefined ? null : <EntityPage key={kind.store} kind={kind} />;
+}
+
+const settings = signal<typeof import('../settings/settings.js') | null>(null);
+
+/** Few people open them. */
+function Settings() {
+  const part = usePart(settings, () => loadTexts('settings').then(() => import('../settings/settings.js')));
+  return part && <part.SettingsPage />;
 }

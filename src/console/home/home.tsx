@@ -1,14 +1,13 @@
 /** The first page: the list of objects, the map, and the selected object. */
 
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { Empty } from '../parts/notices.js';
 import { loading, objectRevision, objects } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
-import { loadPart } from '../state/parts.js';
+import { usePart } from '../state/parts.js';
 import { may, pages } from '../state/session.js';
 import { useTitle } from '../state/title.js';
-import { t } from '../text/language.js';
+import { loadTexts, t } from '../text/language.js';
 import { useAddress, useShow } from './address.js';
 import { onHomeKey } from './keys.js';
 import { useLastPositions } from './last-positions.js';
@@ -31,7 +30,7 @@ export function Home() {
     <div onKeyDown={(event) => onHomeKey(event, show)} class={`home${selectedId.value ? ' has-selection' : ''}`}>
       <h1 class="visually-hidden">{t('nav.map')}</h1>
       <ObjectList />
-      <MapPanel />
+      <MapPanel question={<MapQuestion />} />
       {selectedId.value && <Card id={selectedId.value} />}
     </div>
   );
@@ -39,15 +38,23 @@ export function Home() {
 
 const card = signal<typeof import('./object-card.js') | null>(null);
 
-async function loadCard(): Promise<void> {
-  card.value ??= await loadPart(() => import('./object-card.js'));
-}
-
 /** It is loaded when an object is first selected. */
 function Card({ id }: { id: string }) {
-  useEffect(() => void loadCard(), []);
-  return card.value && <card.value.ObjectCard id={id} />;
+  const part = usePart(card, () => import('./object-card.js'));
+  return part && <part.ObjectCard id={id} />;
 }
+
+const askMap = signal<typeof import('../settings/ask-map.js') | null>(null);
+
+/** It is loaded until an administrator of the installation has answered it. */
+function MapQuestion() {
+  const isAsked = pages.value.settings && isMapOpen();
+  const part = usePart(askMap, () => loadTexts('settings').then(() => import('../settings/ask-map.js')), isAsked);
+  return isAsked && part ? <part.AskMap /> : null;
+}
+
+/** Whether nobody has decided which map pages show: the page names none. */
+const isMapOpen = (): boolean => document.querySelector<HTMLMetaElement>('meta[name=vigil-map]')?.content === '';
 
 function FirstObject() {
   return (
@@ -60,6 +67,7 @@ function FirstObject() {
       ) : (
         <p class="quiet">{t('home.askAdministrator')}</p>
       )}
+      <MapQuestion />
     </Empty>
   );
 }

@@ -1,5 +1,6 @@
 /** The map beside the list. It is created when the first rows are there. */
 import { type Signal, signal, useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { MapPlace } from '../map/camera.js';
 import type { FleetMap } from '../map/fleet-map.js';
@@ -8,7 +9,7 @@ import { type MapState, NoMap, useMap } from '../parts/map-view.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isLost } from '../state/live.js';
-import { loadPart } from '../state/parts.js';
+import { usePart } from '../state/parts.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
@@ -22,15 +23,12 @@ const choice = signal<typeof import('./choice.js') | null>(null);
 
 /** It is loaded when somebody first clicks where several objects are. */
 function Choice({ several }: { several: Signal<Several | null> }) {
-  const isNeeded = several.value !== null;
-  useEffect(() => {
-    if (isNeeded && choice.peek() === null)
-      void loadPart(() => import('./choice.js')).then((loaded) => write(choice)(loaded));
-  }, [isNeeded]);
-  return choice.value && <choice.value.Choice several={several} />;
+  const part = usePart(choice, () => import('./choice.js'), several.value !== null);
+  return part && <part.Choice several={several} />;
 }
 
-export function MapPanel() {
+/** `question` is shown over the map. */
+export function MapPanel({ question }: { question: ComponentChildren }) {
   const show = useShow();
   const showRef = useRef(show);
   showRef.current = show;
@@ -75,6 +73,7 @@ export function MapPanel() {
       ) : (
         <>
           <MapButtons onUse={use} />
+          {question}
           <p class="attribution">Natural Earth, GeoNames · MapLibre</p>
         </>
       )}

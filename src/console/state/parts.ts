@@ -1,7 +1,9 @@
 /** The parts of the console that are loaded when they are needed. */
-import { signal } from '@preact/signals';
+import { type Signal, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { pause } from '../../client/waiting.js';
 import { toAddress, toPath } from './location.js';
+import { write } from './write.js';
 
 const RETRY_MS = 2_000;
 /** How often the page is loaded again for a script at most: where that does not help, it must not go on doing so. */
@@ -41,6 +43,14 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
     location.reload();
     return new Promise(() => undefined);
   }
+}
+
+/** A part that is loaded when it is first needed, and kept in the signal; null until it is there. */
+export function usePart<T>(part: Signal<T | null>, load: () => Promise<T>, isNeeded = true): T | null {
+  useEffect(() => {
+    if (isNeeded && part.peek() === null) void loadPart(load).then(write(part));
+  }, [isNeeded]);
+  return part.value;
 }
 
 /** Browsers say so of a file that is not there, and scripts of some of their own errors. */

@@ -2,6 +2,7 @@
 
 import { computed, signal } from '@preact/signals';
 import { mayCall, toSegments } from '../../core/access.js';
+import { ROOT_GROUP_ID } from '../../core/builtin.js';
 import { type Caller, type Entity, noSession, onSessionEnd, request, requestWithoutLogin, VigilError } from './api.js';
 import { toAddress } from './location.js';
 
@@ -113,4 +114,5 @@ export const pages = computed(() => ({
   tokens: may('GET', '/tokens'),
   audit: may('*', '/audit'),
   stores: may('GET', '/stores'),
+  settings: may('*', '/settings') && user.value?.group === ROOT_GROUP_ID,
 }));

@@ -129,6 +129,7 @@ export const ENGLISH_DATA = {
   'rights.pathHint':
     'Such as /objects/truck-7 or /objects/truck-7/commands/lock. Without a path, you see the permitted requests.',
   'rights.tab': 'Permissions',
+  'settings.tab': 'Settings',
   'rights.title': 'What may this user do, and why?',
   'rights.unknown': 'No such path, or you do not see it.',
   'rights.unseen': 'It is neither in the group {group} or below, nor owned by the user, nor shared with the user.',

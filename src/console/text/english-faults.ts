@@ -14,6 +14,7 @@ export const ENGLISH_FAULTS = {
   more: 'Expected more than {count}.',
   most: 'Expected at most {count}.',
   number: 'Expected a number.',
+  origin: 'Expected an origin, such as https://tiles.example.',
   ownId: 'May not be *, blank or 24 hexadecimal digits.',
   parameterId: 'Needs at most 64 characters, without white space.',
   pattern: 'Expected the form {count}.',
@@ -21,6 +22,8 @@ export const ENGLISH_FAULTS = {
   required: 'This is required.',
   taken: 'This is already taken.',
   text: 'Expected text.',
+  tilesAddress: 'Expected {z}, {x} and {y}, each once, and no other placeholders.',
+  webAddress: 'Expected an address that begins with https:// or http://, without a login.',
   wrongPassword: 'The password is wrong.',
 };
 

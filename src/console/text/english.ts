@@ -5,6 +5,7 @@ import type { ENGLISH_DIALOGS } from './english-dialogs.js';
 import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 import type { ENGLISH_RULES } from './english-rules.js';
+import type { ENGLISH_SETTINGS } from './english-settings.js';
 
 export const ENGLISH = {
   'account.profile': 'Profile',
@@ -130,6 +131,7 @@ export type Catalogue = Readonly<Record<keyof typeof ENGLISH, string>>;
 export type PageCatalogue = Readonly<Record<keyof typeof ENGLISH_PAGES, string>>;
 export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
 export type DialogCatalogue = Readonly<Record<keyof typeof ENGLISH_DIALOGS, string>>;
+export type SettingsCatalogue = Readonly<Record<keyof typeof ENGLISH_SETTINGS, string>>;
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
@@ -137,6 +139,7 @@ export type Texts = Catalogue &
   PageCatalogue &
   DataCatalogue &
   DialogCatalogue &
+  SettingsCatalogue &
   AlarmCatalogue &
   RuleCatalogue &
   LinkCatalogue;

@@ -135,6 +135,7 @@ export const GERMAN_DATA: DataCatalogue = {
   'rights.pathHint':
     'Etwa /objects/truck-7 oder /objects/truck-7/commands/lock. Ohne Pfad sehen Sie die erlaubten Anfragen.',
   'rights.tab': 'Berechtigungen',
+  'settings.tab': 'Einstellungen',
   'rights.title': 'Was darf dieser Benutzer, und warum?',
   'rights.unknown': 'Diesen Pfad gibt es nicht, oder Sie sehen ihn nicht.',
   'rights.unseen':

@@ -16,6 +16,7 @@ export const GERMAN_FAULTS: Readonly<Record<FaultKey, string>> = {
   more: 'Erwartet wird mehr als {count}.',
   most: 'Erwartet wird höchstens {count}.',
   number: 'Erwartet wird eine Zahl.',
+  origin: 'Erwartet wird ein Ursprung, etwa https://tiles.example.',
   ownId: 'Darf nicht *, leer oder 24 Hexadezimalziffern sein.',
   parameterId: 'Braucht höchstens 64 Zeichen, ohne Leerraum.',
   pattern: 'Erwartet wird die Form {count}.',
@@ -23,5 +24,7 @@ export const GERMAN_FAULTS: Readonly<Record<FaultKey, string>> = {
   required: 'Diese Angabe fehlt.',
   taken: 'Das ist schon vergeben.',
   text: 'Erwartet wird Text.',
+  tilesAddress: 'Erwartet werden {z}, {x} und {y}, je einmal, und keine anderen Platzhalter.',
+  webAddress: 'Erwartet wird eine Adresse, die mit https:// oder http:// beginnt, ohne Anmeldung.',
   wrongPassword: 'Das Passwort ist falsch.',
 };

@@ -45,6 +45,11 @@ const MORE = {
     en: async () => (await import('./english-links.js')).ENGLISH_LINKS,
     de: async () => (await import('./german-links.js')).GERMAN_LINKS,
   },
+  /** Of the settings of the installation. */
+  settings: {
+    en: async () => (await import('./english-settings.js')).ENGLISH_SETTINGS,
+    de: async () => (await import('./german-settings.js')).GERMAN_SETTINGS,
+  },
 } as const;
 export type MoreTexts = keyof typeof MORE;
 const STORED = 'vigil.language';

@@ -9,6 +9,7 @@ import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
 import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
+import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
 
 const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
@@ -19,6 +20,7 @@ const MORE: Readonly<Record<string, object>> = {
   links: ENGLISH_LINKS,
   pages: ENGLISH_PAGES,
   rules: ENGLISH_RULES,
+  settings: ENGLISH_SETTINGS,
 };
 const ALL = new Set([ENGLISH, ...Object.values(MORE)].flatMap(Object.keys));
 
