@@ -10,7 +10,7 @@ import { findObjectIds } from './entities/object-ids.js';
 import { type Channels, createChannels } from './notifications/channels.js';
 import { createNotifier, type Notifier } from './notifications/notifier.js';
 import { kindOf } from './notifications/outbox.js';
-import { createTestLimit } from './notifications/test-limit.js';
+import { createTestLimits, type TestLimits } from './notifications/test-limits.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
 import type { WorkerStats } from './platform/ops/worker-metrics.js';
@@ -42,7 +42,7 @@ export interface Workers {
     readonly requestReplay: Webhooks['requestReplay'];
     readonly channels: Channels;
     readonly sendMessage: Channels['send'];
-    readonly countTests: (userId: string, count: number) => Promise<void>;
+    readonly testLimits: TestLimits;
     readonly publicUrl: string | null;
   };
   readonly webhooks: Webhooks;
@@ -127,7 +127,7 @@ function createApi(
     checkReceiver: (url) => checkReceiver(url, config.webhookNetworks, resolve),
     channels,
     sendMessage: channels.send,
-    countTests: createTestLimit(database.client),
+    testLimits: createTestLimits(database.client),
     publicUrl: config.notifications.publicUrl,
   };
 }

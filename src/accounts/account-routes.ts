@@ -6,17 +6,21 @@ import { z } from 'zod';
 import { type Caller, scopeOf } from '../core/access.js';
 import { parseNewEntity, parsePatch } from '../core/entity.js';
 import { badRequest, conflict, notFound } from '../core/errors.js';
-import { type JsonObject, parseObject } from '../core/json.js';
+import { type Json, type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import {
+  assertHasChannels,
   CHANNEL,
   CHANNEL_KINDS,
   type Channel,
   type ChannelKind,
+  OWN_CHANNEL,
   parseChannels,
   parseMinSeverity,
   parseQuiet,
   toChannelFields,
+  toOwnChannels,
+  toOwnFields,
 } from '../core/notification.js';
 import { SEVERITIES } from '../core/rule/severity.js';
 import { builtInStore } from '../core/stores.js';
@@ -70,7 +74,7 @@ const ACCOUNT = every(
   z.object({
     session: CURRENT,
     token: CURRENT,
-    channels: z.array(CHANNEL).describe('Over what the user is notified'),
+    channels: z.array(OWN_CHANNEL).describe('Over what the user is notified'),
     channelKinds: z.array(z.enum(CHANNEL_KINDS)).describe('What the operator has set up'),
     quiet: QUIET.nullable(),
     minSeverity: z.enum(SEVERITIES).describe('The least severity of which the user is notified'),
@@ -133,12 +137,13 @@ const changeAccount = defineRoute({
     const body = parseObject(req.body ?? {});
     const given = Object.fromEntries(Object.entries(body).filter(([name]) => OWN_FIELDS.includes(name)));
     const { password, ...fields } = parsePatch(USERS, given);
-    const settings = await readNotificationSettings(deps, body);
+    const settings = await readNotificationSettings(deps, caller, body);
     res.locals.fields = [...Object.keys(given), ...Object.keys(settings).map((name) => name.slice(1))];
     const secret = password === undefined ? null : await readNewPassword(deps, req, res, password as string);
     const patch: JsonObject = { ...fields, ...settings, ...(secret !== null && { _password: secret.hash }) };
     const onlyIf = secret?.onlyIf;
     await changeEntity(deps.database, USERS, scopeOf(caller), caller.userId, { patch, nowMs: deps.now(), onlyIf });
+    if (settings._channels !== undefined) await endConfirmations(deps, caller.userId, settings._channels);
     deps.invalidate('users', caller.userId);
     res.locals.entityId = caller.userId;
     if (secret !== null) {
@@ -311,10 +316,15 @@ export const ACCOUNT_ROUTES = [
 ];
 
 /** How the user is notified, as it is stored: in fields that nobody else reads. Throws a 400 that names the field. */
-async function readNotificationSettings({ channels }: AccountDeps, body: JsonObject): Promise<JsonObject> {
+async function readNotificationSettings(
+  { channels }: AccountDeps,
+  caller: Caller,
+  body: JsonObject,
+): Promise<JsonObject> {
   const settings: JsonObject = {};
   if (body.channels !== undefined) {
     const parsed = parseChannels(body.channels);
+    if (parsed.length > 0) assertHasChannels(caller);
     await channels.check(parsed, 'channels');
     settings._channels = parsed.map(toChannelFields);
   }
@@ -326,12 +336,19 @@ async function readNotificationSettings({ channels }: AccountDeps, body: JsonObj
   return settings;
 }
 
+/** An address that is removed and set again is confirmed anew: it may have passed to somebody else. Throws 503. */
+async function endConfirmations({ database }: AccountDeps, userId: string, kept: Json): Promise<void> {
+  const users = database.db.collection<{ _confirmed: Json[] }>('users');
+  const $pull = { _confirmed: { $nin: kept as Json[] } };
+  await mapDriverErrors(() => users.updateOne({ _id: new ObjectId(userId) }, { $pull }));
+}
+
 async function findNotificationSettings({ database, channels }: AccountDeps, userId: string): Promise<JsonObject> {
-  const projection = { _channels: 1, _quiet: 1, _minSeverity: 1 };
+  const projection = { _channels: 1, _confirmed: 1, _quiet: 1, _minSeverity: 1 };
   const users = database.db.collection('users');
   const found = await mapDriverErrors(() => users.findOne({ _id: new ObjectId(userId) }, { projection }));
   return {
-    channels: found?._channels ?? [],
+    channels: toOwnChannels(found?._channels ?? null, found?._confirmed ?? null).map(toOwnFields),
     channelKinds: [...channels.kinds],
     quiet: found?._quiet ?? null,
     minSeverity: found?._minSeverity ?? 'info',

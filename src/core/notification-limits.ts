@@ -9,6 +9,12 @@ export const NOTIFICATION_LIMITS = {
   // Tests of channels by one user, and the period in which they are counted.
   channelTests: 20,
   channelTestsMs: 10 * MINUTE_MS,
+  // Codes that confirm an address: how long one is valid, and how many are sent in a period.
+  channelCodeMs: HOUR_MS,
+  channelCodeAttempts: 5,
+  channelCodesPerUser: 15,
+  channelCodesPerAddress: 5,
+  channelCodesMs: DAY_MS,
   mailConnections: 4,
   mailConnectMs: 10 * SECOND_MS,
   mailAnswerMs: 15 * SECOND_MS,

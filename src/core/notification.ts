@@ -1,6 +1,7 @@
 /** How a user wants to be told: the channels, the quiet hours, and what is worth it. Pure. */
 import { z } from 'zod';
-import { badRequest } from './errors.js';
+import type { Caller } from './access.js';
+import { badRequest, forbidden } from './errors.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { parseSchedule, type Schedule } from './rule/schedule.js';
@@ -15,17 +16,62 @@ export interface Channel {
   readonly address: string;
 }
 
-/** A channel as requests and answers have it. */
+const EMAIL_FIELDS = { email: z.string() };
+const NTFY_FIELDS = { ntfy: z.string().describe('The address of a topic') };
+const TELEGRAM_FIELDS = { telegram: z.string().describe('The number of a chat, or the `@name` of a channel') };
+const IS_CONFIRMED = z.boolean().describe('Whether anything but a code is sent to it; requests do not change it');
+const MAY_SAY = { confirmed: IS_CONFIRMED.optional() };
+const SAYS = { confirmed: IS_CONFIRMED };
+
+/** A channel as requests have it: also as answers have it. */
 export const CHANNEL = z
   .union([
-    z.strictObject({ email: z.string() }),
-    z.strictObject({ ntfy: z.string().describe('The address of a topic') }),
-    z.strictObject({ telegram: z.string().describe('The number of a chat, or the `@name` of a channel') }),
+    z.strictObject({ ...EMAIL_FIELDS, ...MAY_SAY }),
+    z.strictObject({ ...NTFY_FIELDS, ...MAY_SAY }),
+    z.strictObject({ ...TELEGRAM_FIELDS, ...MAY_SAY }),
   ])
   .meta({ id: 'Channel', description: 'A way to reach a user' });
 
+/** A channel of a user, as answers have it. */
+export const OWN_CHANNEL = z
+  .union([
+    z.strictObject({ ...EMAIL_FIELDS, ...SAYS }),
+    z.strictObject({ ...NTFY_FIELDS, ...SAYS }),
+    z.strictObject({ ...TELEGRAM_FIELDS, ...SAYS }),
+  ])
+  .meta({ id: 'OwnChannel', description: 'A way to reach the user, and whether its address is confirmed' });
+
 /** As a user writes it: `{"email": "ada@example.com"}`. */
 export const toChannelFields = ({ kind, address }: Channel): JsonObject => ({ [kind]: address });
+
+/**
+ * Whether a user has to show that an address is theirs. What is sent to a topic comes from the user's own request to that server; a mail or
+ * a chat comes in the operator's name.
+ */
+export const needsConfirmation = ({ kind }: Pick<Channel, 'kind'>): boolean => kind !== 'ntfy';
+
+export interface OwnChannel extends Channel {
+  readonly isConfirmed: boolean;
+}
+
+/** The channels of a user, by what is stored of them. */
+export function toOwnChannels(channels: Json, confirmed: Json): readonly OwnChannel[] {
+  const known = parseChannels(confirmed);
+  return parseChannels(channels).map((channel) => {
+    const isConfirmed = !needsConfirmation(channel) || known.some((one) => isSame(one, channel));
+    return { ...channel, isConfirmed };
+  });
+}
+
+export const toOwnFields = (channel: OwnChannel): JsonObject => ({
+  ...toChannelFields(channel),
+  confirmed: channel.isConfirmed,
+});
+
+/** Devices are told nothing, and what holds their password may be in foreign hands. Throws 403. */
+export function assertHasChannels({ object }: Pick<Caller, 'object'>): void {
+  if (object !== null) throw forbidden('the login of a device has no channels');
+}
 
 /** The channels without those that are named twice. Throws a 400 that names the place. */
 export function parseChannels(value: Json, name = 'channels'): readonly Channel[] {
@@ -37,14 +83,19 @@ export function parseChannels(value: Json, name = 'channels'): readonly Channel[
   return channels.filter((one, index) => channels.findIndex((other) => isSame(one, other)) === index);
 }
 
-const isSame = (one: Channel, other: Channel): boolean => one.kind === other.kind && one.address === other.address;
+export const isSame = (one: Channel, other: Channel): boolean =>
+  one.kind === other.kind && one.address === other.address;
 
 const EXPECTED = '{"email": "<address>"}, {"ntfy": "https://<server>/<topic>"} or {"telegram": "<chat>"}';
 
 /** Throws a 400 that names the place. */
 export function parseChannel(value: Json, place: string): Channel {
   if (!isObject(value)) throw badRequest(`${place}: expected ${EXPECTED}`);
-  const [kind, other] = Object.keys(value);
+  const { confirmed, ...address } = value;
+  if (confirmed !== undefined && typeof confirmed !== 'boolean') {
+    throw badRequest(`${place}.confirmed: expected true or false`);
+  }
+  const [kind, other] = Object.keys(address);
   if (kind === undefined || other !== undefined) throw badRequest(`${place}: expected ${EXPECTED}`);
   if (!(CHANNEL_KINDS as readonly string[]).includes(kind)) {
     throw badRequest(`${place}.${kind}: not known; expected ${EXPECTED}`);

@@ -150,7 +150,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     unique: ['login', 'email'],
     removable: ['email', 'object'],
     // Channels and when they are used: only their user reads them.
-    hidden: ['_password', '_channels', '_quiet', '_minSeverity'],
+    hidden: ['_password', '_channels', '_confirmed', '_quiet', '_minSeverity'],
     replaced: ['_quiet'],
     references: ['role', 'object'],
     texts: ['login', 'email', 'name'],

@@ -69,6 +69,10 @@ export async function runLane(parts: LaneParts, lane: Lane, signal: AbortSignal)
     await dropLane(database, lane, 'the user has removed the channel', now());
     return false;
   }
+  if (!channel.isConfirmed) {
+    await dropUnconfirmed(parts, lane, rows);
+    return false;
+  }
   const alarms = await loadReadable(
     database,
     account,
@@ -87,6 +91,13 @@ export async function runLane(parts: LaneParts, lane: Lane, signal: AbortSignal)
   }
   await holdBack(run, held);
   return rows.length === LIMITS.notificationBatch && !signal.aborted;
+}
+
+/** The alarms say it: their readers wonder why the user was not told. */
+async function dropUnconfirmed(parts: LaneParts, lane: Lane, rows: readonly Notification[]): Promise<void> {
+  const error = 'the address is not confirmed';
+  for (const row of rows) if (!isReminder(row.step)) await showAtAlarm({ ...parts, lane }, row, error);
+  await dropLane(parts.database, lane, error, parts.now());
 }
 
 type RowOutcome = 'done' | 'held' | 'failed';
@@ -169,7 +180,7 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
 
 /** Whom the alarm was told, and whom it could not be told. */
 async function showAtAlarm(
-  { database, lane, now }: Run,
+  { database, lane, now }: Pick<Run, 'database' | 'lane' | 'now'>,
   { alarmId, step }: Notification,
   error: string | null,
 ): Promise<void> {

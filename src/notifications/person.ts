@@ -2,14 +2,14 @@
 import { type Document, ObjectId } from 'mongodb';
 import type { Json } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { type Channel, parseChannels, parseMinSeverity, parseQuiet } from '../core/notification.js';
+import { type OwnChannel, parseMinSeverity, parseQuiet, toOwnChannels } from '../core/notification.js';
 import type { Schedule } from '../core/rule/schedule.js';
 import type { Severity } from '../core/rule/severity.js';
 import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 export interface Person {
-  readonly channels: readonly Channel[];
+  readonly channels: readonly OwnChannel[];
   readonly quiet: Schedule | null;
   readonly minSeverity: Severity;
 }
@@ -17,7 +17,7 @@ export interface Person {
 /** Null where there is no such user. Throws 503. */
 export async function loadPerson({ db }: Database, userId: string): Promise<Person | null> {
   const options = {
-    projection: { _channels: 1, _quiet: 1, _minSeverity: 1 },
+    projection: { _channels: 1, _confirmed: 1, _quiet: 1, _minSeverity: 1 },
     maxTimeMS: LIMITS.databaseOperationMs,
     ...COMMITTED_READ,
   };
@@ -25,7 +25,7 @@ export async function loadPerson({ db }: Database, userId: string): Promise<Pers
   const found: Document | null = await mapDriverErrors(find);
   if (found === null) return null;
   return {
-    channels: parseChannels((found._channels ?? null) as Json),
+    channels: toOwnChannels((found._channels ?? null) as Json, (found._confirmed ?? null) as Json),
     quiet: parseQuiet((found._quiet ?? null) as Json),
     minSeverity: parseMinSeverity((found._minSeverity ?? null) as Json),
   };

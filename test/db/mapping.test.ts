@@ -46,7 +46,7 @@ describe('an entity', () => {
 
   test.each<[store: string, only: string[] | null, projection: object | undefined]>([
     ['objects', null, undefined],
-    ['users', null, { _password: 0, _channels: 0, _quiet: 0, _minSeverity: 0 }],
+    ['users', null, { _password: 0, _channels: 0, _confirmed: 0, _quiet: 0, _minSeverity: 0 }],
     ['users', ['login', '_password', '_password.x'], { _id: 1, login: 1 }],
     ['labels', ['name', '_id', '_id.x'], { _id: 1, name: 1 }],
     ['labels', [], { _id: 1 }],

@@ -141,7 +141,7 @@ const PLAIN_ROUTES: readonly (readonly [
   path: string,
   body: object | undefined,
   status: number,
-  also: 'root' | 'none' | 'readers' | 'users' | 'callers' | 'everyone',
+  also: 'root' | 'none' | 'readers' | 'users' | 'people' | 'callers' | 'everyone',
 ])[] = [
   ['GET', '/', undefined, 200, 'everyone'],
   ['GET', '/api/v1', undefined, 200, 'everyone'],
@@ -159,7 +159,8 @@ const PLAIN_ROUTES: readonly (readonly [
   ['POST', 'account/tokens', { name: 'x' }, 200, 'users'],
   ['GET', 'account/sessions', undefined, 200, 'users'],
   ['DELETE', 'account/sessions', undefined, 200, 'users'],
-  ['POST', 'account/channels/test', {}, 409, 'users'],
+  ['POST', 'account/channels/test', {}, 409, 'people'],
+  ['POST', 'account/channels/confirm', {}, 400, 'people'],
   ['PUT', 'account', {}, 405, 'users'],
   ['GET', 'account/nothing', undefined, 404, 'users'],
   ['GET', 'events', undefined, 200, 'callers'],
@@ -380,6 +381,7 @@ describe.each(CALLERS)('%s', (caller) => {
         (ADMINS.includes(caller) && (also !== 'root' || caller === 'rootAdmin')) ||
         also === 'callers' ||
         (also === 'users' && caller !== 'scoped') ||
+        (also === 'people' && caller !== 'scoped' && caller !== 'device') ||
         (also === 'readers' && READERS.includes(caller));
       const expected = also === 'everyone' ? status : caller === 'anonymous' ? 401 : isAllowed ? status : 403;
       const answer = await fixture.calls[caller](method, path.replace(':store', 'labels'), text && JSON.parse(text));

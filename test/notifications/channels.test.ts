@@ -1,8 +1,10 @@
 /** The channels of a user: what is accepted, who reads it, and what their test sends and says. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ADMINISTRATOR_ROLE_ID } from '../../src/core/builtin.js';
 import { LIMITS } from '../../src/core/limits.js';
-import { expectRefusal } from '../support/answers.js';
+import { entityOf, expectRefusal } from '../support/answers.js';
 import { createPerson } from '../support/callers.js';
+import { confirmAddress } from '../support/channels.js';
 import { startTestService, type TestService } from '../support/fixture.js';
 import { type MailServer, startMailServer } from '../support/mail-server.js';
 import { useReceiver } from '../support/receiver.js';
@@ -43,7 +45,8 @@ describe('channels', () => {
     const channels = [{ email: 'ada@example.com' }, { ntfy: topic() }, { telegram: '-100123' }];
     const quiet = { from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
     const set = await ada.call('PATCH', 'account', { channels, quiet, minSeverity: 'warning' });
-    const expected = { channels, quiet, minSeverity: 'warning', channelKinds: ['email', 'ntfy', 'telegram'] };
+    const shown = channels.map((one) => ({ ...one, confirmed: 'ntfy' in one }));
+    const expected = { channels: shown, quiet, minSeverity: 'warning', channelKinds: ['email', 'ntfy', 'telegram'] };
     expect([set.status, set.body]).toMatchObject([200, expected]);
     expect((await ada.call('GET', 'account')).body).toMatchObject(expected);
 
@@ -78,6 +81,26 @@ describe('channels', () => {
     expect((await bare.admin('GET', 'account')).body.channelKinds).toEqual(['ntfy']);
   });
 
+  test('are none of a device', async () => {
+    const { _id: object } = entityOf(await service.admin('POST', 'objects', { id: 'with-a-login', name: 'x' }));
+    const device = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, object });
+    const channel = { ntfy: topic() };
+    const body = { name: 'changed', channels: [channel] };
+    expectRefusal(await device.call('PATCH', 'account', body), 403, 'the login of a device has no channels');
+    expect((await device.call('GET', 'account')).body.name).not.toBe('changed');
+    for (const [route, given] of [
+      ['test', { channel }],
+      ['test', {}],
+      ['confirm', { channel, code: 'ABCDE-FGHJK' }],
+    ] as const) {
+      const answer = await device.call('POST', `account/channels/${route}`, given);
+      expectRefusal(answer, 403, 'the login of a device has no channels');
+    }
+    expect(receiver.received).toEqual([]);
+    // What it had before can be removed, for example.
+    expect((await device.call('PATCH', 'account', { channels: null, minSeverity: 'warning' })).status).toBe(200);
+  });
+
   const many = Array.from({ length: LIMITS.channelsPerUser + 1 }, (_, index) => ({ email: `a${index}@example.com` }));
   const REFUSED: [body: object, mention: string][] = [
     [{ channels: 'ada@example.com' }, 'channels: expected a list'],
@@ -90,6 +113,8 @@ describe('channels', () => {
     [{ channels: [{ email: 'nobody' }] }, 'channels[0].email: expected an email address'],
     [{ channels: [{ email: 'a@example.com\r\nBcc: b@example.com' }] }, 'channels[0].email'],
     [{ channels: [{ email: null }] }, 'channels[0].email'],
+    [{ channels: [{ confirmed: true }] }, 'channels[0]: expected'],
+    [{ channels: [{ email: 'a@example.com', confirmed: 1 }] }, 'channels[0].confirmed: expected true or false'],
     [{ channels: [{ ntfy: 'ntfy.sh/topic' }] }, 'channels[0].ntfy'],
     [{ channels: [{ ntfy: 'ftp://ntfy.sh/topic' }] }, 'channels[0].ntfy'],
     [{ channels: [{ ntfy: 'https://ntfy.sh/' }] }, 'channels[0].ntfy: expected the address of a topic'],
@@ -131,15 +156,15 @@ describe('the test of channels', () => {
       { telegram: '42' },
     ];
     await ada.call('PATCH', 'account', { channels });
-    mail.mails.length = 0;
+    await confirmAddress(ada, mail, 'ada@example.com');
     const { status, body } = await ada.call('POST', 'account/channels/test', {});
     expect(status).toBe(200);
     expect(body).toEqual({
       channels: [
-        { channel: channels[0], sent: true, error: null },
-        { channel: channels[1], sent: false, error: expect.stringContaining('550 no such user') },
-        { channel: channels[2], sent: true, error: null },
-        { channel: channels[3], sent: true, error: null },
+        { channel: channels[0], sent: true, error: null, confirmed: true },
+        { channel: channels[1], sent: false, error: expect.stringContaining('550 no such user'), confirmed: false },
+        { channel: channels[2], sent: true, error: null, confirmed: true },
+        { channel: channels[3], sent: true, error: null, confirmed: false },
       ],
       success: true,
     });
@@ -160,7 +185,7 @@ describe('the test of channels', () => {
   test('sends over one channel that is not stored', async () => {
     const ada = await createPerson(service);
     const { body } = await ada.call('POST', 'account/channels/test', { channel: { ntfy: topic() } });
-    expect(body.channels).toEqual([{ channel: { ntfy: topic() }, sent: true, error: null }]);
+    expect(body.channels).toEqual([{ channel: { ntfy: topic() }, sent: true, error: null, confirmed: true }]);
     expect((await ada.call('GET', 'account')).body.channels).toEqual([]);
     const refused = await ada.call('POST', 'account/channels/test', { channel: { ntfy: 'x' } });
     expectRefusal(refused, 400, 'channel.ntfy: expected the address of a topic');
@@ -195,7 +220,7 @@ describe('the test of channels', () => {
       [{ telegram: '1' }, 'TELEGRAM_TOKEN'],
     ] as const) {
       const { body } = await bare.admin('POST', 'account/channels/test', { channel });
-      expect(body.channels).toEqual([{ channel, sent: false, error: expect.stringContaining(variable) }]);
+      expect(body.channels).toMatchObject([{ channel, sent: false, error: expect.stringContaining(variable) }]);
     }
   });
 

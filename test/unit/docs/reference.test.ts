@@ -333,6 +333,7 @@ describe('Stores', () => {
     '_handover',
     '_resumed',
     '_key',
+    '_confirmed',
   ];
   const WHEN = { param: 'a', op: 'changed' };
   const SAMPLES = {

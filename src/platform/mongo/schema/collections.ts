@@ -66,6 +66,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'alarmStates', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
     prepare(db, 'alarmNotices', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
     prepare(db, 'notifications', NOTIFICATION_INDEXES, { present, options: {} }),
+    prepare(db, 'channelCodes', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'partitions', [], { present, options: {} }),
   ]);
 }
