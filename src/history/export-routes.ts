@@ -18,8 +18,9 @@ import type { Source } from '../packets/source.js';
 import { callerOf } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { parseListQuery } from '../platform/http/list-params.js';
-import { parseCount, parseDurationParam, parseFlag, parseText } from '../platform/http/query-params.js';
+import { parseCount, parseDurationParam, parseFlag, parseText, type Query } from '../platform/http/query-params.js';
 import { consumeForBytes } from '../platform/http/rate-limit.js';
+import type { CsvForm } from './exports/encoder.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from './exports/export.js';
 import { createEncoder } from './exports/formats.js';
 import { tellInterval } from './told-interval.js';
@@ -66,6 +67,26 @@ function parseExportSelection(req: Request): ExportSelection {
   return { ...page, limit: parseCount(req.query, 'limit') };
 }
 
+/** How a file of CSV is written: `bom`, `separator` and `decimal`. Throws a 400. */
+function parseCsvForm(query: Query): CsvForm {
+  const separator = SEPARATORS.get(parseText(query, 'separator') || 'comma');
+  if (separator === undefined) throw badRequest(`separator: expected ${[...SEPARATORS.keys()].join(', ')}`);
+  const decimalSign = DECIMAL_SIGNS.get(parseText(query, 'decimal') || 'point');
+  if (decimalSign === undefined) throw badRequest(`decimal: expected ${[...DECIMAL_SIGNS.keys()].join(', ')}`);
+  if (separator === decimalSign) throw badRequest('decimal: a comma needs separator=semicolon or separator=tab');
+  return { isForSpreadsheet: parseFlag(query, 'bom'), separator, decimalSign };
+}
+
+const SEPARATORS: ReadonlyMap<string, CsvForm['separator']> = new Map([
+  ['comma', ','],
+  ['semicolon', ';'],
+  ['tab', '\t'],
+]);
+const DECIMAL_SIGNS: ReadonlyMap<string, CsvForm['decimalSign']> = new Map([
+  ['point', '.'],
+  ['comma', ','],
+]);
+
 /** Sends the packets of the source. Throws errors until the first byte was sent; later errors end the file. */
 async function sendExport(
   deps: ExportDeps,
@@ -75,14 +96,14 @@ async function sendExport(
 ): Promise<void> {
   const selection = parseExportSelection(req);
   const gapMs = parseDurationParam(req.query, 'gap', LIMITS.trackGapMs);
-  const isForSpreadsheet = parseFlag(req.query, 'bom');
+  const csv = parseCsvForm(req.query);
   const { parameters } = await deps.models.declarationsOf(source.modelId);
   const options = {
     only: selection.only,
     declared: parameters,
     name: source.ownId,
     gapMs,
-    isForSpreadsheet,
+    csv,
   };
   const database = listDatabaseFor(deps, req, res);
   const disconnected = database.listing?.caller.disconnectSignal() ?? null;

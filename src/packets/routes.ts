@@ -103,6 +103,17 @@ const list = defineRoute({
       description:
         'With `format=csv`: for spreadsheets. The file begins with a byte order mark, and digits that a spreadsheet would change become text: `="8944110068765432109"`',
     },
+    separator: {
+      schema: z.enum(['comma', 'semicolon', 'tab']).default('comma'),
+      example: 'semicolon',
+      description:
+        'With `format=csv`: what is between the cells. Spreadsheets expect a semicolon where numbers have a decimal comma',
+    },
+    decimal: {
+      schema: z.enum(['point', 'comma']).default('point'),
+      example: 'comma',
+      description: 'With `format=csv`: the decimal sign of numbers; `comma` not with `separator=comma`',
+    },
     gap: GAP,
   },
   answer: {

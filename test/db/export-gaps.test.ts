@@ -43,7 +43,8 @@ const ALL: ExportSelection = {
   after: null,
   sort: null,
 };
-const OPTIONS = { only: null, declared: new Map(), name: 'x', gapMs: 1, isForSpreadsheet: false };
+const CSV = { isForSpreadsheet: false, separator: ',', decimalSign: '.' } as const;
+const OPTIONS = { only: null, declared: new Map(), name: 'x', gapMs: 1, csv: CSV };
 
 /** Exports the packets, and removes some after the first piece. Returns the last piece. */
 async function exportWhile(

@@ -211,6 +211,35 @@ test.each([
   expect([cells.note, _ts]).toEqual([cell, expect.stringMatching(/^="\d{16}"$/)]);
 });
 
+test.each([
+  ['', '21.5,-0.25,12.5,"a;b","{""x"":1.5}",1e-7'],
+  ['separator=comma&decimal=point', '21.5,-0.25,12.5,"a;b","{""x"":1.5}",1e-7'],
+  ['separator=&decimal=', '21.5,-0.25,12.5,"a;b","{""x"":1.5}",1e-7'],
+  ['separator=semicolon', '21.5;-0.25;12.5;"a;b";"{""x"":1.5}";1e-7'],
+  ['separator=semicolon&decimal=comma', '21,5;-0,25;12.5;"a;b";"{""x"":1.5}";1e-7'],
+  ['separator=tab&decimal=comma', '21,5\t-0,25\t12.5\t"a;b"\t"{""x"":1.5}"\t1e-7'],
+  ['separator=semicolon&decimal=comma&bom=true', '21,5;-0,25;12.5;"a;b";"{""x"":1.5}";1e-7'],
+])('separates cells and decimals of CSV as asked: %s', async (query, cells) => {
+  const id = `cells-${new ObjectId()}`;
+  await service.admin('POST', 'objects', { id, name: 'x' });
+  const packet = { a: 21.5, b: -0.25, c: '12.5', d: 'a;b', e: { x: 1.5 }, f: 1e-7 };
+  expect((await service.admin('POST', `objects/${id}/packets`, packet)).status).toBe(200);
+  const path = `objects/${id}/packets?format=csv&only=a,b,c,d,e,f&${query}`;
+  const [header = '', row = ''] = (await service.admin('GET', path)).text.split('\r\n');
+  const separator = /_id(.)a/.exec(header)?.[1] ?? '';
+  expect(row.slice(row.indexOf(separator) + 1)).toBe(cells);
+});
+
+test.each([
+  ['separator=;', 'separator: expected comma, semicolon, tab'],
+  ['separator=comma&decimal=comma', 'decimal: a comma needs separator=semicolon or separator=tab'],
+  ['decimal=comma', 'decimal: a comma needs separator=semicolon or separator=tab'],
+  ['decimal=constructor', 'decimal: expected point, comma'],
+])('refuses CSV with %s', async (query, message) => {
+  const { status, text } = await fetchExport(`?format=csv&${query}`);
+  expect([status, JSON.parse(text).helper.message]).toEqual([400, message]);
+});
+
 test('begins CSV for spreadsheets with a byte order mark, and no other', async () => {
   for (const [query, begin] of [
     ['format=csv&bom=true', '\ufeff_id,'],

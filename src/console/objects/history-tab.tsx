@@ -194,6 +194,10 @@ const FORMATS = [
   ['gpx', 'GPX'],
 ] as const;
 
+/** Spreadsheets expect semicolons where numbers have a decimal comma. */
+const csvForm = (): string =>
+  formatNumber(0.5).includes(',') ? '&bom=true&separator=semicolon&decimal=comma' : '&bom=true';
+
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 
 /** All packets of the interval, however many. */
@@ -209,7 +213,7 @@ function Exports({
           key={format}
           class="button small"
           href={toAddress(
-            `/api/v1/objects/${object._id}/packets?format=${format}${format === 'csv' ? '&bom=true' : ''}&from=${isoOf(fromMs)}&to=${isoOf(toMs)}`,
+            `/api/v1/objects/${object._id}/packets?format=${format}${format === 'csv' ? csvForm() : ''}&from=${isoOf(fromMs)}&to=${isoOf(toMs)}`,
           )}
           download={`${object.id}.${format}`}
         >

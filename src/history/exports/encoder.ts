@@ -26,8 +26,16 @@ export interface EncoderOptions {
   readonly name: string;
   /** Packets further apart belong to different segments of a track. */
   readonly gapMs: number;
-  /** Whether CSV is written so that spreadsheets show what was sent. */
+  readonly csv: CsvForm;
+}
+
+/** How CSV is written. */
+export interface CsvForm {
+  /** Whether spreadsheets are to show what was sent. */
   readonly isForSpreadsheet: boolean;
+  /** Between cells. */
+  readonly separator: ',' | ';' | '\t';
+  readonly decimalSign: '.' | ',';
 }
 
 /** Appends text, ASCII or not. */
