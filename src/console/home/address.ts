@@ -2,13 +2,15 @@
 
 import { useEffect } from 'preact/hooks';
 import { useLocation } from '../state/location.js';
-import { FILTERS, type Filter, filter, narrowed, place, search, selectedId } from './selection.js';
+import { ORDERS, type Order } from './order.js';
+import { FILTERS, type Filter, filter, narrowed, order, place, search, selectedId } from './selection.js';
 
 /** What the address says, by the names of its parameters. */
 interface Address {
   readonly object: string | null;
   readonly search: string;
   readonly show: Filter;
+  readonly sort: Order;
   readonly group: string | null;
   readonly model: string | null;
   readonly label: string | null;
@@ -20,7 +22,12 @@ interface Address {
 let written: string[] = [];
 
 function toSearch(shown: Address): string {
-  const parameters = Object.entries(shown).filter(([, value]) => value && value !== 'all') as [string, string][];
+  const said = {
+    ...shown,
+    show: shown.show === FILTERS[0] ? null : shown.show,
+    sort: shown.sort === ORDERS[0] ? null : shown.sort,
+  };
+  const parameters = Object.entries(said).filter(([, value]) => value) as [string, string][];
   return new URLSearchParams(parameters).toString();
 }
 
@@ -28,14 +35,16 @@ const read = (): Address => ({
   object: selectedId.value,
   search: search.value,
   show: filter.value,
+  sort: order.value,
   ...narrowed.value,
   at: place.value,
 });
 
-function apply({ object, search: text, show, at, ...rest }: Address): void {
+function apply({ object, search: text, show, sort, at, ...rest }: Address): void {
   selectedId.value = object;
   search.value = text;
   filter.value = show;
+  order.value = sort;
   narrowed.value = rest;
   place.value = at;
 }
@@ -44,8 +53,9 @@ function apply({ object, search: text, show, at, ...rest }: Address): void {
 export function useAddress(): void {
   const { query } = useLocation();
   const { object = null, search: text = '', group = null, model = null, label = null, at = null } = query;
-  const show = FILTERS.find((one) => one === query.show) ?? 'all';
-  const said: Address = { object, search: text, show, group, model, label, at };
+  const show = FILTERS.find((one) => one === query.show) ?? FILTERS[0];
+  const sort = ORDERS.find((one) => one === query.sort) ?? ORDERS[0];
+  const said: Address = { object, search: text, show, sort, group, model, label, at };
   useEffect(() => {
     const index = written.indexOf(toSearch(said));
     written = written.slice(index + 1);

@@ -6,7 +6,7 @@ import { objects } from '../state/fleet.js';
 import { write } from '../state/write.js';
 import { formatNumber, t } from '../text/language.js';
 import { useShow } from './address.js';
-import { presenceOf } from './selection.js';
+import { Mark } from './mark.js';
 
 /** More are found by the search, or by a closer look. */
 const MOST = 100;
@@ -59,7 +59,7 @@ function Names({ several: { ids, at }, onSelect, onClose }: NamesProps) {
         {shown.map((object) => (
           <li key={object._id}>
             <button type="button" onClick={() => onSelect(object._id)}>
-              <span class={`dot ${presenceOf(object)}`} />
+              <Mark object={object} />
               {object.name}
             </button>
           </li>

@@ -1,13 +1,21 @@
 /** The one value of an object for its row of the list. */
+import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../../core/motion-fields.js';
 import { type Packet, parametersOf } from '../state/fleet.js';
 import { isPlaceField } from '../state/places.js';
 import { knownModel, type Shown, toShown } from './values.js';
 
 const PREFERRED = ['speed', 'temperature', 'value', 'level', 'power', 'pressure', 'humidity'];
 
-export function mainValueOf(packet: Packet, modelId: string): Shown | null {
+/** What a sentence says of an object that moves or stands. */
+const MOTION_NAMES: ReadonlySet<string> = new Set([...SPEED_NAMES, ...COURSE_NAMES, ...HEIGHT_NAMES]);
+
+/** `hasSentence`: without its speed and the like. */
+export function mainValueOf(packet: Packet, modelId: string, hasSentence: boolean): Shown | null {
   const parameters = parametersOf(packet).filter(
-    ([name, value]) => !isPlaceField(name, value) && (typeof value === 'number' || typeof value === 'boolean'),
+    ([name, value]) =>
+      !isPlaceField(name, value) &&
+      (typeof value === 'number' || typeof value === 'boolean') &&
+      !(hasSentence && MOTION_NAMES.has(name)),
   );
   const preferred = PREFERRED.flatMap((name) => parameters.filter(([found]) => found === name))[0] ?? parameters[0];
   if (preferred === undefined) return null;

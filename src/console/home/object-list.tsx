@@ -6,15 +6,18 @@ import { Skeleton } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
 import { worstByObject } from '../state/alarms.js';
-import { nowMs } from '../state/clock.js';
 import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
 import { may } from '../state/session.js';
-import { formatAge, formatNumber, t, tn } from '../text/language.js';
+import { formatNumber, t, tn } from '../text/language.js';
 import { useShow } from './address.js';
 import { ListFilters } from './list-filters.js';
 import { mainValueOf } from './main-value.js';
-import { counts, FILTERS, filter, presenceOf, search, selectedId, visible } from './selection.js';
+import { Mark } from './mark.js';
+import { ORDERS, type Order } from './order.js';
+import { counts, FILTERS, type Filter, filter, order, search, selectedId, visible } from './selection.js';
+import { hasSentence, Sentence } from './sentence.js';
+import type { Shown } from './values.js';
 
 const ROW_PX = 60;
 
@@ -58,18 +61,21 @@ function ListHead() {
     <div class="side-head">
       <Search />
       <Filters />
-      <ListFilters />
-      <p class="side-count">
-        <span>
-          {countText(visible.value.length)}
-          {packetsPerSecond.value > 0 && ` · ${tn('list.rate', packetsPerSecond.value)}`}
-        </span>
-        {may('POST', '/objects') && (
-          <a class="link-button" href={toAddress('/welcome')}>
-            <Icon name="plus" size={16} /> {t('list.add')}
-          </a>
-        )}
-      </p>
+      <div class="side-tools">
+        <ListFilters />
+        <OrderSelect />
+        <p class="side-count">
+          <span>
+            {countText(visible.value.length)}
+            {packetsPerSecond.value > 0 && ` · ${tn('list.rate', packetsPerSecond.value)}`}
+          </span>
+          {may('POST', '/objects') && (
+            <a class="link-button" href={toAddress('/welcome')} aria-label={t('list.add')}>
+              <Icon name="plus" size={16} /> <span>{t('list.add')}</span>
+            </a>
+          )}
+        </p>
+      </div>
     </div>
   );
 }
@@ -86,22 +92,65 @@ function Search() {
   return <SearchField label={t('list.search')} value={search.value} onInput={(text) => show({ search: text })} />;
 }
 
+/** Those that every object may match; the others are there where they can match any. */
+const USUAL: readonly Filter[] = ['all', 'offline', 'online'];
+
+function isOffered(one: Filter): boolean {
+  if (USUAL.includes(one) || filter.value === one) return true;
+  if (one === 'critical' || one === 'warning') return may('GET', '/alarms');
+  const { moving, standing, silent } = counts.value;
+  return one === 'silent' ? silent > 0 : moving + standing > 0;
+}
+
+/** How many objects each shows; while they are loaded, nobody knows. */
 function Filters() {
   const show = useShow();
+  const isComplete = loading.value === 'complete';
   return (
     <fieldset class="chips" aria-label={t('list.filter')}>
-      {FILTERS.map((one) => (
+      {FILTERS.filter(isOffered).map((one) => (
         <button
           key={one}
           type="button"
-          class="chip"
+          class={`chip${isComplete && counts.value[one] === 0 ? ' none' : ''}`}
           aria-pressed={filter.value === one}
           onClick={() => show({ show: one })}
         >
-          {t(`filter.${one}`)} {loading.value === 'complete' && <span>{formatNumber(counts.value[one])}</span>}
+          {one !== 'all' && <i class={CLASSES[one]} />}
+          {t(one === 'critical' || one === 'warning' ? `severity.${one}` : `filter.${one}`)}{' '}
+          {isComplete && <span>{formatNumber(counts.value[one])}</span>}
         </button>
       ))}
     </fieldset>
+  );
+}
+
+/** The shape of what a filter shows, as the rows and the map have it. */
+const CLASSES: Readonly<Record<Exclude<Filter, 'all'>, string>> = {
+  critical: 'worst critical',
+  warning: 'worst warning',
+  offline: 'dot offline',
+  silent: 'dot silent',
+  moving: 'dot online moving',
+  standing: 'dot online',
+  online: 'dot online reporting',
+};
+
+function OrderSelect() {
+  const show = useShow();
+  return (
+    <select
+      class="side-order"
+      aria-label={t('order.label')}
+      value={order.value}
+      onChange={(event) => show({ sort: event.currentTarget.value as Order })}
+    >
+      {ORDERS.map((one) => (
+        <option key={one} value={one}>
+          {t(`order.${one}`)}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -111,27 +160,29 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
   if (object === undefined) return null;
   const { state } = object;
   const worst = worstByObject.value.get(id);
-  const value = state && mainValueOf(state, object.model);
+  const value = state && mainValueOf(state, object.model, hasSentence(object));
   return (
     <li class="row">
       <button type="button" aria-pressed={selectedId.value === id} onClick={onSelect}>
-        <span class={`dot ${presenceOf(object)}`} />
+        <Mark object={object} />
         <span class="row-text">
           <span class="row-name">
             {worst && <span class={`worst ${worst}`} role="img" aria-label={t(`severity.${worst}`)} />}
             {object.name}
           </span>
           <span class="row-note">
-            <span class="visually-hidden">{t(`state.${presenceOf(object)}`)}</span>
-            {state ? formatAge(state.time, nowMs.value) : t('state.never')}
+            <Sentence object={object} />
           </span>
         </span>
         {value && (
           <span class="row-value">
-            {value.text} <small>{value.unit}</small>
+            {value.text} <small>{unitOf(value)}</small>
           </span>
         )}
       </button>
     </li>
   );
 }
+
+/** A number without a unit is said by its name; what is on or off says it itself. */
+const unitOf = ({ unit, label, value }: Shown): string => (unit === '' && typeof value === 'number' ? label : unit);

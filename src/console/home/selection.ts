@@ -1,16 +1,22 @@
 /** Which objects the list shows, in which order, and which one is selected. */
 import { computed, signal } from '@preact/signals';
 import { fold } from '../../core/fold.js';
+import { type Activity, activityOf, isOnline } from '../state/activity.js';
+import { worstByObject } from '../state/alarms.js';
 import { keyOf, labelsOf, ordered } from '../state/by-name.js';
-import { type FleetObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
+import { nowMs } from '../state/clock.js';
+import { type FleetObject, objectRevision, objects } from '../state/fleet.js';
 import { isLost } from '../state/live.js';
 import { groupsBelow, namedOf } from '../state/references.js';
+import { ORDERS, type Order, toOrder } from './order.js';
 
-export type Filter = 'all' | 'online' | 'offline';
-export const FILTERS: readonly Filter[] = ['all', 'online', 'offline'];
+/** The first one is that of an address without one. */
+export const FILTERS = ['all', 'critical', 'warning', 'offline', 'silent', 'moving', 'standing', 'online'] as const;
+export type Filter = (typeof FILTERS)[number];
 
 export const search = signal('');
-export const filter = signal<Filter>('all');
+export const filter = signal<Filter>(FILTERS[0]);
+export const order = signal<Order>(ORDERS[0]);
 /** Only objects of this group and those below it, of this model, with this label. */
 export interface Narrowed {
   readonly group: string | null;
@@ -49,8 +55,6 @@ const found = computed(() => {
   return inScope.value.filter((_, index) => all[index]?.includes(wanted));
 });
 
-export const isOnline = (object: FleetObject): boolean => object.state?.online === true;
-
 /** How an object is shown. Whether one is online is not known without a connection. */
 export type Presence = 'online' | 'unknown' | 'offline';
 
@@ -59,24 +63,66 @@ export function presenceOf(object: FleetObject): Presence {
   return isLost.value ? 'unknown' : 'online';
 }
 
-export const visible = computed(() => {
-  if (filter.value === 'all') return found.value;
-  stateRevision.value;
-  const wanted = filter.value === 'online';
+/** To go through more objects than this takes too long to do it each second. */
+const MANY = 10_000;
+const MANY_MS = 5_000;
+const FEW_MS = 1_000;
+
+/** The time of the last count: what objects do changes with their packets, and with the time that passes without one. */
+const countedMs = computed(() => {
+  const everyMs = objects.size > MANY ? MANY_MS : FEW_MS;
+  return Math.floor(nowMs.value / everyMs) * everyMs;
+});
+
+/** What the filters ask of one object. */
+interface Seen {
+  readonly activity: Activity;
+  readonly isOnline: boolean;
+  readonly severity: string | undefined;
+}
+
+function seen(id: string, atMs: number): Seen | null {
+  const object = objects.get(id);
+  if (object === undefined) return null;
+  return {
+    activity: activityOf(object, atMs),
+    isOnline: isOnline(object),
+    severity: worstByObject.value.get(id),
+  };
+}
+
+function isMatch(wanted: Filter, { activity, isOnline, severity }: Seen): boolean {
+  if (wanted === 'all') return true;
+  if (wanted === 'online' || wanted === 'offline') return isOnline === (wanted === 'online');
+  return wanted === 'critical' || wanted === 'warning' ? severity === wanted : activity === wanted;
+}
+
+const matched = computed(() => {
+  const wanted = filter.value;
+  if (wanted === 'all') return found.value;
+  const atMs = countedMs.value;
   return found.value.filter(({ _id }) => {
-    const object = objects.get(_id);
-    return object !== undefined && isOnline(object) === wanted;
+    const one = seen(_id, atMs);
+    return one !== null && isMatch(wanted, one);
   });
 });
 
-export const counts = computed(() => {
-  stateRevision.value;
+export const visible = computed(() => toOrder(order.value, matched.value));
+
+export type Counts = Readonly<Record<Filter, number>>;
+
+/** How many objects each filter shows. */
+export const counts = computed<Counts>(() => {
   objectRevision.value;
-  let online = 0;
-  const all = inScope.value;
-  for (const { _id } of all) {
-    const object = objects.get(_id);
-    if (object !== undefined && isOnline(object)) online++;
+  const atMs = countedMs.value;
+  const all = Object.fromEntries(FILTERS.map((one) => [one, 0])) as Record<Filter, number>;
+  for (const { _id } of inScope.value) {
+    const one = seen(_id, atMs);
+    if (one === null) continue;
+    all.all++;
+    all[one.isOnline ? 'online' : 'offline']++;
+    if (one.activity === 'moving' || one.activity === 'standing' || one.activity === 'silent') all[one.activity]++;
+    if (one.severity === 'critical' || one.severity === 'warning') all[one.severity]++;
   }
-  return { all: all.length, online, offline: all.length - online };
+  return all;
 });

@@ -2,12 +2,12 @@
 import { findCourse, findSpeed } from '../../core/motion-fields.js';
 import { changed, type FleetObject, objects } from '../state/fleet.js';
 import { isLost } from '../state/live.js';
+import { MOVING_KMH } from '../state/motion.js';
 import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
 import { toX, toY } from './mercator.js';
 import { NO_DIRECTION } from './point-shapes.js';
 
-const MOVING_KMH = 1;
 const FIRST_ROOM = 1_024;
 /** Points that are closer than this hide each other. */
 const COVERED_PX = 6;

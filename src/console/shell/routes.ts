@@ -25,7 +25,7 @@ const ObjectPage = pageWith('pages', () => import('../objects/object-page.js').t
 const OBJECT_TAB = '/objects/:id/:tab?';
 
 export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
-  ['/', page(() => import('../home/home.js').then(({ Home }) => Home))],
+  ['/', pageWith('home', () => import('../home/home.js').then(({ Home }) => Home))],
   ['/welcome', pageWith('pages', () => import('../welcome/welcome.js').then(({ Welcome }) => Welcome))],
   [OBJECT_TAB, ObjectPage],
   ['/alarms/:id?', Alarms],

@@ -3,6 +3,7 @@ import { batch, signal } from '@preact/signals';
 import { type Entity, type Json, list, listPages, request, VigilError } from './api.js';
 import { learnFromPacket } from './clock.js';
 import { isParameter, keepOnlineTime, mergeState } from './merge-state.js';
+import { forgetMotion, keepMotion } from './motion.js';
 import { forgetPlace, keepPlace } from './places.js';
 import { may } from './session.js';
 
@@ -23,11 +24,13 @@ export interface FleetObject extends Entity {
   readonly description?: unknown;
   readonly wrongClock?: { readonly since: number; readonly packets: number; readonly deviceTime: number } | null;
   readonly packetsRemoved?: number;
+  readonly config?: { readonly offlineAfter?: unknown } | null;
   state?: Packet;
 }
 
 /** Every field that a page shows or edits: the list returns no others. */
-const FIELDS = 'id,name,model,group,active,status,labels,description,wrongClock,packetsRemoved,state';
+const FIELDS =
+  'id,name,model,group,active,status,labels,description,wrongClock,packetsRemoved,config.offlineAfter,state';
 /** Small, so that it is there at once. */
 const FIRST_PAGE = 100;
 const NEXT_PAGE = 300;
@@ -133,7 +136,10 @@ function put(object: FleetObject): void {
   else if (known?.state && object.state) keepOnlineTime(object.state, known.state);
   const newer = states.get(object._id);
   if (newer !== undefined) object.state = mergeState(object.state, newer);
-  if (object.state !== undefined) keepPlace(object._id, object.state, known?.state, loaded);
+  if (object.state !== undefined) {
+    keepPlace(object._id, object.state, known?.state, loaded);
+    keepMotion(object._id, object.state, known?.state);
+  }
   objects.set(object._id, object);
   changed.add(object._id);
 }
@@ -166,6 +172,7 @@ export function removeObject(id: string): void {
 function forget(id: string): boolean {
   changed.add(id);
   forgetPlace(id);
+  forgetMotion(id);
   return objects.delete(id);
 }
 
@@ -184,6 +191,7 @@ export function applyPacket(packet: Packet & { _oid: string }): void {
 function nextState(before: Packet | undefined, packet: Packet & { _oid: string }): Packet {
   const state = mergeState(before, packet);
   keepPlace(packet._oid, state, before, packet);
+  keepMotion(packet._oid, state, before);
   return state;
 }
 
@@ -202,6 +210,7 @@ function forgetState(object: FleetObject): void {
   delete object.state;
   states.delete(object._id);
   forgetPlace(object._id);
+  forgetMotion(object._id);
   changed.add(object._id);
   // Otherwise the next packet, or the next load of the page, shows what is there.
   void loadObject(object._id).catch(() => undefined);

@@ -2,6 +2,7 @@
 import type { ENGLISH_ALARMS } from './english-alarms.js';
 import type { ENGLISH_DATA } from './english-data.js';
 import type { ENGLISH_DIALOGS } from './english-dialogs.js';
+import type { ENGLISH_HOME } from './english-home.js';
 import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 import type { ENGLISH_RULES } from './english-rules.js';
@@ -131,11 +132,13 @@ export type Catalogue = Readonly<Record<keyof typeof ENGLISH, string>>;
 export type PageCatalogue = Readonly<Record<keyof typeof ENGLISH_PAGES, string>>;
 export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
 export type DialogCatalogue = Readonly<Record<keyof typeof ENGLISH_DIALOGS, string>>;
+export type HomeCatalogue = Readonly<Record<keyof typeof ENGLISH_HOME, string>>;
 export type SettingsCatalogue = Readonly<Record<keyof typeof ENGLISH_SETTINGS, string>>;
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type Texts = Catalogue &
+  HomeCatalogue &
   PageCatalogue &
   DataCatalogue &
   DialogCatalogue &

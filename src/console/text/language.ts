@@ -26,6 +26,11 @@ const MORE = {
     en: async () => (await import('./english-alarms.js')).ENGLISH_ALARMS,
     de: async () => (await import('./german-alarms.js')).GERMAN_ALARMS,
   },
+  /** Of the first page. */
+  home: {
+    en: async () => (await import('./english-home.js')).ENGLISH_HOME,
+    de: async () => (await import('./german-home.js')).GERMAN_HOME,
+  },
   /** Of stores and of administration. */
   data: {
     en: async () => (await import('./english-data.js')).ENGLISH_DATA,

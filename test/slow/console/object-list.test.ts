@@ -110,6 +110,128 @@ test('says in the address where its map is, and begins there again', async () =>
   expect(zoom).toBeCloseTo(zoom0 - 1, 1);
 });
 
+test('counts what objects do, filters by it, and says it in a sentence', async () => {
+  const agoMs = Date.now() - 3 * 3_600_000;
+  const packets = {
+    'Act drives': { speed: 51.4, course: 44, fuel: 30 },
+    'Act stands': { speed: 0, course: 10 },
+    'Act sleeps': { speed: 0, time: agoMs },
+    'Act warms': { temperature: 4, time: agoMs },
+    'Act left': { speed: 8, online: false },
+  };
+  for (const [name, packet] of Object.entries(packets)) {
+    await create('objects', { id: name, name, labels: ['act'] });
+    await service.admin('POST', `objects/${name}/packets`, packet);
+  }
+  await service.admin('PATCH', 'objects/Act warms', { config: { offlineAfter: '1 day' } });
+  const page = await browser.openAs('/?label=act');
+  const chip = (name: string) => page.locator('.chips').getByRole('button', { name, exact: true });
+  for (const name of [
+    'All 5',
+    'Moving 1',
+    'Standing 1',
+    'Silent 1',
+    'Offline 1',
+    'Online 4',
+    'Critical 0',
+    'Warning 0',
+  ])
+    await chip(name).waitFor();
+  const note = (name: string) => page.locator('.row', { hasText: name }).locator('.row-note');
+  await note('Act drives').getByText('Moving 51 km/h north-east').waitFor();
+  // Its speed is in the sentence.
+  expect(await page.locator('.row', { hasText: 'Act drives' }).locator('.row-value').textContent()).toBe('30 fuel');
+  await note('Act stands')
+    .getByText(/^Standing · (now|\d+ sec\. ago|\d+ sec ago)$/)
+    .waitFor();
+  await note('Act sleeps').getByText('Silent · 3 hr ago').waitFor();
+  await note('Act left')
+    .getByText(/^Offline · /)
+    .waitFor();
+  expect(await note('Act warms').textContent()).toMatch(/^Online\s+3 hr ago$/);
+  for (const [name, rows] of [
+    ['Moving 1', ['Act drives']],
+    ['Silent 1', ['Act sleeps']],
+    ['Offline 1', ['Act left']],
+    ['Online 4', ['Act drives', 'Act sleeps', 'Act stands', 'Act warms']],
+    ['Standing 1', ['Act stands']],
+  ] as const) {
+    await chip(name).click();
+    await expectRows(page, rows);
+  }
+  await page.waitForURL(/show=standing/);
+  // It stays what it is while it is shown: what begins to move leaves.
+  await service.admin('POST', 'objects/Act stands/packets', { speed: 20, course: 360 });
+  await chip('Standing 0').waitFor();
+  await page.getByText('No objects match.').waitFor();
+  await chip('Moving 2').click();
+  await note('Act stands').getByText('Moving 20 km/h', { exact: true }).waitFor();
+  await service.admin('POST', 'objects/Act stands/packets', { speed: 0 });
+  await chip('All 5').click();
+  await note('Act stands').getByText('Standing for 1 min').waitFor();
+  await page.reload();
+  await note('Act drives').getByText('Moving 51 km/h north-east').waitFor();
+  expect(new URL(page.url()).searchParams.get('show')).toBeNull();
+});
+
+test('says in the card since when an object stands, also from before the page was opened', async () => {
+  const fromMs = Date.now() - 50 * 60_000;
+  const drive = [50, 40, 0, 0, 0].map((speed, index) => ({ speed, time: fromMs + index * 600_000 }));
+  const { body: object } = await service.admin('POST', 'objects', { id: 'stopped', name: 'Stopped' });
+  await service.admin('POST', 'objects/stopped/packets', drive);
+  const page = await browser.openAs(`/?object=${object._id}`);
+  await page.locator('.card-sentence').getByText('Standing for 30 min').waitFor();
+  await page.locator('.row', { hasText: 'Stopped' }).getByText('Standing for 30 min').waitFor();
+  await service.admin('POST', 'objects/stopped/packets', { speed: 30 });
+  await page.locator('.card-sentence').getByText('Moving 30 km/h').waitFor();
+});
+
+test('orders by the worst open alarm, or as chosen, and keeps the order in the address', async () => {
+  const add = async (name: string, fields: object, packet: object): Promise<void> => {
+    await create('objects', { id: name, name, labels: ['ordered'], ...fields });
+    await service.admin('POST', `objects/${name}/packets`, packet);
+  };
+  const rule = (severity: string, value: number) =>
+    create('rules', {
+      name: severity,
+      severity,
+      select: { labels: ['ordered'] },
+      when: { param: 'heat', op: '>', value },
+    });
+  await rule('warning', 10);
+  await rule('critical', 20);
+  const from = Date.now() - 60_000;
+  await add('Row 10', { group: north }, { heat: 0, time: from + 1_000 });
+  await add('Row 2', { model: pump }, { heat: 15, time: from + 3_000 });
+  await add('Row 3', {}, { heat: 25, time: from });
+  await add('Row 1', {}, { heat: 0, time: from + 2_000 });
+  const page = await browser.openAs('/?label=ordered');
+  await expectRows(page, ['Row 3', 'Row 2', 'Row 1', 'Row 10']);
+  await page.locator('.chips').getByRole('button', { name: 'Critical 1' }).click();
+  await expectRows(page, ['Row 3']);
+  await page.locator('.chips').getByRole('button', { name: 'Warning 1' }).click();
+  await expectRows(page, ['Row 2']);
+  await page.locator('.chips').getByRole('button', { name: 'All 4' }).click();
+  const choose = (label: string) => page.getByLabel('Order').selectOption(label);
+  await choose('By name');
+  await expectRows(page, ['Row 1', 'Row 2', 'Row 3', 'Row 10']);
+  await page.waitForURL(/sort=name/);
+  await choose('Last seen first');
+  await expectRows(page, ['Row 2', 'Row 1', 'Row 10', 'Row 3']);
+  await service.admin('POST', 'objects/Row 3/packets', { heat: 0 });
+  await expectRows(page, ['Row 3', 'Row 2', 'Row 1', 'Row 10']);
+  await choose('By group');
+  await expectRows(page, ['Row 10', 'Row 1', 'Row 2', 'Row 3']);
+  await page.reload();
+  await expectRows(page, ['Row 10', 'Row 1', 'Row 2', 'Row 3']);
+  await choose('By model');
+  await page.waitForURL(/sort=model/);
+  await expectRows(page, ['Row 1', 'Row 3', 'Row 10', 'Row 2']);
+  await choose('Alarms first');
+  await expectRows(page, ['Row 2', 'Row 1', 'Row 3', 'Row 10']);
+  await page.waitForURL((url) => !url.search.includes('sort'));
+});
+
 test('keeps the age and the state in the head of the card current', async () => {
   await create('objects', { id: 'aging', name: 'Aging' });
   const hourMs = 3_600_000;

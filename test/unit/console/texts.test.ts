@@ -6,6 +6,7 @@ import { ENGLISH } from '../../../src/console/text/english.js';
 import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
+import { ENGLISH_HOME } from '../../../src/console/text/english-home.js';
 import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
@@ -17,6 +18,7 @@ const MORE: Readonly<Record<string, object>> = {
   alarms: ENGLISH_ALARMS,
   data: ENGLISH_DATA,
   dialogs: ENGLISH_DIALOGS,
+  home: ENGLISH_HOME,
   links: ENGLISH_LINKS,
   pages: ENGLISH_PAGES,
   rules: ENGLISH_RULES,
