@@ -1,7 +1,7 @@
 /** The newest packets of an interval: of large packets fewer, since charts and routes come from the service. */
 import { list } from '../state/api.js';
 import type { Packet } from '../state/fleet.js';
-import type { IntervalMs } from './interval.js';
+import type { IntervalMs } from './days.js';
 
 const MAX_PACKETS = 10_000;
 /** That many tell how large the packets of the object are. */

@@ -4,12 +4,8 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 import { parseQueryTime } from '../../core/time.js';
 import { serverNowMs } from '../state/clock.js';
 import { useLocation } from '../state/location.js';
-import { type TextKey, t } from '../text/language.js';
-
-export interface IntervalMs {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
+import { firstDayOfWeek, type TextKey, t } from '../text/language.js';
+import { type Days, daysAt, type IntervalMs } from './days.js';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -20,6 +16,14 @@ const LENGTHS: readonly [TextKey, number][] = [
   ['interval.week', 7 * 24 * HOUR_MS],
   ['interval.month', 30 * 24 * HOUR_MS],
 ];
+
+const DAYS: readonly [TextKey, Days][] = [
+  ['interval.today', 'today'],
+  ['interval.yesterday', 'yesterday'],
+  ['interval.thisWeek', 'week'],
+];
+
+const isSame = (one: IntervalMs, other: IntervalMs): boolean => one.fromMs === other.fromMs && one.toMs === other.toMs;
 
 /** What the address says, by the rule of the interface; otherwise the day that ends with the last packet. */
 export function intervalOf(query: Record<string, string>, lastMs: number | undefined): IntervalMs {
@@ -53,10 +57,23 @@ interface IntervalProps {
 
 export function Interval({ interval, lastMs, onChange }: IntervalProps) {
   const lengthMs = interval.toMs - interval.fromMs;
-  const end = (): number => Math.max(lastMs ?? 0, interval.toMs);
+  // Days end in the future.
+  const end = (): number => Math.max(lastMs ?? 0, Math.min(interval.toMs, serverNowMs()));
+  const daysOf = (days: Days): IntervalMs => daysAt(serverNowMs(), days, firstDayOfWeek());
   return (
     <div class="interval">
       <fieldset class="chips" aria-label={t('interval.label')}>
+        {DAYS.map(([text, days]) => (
+          <button
+            key={text}
+            type="button"
+            class="chip"
+            aria-pressed={isSame(daysOf(days), interval)}
+            onClick={() => onChange(daysOf(days))}
+          >
+            {t(text)}
+          </button>
+        ))}
         {LENGTHS.map(([text, length]) => (
           <button
             key={text}

@@ -1,9 +1,9 @@
 /** The route of an object on a map, and its replay. */
 import { type Signal, useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
 import { NoMap, useMap } from '../parts/map-view.js';
-import { Section } from '../parts/tabs.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t } from '../text/language.js';
@@ -11,41 +11,46 @@ import { pointAt, type WholeRoute } from './track.js';
 
 const SPEEDS = [10, 60, 300] as const;
 
-interface ReplayProps {
-  readonly route: WholeRoute;
-  /** Tells the rest of the page which moment is shown. */
-  readonly onMoment: (timeMs: number) => void;
+/** What a replay shows; whoever has it may start and stop the replay. */
+export interface ReplayState {
+  /** The moment; null for the last one, before somebody chooses another. */
+  readonly momentMs: Signal<number | null>;
+  readonly isPlaying: Signal<boolean>;
 }
 
-export function Replay({ route, onMoment }: ReplayProps) {
+interface ReplayProps extends ReplayState {
+  readonly route: WholeRoute;
+  /** The beginning of the next trip for a moment between two; null if there is nothing to skip. */
+  readonly skip: ((timeMs: number) => number) | null;
+  /** Further buttons. */
+  readonly children: ComponentChildren;
+}
+
+export function Replay({ route, momentMs, isPlaying, skip, children }: ReplayProps) {
   const { points: track } = route;
   const first = track[0]?.timeMs ?? 0;
   const last = track.at(-1)?.timeMs ?? 0;
-  const timeMs = useSignal(last);
+  const timeMs = momentMs.value ?? last;
   const speed = useSignal(60);
-  const isPlaying = useSignal(false);
   const isFollowed = useSignal(true);
-  const { element, state } = useTrackMap(route, timeMs.value, isFollowed.value);
-  useEffect(() => {
-    timeMs.value = last;
-  }, [first, last]);
+  const isSkipping = useSignal(true);
+  const { element, state } = useTrackMap(route, timeMs, isFollowed.value);
   usePlay(isPlaying.value, (elapsedMs) => {
-    const next = Math.min(last, timeMs.peek() + elapsedMs * speed.peek());
-    timeMs.value = next;
-    onMoment(next);
+    const passedMs = (momentMs.peek() ?? first) + elapsedMs * speed.peek();
+    const next = Math.min(last, isSkipping.peek() && skip ? skip(passedMs) : passedMs);
+    momentMs.value = next;
     if (next >= last) isPlaying.value = false;
   });
-  const seek = (to: number): void => {
-    timeMs.value = to;
-    onMoment(to);
-  };
+  // On a phone, what started it may be far below.
+  useEffect(() => {
+    if (isPlaying.value) element.current?.scrollIntoView({ block: 'nearest' });
+  }, [isPlaying.value]);
   const toggle = (): void => {
-    if (!isPlaying.value && timeMs.value >= last) seek(first);
+    if (!isPlaying.value && timeMs >= last) momentMs.value = first;
     isPlaying.value = !isPlaying.value;
   };
-  if (track.length < 2) return null;
   return (
-    <Section title={t('history.track')}>
+    <div>
       <div class="track-map">
         <div ref={element} class="map" />
         {state === 'impossible' ? <NoMap /> : <p class="attribution">Natural Earth, GeoNames · MapLibre</p>}
@@ -59,19 +64,27 @@ export function Replay({ route, onMoment }: ReplayProps) {
           min={first}
           max={last}
           step={1_000}
-          value={timeMs.value}
+          value={timeMs}
           aria-label={t('replay.moment')}
-          aria-valuetext={formatDateTime(timeMs.value)}
-          onInput={(event) => seek(Number(event.currentTarget.value))}
+          aria-valuetext={formatDateTime(timeMs)}
+          onInput={(event) => write(momentMs)(Number(event.currentTarget.value))}
         />
-        <time>{formatDateTime(timeMs.value)}</time>
-        <ReplayOptions speed={speed} isFollowed={isFollowed} />
+        <time>{formatDateTime(timeMs)}</time>
+        <ReplayOptions speed={speed} isFollowed={isFollowed} isSkipping={skip === null ? null : isSkipping} />
+        {children}
       </div>
-    </Section>
+    </div>
   );
 }
 
-function ReplayOptions({ speed, isFollowed }: { speed: Signal<number>; isFollowed: Signal<boolean> }) {
+interface ReplayOptionsProps {
+  readonly speed: Signal<number>;
+  readonly isFollowed: Signal<boolean>;
+  /** Null if there is nothing to skip. */
+  readonly isSkipping: Signal<boolean> | null;
+}
+
+function ReplayOptions({ speed, isFollowed, isSkipping }: ReplayOptionsProps) {
   return (
     <>
       <fieldset class="segments" aria-label={t('replay.speed')}>
@@ -81,17 +94,18 @@ function ReplayOptions({ speed, isFollowed }: { speed: Signal<number>; isFollowe
           </button>
         ))}
       </fieldset>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={isFollowed.value}
-          onChange={(event) => write(isFollowed)(event.currentTarget.checked)}
-        />
-        {t('replay.follow')}
-      </label>
+      <Check text={t('replay.follow')} value={isFollowed} />
+      {isSkipping !== null && <Check text={t('replay.skipStops')} value={isSkipping} />}
     </>
   );
 }
+
+const Check = ({ text, value }: { text: string; value: Signal<boolean> }) => (
+  <label class="check">
+    <input type="checkbox" checked={value.value} onChange={(event) => write(value)(event.currentTarget.checked)} />
+    {text}
+  </label>
+);
 
 function usePlay(isPlaying: boolean, advance: (elapsedMs: number) => void): void {
   const latest = useRef(advance);

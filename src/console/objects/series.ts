@@ -1,7 +1,7 @@
 /** The history of parameters in as many points as a chart has room for. */
 import { request } from '../state/api.js';
 import { type ChartData, type Columns, findDensePart, toCharts } from './chart-data.js';
-import type { IntervalMs } from './interval.js';
+import type { IntervalMs } from './days.js';
 
 const POINTS = 600;
 

@@ -59,7 +59,7 @@ export function routeOf(places: readonly TrackPoint[]): WholeRoute {
 
 type Position = readonly number[];
 
-/** A track as the service computes it. */
+/** The line of a track as the service computes it. */
 export interface TrackFeature {
   readonly geometry:
     | { readonly type: 'LineString'; readonly coordinates: readonly Position[] }

@@ -2,6 +2,7 @@
 import type { ENGLISH_ALARMS } from './english-alarms.js';
 import type { ENGLISH_DATA } from './english-data.js';
 import type { ENGLISH_DIALOGS } from './english-dialogs.js';
+import type { ENGLISH_HISTORY } from './english-history.js';
 import type { ENGLISH_HOME } from './english-home.js';
 import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
@@ -135,6 +136,7 @@ export type DialogCatalogue = Readonly<Record<keyof typeof ENGLISH_DIALOGS, stri
 export type HomeCatalogue = Readonly<Record<keyof typeof ENGLISH_HOME, string>>;
 export type SettingsCatalogue = Readonly<Record<keyof typeof ENGLISH_SETTINGS, string>>;
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
+export type HistoryCatalogue = Readonly<Record<keyof typeof ENGLISH_HISTORY, string>>;
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type Texts = Catalogue &
@@ -143,6 +145,7 @@ export type Texts = Catalogue &
   DataCatalogue &
   DialogCatalogue &
   SettingsCatalogue &
+  HistoryCatalogue &
   AlarmCatalogue &
   RuleCatalogue &
   LinkCatalogue;

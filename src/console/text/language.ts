@@ -41,6 +41,10 @@ const MORE = {
     en: async () => (await import('./english-dialogs.js')).ENGLISH_DIALOGS,
     de: async () => (await import('./german-dialogs.js')).GERMAN_DIALOGS,
   },
+  history: {
+    en: async () => (await import('./english-history.js')).ENGLISH_HISTORY,
+    de: async () => (await import('./german-history.js')).GERMAN_HISTORY,
+  },
   rules: {
     en: async () => (await import('./english-rules.js')).ENGLISH_RULES,
     de: async () => (await import('./german-rules.js')).GERMAN_RULES,
@@ -153,6 +157,13 @@ export function formatNumber(value: number, form?: Intl.NumberFormatOptions): st
 /** The first number in the form of a language takes browsers as long as a page: before it is needed, while the server answers. */
 export const prepareNumbers = (): unknown => formatNumber(0.5);
 
+/** The day with which weeks begin: 0 is Sunday. */
+export function firstDayOfWeek(): number {
+  type Week = { readonly firstDay: number };
+  const found = new Intl.Locale(locale()) as { getWeekInfo?(): Week; readonly weekInfo?: Week };
+  return ((found.getWeekInfo?.() ?? found.weekInfo)?.firstDay ?? 1) % 7;
+}
+
 export const formatTime = (ms: number): string =>
   cached('t', (name) => new Intl.DateTimeFormat(name, { timeStyle: 'medium' })).format(ms);
 
@@ -164,6 +175,9 @@ export const formatClock = (ms: number, hasSeconds: boolean): string =>
 
 export const formatDay = (ms: number): string =>
   cached('d', (name) => new Intl.DateTimeFormat(name, { day: 'numeric', month: 'short' })).format(ms);
+
+export const formatWeekday = (ms: number): string =>
+  cached('w', (name) => new Intl.DateTimeFormat(name, { weekday: 'long', day: 'numeric', month: 'long' })).format(ms);
 
 export const formatDateTime = (ms: number): string =>
   cached('dt', (name) => new Intl.DateTimeFormat(name, { dateStyle: 'medium', timeStyle: 'medium' })).format(ms);

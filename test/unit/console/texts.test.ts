@@ -6,6 +6,7 @@ import { ENGLISH } from '../../../src/console/text/english.js';
 import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
+import { ENGLISH_HISTORY } from '../../../src/console/text/english-history.js';
 import { ENGLISH_HOME } from '../../../src/console/text/english-home.js';
 import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
@@ -19,6 +20,7 @@ const MORE: Readonly<Record<string, object>> = {
   data: ENGLISH_DATA,
   dialogs: ENGLISH_DIALOGS,
   home: ENGLISH_HOME,
+  history: ENGLISH_HISTORY,
   links: ENGLISH_LINKS,
   pages: ENGLISH_PAGES,
   rules: ENGLISH_RULES,
