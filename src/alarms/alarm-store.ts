@@ -43,6 +43,13 @@ export function parseNote(value: unknown, name: string, isRequired = false): str
   throw badRequest(`${name}: expected text of at most ${LIMITS.alarmNoteCharacters} characters`);
 }
 
+/** Whether it is raised, and waits for somebody. Throws 503. */
+export async function isUnacknowledged(database: Database, id: string): Promise<boolean> {
+  const open = { _id: new ObjectId(id), status: 'raised', acknowledged: null };
+  const find = () => collectionOf(database, ALARMS).findOne(open, { projection: { _id: 1 } });
+  return (await mapDriverErrors(find, LIMITS.databaseOperationMs)) !== null;
+}
+
 const toFilter = (id: string, { scope }: Actor): Document => ({
   $and: [{ _id: new ObjectId(id) }, scopeFilter(ALARMS, scope)],
 });

@@ -1,12 +1,12 @@
 /** What an alarm writes: its entity, the commands of its rule, and whom its webhooks tell. All of it is committed with the state. */
-import { type AnyBulkWriteOperation, ObjectId } from 'mongodb';
+import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
 import { isHiddenFromOwner, isQueueFull, newCommandId } from '../commands/command-store.js';
 import { newCommand, parseCommand } from '../core/command.js';
 import { toApiError } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import type { Position } from '../core/position-fields.js';
-import type { RuleAction } from '../core/rule/rule.js';
+import { type ExactAction, exactOf, notifiesOf } from '../core/rule/action.js';
 import { builtInStore } from '../core/stores.js';
 import { findObjectIds } from '../entities/object-ids.js';
 import { NOTICES, toClearedNotice, toNoticeWrite } from '../notifications/notices.js';
@@ -18,6 +18,7 @@ import { partitionOf } from '../processing/processor.js';
 import type { ActiveRule } from './active-rule.js';
 import { ALARMS, type ClearReason } from './alarm-store.js';
 import { toValues, toWhy } from './describe.js';
+import { isKept, type WaitingStep } from './escalation.js';
 import type { Raise } from './machine.js';
 import { findVisibleHandlers } from './references.js';
 import type { RuleObject } from './rule-objects.js';
@@ -32,10 +33,14 @@ export interface AlarmParts {
   readonly now: () => number;
 }
 
-/** An alarm to be raised. */
-export interface RaisedAlarm {
+/** Whose actions follow, and to which object they go. */
+interface Acting {
   readonly rule: ActiveRule;
   readonly object: RuleObject;
+}
+
+/** An alarm to be raised. */
+export interface RaisedAlarm extends Acting {
   readonly raise: Raise;
   readonly packetId: string | null;
   readonly position: Position | null;
@@ -50,15 +55,7 @@ export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise
   const { rule, object, raise, packetId, position, raisedMs, isActing } = alarm;
   const nowMs = parts.now();
   const { settings } = rule.compiled;
-  const commands: AnyBulkWriteOperation[] = [];
-  const webhooks: string[] = [];
-  const actions: JsonObject[] = [];
-  for (const action of isActing ? settings.actions : []) {
-    if (action.kind === 'notify') continue;
-    const done = await act(parts, alarm, { action, commands, nowMs });
-    actions.push(done);
-    if (action.kind === 'webhook' && done.error === undefined) webhooks.push(action.handlerId);
-  }
+  const { commands, webhooks, actions } = await actAll(parts, alarm, isActing ? exactOf(settings.actions) : []);
   const { _id, ...fields } = toDocument(ALARMS, {
     ...placeOf(rule.stored.ownerId, object),
     _id: raise.alarmId,
@@ -88,10 +85,63 @@ export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise
   };
   return [
     { collection: ALARMS.name, operations: [stored] },
-    ...(commands.length === 0 ? [] : [{ collection: COMMANDS.name, operations: commands }]),
+    ...toCommands(commands),
     ...showRefused(rule.id, actions),
     ...(isActing ? await toNotices(parts, alarm, nowMs) : []),
   ];
+}
+
+const toCommands = (operations: AnyBulkWriteOperation[]): OutputWrite[] =>
+  operations.length === 0 ? [] : [{ collection: COMMANDS.name, operations }];
+
+/** The writes of what follows because nobody has acknowledged an alarm. */
+export async function escalateAlarm(
+  parts: AlarmParts,
+  acting: Acting,
+  { alarmId, steps }: { alarmId: string; steps: readonly WaitingStep[] },
+): Promise<OutputWrite[]> {
+  const all: Acted = { commands: [], webhooks: [], actions: [] };
+  const { escalation } = acting.rule.compiled.settings;
+  for (const { step, actions } of steps) {
+    const kept = actions.filter((action) => isKept(escalation, action));
+    const done = await actAll(parts, acting, kept);
+    all.commands.push(...done.commands);
+    all.webhooks.push(...done.webhooks);
+    all.actions.push(...done.actions.map((action) => ({ ...action, step, time: parts.now() })));
+  }
+  if (all.actions.length === 0) return [];
+  const $set = {
+    actions: { $concatArrays: [{ $ifNull: ['$actions', []] }, { $literal: all.actions }] },
+    webhooks: { $setUnion: [{ $ifNull: ['$webhooks', []] }, { $literal: all.webhooks }] },
+    _at: changedAt(parts.now()),
+  };
+  const filter = { _id: new ObjectId(alarmId) };
+  return [
+    { collection: ALARMS.name, operations: [{ updateOne: { filter, update: [{ $set }] } }] },
+    ...toCommands(all.commands),
+    ...showRefused(acting.rule.id, all.actions),
+  ];
+}
+
+const changedAt = (nowMs: number): Document => ({ $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }] });
+
+/** What was done. */
+interface Acted {
+  readonly commands: AnyBulkWriteOperation[];
+  /** The handlers that are told from now on. */
+  readonly webhooks: string[];
+  /** As the alarm shows it. */
+  readonly actions: JsonObject[];
+}
+
+async function actAll(parts: AlarmParts, acting: Acting, actions: readonly ExactAction[]): Promise<Acted> {
+  const acted: Acted = { commands: [], webhooks: [], actions: [] };
+  for (const action of actions) {
+    const done = await act(parts, acting, { action, commands: acted.commands, nowMs: parts.now() });
+    acted.actions.push(done);
+    if (action.kind === 'webhook' && done.error === undefined) acted.webhooks.push(action.handlerId);
+  }
+  return acted;
 }
 
 /** What is to be told of it, and what follows while nobody acknowledges it. */
@@ -101,11 +151,13 @@ async function toNotices(
   recordedMs: number,
 ): Promise<OutputWrite[]> {
   const { actions, escalation, remindMs } = rule.compiled.settings;
-  const notify = actions.flatMap((action) => (action.kind === 'notify' ? [action.notify] : []));
-  if (notify.length === 0 && escalation.length === 0) return [];
+  const notify = notifiesOf(actions);
+  const steps = escalation.map((step) => ({ afterMs: step.afterMs, notify: notifiesOf(step.actions) }));
+  if (notify.length === 0 && steps.every((step) => step.notify.length === 0)) return [];
   const partition = partitionOf(object.id, LIMITS.partitions);
   const gateway = await findGateway(database, rule, object);
-  const notice = { alarmId: raise.alarmId, partition, notify, escalation, remindMs, recordedMs, gateway };
+  const told = { notify, escalation: steps, remindMs, recordedMs, gateway };
+  const notice = { alarmId: raise.alarmId, partition, ...told };
   return [{ collection: NOTICES, operations: [toNoticeWrite(notice)] }];
 }
 
@@ -142,15 +194,12 @@ const placeOf = (ownerId: string, object: RuleObject) => ({
   _withoutOwner: isHiddenFromOwner({ owner: object.owner, access: [...object.access] }, ownerId),
 });
 
-interface Acting {
-  readonly action: Exclude<RuleAction, { kind: 'notify' }>;
-  readonly commands: AnyBulkWriteOperation[];
-  readonly nowMs: number;
-}
-
 /** What was done, or why it was not. */
-async function act(parts: AlarmParts, { rule, object }: RaisedAlarm, acting: Acting): Promise<JsonObject> {
-  const { action, nowMs } = acting;
+async function act(
+  parts: AlarmParts,
+  { rule, object }: Acting,
+  { action, commands, nowMs }: { action: ExactAction; commands: AnyBulkWriteOperation[]; nowMs: number },
+): Promise<JsonObject> {
   if (action.kind === 'webhook') {
     const scope = rule.scope;
     const visible = scope === null ? [] : await findVisibleHandlers(parts.database, scope, [action.handlerId]);
@@ -168,7 +217,7 @@ async function act(parts: AlarmParts, { rule, object }: RaisedAlarm, acting: Act
     const _id = newCommandId(nowMs);
     const fields = newCommand(object.id, { ...parsed, ttlMs: LIMITS.commandLifetimeMs }, nowMs);
     const document = toDocument(COMMANDS, { ...fields, ...placeOf(rule.stored.ownerId, object), _id, time: nowMs });
-    acting.commands.push({ insertOne: { document: document as never } });
+    commands.push({ insertOne: { document: document as never } });
     return { command, _id };
   } catch (error) {
     const { status } = toApiError(error);
@@ -181,9 +230,11 @@ async function act(parts: AlarmParts, { rule, object }: RaisedAlarm, acting: Act
 export function toClearing(alarmId: string, atMs: number, reason: ClearReason, nowMs: number): OutputWrite[] {
   const filter = { _id: new ObjectId(alarmId), status: 'raised' };
   const fields = { status: 'cleared', cleared: Math.round(atMs), clearReason: reason };
-  const _at = { $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }] };
   return [
-    { collection: ALARMS.name, operations: [{ updateOne: { filter, update: [{ $set: { ...fields, _at } }] } }] },
+    {
+      collection: ALARMS.name,
+      operations: [{ updateOne: { filter, update: [{ $set: { ...fields, _at: changedAt(nowMs) } }] } }],
+    },
     tellCleared(alarmId, nowMs),
   ];
 }

@@ -1,5 +1,6 @@
 /** What the owner of a partition remembers of it: states of rules, and the packets of objects. Loaded from what is stored. */
 import { clock } from '../platform/clock.js';
+import type { WaitingStep } from './escalation.js';
 import type { RuleState } from './machine.js';
 import type { ObjectMemory } from './packet-reader.js';
 import type { StoredState } from './states.js';
@@ -8,6 +9,8 @@ import type { StoredState } from './states.js';
 export interface HeldState {
   readonly key: string;
   readonly state: RuleState;
+  /** Of the alarm that is raised; null for nothing. */
+  readonly waiting: readonly WaitingStep[] | null;
 }
 
 export interface PartitionMemory {
@@ -47,8 +50,8 @@ export function createPartitionMemory(): PartitionMemory {
 }
 
 export function fillMemory(memory: PartitionMemory, stored: readonly StoredState[]): void {
-  for (const { objectId, ruleId, key, state } of stored) {
-    setState(memory, objectId, ruleId, { key, state });
+  for (const { objectId, ruleId, key, state, waiting } of stored) {
+    setState(memory, objectId, ruleId, { key, state, waiting });
   }
   memory.isLoaded = true;
 }

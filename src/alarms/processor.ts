@@ -19,7 +19,8 @@ import { isQuiet } from './evaluate.js';
 import { isDefault, isOtherState } from './machine.js';
 import { newMemory, readPacket, remember } from './packet-reader.js';
 import { type PartitionMemory, schedule, setState } from './partition-memory.js';
-import { createRound, dueOf, evaluatePacket, type RoundParts } from './round.js';
+import { createRound, evaluatePacket, type RoundParts } from './round.js';
+import { dueOf } from './round-states.js';
 import type { RuleObject } from './rule-objects.js';
 import { tenantOf } from './rule-store.js';
 
@@ -143,7 +144,8 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
     });
     if (effects.length > 0 || isOtherState(rule.compiled, before, after)) return false;
     if (before === after) continue;
-    const next = isDefault(rule.compiled, after) ? null : { key: rule.key, state: after };
+    const waiting = held?.waiting ?? null;
+    const next = isDefault(rule.compiled, after) ? null : { key: rule.key, state: after, waiting };
     changed.push(() => setState(memory, object.id, rule.id, next));
   }
   for (const change of changed) change();
@@ -254,9 +256,9 @@ export const toOwnTask = (partition: number, tenant: string, objectId: string | 
 /** Schedules the states of a partition that was loaded. */
 export function scheduleAll(parts: RoundParts, memory: PartitionMemory): void {
   for (const [objectId, states] of memory.states) {
-    for (const [ruleId, { state }] of states) {
+    for (const [ruleId, held] of states) {
       const rule = parts.registry.find(ruleId);
-      const dueMs = rule === undefined ? null : dueOf(rule, state, memory.objects.get(objectId));
+      const dueMs = rule === undefined ? null : dueOf(rule, held, memory.objects.get(objectId));
       if (dueMs !== null) schedule(memory, objectId, dueMs);
     }
   }

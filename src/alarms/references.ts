@@ -4,8 +4,8 @@ import { type Caller, type Scope, scopeOf } from '../core/access.js';
 import { isId } from '../core/entity.js';
 import { badRequest } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
+import type { RuleAction } from '../core/rule/action.js';
 import { type FenceCondition, type SingleCondition, singlesOf } from '../core/rule/condition.js';
-import type { Notify } from '../core/rule/notifying.js';
 import type { RuleSettings } from '../core/rule/rule.js';
 import { builtInStore } from '../core/stores.js';
 import { findObjectIds } from '../entities/object-ids.js';
@@ -24,11 +24,13 @@ export async function checkReferences(database: Database, caller: Caller, settin
   if (group !== null) await check(database, scope, 'groups', [{ place: 'select.group', id: group }]);
   if (model !== null) await check(database, scope, 'models', [{ place: 'select.model', id: model }]);
   await check(database, scope, 'geofences', fencesIn(settings));
-  const handlers = settings.actions.flatMap((action, index) =>
-    action.kind === 'webhook' ? [{ place: `then[${index}].webhook`, id: action.handlerId }] : [],
+  const handlers = actionsOf(settings).flatMap(({ place, action }) =>
+    action.kind === 'webhook' ? [{ place: `${place}.webhook`, id: action.handlerId }] : [],
   );
   await check(database, scope, 'handlers', handlers);
-  const notified = notifiedBy(settings);
+  const notified = actionsOf(settings).flatMap(({ place, action }) =>
+    action.kind === 'notify' ? [{ place: `${place}.notify`, notify: action.notify }] : [],
+  );
   const users = notified.flatMap(({ place, notify }) =>
     notify.users.map((id, index) => ({ place: `${place}.users[${index}]`, id })),
   );
@@ -39,12 +41,10 @@ export async function checkReferences(database: Database, caller: Caller, settin
   await check(database, scope, 'groups', groups);
 }
 
-const notifiedBy = ({ actions, escalation }: RuleSettings): { place: string; notify: Notify }[] => [
-  ...actions.flatMap((action, index) =>
-    action.kind === 'notify' ? [{ place: `then[${index}].notify`, notify: action.notify }] : [],
-  ),
+const actionsOf = ({ actions, escalation }: RuleSettings): { place: string; action: RuleAction }[] => [
+  ...actions.map((action, index) => ({ place: `then[${index}]`, action })),
   ...escalation.flatMap((step, nth) =>
-    step.notify.map((notify, index) => ({ place: `escalate[${nth}].then[${index}].notify`, notify })),
+    step.actions.map((action, index) => ({ place: `escalate[${nth}].then[${index}]`, action })),
   ),
 ];
 

@@ -1,5 +1,5 @@
 /** One preparation of tasks: what they make of the states of a partition, and what is to be written. Nothing is kept until it is committed. */
-import { type AnyBulkWriteOperation, ObjectId } from 'mongodb';
+import { ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
@@ -10,26 +10,30 @@ import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
 import { toPastId } from '../webhooks/refill.js';
 import type { ActiveRule } from './active-rule.js';
-import type { ClearReason } from './alarm-store.js';
-import { type AlarmParts, raiseAlarm, tellCleared, toClearing, toFollowing } from './alarm-writes.js';
+import { type ClearReason, isUnacknowledged } from './alarm-store.js';
+import { type AlarmParts, escalateAlarm, raiseAlarm, tellCleared, toClearing, toFollowing } from './alarm-writes.js';
+import { splitWaiting } from './escalation.js';
 import type { PacketInput } from './evaluate.js';
-import {
-  afterClearing,
-  type Effect,
-  initialState,
-  isDefault,
-  type MachineParts,
-  nextDue,
-  type RuleState,
-  step,
-  underOtherConditions,
-} from './machine.js';
+import { afterClearing, type Input, initialState, type MachineParts, type RuleState, step } from './machine.js';
 import { newMemory, type ObjectMemory, readPacket, remember } from './packet-reader.js';
-import { type HeldState, type PartitionMemory, schedule, setState } from './partition-memory.js';
+import { type PartitionMemory, schedule } from './partition-memory.js';
+import {
+  type CausedEffect,
+  changesAt,
+  currentState,
+  keepStates,
+  putState,
+  type RoundStates,
+  renewState,
+  rulesWithState,
+  stateOf,
+  stateWrites,
+  storeState,
+  WITHOUT_EFFECTS,
+} from './round-states.js';
 import type { RuleObject, RuleObjects } from './rule-objects.js';
 import { loadRule } from './rule-store.js';
 import { findSelected } from './silent-objects.js';
-import { ALARM_STATES, toStateRemoval, toStateWrite } from './states.js';
 
 export interface RoundParts extends AlarmParts {
   readonly objects: RuleObjects;
@@ -48,12 +52,6 @@ interface Arrived {
   readonly receivedMs: number;
 }
 
-/** An effect with the packet that completed it. */
-interface Caused {
-  readonly effect: Effect;
-  readonly packetId: string | null;
-}
-
 /** The machine of a rule for an object. The `_id` of an alarm follows from what began it. */
 const partsOf = ({ rule, object }: Pick<Evaluated, 'rule' | 'object'>): MachineParts => ({
   rule: rule.compiled,
@@ -70,7 +68,7 @@ export function evaluatePacket(
   evaluated: Evaluated,
   held: RuleState | undefined,
   { read, packet, receivedMs }: Arrived,
-): { before: RuleState; after: RuleState; effects: readonly Caused[] } {
+): { before: RuleState; after: RuleState; effects: readonly CausedEffect[] } {
   const { rule, memory } = evaluated;
   const parts = partsOf(evaluated);
   const before = held ?? initialState(rule.compiled);
@@ -92,12 +90,6 @@ export function evaluatePacket(
   return { before, after: state, effects: caused };
 }
 
-/** When time alone changes a state, by the service's clock; null where it does not. */
-export function dueOf({ compiled }: ActiveRule, state: RuleState, memory: ObjectMemory | undefined): number | null {
-  const dueMs = nextDue(compiled, state);
-  return dueMs === null ? null : dueMs + (memory?.aheadMs ?? 0);
-}
-
 export interface Round {
   readPacket(objectId: string, packet: JsonObject, receivedMs: number): Promise<void>;
   tick(objectId: string): Promise<void>;
@@ -110,12 +102,7 @@ export interface Round {
   keep(): void;
 }
 
-interface State extends RoundParts {
-  readonly partition: number;
-  readonly held: PartitionMemory;
-  /** By object, then by rule: null for one that ends. */
-  readonly states: Map<string, Map<string, HeldState | null>>;
-  readonly memories: Map<string, ObjectMemory>;
+interface State extends RoundParts, RoundStates {
   readonly outputs: OutputWrite[];
   /** Many rules of one object must not hold the process up. */
   readonly turn: TurnClock;
@@ -138,36 +125,8 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     changeObject: (objectId) => changeObject(state, objectId),
     changeRule: (ruleId) => changeRule(state, ruleId),
     writes: () => [...state.outputs, ...stateWrites(state)],
-    keep: () => keep(state),
+    keep: () => keepStates(state),
   };
-}
-
-function stateOf({ states, held }: State, objectId: string, ruleId: string): HeldState | undefined {
-  const own = states.get(objectId)?.get(ruleId);
-  return own === undefined ? held.states.get(objectId)?.get(ruleId) : (own ?? undefined);
-}
-
-function put({ states }: State, objectId: string, ruleId: string, next: HeldState | null): void {
-  const ofObject = states.get(objectId) ?? new Map<string, HeldState | null>();
-  states.set(objectId, ofObject);
-  ofObject.set(ruleId, next);
-}
-
-/** The rules that have a state for the object. */
-function rulesWithState({ states, held }: State, objectId: string): string[] {
-  const ids = new Set([...(held.states.get(objectId)?.keys() ?? []), ...(states.get(objectId)?.keys() ?? [])]);
-  return [...ids];
-}
-
-/** The state under the conditions of now. */
-function currentState(state: State, objectId: string, rule: ActiveRule): RuleState {
-  const held = stateOf(state, objectId, rule.id);
-  if (held === undefined) return initialState(rule.compiled);
-  return held.key === rule.key ? held.state : underOtherConditions(rule.compiled, held.state);
-}
-
-function store(state: State, objectId: string, rule: ActiveRule, next: RuleState): void {
-  put(state, objectId, rule.id, isDefault(rule.compiled, next) ? null : { key: rule.key, state: next });
 }
 
 async function memoryOf(state: State, object: RuleObject, packet: JsonObject): Promise<ObjectMemory> {
@@ -220,7 +179,7 @@ async function readOne(state: State, objectId: string, packet: JsonObject, recei
     const { after, effects } = evaluatePacket({ rule, object, memory }, before, arrived);
     const isActing = receivedMs - (packet.time as number) <= rule.compiled.settings.controlMs;
     for (const caused of effects) await apply(state, { rule, object, memory }, caused, { isActing, read });
-    store(state, objectId, rule, after);
+    storeState(state, objectId, rule, { state: after, effects, isActing });
     await state.turn.yieldIfLong();
   }
   if (read !== null) remember(memory, read, receivedMs);
@@ -229,7 +188,7 @@ async function readOne(state: State, objectId: string, packet: JsonObject, recei
 async function apply(
   state: State,
   { rule, object, memory }: Evaluated,
-  { effect, packetId }: Caused,
+  { effect, packetId }: CausedEffect,
   { isActing, read }: { isActing: boolean; read: PacketInput | null },
 ): Promise<void> {
   if (effect.kind === 'clear') {
@@ -253,23 +212,36 @@ async function tick(state: State, objectId: string): Promise<void> {
   for (const rule of object.set.rules) {
     const present = stateOf(state, objectId, rule.id);
     if (present === undefined || present.key !== rule.key) continue;
-    const before = heardSince(present.state, memory);
-    const dueMs = dueOf(rule, before, memory);
-    if (dueMs === null) continue;
-    const nowMs = state.now();
-    if (dueMs > nowMs) {
-      schedule(state.held, objectId, dueMs);
-      continue;
-    }
-    const { state: after, effects } = step(partsOf({ rule, object }), before, {
-      kind: 'tick',
-      atMs: nowMs - memory.aheadMs,
-    });
-    const isActing = memory.aheadMs <= rule.compiled.settings.controlMs;
-    const caused = effects.map((effect) => ({ effect, packetId: memory.packetId }));
-    for (const one of caused) await apply(state, { rule, object, memory }, one, { isActing, read: null });
-    store(state, objectId, rule, after);
+    await passTime(state, { rule, object, memory }, heardSince(present.state, memory));
+    await escalate(state, { rule, object });
   }
+}
+
+async function passTime(state: State, evaluated: Evaluated, before: RuleState): Promise<void> {
+  const { rule, object, memory } = evaluated;
+  const dueMs = changesAt(rule, before, memory);
+  if (dueMs === null) return;
+  const nowMs = state.now();
+  if (dueMs > nowMs) return schedule(state.held, object.id, dueMs);
+  const input: Input = { kind: 'tick', atMs: nowMs - memory.aheadMs };
+  const { state: after, effects } = step(partsOf(evaluated), before, input);
+  const isActing = memory.aheadMs <= rule.compiled.settings.controlMs;
+  const caused = effects.map((effect) => ({ effect, packetId: memory.packetId }));
+  for (const one of caused) await apply(state, evaluated, one, { isActing, read: null });
+  storeState(state, object.id, rule, { state: after, effects: caused, isActing });
+}
+
+/** Carries out the steps that have come, if the alarm is still raised and nobody has acknowledged it. */
+async function escalate(state: State, { rule, object }: Pick<Evaluated, 'rule' | 'object'>): Promise<void> {
+  const held = stateOf(state, object.id, rule.id);
+  const alarmId = held?.state.alarmId ?? null;
+  if (held === undefined || held.waiting === null || alarmId === null) return;
+  const { due, later } = splitWaiting(held.waiting, state.now());
+  for (const { dueMs } of later ?? []) schedule(state.held, object.id, dueMs);
+  if (due.length === 0) return;
+  const isWanted = await isUnacknowledged(state.database, alarmId);
+  if (isWanted) state.outputs.push(...(await escalateAlarm(state, { rule, object }, { alarmId, steps: due })));
+  putState(state, object.id, rule.id, { ...held, waiting: isWanted ? later : null });
 }
 
 const heardSince = (state: RuleState, { dataMs }: ObjectMemory): RuleState =>
@@ -281,8 +253,8 @@ function forgetAlarm(state: State, objectId: string, ruleId: string, alarmId: st
   if (held === undefined) return;
   const next = afterClearing(held.state, alarmId);
   const rule = state.registry.find(ruleId);
-  if (rule !== undefined) store(state, objectId, rule, next);
-  else put(state, objectId, ruleId, null);
+  if (rule !== undefined) storeState(state, objectId, rule, { state: next, ...WITHOUT_EFFECTS });
+  else putState(state, objectId, ruleId, null);
 }
 
 /** Ends the state of a rule, and clears its alarm. */
@@ -291,7 +263,7 @@ function end(state: State, objectId: string, ruleId: string, reason: ClearReason
   if (held === undefined) return;
   const { alarmId } = held.state;
   if (alarmId !== null) state.outputs.push(...toClearing(alarmId, state.now(), reason, state.now()));
-  put(state, objectId, ruleId, null);
+  putState(state, objectId, ruleId, null);
 }
 
 async function changeObject(state: State, objectId: string): Promise<void> {
@@ -306,7 +278,7 @@ async function changeObject(state: State, objectId: string): Promise<void> {
   }
   for (const rule of object?.set.rules ?? []) {
     const held = stateOf(state, objectId, rule.id);
-    if (held !== undefined && held.key !== rule.key) store(state, objectId, rule, currentState(state, objectId, rule));
+    if (held !== undefined && held.key !== rule.key) renewState(state, objectId, rule);
     startSilence(state, objectId, rule);
   }
 }
@@ -315,7 +287,8 @@ async function changeObject(state: State, objectId: string): Promise<void> {
 function startSilence(state: State, objectId: string, rule: ActiveRule): void {
   if (rule.compiled.silentMs === null || stateOf(state, objectId, rule.id) !== undefined) return;
   const aheadMs = state.held.objects.get(objectId)?.aheadMs ?? 0;
-  store(state, objectId, rule, { ...initialState(rule.compiled), heardMs: state.now() - aheadMs });
+  const next = { ...initialState(rule.compiled), heardMs: state.now() - aheadMs };
+  storeState(state, objectId, rule, { state: next, ...WITHOUT_EFFECTS });
 }
 
 async function changeRule(state: State, ruleId: string): Promise<boolean> {
@@ -335,7 +308,7 @@ async function changeRule(state: State, ruleId: string): Promise<boolean> {
     if (isSelected && before.key === rule.key) continue;
     changed++;
     if (rule === undefined || object === null) end(state, objectId, ruleId, reason ?? 'object removed');
-    else if (isSelected) store(state, objectId, rule, currentState(state, objectId, rule));
+    else if (isSelected) renewState(state, objectId, rule);
     else end(state, objectId, ruleId, 'object not selected');
   }
   return rule === undefined || rule.compiled.silentMs === null || startSilences(state, rule, changed);
@@ -356,35 +329,4 @@ async function startSilences(state: State, rule: ActiveRule, changed: number): P
     startSilence(state, id, rule);
   }
   return true;
-}
-
-function stateWrites(state: State): OutputWrite[] {
-  const operations: AnyBulkWriteOperation[] = [];
-  for (const [objectId, states] of state.states) {
-    const memory = state.memories.get(objectId) ?? state.held.objects.get(objectId);
-    for (const [ruleId, next] of states) {
-      const before = state.held.states.get(objectId)?.get(ruleId);
-      if (next === null && before === undefined) continue;
-      const rule = state.registry.find(ruleId);
-      if (next === null || rule === undefined) operations.push(toStateRemoval(ruleId, objectId));
-      else if (next.state !== before?.state) {
-        const stored = { ruleId, objectId, key: next.key, state: next.state };
-        operations.push(toStateWrite(state.partition, stored, dueOf(rule, next.state, memory)));
-      }
-    }
-  }
-  return operations.length === 0 ? [] : [{ collection: ALARM_STATES, operations }];
-}
-
-function keep(state: State): void {
-  const { held } = state;
-  for (const [objectId, memory] of state.memories) held.objects.set(objectId, memory);
-  for (const [objectId, states] of state.states) {
-    for (const [ruleId, next] of states) {
-      setState(held, objectId, ruleId, next);
-      const rule = next === null ? undefined : state.registry.find(ruleId);
-      const dueMs = rule === undefined || next === null ? null : dueOf(rule, next.state, held.objects.get(objectId));
-      if (dueMs !== null) schedule(held, objectId, dueMs);
-    }
-  }
 }

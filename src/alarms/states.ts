@@ -3,6 +3,7 @@ import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import type { WaitingStep } from './escalation.js';
 import type { Reading } from './evaluate.js';
 import type { RuleState } from './machine.js';
 
@@ -14,13 +15,14 @@ export interface StoredState {
   /** Which conditions the readings belong to. */
   readonly key: string;
   readonly state: RuleState;
+  readonly waiting: readonly WaitingStep[] | null;
 }
 
 const idOf = (ruleId: string, objectId: string): string => `${ruleId}:${objectId}`;
 
 /** `dueMs`: when time alone changes the state, by the service's clock. */
 export function toStateWrite(partition: number, stored: StoredState, dueMs: number | null): AnyBulkWriteOperation {
-  const { ruleId, objectId, key, state } = stored;
+  const { ruleId, objectId, key, state, waiting } = stored;
   const { phase, sinceMs, begunBy, alarmId, heardMs } = state;
   const readings = state.readings.map(({ truth, sinceMs: since, value }) => ({ truth, since, value }));
   const replacement: Document = {
@@ -30,6 +32,7 @@ export function toStateWrite(partition: number, stored: StoredState, dueMs: numb
     key,
     due: dueMs,
     state: { phase, sinceMs, begunBy, alarmId, heardMs, readings },
+    waiting,
   };
   const filter = { _id: idOf(ruleId, objectId) as never };
   return { replaceOne: { filter, replacement, upsert: true } };
@@ -45,7 +48,7 @@ export async function loadStates({ db }: Database, partition: number): Promise<S
   return (await mapDriverErrors(find, LIMITS.databaseOperationMs)).map(toState);
 }
 
-function toState({ rule, object, key, state }: Document): StoredState {
+function toState({ rule, object, key, state, waiting }: Document): StoredState {
   const readings = (state.readings as Document[]).map(
     ({ truth, since, value }): Reading => ({ truth, sinceMs: since, value }),
   );
@@ -54,5 +57,6 @@ function toState({ rule, object, key, state }: Document): StoredState {
     objectId: String(object),
     key: String(key),
     state: { ...state, readings } as RuleState,
+    waiting: waiting ?? null,
   };
 }

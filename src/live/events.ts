@@ -148,8 +148,8 @@ function commandEventOf({ kind, before, after }: Change): EventName | null {
   return COMMAND_ENDS[String(after?.status)] ?? null;
 }
 
-/** What people do with an alarm. */
-const UPDATING = ['acknowledged', 'notes', 'severity'];
+/** What people do with an alarm, and what its rule does while they do not. */
+const UPDATING = ['acknowledged', 'notes', 'severity', 'actions'];
 
 /** Who sees an alarm, and how often somebody was reminded, are no events. */
 function alarmEventOf({ kind, before, after, changed }: Change): EventName | null {

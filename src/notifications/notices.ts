@@ -1,18 +1,24 @@
 /** What is to be told of an alarm, and when: a row for each raised alarm, stored together with it, until it is cleared. */
 import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import type { EscalationStep, Notify } from '../core/rule/notifying.js';
+import type { Notify } from '../core/rule/notifying.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 export const NOTICES = 'alarmNotices';
+
+/** Who is told if nobody has acknowledged the alarm by then. */
+export interface NoticeStep {
+  readonly afterMs: number;
+  readonly notify: readonly Notify[];
+}
 
 export interface Notice {
   readonly alarmId: string;
   /** That of the object. */
   readonly partition: number;
   readonly notify: readonly Notify[];
-  readonly escalation: readonly EscalationStep[];
+  readonly escalation: readonly NoticeStep[];
   readonly remindMs: number | null;
   /** When it was recorded, by the service's clock: reminders and escalations count from then. */
   readonly recordedMs: number;
@@ -74,9 +80,9 @@ export function planSteps(
   }
   if (alarm.isAcknowledged) return end(null, false);
   for (; escalated < escalation.length; escalated++) {
-    const step = escalation[escalated] as EscalationStep;
+    const step = escalation[escalated] as NoticeStep;
     if (recordedMs + step.afterMs > nowMs) break;
-    steps.push({ name: `escalated-${escalated + 1}`, notify: step.notify });
+    if (step.notify.length > 0) steps.push({ name: `escalated-${escalated + 1}`, notify: step.notify });
   }
   const due: number[] = [];
   const next = escalation[escalated];

@@ -74,7 +74,11 @@ export const EVENTS: readonly Message[] = [
   { name: 'object-command-res', summary: 'A command became `done`', payload: COMMAND },
   { name: 'object-command-err', summary: 'A command became `failed` or `expired`', payload: COMMAND },
   { name: 'alarm-raised', summary: 'An alarm was raised', payload: ALARM },
-  { name: 'alarm-updated', summary: 'An alarm was acknowledged or noted, or its severity changed', payload: ALARM },
+  {
+    name: 'alarm-updated',
+    summary: 'An alarm was acknowledged or noted, has escalated, or its severity changed',
+    payload: ALARM,
+  },
   { name: 'alarm-cleared', summary: 'An alarm was cleared', payload: ALARM },
 ];
 

@@ -385,7 +385,14 @@ describe('a rule', () => {
       { escalate: [{ after: '1 min', then: [{ notify: { users: [id] } }] }] },
       'escalate[0].then[0].notify.users[0]: there is no',
     ],
-    [{ escalate: [{ after: '1 min', then: [{ command: 'stop' }] }] }, 'escalate[0].then[0].command: not available yet'],
+    [
+      { remind: '1 min', escalate: [{ after: '1 min', then: [{ command: 'stop' }] }] },
+      'remind: the rule notifies nobody',
+    ],
+    [{ escalate: [{ after: '1 min', then: [{ command: '../x' }] }] }, 'escalate[0].then[0].command: expected the name'],
+    [{ escalate: [{ after: '1 min', then: [{ command: 'a', params: 1 }] }] }, 'escalate[0].then[0].params: expected'],
+    [{ escalate: [{ after: '1 min', then: [{ webhook: 'x' }] }] }, 'escalate[0].then[0].webhook: expected an _id'],
+    [{ escalate: [{ after: '1 min', then: [{ webhook: id }] }] }, 'escalate[0].then[0].webhook: there is no such'],
     [{ escalate: [{ after: '1 min', then: [{ call: 1 }] }] }, 'escalate[0].then[0].call: not known'],
   ];
 

@@ -41,6 +41,8 @@ interface Action {
   readonly command?: string;
   readonly webhook?: string;
   readonly error?: string;
+  /** Of what followed later. */
+  readonly time?: number;
 }
 
 /** All of an alarm. */
@@ -234,10 +236,10 @@ interface Step {
 
 function stepsOf(alarm: WholeAlarm): Step[] {
   const steps: Step[] = [{ atMs: alarm.raised, icon: 'bell', text: t('alarm.raisedStep') }];
-  for (const { command, webhook, error } of alarm.actions ?? []) {
+  for (const { command, webhook, error, time = alarm.raised } of alarm.actions ?? []) {
     const text = command === undefined ? t('alarm.toldWebhook') : t('alarm.sentCommand', { command });
-    if (error !== undefined) steps.push({ atMs: alarm.raised, icon: 'warning', text, note: error, isBad: true });
-    else if (command ?? webhook) steps.push({ atMs: alarm.raised, icon: 'zap', text });
+    if (error !== undefined) steps.push({ atMs: time, icon: 'warning', text, note: error, isBad: true });
+    else if (command ?? webhook) steps.push({ atMs: time, icon: 'zap', text });
   }
   const { acknowledged, cleared, clearReason, clearedBy } = alarm;
   if (acknowledged)

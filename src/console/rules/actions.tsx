@@ -13,12 +13,10 @@ interface ActionsProps {
   /** Where the list is in the rule: `then`, or that of a step. */
   readonly place: string;
   readonly actions: readonly unknown[];
-  /** Steps only notify. */
-  readonly kinds?: readonly ActionKind[];
   readonly onChange: (actions: readonly unknown[]) => void;
 }
 
-export function Actions({ place, actions, kinds = ACTION_KINDS, onChange }: ActionsProps) {
+export function Actions({ place, actions, onChange }: ActionsProps) {
   return (
     <>
       {actions.map((action, index) => (
@@ -27,7 +25,6 @@ export function Actions({ place, actions, kinds = ACTION_KINDS, onChange }: Acti
           place={`${place}[${index}]`}
           legend={t('rule.actionNumber', { number: index + 1 })}
           value={action}
-          kinds={kinds}
           onChange={(next) => onChange(actions.map((one, at) => (at === index ? next : one)))}
           onRemove={() => onChange(actions.filter((_, at) => at !== index))}
         />
@@ -45,12 +42,11 @@ interface ActionProps {
   readonly place: string;
   readonly legend: string;
   readonly value: unknown;
-  readonly kinds: readonly ActionKind[];
   readonly onChange: (action: unknown) => void;
   readonly onRemove: () => void;
 }
 
-function Action({ place, legend, value, kinds, onChange, onRemove }: ActionProps) {
+function Action({ place, legend, value, onChange, onRemove }: ActionProps) {
   const isJson = useSignal(actionKindOf(value) === 'json');
   const kind = isJson.value ? 'json' : actionKindOf(value);
   const choose = (next: ActionKind): void => {
@@ -63,7 +59,7 @@ function Action({ place, legend, value, kinds, onChange, onRemove }: ActionProps
         <Select
           label={t('rule.action')}
           value={kind}
-          options={kinds.map((one) => [one, t(`rule.action.${one}`)] as const)}
+          options={ACTION_KINDS.map((one) => [one, t(`rule.action.${one}`)] as const)}
           onChange={(next) => choose(next as ActionKind)}
         />
         <Remove name={legend} onRemove={onRemove} />
@@ -170,7 +166,6 @@ export function Reference({ store, value, ...rest }: ReferenceProps) {
   return <Select {...rest} value={value} options={options} />;
 }
 
-const NOTIFY_ALONE: readonly ActionKind[] = ['notify'];
 const NEW_STEP = { after: '15 min', then: [NEW_ACTIONS.notify] };
 
 interface StepsProps {
@@ -178,7 +173,7 @@ interface StepsProps {
   readonly onChange: (steps: readonly Json[]) => void;
 }
 
-/** Who is notified later, if nobody acknowledges the alarm. */
+/** What follows later, if nobody acknowledges the alarm. */
 export function Escalation({ steps, onChange }: StepsProps) {
   return (
     <>
@@ -201,7 +196,6 @@ export function Escalation({ steps, onChange }: StepsProps) {
             <Actions
               place={`${place}.then`}
               actions={step.then as readonly unknown[]}
-              kinds={NOTIFY_ALONE}
               onChange={(then) => set({ ...step, then })}
             />
           </Place>

@@ -190,7 +190,7 @@ export const isEscalation = (steps: unknown): boolean =>
         hasOnly(step, ['after', 'then']) &&
         ['string', 'number'].includes(typeof step.after) &&
         Array.isArray(step.then) &&
-        step.then.every((action) => actionKindOf(action) === 'notify'),
+        step.then.every(isObject),
     ));
 
 /** Fields that a rule can be without. */

@@ -1,4 +1,4 @@
-/** Whom a rule notifies, and what follows while nobody acknowledges: parsing, with errors that name the place. Pure. */
+/** Whom a rule notifies, and how often: parsing, with errors that name the place. Pure. */
 import { badRequest } from '../errors.js';
 import { isObject, type Json } from '../json.js';
 import { LIMITS } from '../limits.js';
@@ -12,12 +12,6 @@ export interface Notify {
   readonly group: string | null;
   /** What the message says; null for what the condition read. */
   readonly text: string | null;
-}
-
-/** What follows if nobody has acknowledged the alarm by then. */
-export interface EscalationStep {
-  readonly afterMs: number;
-  readonly notify: readonly Notify[];
 }
 
 export function parseNotify(value: Json, place: string): Notify {
@@ -52,39 +46,4 @@ export function parseRemind(value: Json): number | null {
   const remindMs = parseSpan(value, 'remind');
   if (remindMs >= LIMITS.remindMinMs) return remindMs;
   throw badRequest(`remind: expected at least ${LIMITS.remindMinMs / 1_000} s`);
-}
-
-export function parseEscalation(value: Json): readonly EscalationStep[] {
-  if (value === null) return [];
-  if (!Array.isArray(value) || value.length > LIMITS.escalationSteps) {
-    throw badRequest(`escalate: expected a list of at most ${LIMITS.escalationSteps} steps`);
-  }
-  const steps = value.map((step, index) => parseStep(step, `escalate[${index}]`));
-  const early = steps.findIndex(({ afterMs }, index) => index > 0 && afterMs < (steps[index - 1]?.afterMs ?? 0));
-  if (early !== -1) throw badRequest(`escalate[${early}].after: expected no less than that of the step before`);
-  return steps;
-}
-
-function parseStep(value: Json, place: string): EscalationStep {
-  if (!isObject(value)) throw badRequest(`${place}: expected an object with after and then`);
-  const other = Object.keys(value).find((name) => !['after', 'then'].includes(name));
-  if (other !== undefined) throw badRequest(`${place}.${other}: not known; expected after and then`);
-  const { after = null, then = null } = value;
-  if (after === null) throw badRequest(`${place}.after: required`);
-  if (!Array.isArray(then) || then.length === 0 || then.length > LIMITS.ruleActions) {
-    throw badRequest(`${place}.then: expected a list of 1 to ${LIMITS.ruleActions} actions`);
-  }
-  const notify = then.map((action, index) => {
-    const at = `${place}.then[${index}]`;
-    const [name, ...others] = isObject(action) ? Object.keys(action) : [];
-    if (!isObject(action) || name === undefined || others.length > 0) {
-      throw badRequest(`${at}: expected {"notify": {"users": […]}}`);
-    }
-    if (name === 'webhook' || name === 'command') {
-      throw badRequest(`${at}.${name}: not available yet in steps of escalate, which notify`);
-    }
-    if (name !== 'notify') throw badRequest(`${at}.${name}: not known; expected notify`);
-    return parseNotify(action.notify as Json, `${at}.notify`);
-  });
-  return { afterMs: parseSpan(after, `${place}.after`), notify };
 }

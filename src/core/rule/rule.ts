@@ -2,10 +2,10 @@
 import { badRequest } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { LIMITS } from '../limits.js';
-import { COMMAND_NAME } from '../model.js';
 import { ID } from '../own-id.js';
+import { type EscalationStep, parseActions, parseEscalation, type RuleAction } from './action.js';
 import { type Condition, parseCondition, parseSpan, singlesOf } from './condition.js';
-import { type EscalationStep, type Notify, parseEscalation, parseNotify, parseRemind } from './notifying.js';
+import { parseRemind } from './notifying.js';
 import { parseSchedule, type Schedule } from './schedule.js';
 import { SEVERITIES, type Severity } from './severity.js';
 
@@ -17,11 +17,6 @@ export interface RuleSelection {
   readonly model: string | null;
   readonly labels: readonly string[] | null;
 }
-
-export type RuleAction =
-  | { readonly kind: 'webhook'; readonly handlerId: string }
-  | { readonly kind: 'command'; readonly command: string; readonly params: JsonObject }
-  | { readonly kind: 'notify'; readonly notify: Notify };
 
 export interface RuleSettings {
   readonly name: string;
@@ -67,10 +62,11 @@ export function parseRule(fields: JsonObject): RuleSettings {
 }
 
 function parseReaction(fields: JsonObject): Pick<RuleSettings, 'actions' | 'remindMs' | 'escalation'> {
-  const actions = parseActions(fields.then ?? null);
+  const actions = parseActions(fields.then ?? null, 'then');
   const remindMs = parseRemind(fields.remind ?? null);
   const escalation = parseEscalation(fields.escalate ?? null);
-  if (remindMs !== null && escalation.length === 0 && !actions.some(({ kind }) => kind === 'notify')) {
+  const all = [actions, ...escalation.map((step) => step.actions)].flat();
+  if (remindMs !== null && !all.some(({ kind }) => kind === 'notify')) {
     throw badRequest('remind: the rule notifies nobody; add {"notify": …} to then');
   }
   return { actions, remindMs, escalation };
@@ -114,34 +110,4 @@ function parseId(place: string, value: Json): string | null {
   if (value === null) return null;
   if (typeof value === 'string' && ID.test(value)) return value.toLowerCase();
   throw badRequest(`${place}: expected an _id, 24 hexadecimal digits`);
-}
-
-function parseActions(value: Json): readonly RuleAction[] {
-  if (value === null) return [];
-  if (!Array.isArray(value) || value.length > LIMITS.ruleActions) {
-    throw badRequest(`then: expected a list of at most ${LIMITS.ruleActions} actions`);
-  }
-  return value.map((action, index) => parseAction(action, `then[${index}]`));
-}
-
-function parseAction(value: Json, place: string): RuleAction {
-  const expected = `${place}: expected {"notify": {"users": […]}}, {"webhook": "<_id of a handler>"} or {"command": "<name>", "params": {…}}`;
-  if (!isObject(value)) throw badRequest(expected);
-  const { webhook = null, command = null, params = null, notify = null, ...others } = value;
-  const other = Object.keys(others).find((name) => others[name] !== null);
-  if (other !== undefined) throw badRequest(`${place}.${other}: not known; expected notify, webhook or command`);
-  if ([webhook, command, notify].filter((one) => one !== null).length !== 1) throw badRequest(expected);
-  if (notify !== null) {
-    if (params !== null) throw badRequest(`${place}.params: not known with notify`);
-    return { kind: 'notify', notify: parseNotify(notify, `${place}.notify`) };
-  }
-  if (webhook !== null) {
-    if (params !== null) throw badRequest(`${place}.params: not known with webhook`);
-    return { kind: 'webhook', handlerId: parseId(`${place}.webhook`, webhook) as string };
-  }
-  if (typeof command !== 'string' || !COMMAND_NAME.test(command)) {
-    throw badRequest(`${place}.command: expected the name of a command`);
-  }
-  if (params !== null && !isObject(params)) throw badRequest(`${place}.params: expected an object`);
-  return { kind: 'command', command, params: params ?? {} };
 }
