@@ -14,6 +14,7 @@ import {
   CHANNEL_KINDS,
   type Channel,
   type ChannelKind,
+  isOfOperator,
   OWN_CHANNEL,
   parseChannels,
   parseMinSeverity,
@@ -138,7 +139,8 @@ const changeAccount = defineRoute({
     const given = Object.fromEntries(Object.entries(body).filter(([name]) => OWN_FIELDS.includes(name)));
     const { password, ...fields } = parsePatch(USERS, given);
     const settings = await readNotificationSettings(deps, caller, body);
-    res.locals.fields = [...Object.keys(given), ...Object.keys(settings).map((name) => name.slice(1))];
+    const changed = Object.keys(settings).filter((name) => name !== '_confirmed');
+    res.locals.fields = [...Object.keys(given), ...changed.map((name) => name.slice(1))];
     const secret = password === undefined ? null : await readNewPassword(deps, req, res, password as string);
     const patch: JsonObject = { ...fields, ...settings, ...(secret !== null && { _password: secret.hash }) };
     const onlyIf = secret?.onlyIf;
@@ -327,6 +329,7 @@ async function readNotificationSettings(
     if (parsed.length > 0) assertHasChannels(caller);
     await channels.check(parsed, 'channels');
     settings._channels = parsed.map(toChannelFields);
+    if (isOfOperator(caller)) settings._confirmed = settings._channels;
   }
   if (body.quiet !== undefined) {
     parseQuiet(body.quiet);

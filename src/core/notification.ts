@@ -1,6 +1,7 @@
 /** How a user wants to be told: the channels, the quiet hours, and what is worth it. Pure. */
 import { z } from 'zod';
 import type { Caller } from './access.js';
+import { ROOT_GROUP_ID } from './builtin.js';
 import { badRequest, forbidden } from './errors.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
@@ -49,6 +50,9 @@ export const toChannelFields = ({ kind, address }: Channel): JsonObject => ({ [k
  * a chat comes in the operator's name.
  */
 export const needsConfirmation = ({ kind }: Pick<Channel, 'kind'>): boolean => kind !== 'ntfy';
+
+/** Members of the root group belong to the operator, in whose name messages come. */
+export const isOfOperator = ({ groupId }: Pick<Caller, 'groupId'>): boolean => groupId === ROOT_GROUP_ID;
 
 export interface OwnChannel extends Channel {
   readonly isConfirmed: boolean;

@@ -16,6 +16,7 @@ const OWN_TEXT = 'Buy cheap watches';
 const receiver = useReceiver();
 let mail: MailServer;
 let service: TestService;
+let tenant: string;
 let count = 0;
 
 beforeAll(async () => {
@@ -29,6 +30,7 @@ beforeAll(async () => {
       TELEGRAM_URL: receiver.url,
     },
   });
+  tenant = entityOf(await service.admin('POST', 'groups', { name: 'Tenant' }))._id;
 });
 afterAll(async () => {
   await service?.stop();
@@ -39,7 +41,9 @@ beforeEach(() => {
 });
 
 const newAddress = (): string => `user-${count++}@example.com`;
-const admin = (): Promise<Person> => createPerson(service, { role: ADMINISTRATOR_ROLE_ID });
+/** Somebody who does not belong to the operator. */
+const createMember = (fields: object = {}): Promise<Person> => createPerson(service, { group: tenant, ...fields });
+const admin = (): Promise<Person> => createMember({ role: ADMINISTRATOR_ROLE_ID });
 const setChannels = (person: Person, ...channels: object[]) => person.call('PATCH', 'account', { channels });
 const testChannel = (person: Person, channel: object) => person.call('POST', 'account/channels/test', { channel });
 const confirm = (person: Person, channel: object, code: unknown) =>
@@ -57,7 +61,9 @@ async function createConfirmed(): Promise<Person & { channel: { email: string } 
 
 /** An alarm whose texts its rule chooses; resolves when another user has been told of it. */
 async function raise(...persons: Person[]): Promise<string> {
-  const objectId = entityOf(await service.admin('POST', 'objects', { id: `told-${count++}`, name: OWN_TEXT }))._id;
+  const objectId = entityOf(
+    await service.admin('POST', 'objects', { id: `told-${count++}`, name: OWN_TEXT, group: tenant }),
+  )._id;
   const witness = await admin();
   const topic = `witness-${witness.id}`;
   await setChannels(witness, { ntfy: receiver.url + topic });
@@ -100,7 +106,7 @@ describe('an address that is not confirmed', () => {
   });
 
   test('is sent a code by the test, in a text that nobody chooses', async () => {
-    const ada = await createPerson(service, { name: OWN_TEXT });
+    const ada = await createMember({ name: OWN_TEXT });
     const channel = { email: newAddress() };
     await setChannels(ada, channel);
     const { body } = await testChannel(ada, channel);
@@ -116,7 +122,7 @@ describe('an address that is not confirmed', () => {
   });
 
   test('is confirmed by the code, in any spelling, and then tested', async () => {
-    const ada = await createPerson(service);
+    const ada = await createMember();
     const channel = { email: newAddress() };
     await setChannels(ada, channel, { ntfy: `${receiver.url}x` });
     expect(await channelsOf(ada)).toEqual([
@@ -138,7 +144,7 @@ describe('an address that is not confirmed', () => {
   });
 
   test('is confirmed over Telegram as well', async () => {
-    const ada = await createPerson(service);
+    const ada = await createMember();
     const channel = { telegram: '-100200' };
     await setChannels(ada, channel);
     await testChannel(ada, channel);
@@ -171,7 +177,7 @@ describe('a confirmation', () => {
 
   test('is of its user and of its address alone', async () => {
     const ada = await createConfirmed();
-    const bob = await createPerson(service);
+    const bob = await createMember();
     const other = { email: newAddress() };
     await setChannels(bob, ada.channel, other);
     expect((await channelsOf(bob))[0]).toEqual({ ...ada.channel, confirmed: false });
@@ -184,7 +190,7 @@ describe('a confirmation', () => {
   });
 
   test('is refused without a valid code or channel', async () => {
-    const ada = await createPerson(service);
+    const ada = await createMember();
     const channel = { email: newAddress() };
     expectRefusal(await confirm(ada, channel, 'ABCDE-FGHJK'), 409, 'channel: not one of yours');
     await setChannels(ada, channel);
@@ -205,7 +211,7 @@ describe('a confirmation', () => {
   });
 
   test('has few attempts, after which the right code is refused too', async () => {
-    const ada = await createPerson(service);
+    const ada = await createMember();
     const channel = { email: newAddress() };
     await setChannels(ada, channel);
     await testChannel(ada, channel);
@@ -220,7 +226,7 @@ describe('a confirmation', () => {
   });
 
   test('is refused once the code has expired, which is stored as a hash', async () => {
-    const ada = await createPerson(service);
+    const ada = await createMember();
     const channel = { email: newAddress() };
     await setChannels(ada, channel);
     await testChannel(ada, channel);
@@ -239,17 +245,17 @@ describe('codes', () => {
     const [local, domain] = address.split('@');
     const spellings = [address, address.toUpperCase(), `${local}+x@${domain}`, `${local}+y+z@${domain}`];
     for (let index = 0; index < LIMITS.channelCodesPerAddress; index++) {
-      const person = await createPerson(service);
+      const person = await createMember();
       const { body } = await testChannel(person, { email: spellings[index % spellings.length] });
       expect(body.channels).toMatchObject([{ sent: true }]);
     }
-    const { body } = await testChannel(await createPerson(service), { email: address });
+    const { body } = await testChannel(await createMember(), { email: address });
     expect(body.channels).toMatchObject([{ sent: false, confirmed: false, error: expect.stringContaining('codes') }]);
     expect(mail.mails).toHaveLength(LIMITS.channelCodesPerAddress);
   });
 
   test('are few for a user', async () => {
-    const ada = await createPerson(service);
+    const ada = await createMember();
     for (let index = 0; index < LIMITS.channelCodesPerUser; index++) {
       expect((await testChannel(ada, { email: newAddress() })).body.channels).toMatchObject([{ sent: true }]);
     }
@@ -258,5 +264,20 @@ describe('codes', () => {
     expect(mail.mails).toHaveLength(LIMITS.channelCodesPerUser);
     // Messages to addresses that are no longer foreign do not count.
     expect((await testChannel(ada, { ntfy: `${receiver.url}x` })).body.channels).toMatchObject([{ sent: true }]);
+  });
+});
+
+describe('a member of the root group', () => {
+  test('is the operator, and needs no code for an address', async () => {
+    const ada = await createPerson(service);
+    const channel = { email: newAddress() };
+    expect((await testChannel(ada, channel)).body.channels).toEqual([
+      { channel, sent: true, error: null, confirmed: true },
+    ]);
+    await setChannels(ada, channel);
+    expect(await channelsOf(ada)).toEqual([{ ...channel, confirmed: true }]);
+    expect((await setChannels(await createMember(), { ...channel, confirmed: true })).body.channels).toEqual([
+      { ...channel, confirmed: false },
+    ]);
   });
 });
