@@ -17,10 +17,11 @@ import { toAddress } from '../state/location.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { formatMoment, t } from '../text/language.js';
+import { formatSpan } from '../text/spans.js';
 import { acknowledge, addNote, clear, mayAcknowledge } from './alarm-actions.js';
 import { nameOfObject } from './alarm-list.js';
 import { personOf, summaryOf } from './alarm-values.js';
-import { formatRead, formatSpan } from './read-values.js';
+import { formatRead } from './read-values.js';
 import { SeverityMark } from './severity.js';
 
 interface Part {

@@ -1,11 +1,12 @@
 /** What an object does, in words: `Moving 51 km/h north-east`, `Standing for 23 min`, `Silent · 3 hours ago`. */
-import { formatSpan } from '../alarms/read-values.js';
+
 import { type Activity, activityOf } from '../state/activity.js';
 import { nowMs } from '../state/clock.js';
 import type { FleetObject } from '../state/fleet.js';
 import { isLost } from '../state/live.js';
 import { type Motion, motionOf, stopOf } from '../state/motion.js';
 import { formatAge, formatNumber, t } from '../text/language.js';
+import { formatSpan } from '../text/spans.js';
 import { presenceOf } from './selection.js';
 
 const MINUTE_MS = 60_000;

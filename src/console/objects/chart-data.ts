@@ -75,6 +75,10 @@ export function findDensePart(
   return first !== undefined && last !== undefined && last - first < SPARSE * lengthMs ? [first, last] : null;
 }
 
+/** A line between values that are further apart would say what nobody knows. */
+export const silenceMsOf = (times: readonly number[]): number =>
+  Math.max(GAP_MS, GAP_DISTANCES * usualDistanceMs(times));
+
 /** The median of the distances between neighbours. */
 export function usualDistanceMs(times: readonly number[]): number {
   const distances = times.slice(1).map((timeMs, index) => timeMs - (times[index] as number));

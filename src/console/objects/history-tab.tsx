@@ -17,11 +17,14 @@ import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
 import type { IntervalMs } from './days.js';
 import { fetchNewestPackets } from './history-packets.js';
-import { Interval, intervalOf, toQuery } from './interval.js';
+import { Interval, intervalOf, withInterval } from './interval.js';
+import { namesIn, textOfNames } from './names.js';
 import { isWorthChart, numberPathsOf } from './numbers.js';
 import { ParameterChips } from './parameter-chips.js';
 import type { RouteReplay } from './route-replay.js';
 import { fetchSeries } from './series.js';
+import type { StateTimeline } from './state-timeline.js';
+import { statePathsOf } from './states.js';
 
 const MAX_CHARTS = 4;
 
@@ -33,10 +36,7 @@ export function HistoryTab({ object }: { object: FleetObject }) {
     [object._id, interval.fromMs, interval.toMs],
   );
   // In the address, so that the interval can be sent to somebody, and the back button undoes a zoom.
-  const zoom = (chosen: IntervalMs): void =>
-    route(
-      `${path}?${toQuery(chosen)}${query.charts === undefined ? '' : `&charts=${encodeURIComponent(query.charts)}`}`,
-    );
+  const zoom = (chosen: IntervalMs): void => route(`${path}?${withInterval(query, chosen)}`);
   const packets = data.value?.packets ?? null;
   // The charts of an interval without packets are those of the one before.
   const lastNamed = useRef<readonly Packet[]>([]);
@@ -45,6 +45,7 @@ export function HistoryTab({ object }: { object: FleetObject }) {
   const named = lastNamed.current.length > 0 ? lastNamed.current : known;
   const isCut = data.value?.isCut === true;
   const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
+  const states = useMemo(() => statePathsOf((packets ?? []).map(parametersOf)), [packets]);
   return (
     <>
       <Interval interval={interval} lastMs={object.state?.time} onChange={zoom} />
@@ -71,6 +72,7 @@ export function HistoryTab({ object }: { object: FleetObject }) {
         <>
           {isCut && <p class="hint">{t('history.cut', { count: formatNumber(packets.length) })}</p>}
           <Charts object={object} packets={packets} interval={interval} hasPlaces={hasPlaces} onZoom={zoom} />
+          {states.length > 0 && <StatesSection object={object} packets={packets} paths={states} isCut={isCut} />}
           {/* Older packets may have places, too. */}
           {(hasPlaces || isCut) && <RouteSection object={object} packets={packets} interval={interval} isCut={isCut} />}
         </>
@@ -99,17 +101,6 @@ function shownOf(names: readonly string[], chosen: readonly string[] | null): re
   return isChosen ? present : names.filter(isWorthChart).slice(0, 2);
 }
 
-/** Names may contain commas. */
-const toText = (names: readonly string[]): string => names.map(encodeURIComponent).join();
-
-function toNames(text: string | undefined): readonly string[] | null {
-  try {
-    return text === undefined ? null : text.split(',').filter(Boolean).map(decodeURIComponent);
-  } catch {
-    return null;
-  }
-}
-
 interface ChartsProps {
   readonly object: FleetObject;
   readonly packets: readonly Packet[];
@@ -127,11 +118,11 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
   );
   // In the address, too, so that what is shown can be sent to somebody.
   const { query, path, route } = useLocation();
-  const shown = shownOf(names, toNames(query.charts));
+  const shown = shownOf(names, namesIn(query.charts));
   const toggle = (name: string): void => {
     const others = shown.filter((one) => one !== name);
     const next = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
-    route(`${path}?${new URLSearchParams({ ...query, charts: toText(next) })}`, true);
+    route(`${path}?${new URLSearchParams({ ...query, charts: textOfNames(next) })}`, true);
   };
   const empty = useMemo(() => toEmptyChart(interval), [interval.fromMs, interval.toMs]);
   const { data, error } = useFetched(
@@ -227,12 +218,22 @@ function Exports({
 
 /** The way of the object and its replay, which only objects that have one need. */
 function RouteSection(props: ComponentProps<typeof RouteReplay>) {
-  const part = useSignal<typeof RouteReplay | null>(null);
+  const Loaded = useLoaded(() => import('./route-replay.js').then(({ RouteReplay: loaded }) => loaded));
+  return Loaded ? <Loaded {...props} /> : null;
+}
+
+/** What the object was over time, which only objects with booleans or texts need. */
+function StatesSection(props: ComponentProps<typeof StateTimeline>) {
+  const Loaded = useLoaded(() => import('./state-timeline.js').then(({ StateTimeline: loaded }) => loaded));
+  return Loaded ? <Loaded {...props} /> : null;
+}
+
+function useLoaded<T>(load: () => Promise<T>): T | null {
+  const part = useSignal<{ readonly loaded: T } | null>(null);
   useEffect(() => {
-    void loadPart(() => import('./route-replay.js')).then((loaded) => {
-      part.value = loaded.RouteReplay;
+    void loadPart(load).then((loaded) => {
+      part.value = { loaded };
     });
   }, []);
-  const Loaded = part.value;
-  return Loaded ? <Loaded {...props} /> : null;
+  return part.value?.loaded ?? null;
 }

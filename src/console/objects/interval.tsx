@@ -36,10 +36,17 @@ export function intervalOf(query: Record<string, string>, lastMs: number | undef
 }
 
 /** The same interval as the address says it: numbers that could be something else are no times there. */
-export function toQuery({ fromMs, toMs }: IntervalMs): string {
+function toQuery({ fromMs, toMs }: IntervalMs): string {
   const textOf = (ms: number): string =>
     parseQueryTime(String(ms), 'first') === ms ? String(ms) : new Date(ms).toISOString();
   return `from=${textOf(Math.round(fromMs))}&to=${textOf(Math.round(toMs))}`;
+}
+
+/** The same query with another interval: what is shown of it stays. */
+export function withInterval(query: Readonly<Record<string, string>>, interval: IntervalMs): string {
+  const { from: _from, to: _to, ...kept } = query;
+  const rest = new URLSearchParams(kept).toString();
+  return rest === '' ? toQuery(interval) : `${toQuery(interval)}&${rest}`;
 }
 
 /** The form of `datetime-local`: local time without a zone. */

@@ -1,5 +1,5 @@
 /** The way of an object: its places, and the lines between them. */
-import { usualDistanceMs } from './chart-data.js';
+import { silenceMsOf } from './chart-data.js';
 
 export interface TrackPoint {
   readonly timeMs: number;
@@ -14,10 +14,6 @@ export interface WholeRoute {
   readonly lines: readonly (readonly [number, number][])[];
 }
 
-/** A line between places that are further apart in time than both of these would say what nobody knows. */
-const GAP_MS = 15 * 60_000;
-const GAP_DISTANCES = 3;
-
 /** The same places, without jumps from one edge of the world to the other. */
 export function unwrapTrack(track: readonly TrackPoint[]): TrackPoint[] {
   let before = track[0]?.lon ?? 0;
@@ -29,7 +25,7 @@ export function unwrapTrack(track: readonly TrackPoint[]): TrackPoint[] {
 
 /** The lines of a way, without those that cross a silence of the device. */
 export function toLines(track: readonly TrackPoint[]): [number, number][][] {
-  const gapMs = Math.max(GAP_MS, GAP_DISTANCES * usualDistanceMs(track.map(({ timeMs }) => timeMs)));
+  const gapMs = silenceMsOf(track.map(({ timeMs }) => timeMs));
   const lines: [number, number][][] = [];
   let beforeMs = Number.NEGATIVE_INFINITY;
   for (const { timeMs, lon, lat } of track) {

@@ -4,8 +4,9 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { formatClock, formatNumber, formatWeekday, t, tn } from '../text/language.js';
-import { formatDistance, formatSpan, formatSpeed } from '../text/measures.js';
-import { toQuery } from './interval.js';
+import { formatDistance, formatSpeed } from '../text/measures.js';
+import { formatSpan } from '../text/spans.js';
+import { withInterval } from './interval.js';
 import { type Leg, type TrackProperties, toCsv } from './trips.js';
 
 const SHOWN_AT_ONCE = 200;
@@ -83,7 +84,6 @@ function LegRow({ leg, isCurrent, onChoose }: LegRowProps) {
     if (isCurrent && row.current && list && list.scrollHeight > list.clientHeight)
       list.scrollTop = row.current.offsetTop - list.clientHeight / 2;
   }, [isCurrent]);
-  const charts = query.charts === undefined ? '' : `&charts=${encodeURIComponent(query.charts)}`;
   return (
     <li ref={row} class={kind} aria-current={isCurrent ? 'step' : undefined}>
       <button
@@ -96,7 +96,7 @@ function LegRow({ leg, isCurrent, onChoose }: LegRowProps) {
       </button>
       <div>
         <strong>{isTrip ? t('trips.number', { number }) : t('trips.stop')}</strong>{' '}
-        <a href={toAddress(`${path}?${toQuery(leg)}${charts}`)}>
+        <a href={toAddress(`${path}?${withInterval(query, leg)}`)}>
           {from} – {formatClock(toMs, false)}
         </a>
         <p class="quiet">{aboutOf(toMs - fromMs, distanceM, isTrip)}</p>

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { DAY_MS } from '../../core/units.js';
-import { formatRead, formatSpan } from '../alarms/read-values.js';
+import { formatRead } from '../alarms/read-values.js';
 import { explain, Problem, Select, type useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { type Json, type Routes, request, VigilError } from '../state/api.js';
@@ -12,6 +12,7 @@ import type { FleetObject } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
 import { write } from '../state/write.js';
 import { formatDateTime, formatNumber, t, tn } from '../text/language.js';
+import { formatSpan } from '../text/spans.js';
 import { PickList } from './fields.js';
 import { objectsOf, titled } from './objects.js';
 

@@ -109,8 +109,8 @@ test('sums up trips, and exports them as CSV', async () => {
   const id = await addVan('summed');
   const interval = `from=${midnight(1)}&to=${midnight(0) - 1}`;
   const page = await browser.openAs(`/objects/${id}/history?${interval}`, ADMIN, options);
-  await page.getByText('2 trips · 59 km · 59 mins moving · at most 60 km/h').waitFor();
-  await page.locator('.trips .trip', { hasText: '40 km · 40 mins · avg 60 km/h' }).waitFor();
+  await page.getByText('2 trips · 59 km · 59 min moving · at most 60 km/h').waitFor();
+  await page.locator('.trips .trip', { hasText: '40 km · 40 min · avg 60 km/h' }).waitFor();
   const download = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Trips as CSV' }).click();
   expect((await download).suggestedFilename()).toBe('summed-trips.csv');
