@@ -26,6 +26,7 @@ import {
   postpone,
   postponeLane,
   type SentRow,
+  severityOf,
   storeEnded,
   wasTold,
 } from './outbox.js';
@@ -116,11 +117,12 @@ async function runOne(run: Run, row: Notification): Promise<RowOutcome> {
   const alarm = run.alarms.get(row.alarmId);
   const reason = alarm === undefined ? 'the user may not read the alarm' : await findReason(run, row, alarm);
   if (alarm === undefined || reason !== null) return drop(run, row, reason);
-  if (isStorm(run)) return 'held';
+  const isCleared = alarm.status === 'cleared';
+  if (isStorm(run, severityOf(row.severity, isCleared))) return 'held';
   const object = await loadSeenObject(database, run.account, String(alarm.object));
   if (object === null) return drop(run, row, 'the user does not see the object');
   const message = toMessage(row, { alarm, object, publicUrl: run.publicUrl });
-  return attempt(run, row, message, alarm.status === 'cleared');
+  return attempt(run, row, message, isCleared);
 }
 
 /** Until when a message waits; null where it does not. */
@@ -129,8 +131,10 @@ function quietUntil({ quiet }: Person, severity: Severity, nowMs: number): numbe
   return findClosing(quiet, nowMs);
 }
 
-const isStorm = ({ sent, now }: Run): boolean =>
-  sent.filter(({ sentMs, isDigest }) => !isDigest && sentMs > now() - LIMITS.stormMs).length >= LIMITS.stormMessages;
+/** Whether there were too many messages that are at least as severe: others hold back nothing. */
+const isStorm = ({ sent, now }: Run, severity: Severity): boolean =>
+  sent.filter((one) => !one.isDigest && one.sentMs > now() - LIMITS.stormMs && isAtLeast(one.severity, severity))
+    .length >= LIMITS.stormMessages;
 
 /** Why a message has become needless; null where it has not. */
 async function findReason(
@@ -160,7 +164,7 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
   const nowMs = now();
   if (error === null) {
     await storeEnded(database, row, { state: 'sent', attempts, error, sentMs: nowMs, saysCleared }, nowMs);
-    run.sent.push({ sentMs: nowMs, isDigest: row.alarmId === null });
+    run.sent.push({ sentMs: nowMs, isDigest: row.alarmId === null, severity: severityOf(row.severity, saysCleared) });
     await showAtAlarm(run, row, null);
     return 'done';
   }

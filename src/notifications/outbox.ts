@@ -109,14 +109,26 @@ export async function loadLane(database: Database, lane: Lane, nowMs: number): P
 export interface SentRow {
   readonly sentMs: number;
   readonly isDigest: boolean;
+  readonly severity: Severity;
 }
+
+/** The end of an alarm is never urgent. */
+export const severityOf = (severity: Severity, saysCleared: boolean): Severity => (saysCleared ? 'info' : severity);
 
 /** What was sent over the channel since then, the oldest first. Throws 503. */
 export async function loadSent(database: Database, lane: Lane, sinceMs: number): Promise<SentRow[]> {
   const filter = { ...inLane(lane), sent: { $gt: sinceMs } };
-  const options = { projection: { sent: 1, step: 1 }, sort: { sent: 1 } as const, limit: LIMITS.notificationBatch };
+  const options = {
+    projection: { sent: 1, step: 1, severity: 1, saysCleared: 1 },
+    sort: { sent: 1 } as const,
+    limit: LIMITS.notificationBatch,
+  };
   const found = await mapDriverErrors(() => rowsOf(database).find(filter, options).toArray());
-  return found.map(({ sent, step }) => ({ sentMs: sent, isDigest: step === 'digest' }));
+  return found.map(({ sent, step, severity, saysCleared }) => ({
+    sentMs: sent,
+    isDigest: step === 'digest',
+    severity: severityOf(severity, saysCleared === true),
+  }));
 }
 
 /** Those who were told of an alarm, or will be. Throws 503. */

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../core/json.js';
 import type { Severity } from '../core/rule/severity.js';
 import { renderTemplate, toTimeText } from '../core/rule/template.js';
 import { type Message, toText, toTitle } from './message.js';
-import type { Notification } from './outbox.js';
+import { type Notification, severityOf } from './outbox.js';
 
 const LABELS: Readonly<Record<Severity, string>> = { info: 'Info', warning: 'Warning', critical: 'Critical' };
 
@@ -26,7 +26,7 @@ export function toMessage({ id, step, severity, text }: Notification, { alarm, o
   const named = typeof object.name === 'string' && object.name !== '' ? object.name : String(object.id ?? '');
   const title = `${toHeading(step, severity, isCleared)}: ${String(alarm.name)}${named === '' ? '' : ` – ${named}`}`;
   const link = publicUrl === null ? null : `${publicUrl}/alarms/${String(alarm._id)}`;
-  return { id, title: toTitle(title), text: toText(lines.join('\n')), link, severity: isCleared ? 'info' : severity };
+  return { id, title: toTitle(title), text: toText(lines.join('\n')), link, severity: severityOf(severity, isCleared) };
 }
 
 function toHeading(step: string, severity: Severity, isCleared: boolean): string {
@@ -60,7 +60,7 @@ export function toDigest(
   const parts = held.filter(({ isEnd }) => !isEnd).map((one) => `${one.count} × ${LABELS[one.severity].toLowerCase()}`);
   const ends = held.filter(({ isEnd }) => isEnd).reduce((sum, { count }) => sum + count, 0);
   const text = [
-    `Too many at once: ${total} messages were held back.`,
+    `Too many at once: ${total} ${total === 1 ? 'message was' : 'messages were'} held back.`,
     ...(parts.length === 0 ? [] : [`Alarms: ${parts.join(', ')}`]),
     ...(ends === 0 ? [] : [`Cleared: ${ends}`]),
   ];

@@ -341,6 +341,10 @@ describe('a gateway', () => {
 });
 
 describe('a storm', () => {
+  const { stormGatherMs } = LIMITS;
+  beforeAll(() => void Object.assign(LIMITS, { stormGatherMs: 3_000 }));
+  afterAll(() => void Object.assign(LIMITS, { stormGatherMs }));
+
   test('becomes one message that counts what it holds back', async () => {
     const ada = await createListener();
     const objectId = await createObject();
@@ -352,6 +356,47 @@ describe('a storm', () => {
     expect(titles(ada)[20]).toBe('5 more messages about alarms');
     expect(to(ada)[20]?.body).toBe('Too many at once: 5 messages were held back.\nAlarms: 5 × warning');
     expect(to(ada)[20]?.headers.click).toBe('https://vigil.example/base/alarms');
+  });
+
+  /** Raises as many alarms of the severity at once. */
+  async function raise(ada: Person, severity: string, alarms: number): Promise<string> {
+    const objectId = await createObject();
+    for (let index = 0; index < alarms; index++) {
+      await createRule(objectId, { name: `${severity} ${index}`, severity, then: notify(ada) });
+    }
+    await send(objectId, { t: 9 });
+    return objectId;
+  }
+
+  test.each([
+    ['info', 'warning', 20],
+    ['info', 'critical', 20],
+    ['warning', 'critical', 20],
+    ['critical', 'warning', 0],
+    ['critical', 'critical', 0],
+  ])('leaves, of severity %s, to %s messages their own %i', async (first, second, more) => {
+    const ada = await createListener();
+    await raise(ada, first, LIMITS.stormMessages);
+    await got(ada, LIMITS.stormMessages);
+    await raise(ada, second, LIMITS.stormMessages + 1);
+    await got(ada, LIMITS.stormMessages + more + 1);
+    const held = LIMITS.stormMessages + 1 - more;
+    expect(to(ada).at(-1)?.body).toBe(
+      `Too many at once: ${held} ${held === 1 ? 'message was' : 'messages were'} held back.\nAlarms: ${held} × ${second}`,
+    );
+    expect(to(ada)).toHaveLength(LIMITS.stormMessages + more + 1);
+  });
+
+  test('does not hold back critical messages where it is of ends', async () => {
+    const ada = await createListener();
+    const half = LIMITS.stormMessages / 2;
+    const objectId = await raise(ada, 'critical', half);
+    await got(ada, half);
+    await send(objectId, { t: 5 });
+    await got(ada, LIMITS.stormMessages);
+    await raise(ada, 'critical', half);
+    const told = await got(ada, LIMITS.stormMessages + half);
+    expect(told.slice(-half).map(({ headers }) => headers.priority)).toEqual(Array(half).fill('5'));
   });
 });
 
