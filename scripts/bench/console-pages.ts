@@ -12,7 +12,7 @@ export const pagesWithoutMap = (object: string): readonly PageRow[] => [
   ...rows([`/objects/${object}/commands`, `/objects/${object}/settings`], 'main h2'),
   ...rows(['/access/users', '/access/groups', '/access/roles', '/access/tokens', '/access/audit'], 'main table'),
   ...rows(
-    ['/access/rights', '/account/profile', '/account/sessions', '/models/new', '/welcome'],
+    ['/access/rights', '/account/profile', '/account/channels', '/account/sessions', '/models/new', '/welcome'],
     'main input, main h2',
   ),
   ...rows(['/account/tokens', '/models', '/data/labels', '/data/stores', '/rules', '/rules/new'], 'main h2'),

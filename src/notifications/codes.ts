@@ -88,6 +88,6 @@ export const toCodeMessage = (code: string, publicUrl: string | null): Message =
     `Enter this code in your account within ${LIMITS.channelCodeMs / MINUTE_MS} minutes to be notified of alarms here.`,
     'If you did not ask for it, ignore this message: without the code, nothing else is sent here.',
   ].join('\n\n'),
-  link: publicUrl,
+  link: publicUrl === null ? null : `${publicUrl}/account/channels`,
   severity: 'info',
 });

@@ -1,11 +1,17 @@
-/** The personal account: profile, tokens, sessions. */
+/** The personal account: profile, channels, tokens, sessions. */
+import lazy from 'preact-iso/lazy';
 import { Tabs } from '../parts/tabs.js';
-import { t } from '../text/language.js';
+import { loadPage } from '../state/parts.js';
+import { loadTexts, t } from '../text/language.js';
 import { Profile } from './profile.js';
 import { Sessions } from './sessions.js';
 import { Tokens } from './tokens.js';
 
-const SECTIONS = ['profile', 'tokens', 'sessions'] as const;
+const SECTIONS = ['profile', 'channels', 'tokens', 'sessions'] as const;
+
+const Channels = lazy(() =>
+  loadPage(async () => (await Promise.all([import('./channels.js'), loadTexts('channels')]))[0].Channels),
+);
 
 export function Account({ section = 'profile' }: { section?: string }) {
   const shown = SECTIONS.find((one) => one === section) ?? 'profile';
@@ -18,6 +24,7 @@ export function Account({ section = 'profile' }: { section?: string }) {
         tabs={SECTIONS.map((one) => ({ path: `/account/${one}`, text: t(`account.${one}`) }))}
       />
       {shown === 'profile' && <Profile />}
+      {shown === 'channels' && <Channels />}
       {shown === 'tokens' && <Tokens />}
       {shown === 'sessions' && <Sessions />}
     </div>

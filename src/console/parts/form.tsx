@@ -14,7 +14,7 @@ interface FieldProps {
   readonly onInput: (value: string) => void;
   readonly hint?: string | undefined;
   readonly error?: string | null | undefined;
-  readonly type?: 'text' | 'password' | 'email' | 'number' | 'date' | 'datetime-local';
+  readonly type?: 'text' | 'password' | 'email' | 'number' | 'date' | 'datetime-local' | 'time';
   readonly autocomplete?: 'username' | 'current-password' | 'new-password' | 'name' | 'email' | 'off';
   readonly required?: boolean;
   readonly autofocus?: boolean;

@@ -3,7 +3,9 @@ export const ENGLISH_FAULTS = {
   atLeast: 'Expected at least {count} characters.',
   atMost: 'Expected at most {count} characters.',
   characters: 'May not contain #, / or control characters.',
+  chat: 'Expected the number of a chat, or the @name of a channel.',
   choice: 'Expected one of the allowed values.',
+  code: 'Not the code that was sent. Attempts left: {count}.',
   commandId: 'Needs at most 64 characters, without white space, /, + and #.',
   duration: 'Expected a duration from 1 s to 366 days, such as 10 min.',
   email: 'Expected an email address.',
@@ -15,6 +17,7 @@ export const ENGLISH_FAULTS = {
   most: 'Expected at most {count}.',
   number: 'Expected a number.',
   origin: 'Expected an origin, such as https://tiles.example.',
+  otherTime: 'Expected another time than that of the beginning.',
   ownId: 'May not be *, blank or 24 hexadecimal digits.',
   parameterId: 'Needs at most 64 characters, without white space.',
   pattern: 'Expected the form {count}.',
@@ -23,8 +26,10 @@ export const ENGLISH_FAULTS = {
   taken: 'This is already taken.',
   text: 'Expected text.',
   tilesAddress: 'Expected {z}, {x} and {y}, each once, and no other placeholders.',
+  topic: 'Expected the address of a topic, such as https://ntfy.sh/my-topic.',
   webAddress: 'Expected an address that begins with https:// or http://, without a login.',
   wrongPassword: 'The password is wrong.',
+  zone: 'Expected a time zone, such as Europe/Berlin.',
 };
 
 export type FaultKey = keyof typeof ENGLISH_FAULTS;

@@ -1,5 +1,6 @@
 /** The texts of every page in English; every other language has the same keys. */
 import type { ENGLISH_ALARMS } from './english-alarms.js';
+import type { ENGLISH_CHANNELS } from './english-channels.js';
 import type { ENGLISH_DATA } from './english-data.js';
 import type { ENGLISH_DIALOGS } from './english-dialogs.js';
 import type { ENGLISH_HISTORY } from './english-history.js';
@@ -10,6 +11,7 @@ import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
 
 export const ENGLISH = {
+  'account.channels': 'Notifications',
   'account.profile': 'Profile',
   'account.sessions': 'Sessions',
   'account.tokens': 'Tokens',
@@ -138,8 +140,10 @@ export type SettingsCatalogue = Readonly<Record<keyof typeof ENGLISH_SETTINGS, s
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
 export type HistoryCatalogue = Readonly<Record<keyof typeof ENGLISH_HISTORY, string>>;
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
+export type ChannelCatalogue = Readonly<Record<keyof typeof ENGLISH_CHANNELS, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type Texts = Catalogue &
+  ChannelCatalogue &
   HomeCatalogue &
   PageCatalogue &
   DataCatalogue &

@@ -2,6 +2,7 @@
 import type { Catalogue } from './english.js';
 
 export const GERMAN: Catalogue = {
+  'account.channels': 'Benachrichtigungen',
   'account.profile': 'Profil',
   'account.sessions': 'Sitzungen',
   'account.tokens': 'Tokens',

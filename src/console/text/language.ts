@@ -49,6 +49,11 @@ const MORE = {
     en: async () => (await import('./english-rules.js')).ENGLISH_RULES,
     de: async () => (await import('./german-rules.js')).GERMAN_RULES,
   },
+  /** Of the channels of the account. */
+  channels: {
+    en: async () => (await import('./english-channels.js')).ENGLISH_CHANNELS,
+    de: async () => (await import('./german-channels.js')).GERMAN_CHANNELS,
+  },
   /** Of share links. */
   links: {
     en: async () => (await import('./english-links.js')).ENGLISH_LINKS,

@@ -58,6 +58,7 @@ const pages = (): readonly (readonly [string, boolean])[] => [
   ['/access/audit', false],
   [`/access/rights?user=${user}`, false],
   ['/account/profile', false],
+  ['/account/channels', false],
   ['/account/tokens', true],
   ['/account/sessions', false],
 ];

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { ENGLISH } from '../../../src/console/text/english.js';
 import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
+import { ENGLISH_CHANNELS } from '../../../src/console/text/english-channels.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
 import { ENGLISH_HISTORY } from '../../../src/console/text/english-history.js';
@@ -17,6 +18,7 @@ const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
 const MORE: Readonly<Record<string, object>> = {
   alarms: ENGLISH_ALARMS,
+  channels: ENGLISH_CHANNELS,
   data: ENGLISH_DATA,
   dialogs: ENGLISH_DIALOGS,
   home: ENGLISH_HOME,
