@@ -59,6 +59,7 @@ export async function claimCommand(
     object: new ObjectId(objectId),
     status: { $in: statusesBefore('sent') },
     _holder: { $ne: holder },
+    _bySource: { $ne: true },
     expires: { $gt: nowMs },
   };
   return step(database, filter, { $set: { status: 'sent', 'times.sent': nowMs, _holder: holder } }, WAITING_INDEX);
@@ -70,6 +71,28 @@ export async function findWaiting(database: Database, objectId: string, nowMs: n
   const options = { sort: { _id: 1 }, hint: WAITING_INDEX, maxTimeMS: LIMITS.databaseAnswerMs } as const;
   const found = await mapDriverErrors(() => collectionOf(database, COMMANDS).findOne(filter, options));
   return found === null ? null : (toEntity(COMMANDS, found) as StoredCommand);
+}
+
+/**
+ * Claims the object's oldest command that waits for the source of its device, and which no connection takes then; null when there is none.
+ * It stays queued until the network has taken it.
+ */
+export async function claimForSource(
+  database: Database,
+  objectId: string,
+  nowMs: number,
+): Promise<StoredCommand | null> {
+  const filter = { object: new ObjectId(objectId), status: 'queued', expires: { $gt: nowMs } };
+  return step(database, filter, { $set: { _bySource: true } }, WAITING_INDEX);
+}
+
+/** The source has not passed on what it claimed: connections of the device may take it. */
+export async function releaseFromSource(database: Database, objectId: string): Promise<void> {
+  const filter = { object: new ObjectId(objectId), status: 'queued', _bySource: true };
+  const options = { hint: WAITING_INDEX };
+  await mapDriverErrors(() =>
+    collectionOf(database, COMMANDS).updateMany(filter, { $unset: { _bySource: '' } }, options),
+  );
 }
 
 /** What became of a command that the network of its device has taken, or refused. */

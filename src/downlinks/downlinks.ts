@@ -3,7 +3,14 @@
  * of an object, so that they keep their order. A command may be sent twice if that instance ends between the answer and its record.
  */
 import { LRUCache } from 'lru-cache';
-import { findWaiting, hasWaiting, noteNetwork, type StoredCommand } from '../commands/command-store.js';
+import {
+  claimForSource,
+  findWaiting,
+  hasWaiting,
+  noteNetwork,
+  releaseFromSource,
+  type StoredCommand,
+} from '../commands/command-store.js';
 import { cacheSize } from '../core/cache-size.js';
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
@@ -153,11 +160,12 @@ async function sendThrough(deps: Sending, route: CommandRoute): Promise<boolean>
   const source = await findSource(database, route.sourceId);
   if (source === null) {
     await removeRoute(database, objectId);
+    await releaseFromSource(database, objectId);
     return false;
   }
   const isReachable = source.commandUrl !== null && (await isInGroup(database, objectId, source));
   for (let failures = route.failures; isReachable; failures = 0) {
-    const command = await findWaiting(database, objectId, now());
+    const command = await claimForSource(database, objectId, now());
     if (command === null) break;
     // Another instance has them, if this one stood still for longer than its lease.
     if (!(await keepRoute(database, route, now()))) return false;
@@ -168,6 +176,7 @@ async function sendThrough(deps: Sending, route: CommandRoute): Promise<boolean>
       return false;
     }
   }
+  if (!isReachable) await releaseFromSource(database, objectId);
   await leaveRoute(database, route, null);
   return isReachable;
 }
@@ -185,7 +194,7 @@ async function isInGroup(database: Database, objectId: string, { groupId }: Sour
 async function sendOne(
   { database, sender, now, signal, log }: Sending,
   source: SourceRecord,
-  { address }: CommandRoute,
+  { objectId, address }: CommandRoute,
   command: StoredCommand,
 ): Promise<number | null> {
   const given = { url: source.commandUrl ?? '', key: source.commandKey, address };
@@ -212,5 +221,7 @@ async function sendOne(
     return null;
   }
   log.warn({ source: source._id, command: command._id, status, reason: error }, 'failed to send a command; it waits');
+  // Without an answer, the system may have it: no connection gets it as well.
+  if (status !== null) await releaseFromSource(database, objectId);
   return retryAfterMs ?? 0;
 }

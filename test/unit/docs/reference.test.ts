@@ -326,6 +326,7 @@ describe('Stores', () => {
     '_expires',
     '_moved',
     '_holder',
+    '_bySource',
     '_parents',
     '_objects',
     '_link',
