@@ -112,6 +112,13 @@ export function toShownPacket(packet: JsonObject, fields: LinkTerms['fields']): 
   return { ...shown, time, ...(online !== undefined && { online }) };
 }
 
+/** Whether a link shows the parameter at a path, or the one above it. */
+export function isShownParameter(path: string, fields: LinkTerms['fields']): boolean {
+  const [first = ''] = path.split('.');
+  if (NO_PARAMETERS.has(first)) return false;
+  return fields === null || fields.some((field) => path === field || path.startsWith(`${field}.`));
+}
+
 /** The data of an `object-update`; null if nothing changed in what the link shows. */
 export function toShownUpdate({ before, after }: JsonObject, fields: LinkTerms['fields']): JsonObject | null {
   const shown = (image: Json | undefined): JsonObject => toShownObject(isObject(image) ? image : {}, fields);

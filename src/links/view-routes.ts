@@ -4,21 +4,25 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Attempts } from '../accounts/attempts.js';
 import type { Passwords } from '../accounts/passwords.js';
-import { ApiError, unauthorized, unavailable, wrongAddress } from '../core/errors.js';
+import { ApiError, badRequest, unauthorized, unavailable, wrongAddress } from '../core/errors.js';
 import type { EventBatch, EventName, Listen } from '../core/feed.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { LINK_HISTORIES, toShownPacket, toShownUpdate } from '../core/link.js';
+import { isShownParameter, LINK_HISTORIES, toShownPacket, toShownUpdate } from '../core/link.js';
 import { networkOf } from '../core/network.js';
+import { parseSeriesQuery } from '../history/series/query.js';
+import { readSeries } from '../history/series.js';
+import { toSeriesBody } from '../history/series-body.js';
 import { streamEvents } from '../live/stream.js';
 import { listPackets } from '../packets/packets.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { INTERVAL_QUERY } from '../platform/http/parameters.js';
-import { parseCount, parseInterval } from '../platform/http/query-params.js';
+import { parseCount, parseInterval, parseText } from '../platform/http/query-params.js';
 import type { RateLimitDeps } from '../platform/http/rate-limit.js';
-import { sendArray, sendEntity } from '../platform/http/responses.js';
+import { sendArray, sendEntity, sendJson } from '../platform/http/responses.js';
 import { defineRoute } from '../platform/http/route.js';
 import { ANY_OBJECT, every, SUCCESS, TIME } from '../platform/http/schema.js';
+import { readHistory } from '../platform/mongo/driver/list-queue.js';
 import { countView } from './link-store.js';
 import { readView } from './view.js';
 import { findBySecret, findByViewToken, type Viewer, type ViewerDeps } from './viewer.js';
@@ -179,6 +183,59 @@ const listSharedPackets = defineRoute({
   },
 });
 
+const readSharedSeries = defineRoute({
+  method: 'GET',
+  path: `${SHARED}/series`,
+  name: 'readSharedSeries',
+  tag: 'links',
+  summary: 'The last 24 hours of parameters that a share link shows, in buckets; with the token of a view',
+  docs: 'The last 24 hours of parameters that a [share link](share-links.md#for-visitors) shows, in buckets; accepts `params` and `points`',
+  auth: 'none',
+  limit: 'request',
+  query: {
+    params: {
+      component: 'sharedParams',
+      schema: z.array(z.string()).max(LIMITS.seriesParameters),
+      example: ['speed'],
+      isRequired: true,
+      description: 'The parameters; nested ones are possible (`engine.rpm`)',
+    },
+    points: {
+      component: 'sharedPoints',
+      schema: z.int().min(1).max(LIMITS.linkPackets).default(LIMITS.linkPackets),
+      example: 600,
+      description: `The maximal number of buckets, which are equally long; at most ${LIMITS.linkPackets}`,
+    },
+  },
+  answer: {
+    description: 'The columns `last`, `min` and `max` of each parameter; none of a link without history',
+    schema: z
+      .object({ time: z.array(z.int()).describe('The beginning of each bucket') })
+      .catchall(z.union([z.null(), z.record(z.string(), z.array(z.number().nullable()))])),
+  },
+  errors: [401, 413, 429],
+  handle: (deps: ViewDeps) => async (req, res) => {
+    const texts = { params: parseText(req.query, 'params'), fn: 'last,min,max', every: null, tz: null, gap: null };
+    const points = Math.min(parseCount(req.query, 'points') ?? LIMITS.linkPackets, LIMITS.linkPackets);
+    const nowMs = deps.now();
+    const interval = { fromMs: nowMs - LIMITS.linkHistoryMs, toMs: nowMs };
+    const query = parseSeriesQuery({ ...texts, points, wrap: null, ...interval });
+    const viewer = await identifyViewer(deps, req, res);
+    const { fields, history, objectId } = viewer.terms;
+    if (query.patterns.length > 0) throw badRequest('params: a share link knows no patterns');
+    const hidden = query.paths.find((path) => !isShownParameter(path, fields));
+    if (hidden !== undefined) throw badRequest(`params: the link does not show ${JSON.stringify(hidden.slice(0, 64))}`);
+    if (history === 'none') {
+      sendJson(res, JSON.stringify({ time: [], ...Object.fromEntries(query.paths.map((path) => [path, null])) }));
+      return;
+    }
+    const series = await readHistory(listDatabaseFor(deps, req, res, `link ${viewer.linkId}`), (database) =>
+      readSeries(database, [objectId], { query, nowMs }),
+    );
+    sendJson(res, await toSeriesBody(query, series));
+  },
+});
+
 const listenToShared = defineRoute({
   method: 'GET',
   path: `${SHARED}/events`,
@@ -216,7 +273,7 @@ const listenToShared = defineRoute({
   },
 });
 
-export const VIEW_ROUTES = [openLink, readShared, listSharedPackets, listenToShared];
+export const VIEW_ROUTES = [openLink, readShared, listSharedPackets, readSharedSeries, listenToShared];
 
 const SHOWN_EVENTS: readonly EventName[] = ['object-packet', 'object-update', 'object-removed'];
 

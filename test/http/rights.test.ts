@@ -428,6 +428,7 @@ test('covers every route of the service', () => {
     'POST shared',
     'GET shared',
     'GET shared/packets',
+    'GET shared/series',
     'GET shared/events',
   ].map((row) =>
     row

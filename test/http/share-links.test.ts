@@ -319,6 +319,71 @@ describe('History', () => {
   });
 });
 
+describe('Series', () => {
+  const series = (call: Call, params: string, query = '') =>
+    call('GET', `shared/series?params=${encodeURIComponent(params)}${query}`);
+  const refused = (reason: string) => ({ status: 400, body: refusal(400, reason) });
+  const hourAgo = () => Date.now() - HOUR_MS;
+
+  test('are those of the last 24 hours, in no more points than asked for', async () => {
+    const { _id } = await newObject();
+    const first = hourAgo();
+    const packets = Array.from({ length: 300 }, (_, index) => ({ time: first + index * 1_000, speed: index }));
+    await send(_id, [{ time: first - 25 * HOUR_MS, speed: 999 }, ...packets]);
+    const call = await visit(_id, { history: '24 h' });
+    const { time, speed } = await must(series(call, 'speed', '&points=24&from=0&begin=0&every=1%20s&fn=sum'));
+    expect(time).toHaveLength(24);
+    expect(Object.keys(speed)).toEqual(['last', 'min', 'max']);
+    expect([Math.min(...speed.min.filter(Number.isFinite)), Math.max(...speed.max)]).toEqual([0, 299]);
+    expect((await must(series(call, 'speed', '&points=100000'))).time.length).toBeLessThanOrEqual(1_000);
+  });
+
+  test('are empty without history, whatever is asked for', async () => {
+    const { _id } = await newObject();
+    await send(_id, [{ time: hourAgo(), speed: 1 }, { speed: 2 }]);
+    const call = await visit(_id);
+    expect((await must(series(call, 'speed,fuel', '&from=0'))) as object).toEqual({
+      time: [],
+      speed: null,
+      fuel: null,
+    });
+  });
+
+  test.each([
+    { fields: ['speed', 'engine'], params: 'engine.rpm', isShown: true },
+    { fields: ['speed', 'engine.rpm'], params: 'engine.rpm', isShown: true },
+    { fields: ['speed', 'engine.rpm'], params: 'speed,cargo', isShown: false },
+    { fields: ['speed', 'engine.rpm'], params: 'engine.fault', isShown: false },
+    { fields: ['speed', 'engine.rpm'], params: 'engine', isShown: false },
+    { fields: ['speed', 'engine.rpm'], params: 'engine.rpmx', isShown: false },
+    { fields: ['speed', 'engine.rpm'], params: 'speedx', isShown: false },
+    { fields: [], params: 'speed', isShown: false },
+    { fields: null, params: 'cargo', isShown: true },
+    { fields: null, params: '_ts', isShown: false },
+    { fields: null, params: '_oid', isShown: false },
+    { fields: null, params: 'online', isShown: false },
+  ])('show $params where the link shows $fields: $isShown', async ({ fields, params, isShown }) => {
+    const { _id } = await newObject();
+    await send(_id, { speed: 1, cargo: 2, speedx: 5, engine: { rpm: 900, rpmx: 901, fault: 3 } });
+    const call = await visit(_id, { fields, history: '24 h' });
+    const answer = await series(call, params);
+    if (isShown) expect(answer).toMatchObject({ status: 200, body: { [params]: { last: expect.any(Array) } } });
+    else expect(answer).toMatchObject(refused(`params: the link does not show "${params.split(',').at(-1)}"`));
+  });
+
+  test.each(['*', 'eng*', 'speed,c*go'])('know no patterns: %s', async (params) => {
+    const { _id } = await newObject();
+    const call = await visit(_id, { fields: ['speed'], history: '24 h' });
+    expect(await series(call, params)).toMatchObject(refused('params: a share link knows no patterns'));
+  });
+
+  test('need parameters', async () => {
+    const call = await visit((await newObject())._id, { history: '24 h' });
+    const wanted = 'params: expected the names of parameters, separated by commas';
+    expect(await call('GET', 'shared/series')).toMatchObject(refused(wanted));
+  });
+});
+
 describe('A visitor', () => {
   test('gets no other route, object, event or socket by the token of a view', async () => {
     const { _id, id } = await newObject();
@@ -376,7 +441,7 @@ describe('A visitor', () => {
     }
     // A secret opens; it is no token of a view. Nor is a token of a user.
     for (const credential of [secret, sharer.token]) {
-      for (const path of ['shared', 'shared/packets', 'shared/events']) {
+      for (const path of ['shared', 'shared/packets', 'shared/series?params=speed', 'shared/events']) {
         expect((await service.as(credential)('GET', path)).body).toEqual(UNAUTHORIZED);
       }
     }

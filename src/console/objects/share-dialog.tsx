@@ -73,21 +73,27 @@ function Made({ url }: { url: string }) {
   );
 }
 
-function NewLink({ object, onMade }: { object: FleetObject; onMade: (secret: string) => void }) {
+function useLinkFields(object: FleetObject) {
   const name = useSignal(object.name);
   const hours = useSignal(USUAL_HOURS);
   const shows = useSignal('values');
+  const history = useSignal<Link['history']>('none');
   const pin = useSignal('');
+  const toBody = () => ({
+    name: name.value.trim(),
+    expiresIn: `${hours.value} h`,
+    history: history.value,
+    ...(shows.value === 'position' && { fields: POSITION_FIELDS }),
+    ...(pin.value !== '' && { pin: pin.value }),
+  });
+  return { name, hours, shows, history, pin, toBody };
+}
+
+function NewLink({ object, onMade }: { object: FleetObject; onMade: (secret: string) => void }) {
+  const { name, hours, shows, history, pin, toBody } = useLinkFields(object);
   const work = useWork();
-  const submit = async (): Promise<void> => {
-    const body = {
-      name: name.value.trim(),
-      expiresIn: `${hours.value} h`,
-      ...(shows.value === 'position' && { fields: POSITION_FIELDS }),
-      ...(pin.value !== '' && { pin: pin.value }),
-    };
-    onMade((await request('POST /api/v1/objects/{id}/links', { path: { id: object._id }, body })).secret);
-  };
+  const submit = async (): Promise<void> =>
+    onMade((await request('POST /api/v1/objects/{id}/links', { path: { id: object._id }, body: toBody() })).secret);
   return (
     <Form work={work} submit={t('links.create')} onSubmit={submit}>
       <Field
@@ -115,6 +121,18 @@ function NewLink({ object, onMade }: { object: FleetObject; onMade: (secret: str
         ]}
         onChange={write(shows)}
       />
+      <Select
+        name="history"
+        label={t('links.history')}
+        value={history.value}
+        options={[
+          ['none', t('links.noHistory')],
+          ['24 h', t('links.dayOfHistory')],
+        ]}
+        onChange={(chosen) => {
+          history.value = chosen as Link['history'];
+        }}
+      />
       <Field
         name="pin"
         label={t('links.pin')}
@@ -138,6 +156,7 @@ function LinkList({ links, onRevoke }: { links: readonly Link[]; onRevoke: (link
             <div class="item-text">
               <h3>
                 {link.name}
+                {link.history !== 'none' && <span class="tag">{t('links.withHistory')}</span>}
                 {link.hasPin && <span class="tag">{t('links.withPin')}</span>}
               </h3>
               <p class="quiet">

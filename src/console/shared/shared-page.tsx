@@ -1,9 +1,9 @@
 /** The page of a share link: one object, for people who have no account. */
 import { useSignal } from '@preact/signals';
-import { render } from 'preact';
+import { type ComponentProps, render } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { VigilError } from '../../client/client-error.js';
-import { formatValue, oldTimeOf, toShown } from '../home/values.js';
+import { formatValue, type Model, oldTimeOf, toShown } from '../home/values.js';
 import { Age } from '../parts/age.js';
 import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, useWork } from '../parts/form.js';
@@ -12,10 +12,13 @@ import { Values } from '../parts/values.js';
 import { Logo } from '../shell/logo.js';
 import type { Json } from '../state/api.js';
 import { nowMs, serverNowMs, startClock } from '../state/clock.js';
+import { loadPart } from '../state/parts.js';
 import { isPlaceField, placeIn } from '../state/places.js';
 import { write } from '../state/write.js';
 import { formatDateTime, formatMoment, loadTexts, prepareNumbers, t } from '../text/language.js';
+import type { PastChart } from './past-chart.js';
 import { PlaceMap } from './place-map.js';
+import { useTrail } from './trail.js';
 import { enterPin, followLink, lostSinceMs, phase, type SharedView, view } from './view.js';
 
 /** The secret is behind the `#` of the address, which browsers send to nobody. */
@@ -92,8 +95,11 @@ function Pin({ secret }: { secret: string }) {
   );
 }
 
-function SharedObject({ shown: { name, object, values, parameters, expiresAtMs } }: { shown: SharedView }) {
+function SharedObject({ shown }: { shown: SharedView }) {
+  const { name, object, values, parameters, history, expiresAtMs } = shown;
   const place = placeIn(values);
+  const trail = useTrail(shown, place);
+  const model = toModel(parameters);
   const newestMs = Math.max(...[...values.values()].map(({ timeMs }) => timeMs));
   const { name: objectName, status, ...fields } = object;
   return (
@@ -113,33 +119,56 @@ function SharedObject({ shown: { name, object, values, parameters, expiresAtMs }
         </div>
       </header>
       {values.size === 0 && <p class="hint">{t('card.noPacket')}</p>}
-      {place && <PlaceMap place={place} />}
+      {place && <PlaceMap place={place} trail={trail} />}
       <Values
-        values={[...toFields(fields), ...toValues(values, parameters, newestMs)]}
+        values={[...toFields(fields), ...toValues(values, model, newestMs)]}
         position={place}
         positionMs={oldTimeOf(place?.timeMs, newestMs)}
         isLarge
       />
+      {history !== 'none' && <Past shown={shown} model={model} />}
       <p class="quiet">{t('shared.until', { time: formatDateTime(expiresAtMs) })}</p>
     </>
   );
 }
 
-/** Every value but the place, with its name, unit, and its time where it is older than the newest one. */
-function toValues(values: SharedView['values'], parameters: SharedView['parameters'], newestMs: number) {
-  const known = parameters.map(({ id, name, unit }) => ({ id, name: name ?? '', ...(unit !== null && { unit }) }));
-  const model = { name: '', _arguments: known };
-  return [...values]
-    .filter(([id, { value }]) => !isPlaceField(id, value))
-    .map(([id, { value, timeMs }]) => ({ ...toShown(id, value, model), timeMs: oldTimeOf(timeMs, newestMs) }));
+/** The chart of links with history, which is loaded for them alone. */
+function Past(props: ComponentProps<typeof PastChart>) {
+  const part = useSignal<typeof PastChart | null>(null);
+  useEffect(() => {
+    void loadPart(() => import('./past-chart.js')).then((loaded) => {
+      part.value = loaded.PastChart;
+    });
+  }, []);
+  const Loaded = part.value;
+  return Loaded ? <Loaded {...props} /> : null;
 }
 
-/** Fields of the object, those within others by their paths. */
-function toFields(fields: Json, before = ''): { name: string; label: string; text: string; unit: string }[] {
-  return Object.entries(fields).flatMap(([name, value]) => {
-    const path = before + name;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return toFields(value as Json, `${path}.`);
-    return [{ name: `field ${path}`, label: path, text: formatValue(value), unit: '' }];
-  });
+/** As far as visitors see it. */
+function toModel(parameters: SharedView['parameters']): Model {
+  const known = parameters.map(({ id, name, unit }) => ({ id, name: name ?? '', ...(unit !== null && { unit }) }));
+  return { name: '', _arguments: known };
+}
+
+/** Every value but the place, with its name, unit, and its time where it is older than the newest one. */
+function toValues(values: SharedView['values'], model: Model, newestMs: number) {
+  return [...values]
+    .filter(([id, { value }]) => !isPlaceField(id, value))
+    .flatMap(([id, { value, timeMs }]) =>
+      membersOf(id, value).map(([path, member]) => ({
+        ...toShown(path, member, model),
+        timeMs: oldTimeOf(timeMs, newestMs),
+      })),
+    );
+}
+
+const toFields = (fields: Json) =>
+  Object.entries(fields)
+    .flatMap(([name, value]) => membersOf(name, value))
+    .map(([path, value]) => ({ name: `field ${path}`, label: path, text: formatValue(value), unit: '' }));
+
+/** What is within others, by its path. */
+function membersOf(path: string, value: unknown): [path: string, value: unknown][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
+  return Object.entries(value).flatMap(([name, member]) => membersOf(`${path}.${name}`, member));
 }

@@ -6,7 +6,7 @@ import { createRouteRequest } from '../../client/routes.js';
 import { createServerSentEvents } from '../../client/server-sent-events.js';
 import { pause, toBackoffMs } from '../../client/waiting.js';
 import { addPacket, type LastValues } from '../objects/last-values.js';
-import type { Json } from '../state/api.js';
+import type { Json, Routes } from '../state/api.js';
 import { learnFromAnswer, serverNowMs } from '../state/clock.js';
 import type { Packet } from '../state/fleet.js';
 import { BASE } from '../state/location.js';
@@ -17,9 +17,13 @@ export interface SharedParameter {
   readonly unit: string | null;
 }
 
+type Answer = Routes['GET /api/v1/shared']['answer'];
+export type PastSeries = Routes['GET /api/v1/shared/series']['answer'];
+
 export interface SharedView {
   readonly name: string;
   readonly expiresAtMs: number;
+  readonly history: Answer['history'];
   /** The fields of the object that the link shows. */
   readonly object: Json;
   readonly parameters: readonly SharedParameter[];
@@ -28,6 +32,8 @@ export interface SharedView {
 
 export const phase = signal<'opening' | 'pin' | 'shown' | 'ended'>('opening');
 export const view = signal<SharedView | null>(null);
+/** How often it was connected. */
+export const connections = signal(0);
 /** Since when the server has not been reached; null while it answers. */
 export const lostSinceMs = signal<number | null>(null);
 
@@ -158,13 +164,20 @@ function readToken(secret: string): string | null {
 }
 
 async function readView(): Promise<void> {
-  const { name, expiresAt, object, parameters, latest } = await request('GET /api/v1/shared', {});
+  const { name, expiresAt, history, object, parameters, latest } = await request('GET /api/v1/shared', {});
   const values: LastValues = new Map();
-  for (const [id, { value, time }] of Object.entries(latest)) values.set(id, { value, timeMs: time });
-  view.value = { name, expiresAtMs: expiresAt, object, parameters, values };
+  // The server has them in no order, and they stay where they are.
+  for (const [id, { value, time }] of Object.entries(latest).sort(([one], [other]) => (one < other ? -1 : 1)))
+    values.set(id, { value, timeMs: time });
+  view.value = { name, expiresAtMs: expiresAt, history, object, parameters, values };
+  connections.value++;
   lostSinceMs.value = null;
   phase.value = 'shown';
 }
+
+/** The last 24 hours of numbers that the link shows. */
+export const readPast = (params: readonly string[], points: number): Promise<PastSeries> =>
+  request('GET /api/v1/shared/series', { query: { params, points } });
 
 type SharedEvent =
   | { readonly event: 'object-packet'; readonly data: Packet }

@@ -8,7 +8,7 @@ export interface Place extends Position {
   readonly timeMs?: number;
 }
 
-type LastPlace = Required<Place>;
+export type LastPlace = Required<Place>;
 
 interface PlacePacket {
   readonly time: number;
