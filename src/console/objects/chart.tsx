@@ -27,6 +27,7 @@ export function Chart(props: PlotOptions) {
     return () => made.destroy();
   }, [label, props.unit, isDark.value, part.value]);
   useEffect(() => plot.current?.setData(data), [data]);
+  useEffect(() => plot.current?.setMarks(props.marks), [props.marks]);
   return <div ref={element} class="chart" role="img" aria-label={describe(props)} style={{ minHeight: heightPx }} />;
 }
 

@@ -12,6 +12,7 @@ import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { loadPart } from '../state/parts.js';
 import { positionOf } from '../state/places.js';
+import { may } from '../state/session.js';
 import { formatNumber, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
@@ -133,6 +134,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     const found = data.value?.get(name);
     return data.value && (found === undefined || found.times.length === 0) ? empty : found;
   };
+  const marks = useMarks(object, interval);
   return (
     <Section
       title={t('history.charts')}
@@ -142,20 +144,47 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
       <ParameterChips parameters={parameters} chosen={shown} onToggle={toggle} />
       <Problem error={error.value} />
       {shown.map((name) => (
-        <HistoryChart key={name} about={toShown(name, 0, model)} data={chartOf(name)} onZoom={onZoom} />
+        <HistoryChart
+          key={name}
+          path={name}
+          about={toShown(name, 0, model)}
+          data={chartOf(name)}
+          marks={marks}
+          onZoom={onZoom}
+        />
       ))}
+      {marks && marks.alarms.length > 0 && <marks.AlarmsOfInterval objectId={object._id} alarms={marks.alarms} />}
     </Section>
   );
 }
 
+async function fetchMarks(object: FleetObject, interval: IntervalMs) {
+  if (!may('GET', '/alarms') && !may('GET', '/rules')) return null;
+  const { fetchMarks: fetchAll, bandsOf } = await loadPart(() => import('./marks.js'));
+  const [marks, shown] = await Promise.all([fetchAll(object, interval), loadPart(() => import('./chart-marks.js'))]);
+  return { ...marks, ...shown, bandsOf };
+}
+
+type ShownMarks = Awaited<ReturnType<typeof fetchMarks>>;
+
+/** The alarms and thresholds of charts. What cannot be read is not shown. */
+function useMarks(object: FleetObject, interval: IntervalMs): ShownMarks {
+  const { data } = useFetched(() => fetchMarks(object, interval), [object._id, interval.fromMs, interval.toMs]);
+  return data.value;
+}
+
 interface HistoryChartProps {
+  readonly path: string;
+  readonly marks: ShownMarks;
   readonly about: Shown;
   readonly data: ChartData | undefined;
   readonly onZoom: (interval: IntervalMs) => void;
 }
 
-function HistoryChart({ about: { label, unit }, data, onZoom }: HistoryChartProps) {
+function HistoryChart({ path, about: { label, unit }, data, marks, onZoom }: HistoryChartProps) {
   const readout = useSignal('');
+  const thresholds = marks?.thresholds.get(path) ?? [];
+  const plotMarks = useMemo(() => marks && { thresholds, bands: marks.bandsOf(marks.alarms, path) }, [marks, path]);
   return (
     <figure class="figure">
       <figcaption>
@@ -172,9 +201,11 @@ function HistoryChart({ about: { label, unit }, data, onZoom }: HistoryChartProp
           unit={unit}
           data={data}
           readout={readout}
+          marks={plotMarks ?? undefined}
           onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })}
         />
       )}
+      {marks && thresholds.length > 0 && <marks.Thresholds thresholds={thresholds} unit={unit} />}
     </figure>
   );
 }

@@ -5,6 +5,12 @@ import { serverNowMs } from '../state/clock.js';
 import { formatClock, formatDay, formatMoment, formatNumber } from '../text/language.js';
 import { formOnAxis } from '../text/numbers.js';
 import { type ChartData, findSingle } from './chart-data.js';
+import type { Band, Threshold } from './thresholds.js';
+
+export interface PlotMarks {
+  readonly bands: readonly Band[];
+  readonly thresholds: readonly Threshold[];
+}
 
 export interface PlotOptions {
   readonly label: string;
@@ -13,6 +19,8 @@ export interface PlotOptions {
   /** Receives the time and the value at the pointer, as text; empty without a pointer. The heading of the chart shows it. */
   readonly readout: Signal<string>;
   readonly heightPx?: number;
+  /** Alarms, and thresholds of rules. */
+  readonly marks?: PlotMarks | undefined;
   /** Called with the interval in ms that the user chose by dragging. */
   readonly onZoom?: (fromMs: number, toMs: number) => void;
 }
@@ -24,6 +32,7 @@ const AROUND_S = 60;
 function optionsOf(
   { label, unit, data, readout, heightPx = 170, onZoom }: PlotOptions,
   widthPx: number,
+  marksNow: () => PlotMarks | undefined,
 ): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string): string => style.getPropertyValue(name).trim();
@@ -40,6 +49,7 @@ function optionsOf(
     cursor: { sync: { key: SYNC }, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
     scales: {
       x: { range: (plot, from, to) => (plot.data[0].length === 1 ? [from - AROUND_S, from + AROUND_S] : [from, to]) },
+      y: { range: (_plot, least, most) => toRange(least, most, marksNow()?.thresholds ?? []) },
     },
     axes: [
       { ...axis, size: 30, space: 80, values: (_plot, times, _axis, _space, step) => toTimes(times, step) },
@@ -47,6 +57,9 @@ function optionsOf(
     ],
     ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
     hooks: {
+      // Alarms below the lines of the grid, thresholds above them.
+      drawClear: [(plot) => drawBands(plot, marksNow()?.bands ?? [], color)],
+      draw: [(plot) => drawThresholds(plot, marksNow()?.thresholds ?? [], color)],
       setCursor: [
         (plot) => {
           readout.value = readAt(plot, unit);
@@ -120,18 +133,88 @@ function toTimes(times: readonly number[], stepS: number): string[] {
   });
 }
 
+const RANGE_PAD = 0.1;
+
+/** With the thresholds, except those so far away that the values would become a flat line. */
+function toRange(least: number | null, most: number | null, thresholds: readonly Threshold[]): uPlot.Range.MinMax {
+  if (least === null || most === null) return [null, null];
+  const reach = Math.max(most - least, Math.abs(most) / 2);
+  const near = thresholds.map(({ value }) => value).filter((value) => value >= least - reach && value <= most + reach);
+  return uPlot.rangeNum(Math.min(least, ...near), Math.max(most, ...near), RANGE_PAD, true);
+}
+
+/** Dashes differ, too: not everybody sees colors. */
+const DASHES = { critical: [8, 4], warning: [5, 5], info: [2, 5] } as const;
+const BAND_ALPHA = 0.16;
+const EDGE_PX = 3;
+const LEAST_BAND_PX = 2;
+
+type ColorOf = (name: string) => string;
+
+function drawWithin({ ctx, bbox }: uPlot, draw: () => void): void {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  draw();
+  ctx.restore();
+}
+
+const drawBands = (plot: uPlot, bands: readonly Band[], color: ColorOf): void =>
+  drawWithin(plot, () => {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    for (const { fromMs, toMs, severity } of bands) {
+      const left = plot.valToPos(fromMs / 1_000, 'x', true);
+      const right = toMs === null ? bbox.left + bbox.width : plot.valToPos(toMs / 1_000, 'x', true);
+      const width = Math.max(LEAST_BAND_PX * ratio, right - left);
+      ctx.fillStyle = color(`--${severity}-mark`);
+      ctx.globalAlpha = BAND_ALPHA;
+      ctx.fillRect(left, bbox.top, width, bbox.height);
+      ctx.globalAlpha = 1;
+      ctx.fillRect(left, bbox.top, width, EDGE_PX * ratio);
+    }
+  });
+
+const drawThresholds = (plot: uPlot, thresholds: readonly Threshold[], color: ColorOf): void =>
+  drawWithin(plot, () => {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    for (const { value, severity } of thresholds) {
+      const top = plot.valToPos(value, 'y', true);
+      ctx.strokeStyle = color(`--${severity}-mark`);
+      ctx.lineWidth = 1.5 * ratio;
+      ctx.setLineDash(DASHES[severity].map((length) => length * ratio));
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, top);
+      ctx.lineTo(bbox.left + bbox.width, top);
+      ctx.stroke();
+    }
+  });
+
 export interface Plot {
   setData(data: ChartData): void;
+  setMarks(marks: PlotMarks | undefined): void;
   destroy(): void;
 }
 
 /** Draws it in an element, as wide as that is. */
 export function createPlot(place: HTMLElement, options: PlotOptions): Plot {
-  const plot = new uPlot(optionsOf(options, place.clientWidth), toColumns(options.data), place);
+  let { marks } = options;
+  const plot = new uPlot(
+    optionsOf(options, place.clientWidth, () => marks),
+    toColumns(options.data),
+    place,
+  );
   const observer = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: plot.height }));
   observer.observe(place);
   return {
     setData: (data) => plot.setData(toColumns(data)),
+    setMarks(shown) {
+      if (shown === marks) return;
+      marks = shown;
+      plot.setData(plot.data);
+    },
     destroy() {
       observer.disconnect();
       options.readout.value = '';

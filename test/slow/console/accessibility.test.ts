@@ -18,6 +18,8 @@ beforeAll(async () => {
   axe = await findAxe();
   await service.admin('POST', 'groups', { name: 'North' });
   id = (await service.admin('POST', 'objects', { id: 'truck', name: 'Truck', labels: ['cold'] })).body._id;
+  // Its threshold and its alarm are marked in the history.
+  await service.admin('POST', 'rules', { name: 'Fast', when: { param: 'speed', op: '>', value: 60 } });
   const packets = Array.from({ length: 30 }, (_, index) => ({
     time: Date.now() - (30 - index) * 60_000,
     lat: 48 + index / 500,

@@ -1,0 +1,64 @@
+/** What charts show beside values: the alarms of an object in an interval, and the thresholds of rules that read a parameter. */
+import type { Alarm, Severity } from '../state/alarms.js';
+import { SEVERITIES } from '../state/alarms.js';
+import { type Entity, list, request } from '../state/api.js';
+import { labelsOf } from '../state/by-name.js';
+import type { FleetObject } from '../state/fleet.js';
+import { may } from '../state/session.js';
+import type { IntervalMs } from './days.js';
+import { type Band, selectsObject, type Threshold, thresholdsOf } from './thresholds.js';
+
+const MOST_ALARMS = 500;
+const MOST_RULES = 1_000;
+const ALARM_FIELDS = 'name,severity,status,object,rule,raised,cleared,values';
+
+export interface Marks {
+  /** In the order in which they were raised. */
+  readonly alarms: readonly Alarm[];
+  /** By the parameter that they compare. */
+  readonly thresholds: ReadonlyMap<string, readonly Threshold[]>;
+}
+
+/** Without what the user may not read. */
+export async function fetchMarks(object: FleetObject, interval: IntervalMs): Promise<Marks> {
+  const [alarms, thresholds] = await Promise.all([
+    may('GET', '/alarms') ? fetchAlarms(object, interval).catch(() => []) : [],
+    may('GET', '/rules') ? fetchThresholds(object).catch(() => []) : [],
+  ]);
+  const byParameter = new Map<string, Threshold[]>();
+  for (const one of thresholds) byParameter.set(one.param, [...(byParameter.get(one.param) ?? []), one]);
+  return { alarms, thresholds: byParameter };
+}
+
+async function fetchAlarms(object: FleetObject, { fromMs, toMs }: IntervalMs): Promise<Alarm[]> {
+  const query = { where: { object: object._id }, only: ALARM_FIELDS, sortBy: '-raised', limit: MOST_ALARMS };
+  const found = await list<Alarm>('/alarms', query);
+  return found.filter(({ raised, cleared }) => raised <= toMs && (cleared ?? toMs) >= fromMs).reverse();
+}
+
+async function fetchThresholds(object: FleetObject): Promise<Threshold[]> {
+  const rules = await list<Entity>('/rules', { only: 'name,active,severity,select,when', limit: MOST_RULES });
+  const found = rules
+    .filter(({ active }) => active !== false)
+    .flatMap((rule) => {
+      const thresholds = thresholdsOf(rule);
+      return thresholds.length === 0 ? [] : [{ select: rule.select, thresholds }];
+    });
+  if (found.length === 0) return [];
+  const { branch } = (await request('GET /api/v1/objects/{id}', { path: { id: object._id } })) as { branch?: unknown };
+  const groups = Array.isArray(branch) ? branch.map(String) : [object.group];
+  const selected = { keys: [object._id, object.id], groups, model: object.model, labels: labelsOf(object) };
+  return found.flatMap(({ select, thresholds }) => (selectsObject(select, selected) ? thresholds : []));
+}
+
+/** The alarms that a chart of a parameter shows: those that read it, and those that read none. */
+export function bandsOf(alarms: readonly Alarm[], path: string): Band[] {
+  return alarms
+    .filter(({ values }) => {
+      const names = Object.keys((values ?? {}) as object);
+      return names.length === 0 || names.includes(path);
+    })
+    .map(({ raised, cleared, severity }) => ({ fromMs: raised, toMs: cleared, severity: severityOf(severity) }));
+}
+
+const severityOf = (value: Severity): Severity => (SEVERITIES.includes(value) ? value : 'warning');
