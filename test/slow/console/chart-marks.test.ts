@@ -40,6 +40,7 @@ async function addStore(id: string): Promise<string> {
 /** Runs in the page: whether the first chart has pixels that are rather red, as thresholds and alarms are. */
 const IS_MARKED = `(() => {
   const canvas = document.querySelector('.uplot canvas');
+  if (canvas === null) return null;
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   for (let at = 0; at < data.length; at += 4)
     if (data[at + 3] > 200 && data[at] > 150 && data[at] > 2 * data[at + 1] && data[at] > 2 * data[at + 2]) return true;
@@ -86,6 +87,7 @@ test('shows charts without marks, and no error, to a user who may read neither a
   });
   const page = await open(id, await createUser(service, 'markless'));
   await page.getByRole('img', { name: 'temperature: 5 – 9 °C' }).waitFor();
+  await page.locator('.uplot canvas').waitFor();
   expect(await page.locator('.chart-marks').count()).toBe(0);
   expect(await page.getByRole('alert').count()).toBe(0);
   expect(await page.evaluate(IS_MARKED)).toBe(false);
