@@ -18,7 +18,7 @@ import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
 import type { IntervalMs } from './days.js';
 import { fetchNewestPackets } from './history-packets.js';
-import { Interval, intervalOf, withInterval } from './interval.js';
+import { Interval, intervalOf, widen, withInterval } from './interval.js';
 import { namesIn, textOfNames } from './names.js';
 import { isWorthChart, numberPathsOf } from './numbers.js';
 import { ParameterChips } from './parameter-chips.js';
@@ -80,12 +80,6 @@ export function HistoryTab({ object }: { object: FleetObject }) {
       )}
     </>
   );
-}
-
-/** Three times as long, with the same middle. */
-function widen({ fromMs, toMs }: IntervalMs): IntervalMs {
-  const lengthMs = toMs - fromMs;
-  return { fromMs: fromMs - lengthMs, toMs: toMs + lengthMs };
 }
 
 /** A chart without a value, over which one can drag, too. */

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { parseQueryTime } from '../../core/time.js';
+import { Icon, type IconName } from '../parts/icon.js';
 import { serverNowMs } from '../state/clock.js';
 import { useLocation } from '../state/location.js';
 import { firstDayOfWeek, type TextKey, t } from '../text/language.js';
@@ -49,6 +50,18 @@ export function withInterval(query: Readonly<Record<string, string>>, interval: 
   return rest === '' ? toQuery(interval) : `${toQuery(interval)}&${rest}`;
 }
 
+/** Three times as long, with the same middle. */
+export function widen({ fromMs, toMs }: IntervalMs): IntervalMs {
+  const lengthMs = toMs - fromMs;
+  return { fromMs: fromMs - lengthMs, toMs: toMs + lengthMs };
+}
+
+/** The interval before or after it, which has none of its moments: before a day is a day. */
+function shift({ fromMs, toMs }: IntervalMs, count: 1 | -1): IntervalMs {
+  const lengthMs = toMs - fromMs + 1;
+  return { fromMs: fromMs + count * lengthMs, toMs: toMs + count * lengthMs };
+}
+
 /** The form of `datetime-local`: local time without a zone. */
 function textOf(interval: IntervalMs, name: Bound): string {
   const ms = interval[`${name}Ms`];
@@ -94,7 +107,39 @@ export function Interval({ interval, lastMs, onChange }: IntervalProps) {
         ))}
       </fieldset>
       <Bounds interval={interval} onChange={onChange} />
+      <div class="buttons">
+        <IntervalButton text="interval.earlier" icon="left" onClick={() => onChange(shift(interval, -1))} />
+        <IntervalButton
+          text="interval.later"
+          icon="right"
+          isUseless={interval.toMs >= serverNowMs()}
+          onClick={() => onChange(shift(interval, 1))}
+        />
+        <IntervalButton text="interval.longer" icon="minus" onClick={() => onChange(widen(interval))} />
+      </div>
     </div>
+  );
+}
+
+interface IntervalButtonProps {
+  readonly text: TextKey;
+  readonly icon: IconName;
+  readonly isUseless?: boolean;
+  readonly onClick: () => void;
+}
+
+function IntervalButton({ text, icon, isUseless = false, onClick }: IntervalButtonProps) {
+  return (
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={t(text)}
+      title={t(text)}
+      disabled={isUseless}
+      onClick={onClick}
+    >
+      <Icon name={icon} />
+    </button>
   );
 }
 

@@ -109,3 +109,18 @@ test('shows an interval that is chosen elsewhere in place of one that was wrong'
   await page.getByText('“From” must be before “To”.').waitFor({ state: 'detached' });
   expect(new Date(before).getTime() - new Date(await from.inputValue()).getTime()).toBe(59 * MINUTE_MS);
 });
+
+test('leads to the interval before, the one after and a longer one with the keyboard', async () => {
+  const fromMs = 1770000000000;
+  const toMs = 1770086399999;
+  const page = await openHistory('shifted', `?from=${fromMs}&to=${toMs}&charts=speed`, toMs);
+  const press = async (name: string, from: number, to: number): Promise<void> => {
+    await page.getByRole('button', { name, exact: true }).press('Enter');
+    await page.waitForURL((url) => url.search === `?from=${from}&to=${to}&charts=speed`);
+  };
+  await press('Earlier', fromMs - 86_400_000, toMs - 86_400_000);
+  await press('Later', fromMs, toMs);
+  await press('Longer interval', fromMs - 86_399_999, toMs + 86_399_999);
+  await page.getByRole('button', { name: 'Today' }).click();
+  await page.getByRole('button', { name: 'Later', exact: true }).and(page.locator(':disabled')).waitFor();
+});
